@@ -1,0 +1,1 @@
+"""Contracts, topics as code, sources, and a producer that can prove what it delivered."""

@@ -1,0 +1,1 @@
+"""The pane engine, the stream host and the shipped pipelines."""

@@ -1,0 +1,1 @@
+"""Dagster's definitions, the control store and the penstock command."""

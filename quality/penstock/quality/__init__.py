@@ -1,0 +1,1 @@
+"""Expectations, the ledger, the audit and the quarantine."""
