@@ -1,0 +1,120 @@
+"""What a stream host asks of the control store, and what it tells it.
+
+The store itself lives with the platform; the host knows only this protocol, so that a host can be run and
+tested against any store that keeps its promises.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+class Desired(StrEnum):
+    """What should become of a stream."""
+
+    RUNNING = "running"
+    DRAINED = "drained"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class DesiredState:
+    """What should become of one stream, and since which request."""
+
+    stream: str
+    desired: Desired
+    revision: int = 0
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to write a stream's tables, until it expires or somebody takes it over.
+
+    `epoch` rises with every acquisition: of two holders the one with the higher epoch is right.
+    """
+
+    stream: str
+    holder: str
+    epoch: int
+    expires_at_ms: int
+
+
+@dataclass(frozen=True)
+class PartitionAccount:
+    """What became of the records that a batch read from one partition: offsets [start, end)."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    read: int
+    folded: int
+    late: int
+    quarantined: int
+    duplicate: int
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every record read is in exactly one of the accounts."""
+        return self.read == self.folded + self.late + self.quarantined + self.duplicate
+
+
+@dataclass(frozen=True)
+class BatchRecord:
+    """One committed batch of a stream. Times are milliseconds of UTC, durations milliseconds.
+
+    `kind` is `data` for records read, `tick` for a batch without any. `watermark_ms` is None until the
+    first record has been seen. `lag_records` is what the topic held beyond `accounts` when the batch began.
+    """
+
+    stream: str
+    batch_id: int
+    epoch: int
+    kind: str
+    clock_ms: int
+    watermark_ms: int | None
+    accounts: tuple[PartitionAccount, ...]
+    panes: Mapping[str, int] = field(default_factory=dict)
+    """Rows written by timing: early, on_time, late; retractions counted as `retract`."""
+    rows: int = 0
+    lag_records: int = 0
+    durations_ms: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StreamHealth:
+    """How a stream is doing in its host, as last told. `reason` is empty while it runs."""
+
+    stream: str
+    state: str
+    reason: str
+    at_ms: int
+
+
+class Control(Protocol):
+    """The host's side of the control store. Every call is its own transaction."""
+
+    def acquire(self, stream: str, holder: str, now_ms: int, ttl_ms: int) -> Lease | None:
+        """Take the lease where it is free, expired or already the holder's; None while another has it."""
+
+    def renew(self, lease: Lease, now_ms: int, ttl_ms: int) -> bool:
+        """Prolong the lease. False, and nothing changed, when it is no longer the holder's."""
+
+    def release(self, lease: Lease) -> None:
+        """Give the lease back, so that the next host need not wait; nothing where it was lost already."""
+
+    def holder(self, stream: str) -> Lease | None:
+        """Who has the lease, expired or not; None where nobody ever had."""
+
+    def desired(self) -> Mapping[str, DesiredState]:
+        """What should run, by stream."""
+
+    def record_batch(self, record: BatchRecord) -> None:
+        """Write a batch down, once: a record of the same stream and batch is left as it is."""
+
+    def last_batch(self, stream: str) -> BatchRecord | None:
+        """The newest record of a stream."""
+
+    def report_health(self, health: StreamHealth) -> None:
+        """Say how a stream is doing; replaces what was said of it before."""
