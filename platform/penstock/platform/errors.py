@@ -1,0 +1,46 @@
+"""What can go wrong in the platform, drawn once.
+
+PlatformError
+├── SettingsError      a setting is wrong: which one, where it came from, what would do
+├── ControlError       the control store cannot be reached, or is newer than this code
+├── StackError         the local stack cannot start or stop
+│   ├── PortTakenError     somebody else listens where the stack would
+│   └── RequirementError   something the machine needs is missing
+└── UnknownStreamError no pipeline of that name
+
+Each message says what was tried, with which value, where it came from, and what to do next.
+"""
+
+
+class PlatformError(Exception):
+    """Anything the platform tells a person in one sentence; `exit_code` is what the command ends with."""
+
+    exit_code = 1
+
+
+class SettingsError(PlatformError):
+    """A setting has a value that cannot be used."""
+
+    exit_code = 2
+
+
+class ControlError(PlatformError):
+    """The control store cannot do what was asked."""
+
+
+class StackError(PlatformError):
+    """The local stack is not as it should be."""
+
+
+class PortTakenError(StackError):
+    """A port that the stack needs is in use."""
+
+
+class RequirementError(StackError):
+    """The machine lacks something the stack stands on."""
+
+
+class UnknownStreamError(PlatformError):
+    """No pipeline in the catalog has that name."""
+
+    exit_code = 2

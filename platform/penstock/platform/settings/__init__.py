@@ -1,0 +1,9 @@
+"""The platform's settings: one typed object, and where each of its values came from.
+
+Only this package reads the environment and `penstock.toml`. Everything else is handed what it needs.
+"""
+
+from penstock.platform.settings.load import Loaded, Origin, load_settings
+from penstock.platform.settings.model import Settings
+
+__all__ = ["Loaded", "Origin", "Settings", "load_settings"]

@@ -1,0 +1,134 @@
+"""What can be set, with defaults that work on one machine."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+LOOPBACK = "127.0.0.1"
+
+
+class Section(BaseModel):
+    """A group of settings; a name it does not know is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class KafkaSettings(Section):
+    """The broker: a local one on these ports, or somebody else's where `bootstrap` names it."""
+
+    port: Port = Field(9092, description="where the local broker listens")
+    controller_port: Port = Field(9093, description="where the local broker's controller listens")
+    heap: str = Field("512m", pattern=r"^\d+[mg]$", description="the local broker's heap")
+    bootstrap: str | None = Field(None, description="another broker to use; no local one is started then")
+
+    @property
+    def servers(self) -> str:
+        """The bootstrap servers that clients use."""
+        return self.bootstrap or f"{LOOPBACK}:{self.port}"
+
+
+class SparkSettings(Section):
+    """Where Spark runs and what it may take."""
+
+    master: str = Field("local[*]", description="local[*], or spark://host:port")
+    driver_memory: str = Field("1g", pattern=r"^\d+[mg]$", description="the driver's heap")
+    shuffle_partitions: int = Field(
+        default_factory=lambda: os.cpu_count() or 1, ge=1, description="partitions of a shuffle"
+    )
+
+
+class HostSettings(Section):
+    """The stream host: what it shows of itself, and how long its word counts."""
+
+    metrics_port: Port = Field(9464, description="where the host serves health and Prometheus metrics")
+    lease_seconds: float = Field(15.0, gt=1, description="how long a lease holds without a heartbeat")
+    log_format: Literal["text", "json"] = Field("text", description="how the host writes its log")
+
+
+class DagsterSettings(Section):
+    """The orchestrator's processes and storage."""
+
+    port: Port = Field(3000, description="where the webserver listens")
+    code_port: Port = Field(4000, description="where the code server listens")
+    storage_url: str | None = Field(None, description="postgresql://…; SQLite in the home folder without it")
+    keep_days: int = Field(7, ge=1, description="how long ticks of sensors and schedules are kept")
+    report_seconds: float = Field(30.0, ge=0, description="least time between materializations of one stream")
+
+
+class FeedSettings(Section):
+    """The feed of sensor readings that a fresh stack shows its results with."""
+
+    enabled: bool = Field(True, description="whether the stack runs the feed")
+    rate: float = Field(50.0, gt=0, description="readings a second")
+    seed: int = Field(1, description="where the feed's random numbers begin")
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. Relative paths start from `root`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PENSTOCK_", env_nested_delimiter="__", env_ignore_empty=True, extra="forbid", frozen=True
+    )
+
+    root: Path = Field(description="the checkout; penstock.toml is read here")
+    home: Path = Field(Path(".penstock"), description="everything that running makes")
+    warehouse: str = Field("", description="where the tables are, a folder or an object store's address")
+    control_url: str = Field("", description="the control store; SQLite in the home folder without it")
+    streams: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("sensor_minute",), description="what a fresh stack runs, with commas between"
+    )
+    kafka: KafkaSettings = KafkaSettings()
+    spark: SparkSettings = SparkSettings()
+    host: HostSettings = HostSettings()
+    dagster: DagsterSettings = DagsterSettings()
+    feed: FeedSettings = FeedSettings()
+
+    @field_validator("streams", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return (
+            [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+        )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _place(cls, values: dict[str, object]) -> dict[str, object]:
+        """Make paths absolute, so that every process means the same folder."""
+        root = Path(str(values["root"])).expanduser().resolve()
+        home = root / Path(str(values.get("home") or ".penstock")).expanduser()
+        return {
+            **values,
+            "root": root,
+            "home": home,
+            "warehouse": _placed(root, str(values.get("warehouse") or home / "warehouse")),
+            "control_url": values.get("control_url") or f"sqlite:///{home / 'control.db'}",
+        }
+
+    @model_validator(mode="after")
+    def _ports_differ(self) -> Self:
+        taken: dict[int, str] = {}
+        for name, port in self.ports.items():
+            if port in taken:
+                raise ValueError(f"{name} and {taken[port]} are both {port}: give each a port of its own")
+            taken[port] = name
+        return self
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Every port that the local stack listens on, by the setting's name."""
+        return {
+            "kafka.port": self.kafka.port,
+            "kafka.controller_port": self.kafka.controller_port,
+            "host.metrics_port": self.host.metrics_port,
+            "dagster.port": self.dagster.port,
+            "dagster.code_port": self.dagster.code_port,
+        }
+
+
+def _placed(root: Path, address: str) -> str:
+    """An address as it is; a path, absolute."""
+    return address if "://" in address else str(root / Path(address).expanduser())

@@ -1,0 +1,111 @@
+"""Where settings come from, and what is said of bad ones."""
+
+from pathlib import Path
+
+import pytest
+
+from penstock.platform.errors import SettingsError
+from penstock.platform.settings import Origin, Settings, load_settings
+from penstock.platform.settings.names import names, variable
+
+
+@pytest.fixture(autouse=True)
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to read settings from, and no variable left over from the caller."""
+    for name in names():
+        monkeypatch.delenv(variable(name), raising=False)
+    monkeypatch.setenv("PENSTOCK_ROOT", str(tmp_path))
+    return tmp_path
+
+
+def write(folder: Path, text: str) -> None:
+    (folder / "penstock.toml").write_text(text, encoding="utf-8")
+
+
+def test_defaults_keep_everything_in_the_checkout(checkout: Path) -> None:
+    settings = load_settings().settings
+    assert settings.home == checkout / ".penstock"
+    assert settings.warehouse == str(checkout / ".penstock/warehouse")
+    assert settings.control_url == f"sqlite:///{checkout}/.penstock/control.db"
+    assert settings.kafka.servers == "127.0.0.1:9092"
+
+
+def test_a_variable_wins_over_the_file_and_the_file_over_the_default(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(checkout, "[kafka]\nport = 19092\ncontroller_port = 19093\n")
+    monkeypatch.setenv("PENSTOCK_KAFKA__PORT", "29092")
+    loaded = load_settings()
+    assert (loaded.settings.kafka.port, loaded.settings.kafka.controller_port) == (29092, 19093)
+    origins = {one.name: (one.origin, one.source) for one in loaded.provenance()}
+    assert origins["kafka.port"] == (Origin.VARIABLE, "PENSTOCK_KAFKA__PORT")
+    assert origins["kafka.controller_port"] == (Origin.FILE, "penstock.toml")
+    assert origins["kafka.heap"] == (Origin.DEFAULT, "")
+
+
+def test_every_setting_has_a_description_and_a_variable_that_sets_it() -> None:
+    assert [one.name for one in load_settings().provenance() if not one.description] == []
+    assert [one.name for one in load_settings().provenance()] == list(names())
+
+
+def test_an_empty_variable_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_KAFKA__PORT", "")
+    assert load_settings().origin("kafka.port") is Origin.DEFAULT
+
+
+def test_relative_folders_start_from_the_checkout(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_HOME", "elsewhere")
+    monkeypatch.setenv("PENSTOCK_WAREHOUSE", "s3://bucket/tables")
+    settings = load_settings().settings
+    assert settings.home == checkout / "elsewhere"
+    assert settings.warehouse == "s3://bucket/tables"
+
+
+@pytest.mark.parametrize("text", ["a, b", "a,b,"])
+def test_streams_are_a_list_with_commas(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_STREAMS", text)
+    assert load_settings().settings.streams == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("variables", "file", "sentence"),
+    [
+        ({"PENSTOCK_KAFKA__PORT": "x"}, "", "PENSTOCK_KAFKA__PORT is 'x': .*valid integer"),
+        (
+            {"PENSTOCK_KAFKA__PORT": "70000"},
+            "",
+            "KAFKA__PORT is '70000': .*less than or equal to 65535",
+        ),
+        (
+            {"PENSTOCK_KAFKA__PRT": "1"},
+            "",
+            r"KAFKA__PRT is no setting \(did you mean PENSTOCK_KAFKA__PORT",
+        ),
+        ({"PENSTOCK_KAFKA": "{"}, "", 'parsing value for field "kafka".*written as JSON'),
+        ({}, "[kafka]\nport = 'x'", "kafka.port in penstock.toml is 'x': .*valid integer"),
+        ({}, "[kafak]\nport = 1", "kafak in penstock.toml is no setting"),
+        ({}, "port = ", "penstock.toml is not TOML .*mend that line"),
+        ({}, "root = '/'", "set PENSTOCK_ROOT instead"),
+        ({"PENSTOCK_KAFKA__PORT": "3000"}, "", "dagster.port and kafka.port are both 3000"),
+    ],
+)
+def test_a_bad_value_is_named_with_its_place(
+    variables: dict[str, str], file: str, sentence: str, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(checkout, file)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=sentence):
+        load_settings()
+
+
+def test_a_variable_that_sets_nothing_is_told_with_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_WAREHOSE", "x")
+    (sentence,) = load_settings().unknown
+    assert sentence.startswith("PENSTOCK_WAREHOSE sets nothing (did you mean PENSTOCK_WAREHOUSE")
+
+
+def test_settings_do_not_change_once_read() -> None:
+    settings: Settings = load_settings().settings
+    with pytest.raises(ValueError, match="frozen"):
+        settings.kafka.port = 1  # type: ignore[misc]  # the point of the test
