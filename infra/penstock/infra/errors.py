@@ -1,0 +1,28 @@
+"""Everything that can go wrong in this package, in one hierarchy.
+
+Each error is one sentence or two: what was tried, with which value, and the way out.
+"""
+
+
+class InfraError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class JavaMissingError(InfraError):
+    """No Java of the needed version was found."""
+
+
+class JarError(InfraError):
+    """The jars are not as the lock says they should be."""
+
+
+class JarLockError(JarError):
+    """The lock of the jars cannot be read, or does not hold what was asked of it."""
+
+
+class JarDownloadError(JarError):
+    """Jars could not be fetched; those that arrived whole are kept, nothing else."""
+
+
+class JarMismatchError(JarError):
+    """A jar's SHA-256 is not the one in the lock; the jar was not kept."""
