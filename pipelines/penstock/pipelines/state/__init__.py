@@ -1,0 +1,1 @@
+"""Where the state of a stream is kept between batches and across restarts."""

@@ -1,0 +1,122 @@
+"""The state of a stage (or of one hash partition of it): its runs, from old to young, and what they answer.
+
+A tree is a value: `with_run` and `compacted` give new trees over the same immutable files, so a batch that
+fails leaves the tree before it untouched, and any batch whose manifest is kept can be gone back to.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.pipelines.state import run as runs_of
+from penstock.pipelines.state.columns import GROUP_HI, GROUP_LO, HEADER, Ints, hashes
+from penstock.pipelines.state.merging import plan_merge
+from penstock.pipelines.state.run import Groups, Run
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Runs from old to young, and the schema that all of them have."""
+
+    schema: pa.Schema
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """How many rows the runs hold, superseded ones included."""
+        return sum(len(run) for run in self.runs)
+
+    def lookup(self, wanted: Groups) -> tuple[pa.Table, Ints]:
+        """The rows of the wanted groups, and for each row the position of its group in `wanted`."""
+        pieces: list[pa.Table] = []
+        positions: list[Ints] = []
+        missing = np.arange(len(wanted))
+        for run in reversed(self.runs):
+            if not len(missing):
+                break
+            found = run.find(wanted.where(missing))
+            alive = ~run.dropped(found.rows)
+            pieces.append(run.take(found.rows[alive]))
+            positions.append(missing[found.groups[alive]])
+            missing = np.delete(missing, np.unique(found.groups))
+        return _joined(pieces, self.schema), _concatenated(positions)
+
+    def due(self, column: str, after: int, until: int) -> Groups:
+        """Groups with a row whose due time lies in (after, until], each once, in order.
+
+        `after` must be the moment of the last call of which the outcome was written: rows due before it are
+        taken to have been dealt with.
+        """
+        found: list[Groups] = []
+        for position, run in enumerate(self.runs):
+            rows = np.sort(run.due(column, after, until))
+            groups = run.groups.where(rows)
+            for younger in self.runs[position + 1 :]:
+                superseded = np.unique(younger.find(groups).groups)
+                groups = groups.where(np.delete(np.arange(len(groups)), superseded))
+            found.append(groups)
+        return distinct([g.hi for g in found], [g.lo for g in found])
+
+    def with_run(self, changed: pa.Table, path: Path) -> "Tree":
+        """The tree after a batch that wrote `changed`: all rows of each group that it touched."""
+        if not changed.num_rows:
+            return self
+        runs_of.write(runs_of.build(changed.cast(self.schema)), path)
+        return Tree(self.schema, (*self.runs, runs_of.read(path)))
+
+    def compacted(self, directory: Path) -> "Tree":
+        """The same state in fewer runs, where that is due."""
+        tree = self
+        while (span := plan_merge([len(run) for run in tree.runs])) is not None:
+            begin, end = span
+            merged = runs_of.merge(tree.runs[begin:end], oldest=begin == 0)
+            path = directory / _merged_name(tree.runs[begin:end])
+            runs_of.write(merged, path)
+            tree = Tree(tree.schema, (*tree.runs[:begin], runs_of.read(path), *tree.runs[end:]))
+        return tree
+
+    def files(self) -> list[str]:
+        """The names of the runs' files, from old to young: what a manifest keeps."""
+        return [run.path.name for run in self.runs if run.path is not None]
+
+
+def empty(columns: pa.Schema) -> Tree:
+    """A state without rows, of a stage that keeps `columns` beside those that every state has."""
+    return Tree(pa.schema([*HEADER, *columns]))
+
+
+def opened(columns: pa.Schema, directory: Path, files: Sequence[str]) -> Tree:
+    """The tree that a manifest names."""
+    return Tree(empty(columns).schema, tuple(runs_of.read(directory / name) for name in files))
+
+
+def distinct(hi: Sequence[np.ndarray], lo: Sequence[np.ndarray]) -> Groups:
+    """Groups from several places, each once, in order."""
+    both = np.stack([_concatenated(hi, np.uint64), _concatenated(lo, np.uint64)])
+    order = np.lexsort((both[1], both[0]))
+    both = both[:, order]
+    first = np.ones(both.shape[1], bool)
+    first[1:] = (both[:, 1:] != both[:, :-1]).any(axis=0)
+    return Groups(both[0, first], both[1, first])
+
+
+def groups_of(table: pa.Table) -> Groups:
+    """The groups of a table's rows, each once, in order."""
+    return distinct([hashes(table, GROUP_HI)], [hashes(table, GROUP_LO)])
+
+
+def _joined(pieces: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables(pieces).combine_chunks() if pieces else schema.empty_table()
+
+
+def _concatenated(arrays: Sequence[np.ndarray], dtype: type = np.int64) -> np.ndarray:
+    return np.concatenate(arrays) if arrays else np.empty(0, dtype)
+
+
+def _merged_name(runs: Sequence[Run]) -> str:
+    """A merge is named by what it merged, so that doing it again after a crash writes the same file."""
+    names = [run.path.stem.removeprefix("run-") for run in runs if run.path is not None]
+    return f"run-{names[0].split('_')[0]}_{names[-1].split('_')[-1]}.arrow"

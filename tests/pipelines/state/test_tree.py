@@ -1,0 +1,105 @@
+"""The tree answers as a dictionary of groups would, through any history of batches, merges and reopenings."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from penstock.pipelines.state import tree as trees
+from penstock.pipelines.state.columns import DUE_CLOCK, DUE_EVENT, NEVER
+from penstock.pipelines.state.merging import plan_merge
+from penstock.pipelines.state.run import Groups
+
+VALUES = pa.schema([pa.field("value", pa.int64())])
+
+# Few groups, so that batches meet; equal upper halves, so that only the lower half tells groups apart.
+groups = st.tuples(st.integers(0, 5), st.integers(0, 2))
+rows = st.lists(st.tuples(st.integers(0, 100), st.integers(1, 30)), max_size=3)
+batches = st.lists(st.dictionaries(groups, rows, max_size=6), max_size=25)
+
+
+def changed(batch: dict[tuple[int, int], list[tuple[int, int]]], now: int) -> pa.Table:
+    lines = [
+        (hi, lo, now + due, NEVER, False, value)
+        for (hi, lo), content in batch.items()
+        for value, due in content
+    ] + [(hi, lo, NEVER, NEVER, True, None) for (hi, lo), content in batch.items() if not content]
+    columns = list(zip(*lines, strict=True)) if lines else [[]] * 6
+    return pa.table([pa.array(c) for c in columns], names=trees.empty(VALUES).schema.names).cast(
+        trees.empty(VALUES).schema
+    )
+
+
+def asked(wanted: list[tuple[int, int]]) -> Groups:
+    pairs = sorted(wanted)
+    return Groups(np.array([p[0] for p in pairs], np.uint64), np.array([p[1] for p in pairs], np.uint64))
+
+
+def answer(tree: trees.Tree, wanted: Groups) -> dict[tuple[int, int], list[int]]:
+    table, positions = tree.lookup(wanted)
+    result: dict[tuple[int, int], list[int]] = {}
+    for value, position in zip(table["value"].to_pylist(), positions, strict=True):
+        result.setdefault((int(wanted.hi[position]), int(wanted.lo[position])), []).append(value)
+    return {group: sorted(values) for group, values in result.items()}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=batches, reopen=st.booleans())
+def test_a_tree_holds_what_was_last_written_of_each_group(
+    tmp_path_factory: pytest.TempPathFactory,
+    history: list[dict[tuple[int, int], list[tuple[int, int]]]],
+    reopen: bool,
+) -> None:
+    folder = tmp_path_factory.mktemp("state")
+    tree = trees.empty(VALUES)
+    model: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    everything = asked([(hi, lo) for hi in range(6) for lo in range(3)])
+    for number, batch in enumerate(history):
+        tree = tree.with_run(changed(batch, now=number), folder / f"run-{number}.arrow").compacted(folder)
+        model.update({group: [(v, number + due) for v, due in content] for group, content in batch.items()})
+        if reopen:
+            tree = trees.opened(VALUES, folder, tree.files())
+        held = {group: sorted(v for v, _ in content) for group, content in model.items() if content}
+        assert answer(tree, everything) == held
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=batches, span=st.tuples(st.integers(0, 40), st.integers(0, 40)))
+def test_what_is_due_is_found_in_the_youngest_rows_only(
+    tmp_path_factory: pytest.TempPathFactory,
+    history: list[dict[tuple[int, int], list[tuple[int, int]]]],
+    span: tuple[int, int],
+) -> None:
+    folder = tmp_path_factory.mktemp("state")
+    tree = trees.empty(VALUES)
+    model: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for number, batch in enumerate(history):
+        tree = tree.with_run(changed(batch, now=number), folder / f"run-{number}.arrow").compacted(folder)
+        model.update({group: [(v, number + due) for v, due in content] for group, content in batch.items()})
+    after, until = min(span), max(span)
+    found = tree.due(DUE_EVENT, after, until)
+    expected = {g for g, content in model.items() if any(after < due <= until for _, due in content)}
+    assert set(zip(found.hi.tolist(), found.lo.tolist(), strict=True)) == expected
+    assert len(tree.due(DUE_CLOCK, 0, NEVER)) == 0
+
+
+def test_a_tree_is_a_value_that_a_later_batch_does_not_touch(tmp_path: Path) -> None:
+    first = trees.empty(VALUES).with_run(changed({(1, 1): [(7, 1)]}, now=0), tmp_path / "run-0.arrow")
+    first.with_run(changed({(1, 1): [(8, 1)]}, now=1), tmp_path / "run-1.arrow").compacted(tmp_path)
+    assert answer(first, asked([(1, 1)])) == {(1, 1): [7]}
+
+
+def test_the_number_of_runs_grows_with_the_logarithm_of_the_batches() -> None:
+    sizes: list[int] = []
+    rewritten = 0
+    for _ in range(3000):
+        sizes.append(10)
+        while (span := plan_merge(sizes)) is not None:
+            begin, end = span
+            rewritten += sum(sizes[begin:end])
+            sizes[begin:end] = [sum(sizes[begin:end])]
+    assert len(sizes) <= 25
+    assert rewritten <= 5 * 3000 * 10
