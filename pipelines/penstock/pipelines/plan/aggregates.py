@@ -1,0 +1,203 @@
+"""What is computed over the records of a window, as data.
+
+Nulls in a field are passed over by all but `Count()`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from penstock.pipelines.plan.checks import named, one_of, positive, require
+from penstock.pipelines.plan.custom import CombinerRef
+
+Order: TypeAlias = Literal["event_time", "arrival"]
+ORDERS: tuple[str, ...] = ("event_time", "arrival")
+
+
+@dataclass(frozen=True)
+class Count:
+    """Records; with a field, those in which it is not null."""
+
+    field: str | None = None
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Sum of the field; null when no record had a value."""
+
+    field: str
+
+    def __post_init__(self) -> None:
+        named(self.field, "aggregate.sum")
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Arithmetic mean of the field; null when no record had a value."""
+
+    field: str
+
+    def __post_init__(self) -> None:
+        named(self.field, "aggregate.mean")
+
+
+@dataclass(frozen=True)
+class Min:
+    """Least value of the field."""
+
+    field: str
+
+    def __post_init__(self) -> None:
+        named(self.field, "aggregate.min")
+
+
+@dataclass(frozen=True)
+class Max:
+    """Greatest value of the field."""
+
+    field: str
+
+    def __post_init__(self) -> None:
+        named(self.field, "aggregate.max")
+
+
+@dataclass(frozen=True)
+class First:
+    """Value of the first record that has one: by event time and then arrival, or by arrival alone."""
+
+    field: str
+    order: Order = "event_time"
+
+    def __post_init__(self) -> None:
+        named(self.field, "aggregate.first")
+        one_of(self.order, ORDERS, "aggregate.first.order")
+
+
+@dataclass(frozen=True)
+class Last:
+    """Value of the last record that has one: by event time and then arrival, or by arrival alone."""
+
+    field: str
+    order: Order = "event_time"
+
+    def __post_init__(self) -> None:
+        named(self.field, "aggregate.last")
+        one_of(self.order, ORDERS, "aggregate.last.order")
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Number of different values: exact, or by a HyperLogLog sketch with 2 ** `precision` registers."""
+
+    field: str
+    exact: bool = True
+    precision: int = 12
+
+    def __post_init__(self) -> None:
+        named(self.field, "aggregate.distinct")
+        require(4 <= self.precision <= 21, "aggregate.distinct.precision", self.precision, "Give 4 to 21")
+
+
+@dataclass(frozen=True)
+class TopN:
+    """The field of the n records with the greatest (or least) `by`, best first.
+
+    The earlier arrival wins a tie. Without `by`, the field's own values are compared.
+    """
+
+    field: str
+    n: int
+    by: str | None = None
+    largest: bool = True
+
+    def __post_init__(self) -> None:
+        named(self.field, "aggregate.top")
+        positive(self.n, "aggregate.top.n", "records")
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Approximate values at the given ranks (0 to 1), by a sketch of parameter `k`; exact up to k values."""
+
+    field: str
+    ranks: tuple[float, ...]
+    k: int = 200
+
+    def __post_init__(self) -> None:
+        named(self.field, "aggregate.quantiles")
+        inside = len(self.ranks) > 0 and all(0 <= rank <= 1 for rank in self.ranks)
+        require(inside, "aggregate.quantiles.ranks", self.ranks, "Give ranks from 0 to 1, as in 0.5")
+        require(8 <= self.k <= 65_535, "aggregate.quantiles.k", self.k, "Give 8 to 65535")
+
+
+@dataclass(frozen=True)
+class Collect:
+    """All values of the field, as a list, by event time and then arrival, or by arrival alone."""
+
+    field: str
+    order: Order = "event_time"
+
+    def __post_init__(self) -> None:
+        named(self.field, "aggregate.collect")
+        one_of(self.order, ORDERS, "aggregate.collect.order")
+
+
+@dataclass(frozen=True)
+class Custom:
+    """One's own combiner over the named fields."""
+
+    fields: tuple[str, ...]
+    combiner: CombinerRef
+
+    def __post_init__(self) -> None:
+        require(len(self.fields) > 0, "aggregate.custom.fields", "none", "Name the fields it combines")
+
+
+Aggregate: TypeAlias = (
+    Count | Sum | Mean | Min | Max | First | Last | Distinct | TopN | Quantiles | Collect | Custom
+)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of the result and what it holds."""
+
+    name: str
+    of: Aggregate
+
+    def __post_init__(self) -> None:
+        named(self.name, "aggregate")
+
+
+def aggregate_fields(aggregate: Aggregate) -> tuple[str, ...]:
+    """Name the fields of a record that the aggregate reads."""
+    match aggregate:
+        case Count(field):
+            return () if field is None else (field,)
+        case TopN(field=field, by=by):
+            return (field,) if by is None else (field, by)
+        case Custom(fields):
+            return fields
+        case _:
+            return (aggregate.field,)
+
+
+def needs_arrival_order(aggregate: Aggregate) -> bool:
+    """Tell whether the answer depends on the order in which records came."""
+    match aggregate:
+        case First(order=order) | Last(order=order) | Collect(order=order):
+            return order == "arrival"
+        case _:
+            return False
+
+
+def takes_back(aggregate: Aggregate) -> bool:
+    """Tell whether a change can be subtracted; the others keep the values that they need to start again."""
+    match aggregate:
+        case Count() | Sum() | Mean() | Collect():
+            return True
+        case Distinct(exact=exact):
+            return exact
+        case Custom(combiner=combiner):
+            return combiner.takes_back
+        case _:
+            return False

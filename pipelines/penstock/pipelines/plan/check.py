@@ -1,0 +1,170 @@
+"""What must hold between the parts of a plan; what one part can tell by itself it checks when it is made."""
+
+from collections.abc import Iterable
+
+from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.plan.aggregates import aggregate_fields, needs_arrival_order
+from penstock.pipelines.plan.checks import named, not_negative, one_of, require
+from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
+from penstock.pipelines.plan.predicates import predicate_fields
+from penstock.pipelines.plan.stage import Plan, Stage
+from penstock.pipelines.plan.triggers import (
+    AfterEach,
+    Default,
+    Trigger,
+    can_finish,
+    parts,
+    punctuations,
+)
+from penstock.pipelines.plan.windows import (
+    SlidingOrder,
+    Tumbling,
+    by_processing_time,
+)
+
+RESERVED = frozenset(
+    {
+        "window_start",
+        "window_end",
+        "window_number",
+        "pane",
+        "timing",
+        "on_time_index",
+        "final",
+        "kind",
+        "records",
+        "batch_id",
+        "batch_clock",
+        "watermark",
+    }
+)
+
+
+def check(plan: Plan) -> Plan:
+    """Return the plan, or raise the first `DefinitionError` in it, located at the pipeline's name."""
+    try:
+        check_graph(plan)
+        for stage in plan.stages:
+            check_stage(plan, stage)
+    except DefinitionError as problem:
+        raise problem.located(problem.where or f"pipeline {plan.name}") from None
+    return plan
+
+
+def check_graph(plan: Plan) -> None:
+    """Refuse inputs that do not exist, names used twice, and a pipeline that reads or writes nothing."""
+    named(plan.name, "name")
+    require(len(plan.sources) > 0, "read", "nothing is read", "Begin with read(...)")
+    require(len(plan.stages) > 0, "aggregate", "nothing is computed", "Say what with aggregate(...)")
+    known: list[str] = [source.name for source in plan.sources]
+    for stage in plan.stages:
+        for name in stage.inputs:
+            require(name in known, "inputs", name, f"Name what comes before it: {', '.join(known)}")
+        known.append(stage.name)
+    require(len(set(known)) == len(known), "name", "used twice", "Give each source and stage its own name")
+    tables = [sink.table for stage in plan.stages for sink in stage.sinks]
+    require(len(tables) > 0, "write", "no table", "Say where results go with write(...)")
+
+
+def check_stage(plan: Plan, stage: Stage) -> None:
+    """Refuse answers to the four questions that contradict each other."""
+    one_of(stage.accumulation, ("discarding", "accumulating", "retracting"), "refine")
+    one_of(stage.on_time_pane, ("always", "when_changed"), "on_time_pane")
+    one_of(stage.final_pane, ("never", "when_changed", "always"), "final_pane")
+    not_negative(stage.lateness, "lateness")
+    check_names(stage)
+    check_columns(plan, stage)
+    if isinstance(stage.window, Tumbling | SlidingOrder):
+        check_order_window(plan, stage)
+    else:
+        check_trigger(stage)
+    for output in stage.aggregates:
+        ordered = not needs_arrival_order(output.of) or len(plan.sources) == 1
+        fix = "Write order='event_time': records of several inputs have no order of arrival among them"
+        require(ordered, f"aggregate.{output.name}", "needs the order of arrival", fix)
+
+
+def check_names(stage: Stage) -> None:
+    """Refuse result columns that hide each other or a pane's own."""
+    names = [*stage.key, *(output.name for output in stage.aggregates)]
+    for name in names:
+        taken = "is a column that every pane has" if name in RESERVED else "is used twice"
+        require(
+            names.count(name) == 1 and name not in RESERVED, f"aggregate.{name}", taken, "Choose another name"
+        )
+    require(
+        len(stage.aggregates) > 0, "aggregate", "nothing is computed", "Write aggregate(readings=count())"
+    )
+
+
+def check_columns(plan: Plan, stage: Stage) -> None:
+    """Refuse a field that the input does not have, where no step may have added it."""
+    sources = [source for source in plan.sources if source.name in stage.inputs]
+    if stage.steps or len(sources) != len(stage.inputs):
+        return
+    for source in sources:
+        known = {column.name for column in source.columns}
+        for field, name in used_fields(stage):
+            fix = f"{source.name} has: {', '.join(sorted(known))}"
+            require(name in known, field, f"{name!r} is no field of {source.name}", fix)
+
+
+def used_fields(stage: Stage) -> Iterable[tuple[str, str]]:
+    """Yield where a field is named, and the field."""
+    yield from (("key", name) for name in stage.key)
+    for output in stage.aggregates:
+        yield from ((f"aggregate.{output.name}", name) for name in aggregate_fields(output.of))
+    for predicate in punctuations(stage.trigger):
+        yield from (("trigger.after_punctuation", name) for name in predicate_fields(predicate))
+    match stage.window:
+        case Tumbling(DeltaPolicy(field)):
+            yield "window.delta.field", field
+        case Tumbling(PunctuationPolicy(predicate)):
+            yield from (("window.punctuation", name) for name in predicate_fields(predicate))
+        case SlidingOrder(evict, show):
+            deltas = (policy for policy in (evict, show) if isinstance(policy, DeltaPolicy))
+            yield from (("window.delta.field", policy.field) for policy in deltas)
+
+
+def check_order_window(plan: Plan, stage: Stage) -> None:
+    """Refuse what only windows of time have."""
+    fix = "Leave it out: an order window shows what it holds by its own policy, and nothing is late"
+    require(stage.trigger == Default(), "trigger", "given for an order window", fix)
+    require(stage.lateness == 0, "lateness", "given for an order window", fix)
+    require(stage.final_pane == "never", "final_pane", "given for an order window", fix)
+    single = len(plan.sources) == 1
+    require(
+        single,
+        "window",
+        "an order window over several inputs",
+        "Read one input: between several there is no order",
+    )
+
+
+def check_trigger(stage: Stage) -> None:
+    """Refuse a trigger that loses data silently, or that can never fire."""
+    trigger = stage.trigger
+    fix = (
+        "Wrap it in repeatedly(...), or declare may_finish=True: then what comes later goes to the late table"
+    )
+    require(stage.may_finish or not can_finish(trigger), "trigger", "it can finish", fix)
+    if by_processing_time(stage.window):
+        fix = "Leave it out: nothing is late for a window of processing time"
+        require(stage.lateness == 0, "lateness", f"{stage.lateness} ms", fix)
+    for part in (trigger, *inner(trigger)):
+        check_parts(part)
+
+
+def check_parts(trigger: Trigger) -> None:
+    """Refuse a part that can never have its turn."""
+    if isinstance(trigger, AfterEach):
+        for part in trigger.of[:-1]:
+            fix = "Only the last part of after_each may go on for ever"
+            require(can_finish(part), "trigger.after_each", "a part never finishes", fix)
+
+
+def inner(trigger: Trigger) -> Iterable[Trigger]:
+    """Yield all triggers inside this one."""
+    for part in parts(trigger):
+        yield part
+        yield from inner(part)

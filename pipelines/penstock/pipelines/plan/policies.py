@@ -1,0 +1,64 @@
+"""Policies of order windows: when a window closes, drops what is old, or shows what it holds.
+
+They are judged per key, record by record, in record order; only `Elapsed` looks at the batch clock.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from penstock.pipelines.plan.checks import named, positive, require
+from penstock.pipelines.plan.predicates import Predicate
+
+
+@dataclass(frozen=True)
+class CountPolicy:
+    """A number of records: the window closes with its n-th, keeps the last n, or shows after each n."""
+
+    n: int
+
+    def __post_init__(self) -> None:
+        positive(self.n, "window.count", "records")
+
+
+@dataclass(frozen=True)
+class DeltaPolicy:
+    """A distance in the field.
+
+    Tumbling: a record more than `by` above the window's first closes the window and opens the next.
+    Eviction: the oldest go while more than `by` below the one that comes in. Trigger: a record more than
+    `by` above the one that caused the last showing (at first: the first) shows what was held before it came.
+    """
+
+    field: str
+    by: float
+
+    def __post_init__(self) -> None:
+        named(self.field, "window.delta.field")
+        require(self.by >= 0, "window.delta.by", self.by, "Give a distance of 0 or more")
+
+
+@dataclass(frozen=True)
+class PunctuationPolicy:
+    """A record that matches closes the tumbling window, as its last record."""
+
+    predicate: Predicate
+
+
+@dataclass(frozen=True)
+class TimePolicy:
+    """Time on the batch clock.
+
+    Tumbling: the window closes at the first batch, a tick included, whose clock is `elapsed` or more after
+    that of the window's first record, before the batch's own records. Eviction: records that came `elapsed`
+    or longer ago go. Trigger: as for tumbling, since the first record that was not shown.
+    """
+
+    elapsed: int
+
+    def __post_init__(self) -> None:
+        positive(self.elapsed, "window.time")
+
+
+ClosePolicy: TypeAlias = CountPolicy | DeltaPolicy | PunctuationPolicy | TimePolicy
+EvictionPolicy: TypeAlias = CountPolicy | DeltaPolicy | TimePolicy
+ShowPolicy: TypeAlias = CountPolicy | DeltaPolicy | TimePolicy

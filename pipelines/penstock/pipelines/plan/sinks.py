@@ -1,0 +1,49 @@
+"""Where panes go, as data. Every sink takes a batch once, by (application, batch id)."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from penstock.pipelines.plan.checks import named
+
+
+@dataclass(frozen=True)
+class PaneLog:
+    """Every pane row, appended."""
+
+    table: str
+
+    def __post_init__(self) -> None:
+        named(self.table, "write.table")
+
+
+@dataclass(frozen=True)
+class FinalPanes:
+    """Only panes after which nothing comes for their window, appended."""
+
+    table: str
+
+    def __post_init__(self) -> None:
+        named(self.table, "write.table")
+
+
+@dataclass(frozen=True)
+class LatestValues:
+    """One row per key and window: the newest value; a window that was retracted or replaced has none."""
+
+    table: str
+
+    def __post_init__(self) -> None:
+        named(self.table, "write.table")
+
+
+@dataclass(frozen=True)
+class CompleteTable:
+    """The whole result, written anew with each batch that changes it: for small results."""
+
+    table: str
+
+    def __post_init__(self) -> None:
+        named(self.table, "write.table")
+
+
+Sink: TypeAlias = PaneLog | FinalPanes | LatestValues | CompleteTable

@@ -1,0 +1,108 @@
+"""What is read: topics or stored files, their time, their watermark, and which records are repeats."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from penstock.pipelines.plan.checks import named, not_negative, one_of, positive, require
+
+FileFormat: TypeAlias = Literal["json", "parquet", "delta", "csv"]
+AheadPolicy: TypeAlias = Literal["quarantine", "accept"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field of the record: its name, its type in Spark's words, and whether it must have a value."""
+
+    name: str
+    type: str
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A Kafka topic, whose values are what its contract says."""
+
+    topic: str
+
+    def __post_init__(self) -> None:
+        named(self.topic, "read")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Stored records under a path of the warehouse or an address."""
+
+    path: str
+    format: FileFormat = "delta"
+
+    def __post_init__(self) -> None:
+        named(self.path, "read.files")
+        one_of(self.format, ("json", "parquet", "delta", "csv"), "read.format")
+
+
+Origin: TypeAlias = Topic | Files
+
+
+@dataclass(frozen=True)
+class WatermarkRule:
+    """How a partition's watermark follows its records, and when it lets others go on without it.
+
+    `idle_after` None: a silent partition holds the stream back for ever. `max_ahead` None: no future guard.
+    """
+
+    bound: int = 0
+    idle_after: int | None = None
+    advance_when_idle: bool = False
+    max_ahead: int | None = None
+    ahead: AheadPolicy = "quarantine"
+
+    def __post_init__(self) -> None:
+        not_negative(self.bound, "bound")
+        if self.idle_after is not None:
+            positive(self.idle_after, "idle_after")
+        if self.max_ahead is not None:
+            not_negative(self.max_ahead, "max_ahead")
+        one_of(self.ahead, ("quarantine", "accept"), "ahead")
+        needs_idle = self.idle_after is not None or not self.advance_when_idle
+        require(
+            needs_idle,
+            "advance_when_idle",
+            "true without idle_after",
+            "Say after how long a partition is idle",
+        )
+
+
+@dataclass(frozen=True)
+class Deduplication:
+    """A record whose id was seen within the horizon (event time, behind the watermark) is set aside."""
+
+    id: tuple[str, ...]
+    horizon: int
+
+    def __post_init__(self) -> None:
+        require(len(self.id) > 0, "deduplicate.by", "no fields", "Name the fields that identify a record")
+        positive(self.horizon, "deduplicate.within")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input: where it comes from, the contract of its values, and its time."""
+
+    name: str
+    origin: Origin
+    columns: tuple[Column, ...]
+    event_time: str
+    watermark: WatermarkRule = WatermarkRule()
+    deduplication: Deduplication | None = None
+
+    def __post_init__(self) -> None:
+        named(self.name, "read")
+        known = {column.name for column in self.columns}
+        require(self.event_time in known, "event_time", self.event_time, f"Name a field: {listed(known)}")
+        for name in self.deduplication.id if self.deduplication else ():
+            require(name in known, "deduplicate.by", name, f"Name a field: {listed(known)}")
+
+
+def listed(names: set[str]) -> str:
+    """List names for a sentence."""
+    return ", ".join(sorted(names))

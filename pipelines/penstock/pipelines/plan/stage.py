@@ -1,0 +1,59 @@
+"""A stage, and the plan: a graph of stages, of which there may be one."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from penstock.pipelines.plan.aggregates import Output
+from penstock.pipelines.plan.sinks import Sink
+from penstock.pipelines.plan.source import Source
+from penstock.pipelines.plan.steps import Step
+from penstock.pipelines.plan.triggers import Default, Trigger
+from penstock.pipelines.plan.windows import Window
+
+Accumulation: TypeAlias = Literal["discarding", "accumulating", "retracting"]
+OnTimePane: TypeAlias = Literal["always", "when_changed"]
+FinalPane: TypeAlias = Literal["never", "when_changed", "always"]
+
+DEFAULT = Default()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One grouping: what is read, the steps before it, and the answers to the four questions.
+
+    `inputs` are names of sources or of earlier stages. Order windows leave trigger, lateness, final pane at
+    their defaults: the window's own policies say when it shows what it holds.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    window: Window
+    aggregates: tuple[Output, ...]
+    steps: tuple[Step, ...] = ()
+    key: tuple[str, ...] = ()
+    trigger: Trigger = DEFAULT
+    lateness: int = 0
+    accumulation: Accumulation = "accumulating"
+    on_time_pane: OnTimePane = "always"
+    final_pane: FinalPane = "never"
+    may_finish: bool = False
+    sinks: tuple[Sink, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole pipeline: sources, and stages in an order in which each comes after its inputs."""
+
+    name: str
+    sources: tuple[Source, ...]
+    stages: tuple[Stage, ...]
+
+    @property
+    def stage(self) -> Stage:
+        """Return the only stage; a plan with several has no such thing."""
+        (only,) = self.stages
+        return only
+
+    def source(self, name: str) -> Source:
+        """Return the source of that name."""
+        return next(source for source in self.sources if source.name == name)

@@ -1,0 +1,160 @@
+"""When in processing time: the trigger algebra, as data. What each means is the table in the contract."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from penstock.pipelines.plan.checks import not_negative, positive, require
+from penstock.pipelines.plan.predicates import Predicate
+
+
+@dataclass(frozen=True)
+class AfterWatermark:
+    """Once, when the watermark passes the end; with `early` or `late` it never finishes.
+
+    With `early` and no `late`, what comes after the end is shown at each batch that brings it.
+    """
+
+    early: "Trigger | None" = None
+    late: "Trigger | None" = None
+
+
+@dataclass(frozen=True)
+class AfterCount:
+    """At least n elements since it began, judged at the end of a batch."""
+
+    n: int
+
+    def __post_init__(self) -> None:
+        positive(self.n, "trigger.after_count", "elements")
+
+
+@dataclass(frozen=True)
+class AfterProcessingTime:
+    """The batch clock is `delay` or more after the clock at the first element since it began."""
+
+    delay: int
+
+    def __post_init__(self) -> None:
+        not_negative(self.delay, "trigger.after_processing_time")
+
+
+@dataclass(frozen=True)
+class Every:
+    """The batch clock reached the next k * period + offset after the first element since it began."""
+
+    period: int
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        positive(self.period, "trigger.every")
+        not_negative(self.offset, "trigger.every.offset")
+
+
+@dataclass(frozen=True)
+class AfterPunctuation:
+    """An element that matches came since it began."""
+
+    predicate: Predicate
+
+
+@dataclass(frozen=True)
+class AfterAny:
+    """One part is ready."""
+
+    of: tuple["Trigger", ...]
+
+    def __post_init__(self) -> None:
+        require(len(self.of) > 0, "trigger.after_any", "no parts", "Name at least one trigger")
+
+
+@dataclass(frozen=True)
+class AfterAll:
+    """All parts are ready; a part once ready stays so."""
+
+    of: tuple["Trigger", ...]
+
+    def __post_init__(self) -> None:
+        require(len(self.of) > 0, "trigger.after_all", "no parts", "Name at least one trigger")
+
+
+@dataclass(frozen=True)
+class AfterEach:
+    """One part after the other; only the present part sees elements."""
+
+    of: tuple["Trigger", ...]
+
+    def __post_init__(self) -> None:
+        require(len(self.of) > 0, "trigger.after_each", "no parts", "Name at least one trigger")
+
+
+@dataclass(frozen=True)
+class OrFinally:
+    """As `of`, until `until` fires or `of` finishes; `until` counts across firings of `of`."""
+
+    of: "Trigger"
+    until: "Trigger"
+
+
+@dataclass(frozen=True)
+class Repeatedly:
+    """As `of`, and again from nothing whenever it finishes."""
+
+    of: "Trigger"
+
+
+@dataclass(frozen=True)
+class Default:
+    """At the end, then at each batch that brings late elements: `Repeatedly(AfterWatermark())`."""
+
+
+Trigger: TypeAlias = (
+    AfterWatermark
+    | AfterCount
+    | AfterProcessingTime
+    | Every
+    | AfterPunctuation
+    | AfterAny
+    | AfterAll
+    | AfterEach
+    | OrFinally
+    | Repeatedly
+    | Default
+)
+
+
+def can_finish(trigger: Trigger) -> bool:
+    """Tell whether the trigger may come to a point after which it never fires again."""
+    match trigger:
+        case Repeatedly() | Default():
+            return False
+        case AfterWatermark(early, late):
+            return early is None and late is None
+        case AfterEach(of):
+            return all(can_finish(part) for part in of)
+        case _:
+            return True
+
+
+def parts(trigger: Trigger) -> tuple[Trigger, ...]:
+    """Return the triggers directly inside this one."""
+    match trigger:
+        case AfterAny(of) | AfterAll(of) | AfterEach(of):
+            return of
+        case Repeatedly(of):
+            return (of,)
+        case OrFinally(of, until):
+            return (of, until)
+        case AfterWatermark(early, late):
+            return tuple(part for part in (early, late) if part is not None)
+        case _:
+            return ()
+
+
+def punctuations(trigger: Trigger) -> tuple[Predicate, ...]:
+    """Return the predicates that the trigger looks for, each once, in the order in which they are written."""
+    found: dict[Predicate, None] = {}
+    if isinstance(trigger, AfterPunctuation):
+        found[trigger.predicate] = None
+    for part in parts(trigger):
+        found.update(dict.fromkeys(punctuations(part)))
+    return tuple(found)

@@ -1,0 +1,123 @@
+"""Where in event time: how a record is assigned to windows.
+
+All times are milliseconds, all windows [start, end).
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+from zoneinfo import ZoneInfo
+
+from penstock.pipelines.plan.checks import not_negative, one_of, positive, require
+from penstock.pipelines.plan.policies import ClosePolicy, EvictionPolicy, ShowPolicy
+
+Time: TypeAlias = Literal["event", "processing"]
+CalendarUnit: TypeAlias = Literal["day", "week", "month"]
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Windows of one size, side by side: [k * size + offset, (k + 1) * size + offset)."""
+
+    size: int
+    offset: int = 0
+    time: Time = "event"
+
+    def __post_init__(self) -> None:
+        positive(self.size, "window.fixed.size")
+        not_negative(self.offset, "window.fixed.offset")
+        require(self.offset < self.size, "window.fixed.offset", self.offset, "Give less than the size")
+        one_of(self.time, ("event", "processing"), "window.fixed.time")
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """Windows of one size that start every period: a record is in each of them that covers its time.
+
+    A period above the size leaves gaps; a record in a gap is in no window, and is accounted for as late with
+    reason `no_window`.
+    """
+
+    size: int
+    period: int
+    offset: int = 0
+    time: Time = "event"
+
+    def __post_init__(self) -> None:
+        positive(self.size, "window.sliding.size")
+        positive(self.period, "window.sliding.period")
+        not_negative(self.offset, "window.sliding.offset")
+        require(self.offset < self.period, "window.sliding.offset", self.offset, "Give less than the period")
+        one_of(self.time, ("event", "processing"), "window.sliding.time")
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """A record opens [t, t + gap); windows of one key that overlap or touch become one."""
+
+    gap: int
+
+    def __post_init__(self) -> None:
+        positive(self.gap, "window.sessions.gap")
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """Days, weeks (from Monday) or months of a time zone: a day may have 23 or 25 hours."""
+
+    unit: CalendarUnit
+    zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        one_of(self.unit, ("day", "week", "month"), "window.calendar.unit")
+        require(known_zone(self.zone), "window.calendar.zone", self.zone, "Name a zone as in Europe/Berlin")
+
+
+@dataclass(frozen=True)
+class Global:
+    """One window for all time: [-infinity, +infinity)."""
+
+
+@dataclass(frozen=True)
+class Tumbling:
+    """Order window: a key's records in their order, cut by a policy; each is in exactly one window.
+
+    Windows of a key are numbered from 0; each shows one pane, when it closes; start and end are the least and
+    the greatest event time in it (plus one).
+    """
+
+    close: ClosePolicy
+
+
+@dataclass(frozen=True)
+class SlidingOrder:
+    """Order window: what a key holds after eviction, shown when the trigger policy says so.
+
+    A delta or time trigger is judged before a record (and shows what was held before it); then the record
+    evicts and comes in; then a count trigger is judged. Each showing is a window of its own, numbered from 0.
+    """
+
+    evict: EvictionPolicy
+    show: ShowPolicy
+
+
+TimeWindow: TypeAlias = Fixed | Sliding | Sessions | Calendar | Global
+OrderWindow: TypeAlias = Tumbling | SlidingOrder
+Window: TypeAlias = TimeWindow | OrderWindow
+
+
+def known_zone(name: str) -> bool:
+    """Tell whether the time zone is known on this machine."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True
+
+
+def by_processing_time(window: Window) -> bool:
+    """Tell whether the window is cut by the batch clock."""
+    match window:
+        case Fixed(time=time) | Sliding(time=time):
+            return time == "processing"
+        case _:
+            return False
