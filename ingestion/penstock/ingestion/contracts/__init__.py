@@ -1,0 +1,30 @@
+"""Contracts: one declaration per topic, and everything that is derived from it."""
+
+from penstock.ingestion.contracts.catalog import (
+    CATALOG,
+    contract_from,
+    contract_names,
+    contracts,
+    load_contract,
+    read_contract,
+)
+from penstock.ingestion.contracts.json_codec import JsonCodec, json_codec
+from penstock.ingestion.contracts.model import Compatibility, Contract, Encoding, Field, TopicLayout
+from penstock.ingestion.contracts.records import record_type
+
+__all__ = [
+    "CATALOG",
+    "Compatibility",
+    "Contract",
+    "Encoding",
+    "Field",
+    "JsonCodec",
+    "TopicLayout",
+    "contract_from",
+    "contract_names",
+    "contracts",
+    "json_codec",
+    "load_contract",
+    "read_contract",
+    "record_type",
+]

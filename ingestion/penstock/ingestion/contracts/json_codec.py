@@ -1,0 +1,68 @@
+"""Records as JSON: checked against their contract while they are decoded."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from penstock.ingestion.contracts.model import Contract
+from penstock.ingestion.contracts.records import record_type
+from penstock.ingestion.errors import BrokenRecordError
+
+
+class JsonCodec:
+    """Decodes and encodes one contract's values.
+
+    `decode` promises that what it returns keeps the contract in every field; a repeated member counts
+    once, by its last value. `encode` takes a structure from `decode`, or a mapping, which it checks first.
+    """
+
+    def __init__(self, contract: Contract) -> None:
+        self.contract = contract
+        self.type = record_type(contract)
+        self._decoder = msgspec.json.Decoder(self.type)
+        self._encoder = msgspec.json.Encoder()
+
+    def decode(self, value: bytes) -> msgspec.Struct:
+        """Return the record, or raise BrokenRecordError with the reason and the place."""
+        limit = self.contract.max_bytes
+        if len(value) > limit:
+            raise BrokenRecordError("too large", f"{len(value)} bytes, and the contract allows {limit}")
+        try:
+            return self._decoder.decode(value)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise BrokenRecordError(reason_of(error), str(error)) from error
+
+    def encode(self, record: msgspec.Struct | Mapping[str, Any]) -> bytes:
+        """Return the value of a record, absent fields left out."""
+        if isinstance(record, Mapping):
+            record = self.check(record)
+        return self._encoder.encode(record)
+
+    def check(self, record: Mapping[str, Any]) -> msgspec.Struct:
+        """Return a mapping as a record, or raise BrokenRecordError."""
+        try:
+            return msgspec.convert(record, self.type)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise BrokenRecordError(reason_of(error), str(error)) from error
+
+
+@cache
+def json_codec(contract: Contract) -> JsonCodec:
+    """Return the codec of a contract; there is one of each."""
+    return JsonCodec(contract)
+
+
+def reason_of(error: Exception) -> str:
+    """Return the word by which a broken record is counted."""
+    text = str(error)
+    if isinstance(error, UnicodeDecodeError):
+        return "invalid utf-8"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if "missing required field" in text:
+        return "missing field"
+    if "unknown field" in text:
+        return "unknown field"
+    return "wrong type" if isinstance(error, msgspec.ValidationError) else "malformed"

@@ -1,0 +1,104 @@
+"""What a topic's records look like, declared once."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from penstock.ingestion.contracts.types import FieldType, parse_type, spark_type
+from penstock.ingestion.errors import ContractError
+
+Encoding = Literal["json", "avro"]
+Compatibility = Literal["none", "backward", "forward", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a record. A field that is not `required` may be absent or null."""
+
+    name: str
+    type: str
+    doc: str
+    required: bool = True
+
+    @property
+    def kind(self) -> FieldType:
+        """The type, parsed."""
+        return parse_type(self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLayout:
+    """How the topic is kept by the broker. `retention_ms` of -1 keeps records for ever."""
+
+    partitions: int = 3
+    replicas: int = 1
+    retention_ms: int = 604_800_000
+    compacted: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """One declaration per topic; everything else about its records is derived from it.
+
+    `key` names the field whose text is the Kafka key, `event_time` the timestamp that windows go by, `id` the
+    field that tells repeats apart. `bound_ms` is how far behind the newest record one may honestly come.
+    """
+
+    topic: str
+    doc: str
+    fields: tuple[Field, ...]
+    key: str | None = None
+    event_time: str | None = None
+    id: str | None = None
+    bound_ms: int = 10_000
+    encoding: Encoding = "json"
+    compatibility: Compatibility = "backward"
+    max_bytes: int = 900_000
+    layout: TopicLayout = field(default_factory=TopicLayout)
+    environments: tuple[tuple[str, TopicLayout], ...] = ()
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def dead_letters(self) -> str:
+        """The topic that takes records which break this contract."""
+        return f"{self.topic}.dead-letters"
+
+    def field(self, name: str) -> Field:
+        """Return the field of that name."""
+        for candidate in self.fields:
+            if candidate.name == name:
+                return candidate
+        names = ", ".join(candidate.name for candidate in self.fields)
+        raise ContractError(f"contract {self.topic} has no field '{name}'; it has {names}")
+
+    def layout_in(self, environment: str) -> TopicLayout:
+        """Return how the topic is kept in an environment; the general layout where none is declared."""
+        return dict(self.environments).get(environment, self.layout)
+
+    def spark_ddl(self) -> str:
+        """Return the Spark schema of the value, as DDL.
+
+        Every column is nullable: Spark reads what is in the topic, and judging it is the contract's business.
+        """
+        return ", ".join(f"`{item.name}` {spark_type(item.kind)}" for item in self.fields)
+
+
+def _check(contract: Contract) -> None:
+    where = f"contract {contract.topic}"
+    names = [item.name for item in contract.fields]
+    if len(set(names)) != len(names):
+        raise ContractError(f"{where} declares a field twice: {', '.join(sorted(names))}")
+    for item in contract.fields:
+        parse_type(item.type)
+    for role in ("key", "event_time", "id"):
+        name = getattr(contract, role)
+        if name is not None and name not in names:
+            raise ContractError(f"{where} names '{name}' as {role}, and has no such field; declare the field")
+    if contract.event_time is not None and contract.field(contract.event_time).type != "timestamp":
+        raise ContractError(f"{where}: the event time '{contract.event_time}' must be of type timestamp")
+    for role in ("key", "event_time", "id"):
+        name = getattr(contract, role)
+        if name is not None and not contract.field(name).required:
+            raise ContractError(f"{where}: '{name}' is the {role} and must be required")

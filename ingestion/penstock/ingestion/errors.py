@@ -1,0 +1,62 @@
+"""Everything that can go wrong in ingestion, in one tree.
+
+IngestionError
+├── ContractError            a declaration in the catalog cannot be used
+│   ├── ContractNotFoundError
+│   └── IncompatibleChangeError
+├── BrokenRecordError        one record breaks its contract (goes to the dead-letter topic)
+├── RegistryError            a schema registry refused, or cannot be reached
+├── TopicsError              the cluster's topics cannot be made as declared
+├── LedgerError              a delivery ledger cannot be read, written or continued
+├── DeliveryError            the producer stopped; carries the sequence it reached
+└── SourceError              a source cannot be read from the position asked for
+"""
+
+
+class IngestionError(Exception):
+    """Base of all: its text says what was tried, with which value, where from, and the next step."""
+
+
+class ContractError(IngestionError):
+    """A contract cannot be used as it is declared."""
+
+
+class ContractNotFoundError(ContractError):
+    """There is no contract of that name in the catalog."""
+
+
+class IncompatibleChangeError(ContractError):
+    """A changed contract breaks a reader or a writer that its compatibility rule protects."""
+
+
+class BrokenRecordError(IngestionError):
+    """A record breaks its contract; `reason` is a word to count by, the text says where."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+class RegistryError(IngestionError):
+    """A schema registry refused a request or cannot be reached."""
+
+
+class TopicsError(IngestionError):
+    """The cluster's topics cannot be read or made as declared."""
+
+
+class LedgerError(IngestionError):
+    """A delivery ledger cannot be read, written or continued from."""
+
+
+class DeliveryError(IngestionError):
+    """The producer stopped; every sequence below `reached` is acknowledged and in the ledger."""
+
+    def __init__(self, message: str, reached: int) -> None:
+        super().__init__(message)
+        self.reached = reached
+
+
+class SourceError(IngestionError):
+    """A source cannot be read, or cannot continue from the position it was asked to."""

@@ -1,0 +1,18 @@
+"""Topics as code: declared in contracts, compared with the cluster, made so."""
+
+from penstock.ingestion.topics.cluster import apply_plan, ensure_topics, observe, plan_for
+from penstock.ingestion.topics.model import Action, Change, TopicPlan, TopicSpec, declared
+from penstock.ingestion.topics.planning import plan_topics
+
+__all__ = [
+    "Action",
+    "Change",
+    "TopicPlan",
+    "TopicSpec",
+    "apply_plan",
+    "declared",
+    "ensure_topics",
+    "observe",
+    "plan_for",
+    "plan_topics",
+]

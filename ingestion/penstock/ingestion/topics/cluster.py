@@ -1,0 +1,149 @@
+"""Reading and changing a cluster's topics."""
+
+from collections.abc import Collection, Iterable
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+
+from penstock.ingestion.contracts import Contract
+from penstock.ingestion.errors import TopicsError
+from penstock.ingestion.topics.model import Change, TopicPlan, TopicSpec, declared
+from penstock.ingestion.topics.planning import plan_topics
+
+_SECONDS = 30.0
+
+
+def observe(bootstrap: str, settings: Iterable[str] = ()) -> dict[str, TopicSpec]:
+    """Return the cluster's topics, internal ones left out, with the values of the settings asked for."""
+    admin = _admin(bootstrap)
+    try:
+        found = admin.list_topics(timeout=_SECONDS).topics
+        names = [name for name in found if not name.startswith("__")]
+        values = _settings(admin, names, set(settings))
+    except KafkaException as error:
+        raise TopicsError(
+            f"the topics at {bootstrap} cannot be read: {_text(error)}; is the broker up?"
+        ) from error
+    return {
+        name: TopicSpec(
+            name, len(found[name].partitions), len(found[name].partitions[0].replicas), values[name]
+        )
+        for name in names
+    }
+
+
+def plan_for(
+    bootstrap: str, contracts: Iterable[Contract], environment: str = "local", destroy: Collection[str] = ()
+) -> TopicPlan:
+    """Compare the cluster with what the contracts declare for an environment."""
+    wanted = declared(contracts, environment)
+    settings = {key for spec in wanted for key, _ in spec.settings}
+    return plan_topics(wanted, observe(bootstrap, settings), destroy)
+
+
+def apply_plan(bootstrap: str, plan: TopicPlan, destroy: Collection[str] = ()) -> tuple[Change, ...]:
+    """Carry out a plan and return what was done.
+
+    Refuses the whole plan, before its first step, when one step would destroy records of a topic that is not
+    named in `destroy`.
+    """
+    for change in plan.destructive:
+        if change.topic not in destroy:
+            raise TopicsError(
+                f"topic {change.topic}: to {change.action} it would destroy {change.destroys}; "
+                f"nothing was changed; say --allow-destroy {change.topic} if that is wanted"
+            )
+    admin = _admin(bootstrap)
+    for change in plan.changes:
+        try:
+            _carry_out(admin, change)
+        except KafkaException as error:
+            raise TopicsError(
+                f"topic {change.topic} at {bootstrap}: to {change.action} it failed: {_text(error)}"
+            ) from error
+    return plan.changes
+
+
+def ensure_topics(
+    bootstrap: str, contracts: Iterable[Contract], environment: str = "local"
+) -> tuple[Change, ...]:
+    """Create what is missing and change what can be changed without loss; said again, it changes nothing.
+
+    Steps that would destroy records are left out: `penstock topics plan` shows them.
+    """
+    plan = plan_for(bootstrap, contracts, environment)
+    return apply_plan(
+        bootstrap, TopicPlan(tuple(change for change in plan.changes if change.destroys is None))
+    )
+
+
+def _admin(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+
+
+def _settings(
+    admin: AdminClient, names: list[str], wanted: set[str]
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    if not wanted or not names:
+        return dict.fromkeys(names, ())
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    described = admin.describe_configs(resources, request_timeout=_SECONDS)
+    return {resource.name: _values(_wait(future), wanted) for resource, future in described.items()}
+
+
+def _values(entries: dict[str, ConfigEntry], wanted: set[str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((key, str(entry.value)) for key, entry in entries.items() if key in wanted))
+
+
+def _carry_out(admin: AdminClient, change: Change) -> None:
+    if change.action in ("delete", "recreate"):
+        _wait_all(admin.delete_topics([change.topic], operation_timeout=_SECONDS))
+    if change.after is None:
+        return
+    if change.action in ("create", "recreate"):
+        _create(admin, change.after, patient=change.action == "recreate")
+    elif change.action == "grow":
+        _wait_all(admin.create_partitions([NewPartitions(change.topic, change.after.partitions)]))
+    else:
+        entries = [
+            ConfigEntry(key, after, incremental_operation=AlterConfigOpType.SET)
+            for key, _, after in change.differences
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, change.topic, incremental_configs=entries)
+        _wait_all(admin.incremental_alter_configs([resource]))
+
+
+def _create(admin: AdminClient, spec: TopicSpec, *, patient: bool) -> None:
+    topic = NewTopic(spec.name, spec.partitions, spec.replicas, config=dict(spec.settings))
+    for left in range(50 if patient else 1, 0, -1):
+        try:
+            _wait_all(admin.create_topics([topic], operation_timeout=_SECONDS))
+            return
+        except KafkaException as error:
+            # Deletion is done in the background: for a moment the old topic is still in the way.
+            if not patient or left == 1 or error.args[0].name() != "TOPIC_ALREADY_EXISTS":
+                raise
+            admin.poll(0.1)
+
+
+def _wait_all(futures: dict[Any, Future[Any]]) -> None:
+    for future in futures.values():
+        _wait(future)
+
+
+def _wait(future: Future[Any]) -> Any:
+    return future.result(timeout=_SECONDS * 2)
+
+
+def _text(error: KafkaException) -> str:
+    return str(error.args[0].str()) if error.args and hasattr(error.args[0], "str") else str(error)

@@ -1,0 +1,113 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from penstock.ingestion.contracts import Contract, Field, contract_from, contracts, json_codec, load_contract
+from penstock.ingestion.durations import milliseconds
+from penstock.ingestion.errors import BrokenRecordError, ContractError, ContractNotFoundError
+
+SENSORS = load_contract("sensors")
+GOOD = b'{"id":"1-0","device":"d","site":"s","at":1700000000000,"temperature":21.5}'
+
+
+def test_every_contract_of_the_catalog_names_its_fields_with_a_meaning():
+    for contract in contracts():
+        assert contract.doc
+        assert all(field.doc.endswith(".") for field in contract.fields), contract.topic
+
+
+def test_the_spark_schema_names_every_field_in_order():
+    assert SENSORS.spark_ddl() == (
+        "`id` STRING, `device` STRING, `site` STRING, `at` BIGINT, `temperature` DOUBLE, `humidity` DOUBLE"
+    )
+
+
+def test_what_is_encoded_is_decoded_to_the_same_record():
+    codec = json_codec(SENSORS)
+    record = codec.decode(GOOD)
+    assert codec.encode(record) == GOOD
+    assert (
+        codec.encode({"id": "1-0", "device": "d", "site": "s", "at": 1_700_000_000_000, "temperature": 21.5})
+        == GOOD
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (GOOD[:-5], "malformed"),
+        (b"", "malformed"),
+        (GOOD + b"{}", "malformed"),
+        (GOOD.replace(b"21.5", b'"warm"'), "wrong type"),
+        (GOOD.replace(b"1700000000000", b"1e30"), "wrong type"),
+        (GOOD.replace(b"1700000000000", b"9" * 25), "wrong type"),
+        (GOOD.replace(b"1700000000000", b"null"), "wrong type"),
+        (GOOD.replace(b'"device":"d",', b""), "missing field"),
+        (GOOD.replace(b'"device"', b'"gadget"'), "unknown field"),
+        (GOOD.replace(b'"d"', b'"\xff\xfe"'), "invalid utf-8"),
+        (GOOD.replace(b'"d"', b'"' + b"x" * 10_000_000 + b'"'), "too large"),
+        (b'{"id":' + b"[" * 200_000, "wrong type"),
+        (b"[" * 200_000, "wrong type"),
+    ],
+)
+def test_a_broken_record_says_why(value: bytes, reason: str):
+    with pytest.raises(BrokenRecordError) as caught:
+        json_codec(SENSORS).decode(value)
+    assert caught.value.reason == reason
+
+
+def test_numbers_keep_to_their_widths():
+    contract = Contract("t", "", (Field("n", "int", ""), Field("tags", "array<string>", "", required=False)))
+    codec = json_codec(contract)
+    assert codec.encode(codec.decode(b'{"n":2147483647,"tags":["a"]}')) == b'{"n":2147483647,"tags":["a"]}'
+    with pytest.raises(BrokenRecordError):
+        codec.decode(b'{"n":2147483648}')
+    assert contract.spark_ddl() == "`n` INT, `tags` ARRAY<STRING>"
+
+
+def test_a_contract_that_contradicts_itself_is_refused_with_the_field():
+    for changes, word in (
+        ({"key": "gadget"}, "gadget"),
+        ({"event_time": "device"}, "timestamp"),
+        ({"id": "humidity"}, "required"),
+        ({"fields": (*SENSORS.fields, SENSORS.fields[0])}, "twice"),
+    ):
+        with pytest.raises(ContractError, match=word):
+            dataclasses.replace(SENSORS, **changes)
+
+
+def test_an_unknown_word_in_a_declaration_is_refused_by_name():
+    with pytest.raises(ContractError, match="partition"):
+        contract_from({"topic": "t", "fields": [{"name": "a", "type": "long", "doc": ""}], "partition": 3})
+
+
+def test_a_missing_contract_says_what_there_is(tmp_path: Path):
+    with pytest.raises(ContractNotFoundError, match="sensors"):
+        load_contract("sensor")
+
+
+def test_a_contract_in_a_file_of_another_name_is_refused(tmp_path: Path):
+    (tmp_path / "a.yaml").write_text("topic: b\nfields: [{name: x, type: long, doc: X.}]\n")
+    with pytest.raises(ContractError, match=r"b\.yaml"):
+        load_contract("a", tmp_path)
+
+
+def test_an_environment_overrides_the_layout_field_by_field():
+    assert SENSORS.layout_in("production").partitions == 12
+    assert SENSORS.layout_in("production").retention_ms == SENSORS.layout.retention_ms
+    assert SENSORS.layout_in("elsewhere") == SENSORS.layout
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("10 seconds", 10_000), ("1ms", 1), ("7 d", 604_800_000), ("2 weeks", 1_209_600_000)],
+)
+def test_spans_of_time_are_read_as_written(text: str, expected: int):
+    assert milliseconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["ten seconds", "10", "10 parsecs", ""])
+def test_what_is_no_span_of_time_is_refused(text: str):
+    with pytest.raises(ContractError, match="span of time"):
+        milliseconds(text)

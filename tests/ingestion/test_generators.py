@@ -1,0 +1,37 @@
+from itertools import islice
+
+import pytest
+
+from penstock.ingestion.contracts import json_codec, load_contract
+from penstock.ingestion.generators import Generator, Sensors, evenly
+
+TIMES = evenly(1_700_000_000_000, 100)
+GENERATORS: list[type] = [Sensors]
+
+
+def take(generator: Generator, first: int, number: int) -> list[object]:
+    return list(islice(generator.records(first, TIMES), number))
+
+
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_a_generator_entered_in_the_middle_gives_the_same_records(kind: type):
+    assert take(kind(seed=7), 0, 3_000)[1_234:2_345] == take(kind(seed=7), 1_234, 1_111)
+
+
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_another_seed_gives_other_records(kind: type):
+    assert take(kind(seed=7), 0, 100) != take(kind(seed=8), 0, 100)
+
+
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_every_generated_record_keeps_its_contract_and_its_id_is_its_own(kind: type):
+    contract = load_contract(kind.topic)
+    codec = json_codec(contract)
+    records = [codec.decode(codec.encode(record)) for record in take(kind(seed=3), 0, 5_000)]
+    assert len({getattr(record, contract.id) for record in records}) == 5_000
+
+
+def test_about_one_reading_in_a_hundred_comes_later_than_the_bound():
+    bound = load_contract("sensors").bound_ms
+    late = sum(TIMES(n) - record.at > bound for n, record in enumerate(take(Sensors(seed=1), 0, 10_000)))
+    assert 60 < late < 140

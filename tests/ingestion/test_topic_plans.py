@@ -1,0 +1,53 @@
+from typing import Any
+
+import pytest
+
+from penstock.ingestion.contracts import load_contract
+from penstock.ingestion.topics import TopicSpec, declared, plan_topics
+
+DECLARED = declared([load_contract("sensors")])
+THERE = {spec.name: spec for spec in DECLARED}
+
+
+def changed(**changes: object) -> dict[str, TopicSpec]:
+    base = THERE["sensors"]
+    values: dict[str, Any] = {"name": base.name, "partitions": base.partitions, "replicas": base.replicas}
+    values |= changes
+    settings = dict(base.settings) | values.pop("settings", {})
+    return THERE | {"sensors": TopicSpec(settings=tuple(sorted(settings.items())), **values)}
+
+
+def test_each_contract_declares_its_topic_and_its_dead_letters():
+    assert [spec.name for spec in DECLARED] == ["sensors", "sensors.dead-letters"]
+
+
+def test_a_cluster_that_is_as_declared_needs_nothing():
+    assert plan_topics(DECLARED, THERE).changes == ()
+
+
+def test_an_empty_cluster_gets_every_topic():
+    assert [change.action for change in plan_topics(DECLARED, {}).changes] == ["create", "create"]
+
+
+@pytest.mark.parametrize(
+    ("found", "action", "destroys"),
+    [
+        (changed(partitions=1), "grow", False),
+        (changed(partitions=9), "recreate", True),
+        (changed(replicas=2), "recreate", True),
+        (changed(settings={"retention.ms": "1000"}), "configure", False),
+        (changed(settings={"retention.ms": "-1"}), "configure", True),
+        (changed(settings={"retention.ms": "99999999999"}), "configure", True),
+        (changed(settings={"cleanup.policy": "compact"}), "configure", True),
+    ],
+)
+def test_a_step_that_loses_records_is_marked(found: dict[str, TopicSpec], action: str, destroys: bool):
+    (change,) = plan_topics(DECLARED, found).changes
+    assert (change.action, change.destroys is not None) == (action, destroys)
+
+
+def test_an_undeclared_topic_is_listed_and_only_deleted_by_name():
+    found = THERE | {"old": TopicSpec("old", 1, 1, ())}
+    assert plan_topics(DECLARED, found).undeclared == ("old",)
+    plan = plan_topics(DECLARED, found, destroy=["old"])
+    assert [(change.action, change.topic) for change in plan.destructive] == [("delete", "old")]
