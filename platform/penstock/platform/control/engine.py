@@ -1,0 +1,63 @@
+"""Connections to the control store, the same to use over SQLite and PostgreSQL."""
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.sql.schema import Table
+
+from penstock.platform.errors import ControlError
+
+WAIT_MS = 10_000
+LOCK_AT_ONCE = "penstock_lock_at_once"
+"""Execution option: a SQLite transaction takes the write lock when it begins."""
+
+
+def make_engine(url: str) -> Engine:
+    """An engine for the store at `url`. ControlError where the address is of no kind the store knows."""
+    address = _address(url)
+    if address.get_backend_name() == "postgresql":
+        return create_engine(address, pool_pre_ping=True)
+    _make_folder(address)
+    engine = create_engine(address)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def insert_into(connection: Connection, table: Table) -> "sqlite.Insert | postgresql.Insert":
+    """An insert that knows ON CONFLICT, in the connection's dialect."""
+    if connection.dialect.name == "postgresql":
+        return postgresql.insert(table)
+    return sqlite.insert(table)
+
+
+def _address(url: str) -> URL:
+    try:
+        address = make_url(url)
+    except ArgumentError:
+        raise ControlError(f"control_url is {url!r}: write sqlite:///FILE or postgresql://…") from None
+    if address.get_backend_name() not in {"sqlite", "postgresql"}:
+        shown = address.render_as_string(hide_password=True)
+        raise ControlError(f"control_url is {shown!r}: write sqlite:///FILE or postgresql://…")
+    return address.set(drivername="postgresql+psycopg") if address.drivername == "postgresql" else address
+
+
+def _make_folder(address: URL) -> None:
+    if address.database:
+        Path(address.database).parent.mkdir(parents=True, exist_ok=True)
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    """Take transactions into our own hands, and let readers go on while one writes."""
+    connection.isolation_level = None
+    for pragma in (f"busy_timeout={WAIT_MS}", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    at_once = connection.get_execution_options().get(LOCK_AT_ONCE)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if at_once else "BEGIN")

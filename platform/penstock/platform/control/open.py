@@ -1,0 +1,66 @@
+"""Opening the control store, its schema brought up to date first."""
+
+from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy.exc import OperationalError
+
+from penstock.platform.control.engine import LOCK_AT_ONCE, make_engine
+from penstock.platform.control.store import ControlStore
+from penstock.platform.errors import ControlError
+
+HEAD = "0001"
+"""The newest migration; a test compares it with the files, so that opening need not load alembic."""
+
+MIGRATION_LOCK = 0x70656E73
+"""Names the advisory lock on PostgreSQL under which one process at a time migrates."""
+
+
+def open_control(url: str) -> ControlStore:
+    """The store at `url`, with today's schema. ControlError where it cannot be reached or is newer."""
+    engine = make_engine(url)
+    try:
+        if revision(engine) != HEAD:
+            migrate(engine)
+    except OperationalError as error:
+        engine.dispose()
+        shown, cause = engine.url.render_as_string(hide_password=True), str(error.orig).splitlines()[0]
+        raise ControlError(
+            f"the control store {shown} cannot be opened ({cause}): is the server up, the disk writable?"
+        ) from None
+    except ControlError:
+        engine.dispose()
+        raise
+    return ControlStore(engine)
+
+
+def revision(engine: Engine) -> str | None:
+    """Which migration the store is at; None for an empty one."""
+    with engine.connect() as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def migrate(engine: Engine, target: str = HEAD) -> None:
+    """Bring the schema to `target`, in one transaction; a second process waits, and finds it done."""
+    # Alembic takes as long to import as a whole `penstock status` may: only who migrates pays for it.
+    from alembic import command
+    from alembic.config import Config
+    from alembic.util.exc import CommandError
+
+    config = Config()
+    config.set_main_option("script_location", "penstock.platform.control:migrations")
+    with engine.connect().execution_options(**{LOCK_AT_ONCE: True}) as connection, connection.begin():
+        _lock(connection)
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, target)
+        except CommandError as error:
+            raise ControlError(
+                f"the control store's schema is not known to this version ({error}): "
+                "upgrade penstock here, or use the store that belongs to it"
+            ) from None
+
+
+def _lock(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})

@@ -1,0 +1,96 @@
+"""What the control store tells Dagster and people: sums over batches, and each stream at a glance."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+
+from penstock.pipelines.host.control import BatchRecord, DesiredState, Lease, StreamHealth
+from penstock.platform.control.rows import COUNTS, TIMINGS, batch_record
+from penstock.platform.control.store import ControlStore
+from penstock.platform.control.tables import batches, health, leases
+
+
+@dataclass(frozen=True)
+class BatchSummary:
+    """The batches of one stream from `first` to `last`, summed; `newest` is the last of them."""
+
+    stream: str
+    first: int
+    last: int
+    batches: int
+    read: int
+    folded: int
+    late: int
+    quarantined: int
+    duplicate: int
+    panes: Mapping[str, int]
+    rows: int
+    duration_ms: float
+    longest_ms: float
+    newest: BatchRecord
+
+
+@dataclass(frozen=True)
+class StreamOverview:
+    """One stream: what is wanted, who writes it, what it last did, how it says it is doing."""
+
+    stream: str
+    desired: DesiredState | None
+    lease: Lease | None
+    last: BatchRecord | None
+    health: StreamHealth | None
+
+
+def summarise(store: ControlStore, stream: str, after: int) -> BatchSummary | None:
+    """What a stream did after the batch `after` (-1: from its first); None where it did nothing.
+
+    Sums are the database's, over the table's key: what it costs follows the new batches, not the old ones.
+    """
+    sums = [func.coalesce(func.sum(batches.c[name]), 0).label(name) for name in _SUMMED]
+    scope = (batches.c.stream == stream, batches.c.batch_id > after)
+    query = select(
+        func.count().label("batches"),
+        func.min(batches.c.batch_id).label("first"),
+        func.max(batches.c.batch_id).label("last"),
+        func.max(batches.c.duration_ms).label("longest_ms"),
+        *sums,
+    ).where(*scope)
+    with store.engine.connect() as connection:
+        row = dict(connection.execute(query).mappings().one())
+        if not row["batches"]:
+            return None
+        # The newest as counted: a batch that was committed in between belongs to the next summary.
+        newest = select(batches).where(batches.c.stream == stream, batches.c.batch_id == row["last"])
+        record = batch_record(dict(connection.execute(newest).mappings().one()))
+    panes = {timing: int(row.pop(f"panes_{timing}")) for timing in TIMINGS}
+    counts = {name: int(row.pop(name)) for name in (*COUNTS, "rows", "batches", "first", "last")}
+    return BatchSummary(
+        stream=stream,
+        panes=panes,
+        newest=record,
+        duration_ms=float(row["duration_ms"]),
+        longest_ms=float(row["longest_ms"]),
+        **counts,
+    )
+
+
+def overview(store: ControlStore) -> list[StreamOverview]:
+    """Every stream that anybody asked for, or that ever wrote."""
+    desired = store.desired()
+    with store.engine.connect() as connection:
+        held = {row["stream"]: Lease(**row) for row in connection.execute(select(leases)).mappings()}
+        told = {row["stream"]: StreamHealth(**row) for row in connection.execute(select(health)).mappings()}
+    return [
+        StreamOverview(
+            stream=stream,
+            desired=desired.get(stream),
+            lease=held.get(stream),
+            last=store.last_batch(stream),
+            health=told.get(stream),
+        )
+        for stream in sorted({*desired, *held})
+    ]
+
+
+_SUMMED = (*COUNTS, *(f"panes_{timing}" for timing in TIMINGS), "rows", "duration_ms")

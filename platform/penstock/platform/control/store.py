@@ -1,0 +1,124 @@
+"""The control store as hosts and commands use it. Every call is a transaction of its own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Engine, Table, or_, select, update
+
+from penstock.pipelines.host.control import BatchRecord, Desired, DesiredState, Lease, StreamHealth
+from penstock.platform.control.engine import insert_into
+from penstock.platform.control.rows import batch_record, batch_row
+from penstock.platform.control.tables import batches, health, leases, streams
+
+
+class ControlStore:
+    """Keeps the promises of `penstock.pipelines.host.control.Control`, and lets people say what should run.
+
+    Leases compare clocks of several hosts: keep these within a fraction of the lease's length.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self.engine.dispose()
+
+    def acquire(self, stream: str, holder: str, now_ms: int, ttl_ms: int) -> Lease | None:
+        """Take the lease where it is free, expired or already the holder's; None while another has it."""
+        expires = now_ms + ttl_ms
+        with self.engine.begin() as connection:
+            # One statement decides and takes, so that of two hosts at the same moment one comes second.
+            insert = insert_into(connection, leases).values(
+                stream=stream, holder=holder, epoch=1, expires_at_ms=expires
+            )
+            taken = insert.on_conflict_do_update(
+                index_elements=[leases.c.stream],
+                set_={"holder": holder, "epoch": leases.c.epoch + 1, "expires_at_ms": expires},
+                where=or_(leases.c.expires_at_ms <= now_ms, leases.c.holder == holder),
+            ).returning(leases.c.epoch)
+            epoch = connection.execute(taken).scalar()
+        return None if epoch is None else Lease(stream, holder, epoch, expires)
+
+    def renew(self, lease: Lease, now_ms: int, ttl_ms: int) -> bool:
+        """Prolong the lease, also one that ran out but was not taken. False once lost or given back."""
+        changed = self._update_lease(lease, now_ms + ttl_ms)
+        return changed == 1
+
+    def release(self, lease: Lease) -> None:
+        """Give the lease back; its epoch stays, so that the next one is higher."""
+        self._update_lease(lease, 0)
+
+    def holder(self, stream: str) -> Lease | None:
+        """Who has the lease, expired or not; None where nobody ever had."""
+        row = self._one(leases, stream)
+        return None if row is None else Lease(**row)
+
+    def desired(self) -> Mapping[str, DesiredState]:
+        """What should run, by stream."""
+        with self.engine.connect() as connection:
+            rows = connection.execute(select(streams)).all()
+        return {row.stream: DesiredState(row.stream, Desired(row.desired), row.revision) for row in rows}
+
+    def desire(self, stream: str, desired: Desired, now_ms: int) -> DesiredState:
+        """Say what should become of a stream. Said again it changes nothing, the revision least of all."""
+        with self.engine.begin() as connection:
+            insert = insert_into(connection, streams).values(
+                stream=stream, desired=desired.value, revision=1, changed_at_ms=now_ms
+            )
+            connection.execute(
+                insert.on_conflict_do_update(
+                    index_elements=[streams.c.stream],
+                    set_={
+                        "desired": desired.value,
+                        "revision": streams.c.revision + 1,
+                        "changed_at_ms": now_ms,
+                    },
+                    where=streams.c.desired != desired.value,
+                )
+            )
+            found = connection.execute(select(streams.c.revision).where(streams.c.stream == stream))
+            return DesiredState(stream, desired, found.scalar_one())
+
+    def record_batch(self, record: BatchRecord) -> None:
+        """Write a batch down, once: a record of the same stream and batch is left as it is."""
+        with self.engine.begin() as connection:
+            connection.execute(
+                insert_into(connection, batches).values(batch_row(record)).on_conflict_do_nothing()
+            )
+
+    def last_batch(self, stream: str) -> BatchRecord | None:
+        """The newest record of a stream."""
+        newest = (
+            select(batches).where(batches.c.stream == stream).order_by(batches.c.batch_id.desc()).limit(1)
+        )
+        with self.engine.connect() as connection:
+            row = connection.execute(newest).mappings().first()
+        return None if row is None else batch_record(dict(row))
+
+    def report_health(self, told: StreamHealth) -> None:
+        """Say how a stream is doing; replaces what was said of it before."""
+        values = {"state": told.state, "reason": told.reason, "at_ms": told.at_ms}
+        with self.engine.begin() as connection:
+            insert = insert_into(connection, health).values(stream=told.stream, **values)
+            connection.execute(insert.on_conflict_do_update(index_elements=[health.c.stream], set_=values))
+
+    def health(self, stream: str) -> StreamHealth | None:
+        """How a stream is doing, as last told; None where nothing was."""
+        row = self._one(health, stream)
+        return None if row is None else StreamHealth(**row)
+
+    def _update_lease(self, lease: Lease, expires_at_ms: int) -> int:
+        change = update(leases).where(
+            leases.c.stream == lease.stream,
+            leases.c.holder == lease.holder,
+            leases.c.epoch == lease.epoch,
+            leases.c.expires_at_ms > 0,
+        )
+        with self.engine.begin() as connection:
+            return connection.execute(change.values(expires_at_ms=expires_at_ms)).rowcount
+
+    def _one(self, table: Table, stream: str) -> dict[str, Any] | None:
+        with self.engine.connect() as connection:
+            row = connection.execute(select(table).where(table.c.stream == stream)).mappings().first()
+        return None if row is None else dict(row)

@@ -1,0 +1,60 @@
+"""The control store's tables. Times are milliseconds of UTC; changes here need a migration beside."""
+
+from sqlalchemy import JSON, BigInteger, Column, Float, Integer, MetaData, String, Table, Text
+
+metadata = MetaData(
+    naming_convention={"pk": "pk_%(table_name)s", "ix": "ix_%(column_0_label)s", "uq": "uq_%(table_name)s"}
+)
+
+streams = Table(
+    "streams",
+    metadata,
+    Column("stream", String(200), primary_key=True),
+    Column("desired", String(20), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("changed_at_ms", BigInteger, nullable=False),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("stream", String(200), primary_key=True),
+    Column("holder", String(200), nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("expires_at_ms", BigInteger, nullable=False),
+)
+
+health = Table(
+    "health",
+    metadata,
+    Column("stream", String(200), primary_key=True),
+    Column("state", String(40), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+)
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("stream", String(200), primary_key=True),
+    Column("batch_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("clock_ms", BigInteger, nullable=False),
+    Column("watermark_ms", BigInteger),
+    Column("accounts", JSON, nullable=False),
+    # Sums of the accounts, so that a summary of many batches reads numbers and parses nothing.
+    Column("read", BigInteger, nullable=False),
+    Column("folded", BigInteger, nullable=False),
+    Column("late", BigInteger, nullable=False),
+    Column("quarantined", BigInteger, nullable=False),
+    Column("duplicate", BigInteger, nullable=False),
+    Column("panes_early", BigInteger, nullable=False),
+    Column("panes_on_time", BigInteger, nullable=False),
+    Column("panes_late", BigInteger, nullable=False),
+    Column("panes_retract", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("lag_records", BigInteger, nullable=False),
+    Column("duration_ms", Float, nullable=False),
+    Column("durations_ms", JSON, nullable=False),
+)

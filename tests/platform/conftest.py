@@ -1,0 +1,75 @@
+"""A real PostgreSQL, where its programs are installed."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from penstock.platform.settings.names import names, variable
+
+SERVERS = Path("/usr/lib/postgresql")
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests say what they set; what the shell that runs them sets is not theirs."""
+    for name in names():
+        monkeypatch.delenv(variable(name), raising=False)
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A server of the tests' own, on a port of its own."""
+
+    folder: Path
+    programs: Path
+    port: int
+    user: str | None
+
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of the server's programs; it refuses to be run by root, so another user does then."""
+        command = [str(self.programs / program), *arguments]
+        subprocess.run(command, check=True, capture_output=True, user=self.user, cwd=self.folder, timeout=60)
+
+    def database(self, name: str) -> str:
+        """Make an empty database and return its address."""
+        self.run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "tests", name)
+        return f"postgresql://tests@127.0.0.1:{self.port}/{name}"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A running PostgreSQL; skipped by name where it is not installed."""
+    found = sorted(SERVERS.glob("*/bin/initdb"))
+    if not found:
+        pytest.skip("PostgreSQL's programs are not installed: apt-get install postgresql")
+    server = _prepare(found[-1].parent)
+    try:
+        yield server
+    finally:
+        server.run("pg_ctl", "-D", str(server.folder / "data"), "-m", "immediate", "-w", "stop")
+        shutil.rmtree(server.folder)
+
+
+def _prepare(programs: Path) -> Postgres:
+    folder = Path(tempfile.mkdtemp(prefix="postgres-"))
+    user = "postgres" if os.geteuid() == 0 else None
+    if user:
+        shutil.chown(folder, user)
+    server = Postgres(folder, programs, _free_port(), user)
+    server.run("initdb", "-D", "data", "-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
+    options = f"-c listen_addresses=127.0.0.1 -p {server.port} -k '' -c fsync=off"
+    server.run("pg_ctl", "-D", "data", "-l", "server.log", "-o", options, "-w", "start")
+    return server
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

@@ -1,0 +1,83 @@
+"""The schema: up from nothing, up from every revision, the same as the code says."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from penstock.platform.control.engine import make_engine
+from penstock.platform.control.open import HEAD, migrate, open_control, revision
+from penstock.platform.control.tables import metadata
+from penstock.platform.errors import ControlError
+
+
+def revisions() -> list[str]:
+    """Every revision from the first to the newest."""
+    config = Config()
+    config.set_main_option("script_location", "penstock.platform.control:migrations")
+    walked = ScriptDirectory.from_config(config).walk_revisions()
+    return [script.revision for script in walked][::-1]
+
+
+def differences(url: str) -> list[object]:
+    engine = make_engine(url)
+    with engine.connect() as connection:
+        found = compare_metadata(MigrationContext.configure(connection), metadata)
+    engine.dispose()
+    return list(found)
+
+
+def test_the_newest_revision_is_the_one_that_opening_asks_for() -> None:
+    assert revisions()[-1] == HEAD
+
+
+def test_an_empty_store_is_brought_to_the_tables_of_the_code(url: str) -> None:
+    open_control(url).close()
+    assert differences(url) == []
+
+
+@pytest.mark.parametrize("start", revisions())
+def test_a_store_of_any_revision_is_brought_to_the_tables_of_the_code(url: str, start: str) -> None:
+    engine = make_engine(url)
+    migrate(engine, start)
+    assert revision(engine) == start
+    engine.dispose()
+    open_control(url).close()
+    assert differences(url) == []
+
+
+def test_processes_that_open_an_empty_store_at_once_migrate_it_once(url: str) -> None:
+    code = "import sys; from penstock.platform.control import open_control; open_control(sys.argv[1]).close()"
+    openers = [subprocess.Popen([sys.executable, "-c", code, url]) for _ in range(3)]
+    assert [opener.wait(60) for opener in openers] == [0, 0, 0]
+    assert differences(url) == []
+
+
+def test_a_store_of_a_newer_version_is_refused(url: str) -> None:
+    open_control(url).close()
+    engine = make_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    engine.dispose()
+    with pytest.raises(ControlError, match=r"not known to this version .*9999.*upgrade penstock"):
+        open_control(url)
+
+
+def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"postgresql://me:secret@127.0.0.1:{free.getsockname()[1]}/db"
+        with pytest.raises(ControlError, match=r"me:\*\*\*@127.0.0.1.*is the server up") as caught:
+            open_control(url)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "mysql://me:secret@here/db"])
+def test_an_address_of_another_kind_is_refused(url: str) -> None:
+    with pytest.raises(ControlError, match="write sqlite:///FILE or postgresql://"):
+        open_control(url)

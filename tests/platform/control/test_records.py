@@ -1,0 +1,95 @@
+"""What should run, what was committed, and what is told of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from penstock.pipelines.host.control import BatchRecord, Control, Desired, PartitionAccount, StreamHealth
+from penstock.platform.control import ControlStore
+from penstock.platform.control.reports import overview, summarise
+
+
+def account(partition: int, start: int, late: int = 0) -> PartitionAccount:
+    return PartitionAccount("t", partition, start, start + 10, 10, 10 - late, late, 0, 0)
+
+
+def batch(number: int, stream: str = "s", **changes: object) -> BatchRecord:
+    record = BatchRecord(
+        stream=stream,
+        batch_id=number,
+        epoch=1,
+        kind="data",
+        clock_ms=1_000 * number,
+        watermark_ms=None if number == 0 else 900 * number,
+        accounts=(account(0, 10 * number, late=1), account(1, 10 * number)),
+        panes={"early": 3, "late": number} if number else {"early": 3},
+        rows=4,
+        lag_records=7,
+        durations_ms={"fold": 1.5, "commit": 2.5 + number},
+    )
+    return replace(record, **changes)
+
+
+def test_the_store_keeps_the_hosts_protocol(store: ControlStore) -> None:
+    control: Control = store
+    assert control.desired() == {}
+
+
+def test_a_batch_comes_back_as_it_was_written(store: ControlStore) -> None:
+    assert store.last_batch("s") is None
+    store.record_batch(batch(0))
+    assert store.last_batch("s") == batch(0)
+    store.record_batch(batch(1))
+    assert store.last_batch("s") == batch(1)
+
+
+def test_a_batch_is_written_down_once(store: ControlStore) -> None:
+    store.record_batch(batch(1))
+    store.record_batch(batch(1, rows=99, epoch=2))
+    assert store.last_batch("s") == batch(1)
+    assert summarise(store, "s", -1).batches == 1
+
+
+def test_panes_of_an_unknown_timing_are_refused(store: ControlStore) -> None:
+    with pytest.raises(ValueError, match="panes of \\['sideways'\\] cannot be written down"):
+        store.record_batch(batch(1, panes={"sideways": 1}))
+
+
+def test_desired_states_are_kept_and_their_revision_rises_with_each_change(store: ControlStore) -> None:
+    revisions = [
+        store.desire("s", Desired.RUNNING, 0).revision,
+        store.desire("s", Desired.RUNNING, 1).revision,
+        store.desire("s", Desired.DRAINED, 2).revision,
+        store.desire("t", Desired.STOPPED, 3).revision,
+    ]
+    assert revisions == [1, 1, 2, 1]
+    assert {name: state.desired for name, state in store.desired().items()} == {
+        "s": Desired.DRAINED,
+        "t": Desired.STOPPED,
+    }
+
+
+def test_a_summary_adds_up_what_came_after_a_batch(store: ControlStore) -> None:
+    for number in range(4):
+        store.record_batch(batch(number))
+        store.record_batch(batch(number, "other", rows=1_000))
+    summary = summarise(store, "s", 1)
+    assert (summary.first, summary.last, summary.batches) == (2, 3, 2)
+    assert (summary.read, summary.folded, summary.late, summary.quarantined) == (40, 38, 2, 0)
+    assert summary.panes == {"early": 6, "on_time": 0, "late": 5, "retract": 0}
+    assert (summary.rows, summary.duration_ms, summary.longest_ms) == (8, 13.0, 7.0)
+    assert summary.newest == batch(3)
+    assert summarise(store, "s", 3) is None
+
+
+def test_an_overview_shows_what_is_wanted_and_what_is(store: ControlStore) -> None:
+    wanted = store.desire("s", Desired.RUNNING, 0)
+    store.desire("t", Desired.STOPPED, 0)
+    lease = store.acquire("s", "host", 0, 1_000)
+    store.record_batch(batch(5))
+    store.report_health(StreamHealth("s", "starting", "", 1))
+    store.report_health(StreamHealth("s", "running", "", 2))
+    first, second = overview(store)
+    assert (first.desired, first.lease, first.last) == (wanted, lease, batch(5))
+    assert first.health == StreamHealth("s", "running", "", 2)
+    assert (second.stream, second.lease, second.last, second.health) == ("t", None, None, None)
