@@ -1,0 +1,112 @@
+"""Everything that can go wrong between Python and Terraform, in one hierarchy.
+
+TerraformError
+├── EngineMissingError      no Terraform to run
+├── EngineTooOldError       one that is older than 1.6
+├── ProviderMissingError    a provider can neither be found nor downloaded
+├── CommandFailedError      Terraform said no; holds its diagnostics
+│   ├── ConfigurationError      the HCL or a variable is wrong
+│   ├── PlanFailedError         nothing was changed
+│   └── ApplyFailedError        something may have been changed
+├── StateLockedError        somebody else is changing this environment
+├── TimeLimitError          it took too long and was asked to stop
+├── StalePlanError          the state moved on since the plan was shown
+├── UnknownPlanError        no such saved plan, or not the one that was shown
+└── OutputError             an output is missing or has another form
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from penstock.infra.errors import InfraError
+
+if TYPE_CHECKING:
+    from penstock.infra.terraform.diagnostics import Diagnostic, LockHolder
+
+
+class TerraformError(InfraError):
+    """Base of everything that this package raises on purpose."""
+
+
+class EngineMissingError(TerraformError):
+    """No Terraform was found: neither the wheel nor a program."""
+
+
+class EngineTooOldError(TerraformError):
+    """The program that was found cannot run these folders."""
+
+
+class CommandFailedError(TerraformError):
+    """Terraform refused or failed; `diagnostics` says where and why, in its words."""
+
+    def __init__(self, doing: str, diagnostics: Sequence[Diagnostic], advice: str) -> None:
+        self.doing = doing
+        self.diagnostics = tuple(diagnostics)
+        self.advice = advice
+        reasons = "\n".join(f"  {diagnostic}" for diagnostic in self.diagnostics)
+        super().__init__(f"{doing} failed:\n{reasons}\n{advice}")
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The addresses that the diagnostics name, each once, in order."""
+        return tuple(dict.fromkeys(d.address for d in self.diagnostics if d.address))
+
+
+class ConfigurationError(CommandFailedError):
+    """The HCL or the value of a variable is wrong; nothing was changed."""
+
+
+class ProviderMissingError(CommandFailedError):
+    """A provider is neither in a mirror nor to be downloaded; nothing was changed."""
+
+
+class PlanFailedError(CommandFailedError):
+    """No plan came out; nothing was changed."""
+
+
+class ApplyFailedError(CommandFailedError):
+    """Some changes may have been made; the state says which, a new plan shows the rest."""
+
+
+class StateLockedError(TerraformError):
+    """Somebody else holds the lock of the state; nothing was changed."""
+
+    def __init__(self, doing: str, holder: LockHolder | None) -> None:
+        self.holder = holder
+        by = f" by {holder}" if holder else ""
+        super().__init__(
+            f"{doing}: the state is locked{by}. Wait until that ends; when it is certain that nobody "
+            "works on it any more, release the lock with its ID (unlock)."
+        )
+
+
+class TimeLimitError(TerraformError):
+    """It took longer than allowed and was asked to stop."""
+
+    def __init__(self, doing: str, seconds: float, unfinished: Sequence[str], killed: bool) -> None:
+        self.seconds = seconds
+        self.unfinished = tuple(unfinished)
+        self.killed = killed
+        at = f"; at work on {', '.join(unfinished)}" if unfinished else ""
+        end = (
+            "It did not stop when asked and was killed: look for a lock left behind."
+            if killed
+            else "It stopped in order, and its state is whole."
+        )
+        super().__init__(
+            f"{doing} was not done after {seconds:g} s{at}. {end} Plan again to see what is left."
+        )
+
+
+class StalePlanError(TerraformError):
+    """The state, or what the plan was made from, changed after the plan was shown."""
+
+
+class UnknownPlanError(TerraformError):
+    """No such saved plan, or its file is not the one that was shown."""
+
+
+class OutputError(TerraformError):
+    """An output is missing or does not have the form that was asked for."""

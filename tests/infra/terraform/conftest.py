@@ -1,0 +1,42 @@
+"""Folders with real HCL, driven by each engine that this machine has."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from penstock.infra.terraform import Engine, Limits, Workspace, embedded_engine, find_mirrors, system_engine
+
+MakeWorkspace = Callable[..., Workspace]
+
+
+@pytest.fixture(params=["embedded", "terraform", "tofu"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each engine in turn; a program that is not installed is skipped by its name."""
+    if request.param == "embedded":
+        return embedded_engine()
+    if shutil.which(request.param) is None:
+        pytest.skip(f"no {request.param} on the PATH")
+    return system_engine(request.param)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    directory = tmp_path / "environment"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def workspace(folder: Path, tmp_path: Path) -> MakeWorkspace:
+    """Write HCL into a folder and drive it: `workspace(hcl, engine=…, **fields of Workspace)`."""
+
+    def make(hcl: str, engine: Engine | None = None, **fields: object) -> Workspace:
+        (folder / "main.tf").write_text(hcl)
+        fields = {"limits": Limits(grace=10), "mirrors": find_mirrors(), **fields}
+        return Workspace(folder, tmp_path / "work", engine or embedded_engine(), **fields)  # type: ignore[arg-type]
+
+    return make

@@ -1,0 +1,148 @@
+"""Time limits, locks and killed runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from penstock.infra.terraform import Engine, Event, Limits, Workspace
+from penstock.infra.terraform.errors import ApplyFailedError, StateLockedError, TimeLimitError
+
+MakeWorkspace = Callable[..., Workspace]
+
+GATED = """
+resource "terraform_data" "gated" {{
+  provisioner "local-exec" {{
+    interpreter = ["/bin/sh", "-c"]
+    command     = "until [ -e {gate} ]; do sleep 0.05; done"
+  }}
+}}
+resource "terraform_data" "quick" {{}}
+"""
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        threading.Event().wait(0.05)
+
+
+def test_what_takes_too_long_is_stopped_in_order(
+    workspace: MakeWorkspace, engine: Engine, tmp_path: Path
+) -> None:
+    hcl = GATED.format(gate=tmp_path / "never")
+    gated = workspace(hcl, engine, limits=Limits(apply=2, grace=20))
+    plan = gated.plan()
+    with pytest.raises(TimeLimitError) as caught:
+        gated.apply(plan)
+    assert caught.value.unfinished == ("terraform_data.gated",)
+    assert not caught.value.killed
+    assert "terraform_data.quick" in gated.resources()
+    assert [change.address for change in gated.plan().changes] == ["terraform_data.gated"]
+
+
+def test_what_does_not_stop_is_killed_with_all_it_started(workspace: MakeWorkspace, tmp_path: Path) -> None:
+    """The engine is a program that ignores the request to stop, and has a child that does so, too."""
+    stubborn = tmp_path / "stubborn"
+    pid = tmp_path / "pid"
+    stubborn.write_text(f"#!/bin/sh\ntrap '' INT TERM\nsleep 600 &\necho $! > {pid}\nwait\n")
+    stubborn.chmod(0o755)
+    limits = Limits(prepare=1, grace=0.5)
+    with pytest.raises(TimeLimitError) as caught:
+        workspace("", Engine("terraform", (str(stubborn),), "1.6.0"), limits=limits).prepare()
+    assert caught.value.killed
+    wait_until(lambda: not psutil.pid_exists(int(pid.read_text())))
+
+
+def test_a_locked_state_names_its_holder(workspace: MakeWorkspace, engine: Engine, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    holder = workspace(GATED.format(gate=gate), limits=Limits(apply=60, grace=10))
+    plan = holder.plan()
+    begun = threading.Event()
+
+    def see(_event: Event) -> None:
+        begun.set()
+
+    applying = threading.Thread(target=holder.apply, args=(plan, see))
+    applying.start()
+    try:
+        assert begun.wait(30)
+        with pytest.raises(StateLockedError) as caught:
+            Workspace(holder.directory, tmp_path / "other", engine).plan()
+        assert caught.value.holder is not None
+        assert "Apply" in caught.value.holder.operation
+        assert caught.value.holder.lock_id in str(caught.value)
+    finally:
+        gate.touch()
+        applying.join()
+
+
+def test_a_lock_can_be_waited_for(workspace: MakeWorkspace, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    holder = workspace(GATED.format(gate=gate), limits=Limits(apply=60, grace=10))
+    plan = holder.plan()
+    begun = threading.Event()
+    applying = threading.Thread(target=holder.apply, args=(plan, lambda _event: begun.set()))
+    applying.start()
+    assert begun.wait(30)
+    opener = threading.Timer(1, gate.touch)
+    opener.start()
+    patient = Workspace(holder.directory, tmp_path / "other", holder.engine, limits=Limits(lock=60))
+    assert patient.plan().is_empty
+    applying.join()
+    opener.join()
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from penstock.infra.terraform import Workspace, embedded_engine
+workspace = Workspace(Path(sys.argv[1]), Path(sys.argv[2]), embedded_engine())
+workspace.apply(workspace.plans.shown(sys.argv[3]), on_event=lambda event: print(event, flush=True))
+"""
+
+
+def test_terraform_finishes_when_the_process_that_drives_it_is_killed(
+    workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    gated = workspace(GATED.format(gate=gate))
+    plan = gated.plan()
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(gated.directory), str(gated.work), plan.plan_id],
+        stdout=subprocess.PIPE,
+    )
+    assert driver.stdout is not None
+    assert driver.stdout.readline()
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    driver.stdout.close()
+    gate.touch()
+    patient = Workspace(gated.directory, gated.work, gated.engine, limits=Limits(lock=60))
+    assert patient.plan().is_empty
+    assert set(patient.resources()) == {"terraform_data.gated", "terraform_data.quick"}
+
+
+def test_the_lock_of_a_killed_terraform_is_given_back(workspace: MakeWorkspace, tmp_path: Path) -> None:
+    gated = workspace(GATED.format(gate=tmp_path / "gate"))
+    plan = gated.plan()
+
+    def kill(_event: Event) -> None:
+        for child in psutil.Process(os.getpid()).children(recursive=True):
+            child.kill()
+
+    with pytest.raises(ApplyFailedError, match="Applying environment failed"):
+        gated.apply(plan, on_event=kill)
+    (tmp_path / "gate").touch()
+    gated.apply(gated.plan())
+    assert gated.plan().is_empty
