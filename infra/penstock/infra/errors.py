@@ -26,3 +26,15 @@ class JarDownloadError(JarError):
 
 class JarMismatchError(JarError):
     """A jar's SHA-256 is not the one in the lock; the jar was not kept."""
+
+
+class PortTakenError(InfraError):
+    """A port that a server is to listen on is already in use."""
+
+
+class BrokerError(InfraError):
+    """The broker's folder could not be prepared, or the broker does not answer."""
+
+
+class NotInTimeError(InfraError):
+    """Something that was waited for did not come within its time."""

@@ -1,0 +1,110 @@
+"""A broker that belongs to the process that starts it: for tests, benchmarks and tools.
+
+`make up` runs its broker under the process manager instead; both use the same configuration and command.
+"""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from penstock.infra.broker import BrokerConfig, broker_command, cluster_id_of, format_storage, wait_for_broker
+from penstock.infra.ports import free_ports, require_free
+
+STOP_SECONDS = 15.0
+TOPIC_SECONDS = 30.0
+
+
+@dataclass
+class LocalBroker:
+    """One node in a folder of its own, started by `start` and ended by `stop` or at the end of `with`.
+
+    It can be killed and started again in between: data and ports stay. It does not outlive the process
+    that started it.
+    """
+
+    config: BrokerConfig
+    jars: Sequence[Path]
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @classmethod
+    def in_directory(cls, directory: Path, jars: Sequence[Path], heap_mb: int = 256) -> Self:
+        """Make a single node on ports that are free now; nothing is started yet."""
+        port, controller_port = free_ports(2)
+        return cls(BrokerConfig(directory, port, controller_port, heap_mb=heap_mb), jars)
+
+    @property
+    def bootstrap(self) -> str:
+        """What a client is given to find the broker."""
+        return self.config.bootstrap
+
+    @property
+    def log(self) -> Path:
+        """Where the broker's output goes, over all its starts."""
+        return self.config.directory / "broker.log"
+
+    @property
+    def pid(self) -> int:
+        """The broker's process id; asking for it of a stopped broker is a mistake."""
+        assert self._process is not None, "the broker was not started"
+        return self._process.pid
+
+    def start(self) -> Self:
+        """Start the broker and return once it answers; on failure nothing is left running."""
+        for port in (self.config.port, self.config.controller_port):
+            require_free(self.config.host, port, "the broker")
+        format_storage(self.config, self.jars)
+        with self.log.open("ab") as log:
+            command = broker_command(self.config, self.jars)
+            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            wait_for_broker(self.bootstrap, cluster_id=cluster_id_of(self.config), alive=self._alive)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End the broker in order, or by force where it does not end in time. Twice is no harm."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def kill(self) -> None:
+        """End the broker as a crash would: nothing is flushed, nobody is told."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def create_topic(self, name: str, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
+        """Create a topic, and return once the broker has it. A topic that is there already is an error."""
+        client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        topic = NewTopic(name, partitions, 1, config=dict(settings or {}))
+        client.create_topics([topic], operation_timeout=TOPIC_SECONDS)[name].result(TOPIC_SECONDS)
+
+    def last_lines(self, lines: int = 60) -> str:
+        """Return the end of the broker's log."""
+        text = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None

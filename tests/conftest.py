@@ -1,0 +1,49 @@
+"""Fixtures that every folder of tests may use: the real broker, and the jars it and Spark run from."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.infra.jars import ensure_jars
+from penstock.infra.local_broker import LocalBroker
+
+
+@pytest.fixture(scope="session")
+def jar_directory(pytestconfig: pytest.Config) -> Path:
+    """The jar folder of this checkout: filled once, by whoever needs it first."""
+    return pytestconfig.rootpath / ".penstock" / "jars"
+
+
+@pytest.fixture(scope="session")
+def spark_jar_paths(jar_directory: Path) -> list[Path]:
+    return ensure_jars(jar_directory, ["spark"])
+
+
+@pytest.fixture(scope="session")
+def kafka_jar_paths(jar_directory: Path) -> list[Path]:
+    return ensure_jars(jar_directory, ["kafka"])
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory, kafka_jar_paths: list[Path]) -> Iterator[LocalBroker]:
+    """One broker for the session: leave it running, and take topics of your own names."""
+    with LocalBroker.in_directory(tmp_path_factory.mktemp("broker"), kafka_jar_paths) as running:
+        yield running
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path, kafka_jar_paths: list[Path]) -> Iterator[LocalBroker]:
+    """A broker for one test, which may kill, pause and restart it."""
+    with LocalBroker.in_directory(tmp_path / "broker", kafka_jar_paths) as running:
+        yield running
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    if report.failed:
+        for name, value in getattr(item, "funcargs", {}).items():
+            if isinstance(value, LocalBroker):
+                report.sections.append((f"log of {name}", value.last_lines()))
+    return report
