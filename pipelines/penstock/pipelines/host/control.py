@@ -42,7 +42,10 @@ class Lease:
 
 @dataclass(frozen=True)
 class PartitionAccount:
-    """What became of the records that a batch read from one partition: offsets [start, end)."""
+    """What became of the records that a batch read from one partition: offsets [start, end).
+
+    `filtered` are those that the pipeline's own steps removed before any window.
+    """
 
     topic: str
     partition: int
@@ -53,11 +56,12 @@ class PartitionAccount:
     late: int
     quarantined: int
     duplicate: int
+    filtered: int = 0
 
     @property
     def adds_up(self) -> bool:
         """Whether every record read is in exactly one of the accounts."""
-        return self.read == self.folded + self.late + self.quarantined + self.duplicate
+        return self.read == self.folded + self.late + self.quarantined + self.duplicate + self.filtered
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ INDEXES = pa.schema(
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups looked for: two halves of a 128-bit hash each, sorted by both."""
+    """Groups: two halves of a 128-bit hash each."""
 
     hi: Hashes
     lo: Hashes

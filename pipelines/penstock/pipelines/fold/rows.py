@@ -1,0 +1,75 @@
+"""Windows in the hands of the fold: a few columns of equal length, changed in place while a batch is folded."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Column = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A column that somebody keeps for each window, and what it holds for a new one."""
+
+    name: str
+    type: pa.DataType
+    initial: Any
+
+    def fresh(self, count: int) -> Column:
+        """The column for `count` new windows."""
+        return np.full(count, self.initial, dtype=numpy_type(self.type))
+
+
+class Rows:
+    """Named columns of one length."""
+
+    def __init__(self, columns: Mapping[str, Column], count: int) -> None:
+        self._columns = dict(columns)
+        self._count = count
+
+    def __len__(self) -> int:
+        """How many windows there are."""
+        return self._count
+
+    def __getitem__(self, name: str) -> Column:
+        """One column; what is written into it stays."""
+        return self._columns[name]
+
+    def __setitem__(self, name: str, column: Column) -> None:
+        """Replace or add a column."""
+        self._columns[name] = column
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """The columns that the schema names, as Arrow."""
+        return pa.table([arrow(self._columns[f.name], f.type) for f in schema], schema=schema)
+
+
+def arrow(column: Column, kind: pa.DataType) -> pa.Array:
+    """A column as Arrow; None in a column of objects is null."""
+    return pa.array(column, type=kind, from_pandas=column.dtype == object)
+
+
+def numpy_type(kind: pa.DataType) -> Any:
+    """What numpy keeps values of an Arrow type in: numbers as they are, all else as objects."""
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return kind.to_pandas_dtype()
+    return object
+
+
+def fresh(slots: Iterable[Slot], count: int) -> Rows:
+    """Columns for `count` windows that nothing was kept of before."""
+    return Rows({slot.name: slot.fresh(count) for slot in slots}, count)
+
+
+def numpy_column(column: pa.ChunkedArray) -> Column:
+    """An Arrow column as a numpy column of one's own, to be changed; a null number is 0, any other null None."""
+    kind = numpy_type(column.type)
+    if kind is object:
+        values = np.empty(len(column), object)
+        values[:] = column.to_pylist()
+        return values
+    return np.array(column.fill_null(0 if kind is not np.bool_ else False), dtype=kind)

@@ -1,0 +1,128 @@
+"""A stage made ready to be folded: its trigger as a machine, its aggregates as columns, its tables' schemas."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.pipelines.fold.accumulators import Accumulator, Part, accumulator
+from penstock.pipelines.fold.compile import machine
+from penstock.pipelines.fold.machine import Machine
+from penstock.pipelines.fold.rows import Slot
+from penstock.pipelines.plan.predicates import Predicate
+from penstock.pipelines.plan.stage import Stage
+from penstock.pipelines.plan.triggers import punctuations
+from penstock.pipelines.state.columns import NEVER, Ints
+
+BOUNDS = (pa.field("window_start", pa.int64()), pa.field("window_end", pa.int64()))
+
+BOOKKEEPING = (
+    Slot("records", pa.int64(), 0),
+    Slot("unshown", pa.int64(), 0),
+    Slot("panes", pa.int32(), 0),
+    Slot("on_time_panes", pa.int32(), 0),
+    Slot("past_end", pa.bool_(), initial=False),
+    Slot("finished", pa.bool_(), initial=False),
+    Slot("shown", pa.bool_(), initial=False),
+    Slot("shown_records", pa.int64(), 0),
+)
+"""What is kept of every window: elements, those since the last pane, how many panes came, and what they said."""
+
+PANE = (
+    *BOUNDS,
+    pa.field("pane", pa.int32()),
+    pa.field("timing", pa.string()),
+    pa.field("on_time_index", pa.int32()),
+    pa.field("final", pa.bool_()),
+    pa.field("kind", pa.string()),
+    pa.field("records", pa.int64()),
+    pa.field("batch_id", pa.int64()),
+    pa.field("batch_clock", pa.int64()),
+    pa.field("watermark", pa.int64()),
+)
+"""The columns that every pane has, after its key and its values; times are milliseconds in the fold."""
+
+
+@dataclass(frozen=True)
+class ReadyStage:
+    """What the fold needs to know of a stage, worked out once."""
+
+    plan: Stage
+    machine: Machine
+    accumulators: tuple[Accumulator, ...]
+    key: tuple[pa.Field, ...]
+
+    @property
+    def parts(self) -> list[Part]:
+        """Every column that its aggregates keep."""
+        return [part for each in self.accumulators for part in each.parts]
+
+    @property
+    def names(self) -> pa.Schema:
+        """What says which window a row is about: its key and its bounds."""
+        return pa.schema([*self.key, *BOUNDS])
+
+    @property
+    def counted(self) -> list[str]:
+        """The columns of a partial that are counted in."""
+        return [name for name in self.partial_columns.names if name not in self.names.names]
+
+    def closes_at(self, end: Ints) -> Ints:
+        """The watermark at which windows close; a window without an end closes when its input has ended."""
+        lateness = self.plan.lateness
+        return np.where(end >= NEVER - lateness, NEVER, end + lateness)
+
+    @property
+    def retracts(self) -> bool:
+        """Whether it must remember what it showed."""
+        return self.plan.accumulation == "retracting"
+
+    @property
+    def shown(self) -> list[Slot]:
+        """What the aggregates held at the last pane, so that its values can be taken back."""
+        return [Slot(shown_name(part.name), part.type, part.slot.initial) for part in self.parts]
+
+    @property
+    def kept(self) -> list[Slot]:
+        """Every column that a window begins with."""
+        slots = [*BOOKKEEPING, *self.machine.slots(), *(part.slot for part in self.parts)]
+        return [*slots, *self.shown] if self.retracts else slots
+
+    @property
+    def state_columns(self) -> pa.Schema:
+        """What the state keeps of a window, beside the columns that every state has."""
+        return pa.schema([*self.key, *BOUNDS, *(pa.field(slot.name, slot.type) for slot in self.kept)])
+
+    @property
+    def pane_columns(self) -> pa.Schema:
+        """The schema of panes: key, values, and what every pane has."""
+        values = [pa.field(each.output, each.type) for each in self.accumulators]
+        return pa.schema([*self.key, *values, *PANE])
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        """The conditions that its trigger looks for; a partial counts the matches of the i-th as `matches_i`."""
+        return punctuations(self.plan.trigger)
+
+    @property
+    def partial_columns(self) -> pa.Schema:
+        """What Spark sends: key, bounds, elements, and every part of every aggregate."""
+        matches = [pa.field(f"matches_{i}", pa.int64()) for i, _ in enumerate(self.predicates)]
+        parts = [pa.field(part.name, part.type) for part in self.parts]
+        return pa.schema([*self.key, *BOUNDS, pa.field("elements", pa.int64()), *matches, *parts])
+
+
+def ready_stage(stage: Stage, types: Mapping[str, pa.DataType]) -> ReadyStage:
+    """Make a stage ready over input fields of these types."""
+    return ReadyStage(
+        stage,
+        machine(stage.trigger),
+        tuple(accumulator(output, types) for output in stage.aggregates),
+        tuple(pa.field(name, types[name]) for name in stage.key),
+    )
+
+
+def shown_name(part: str) -> str:
+    """The state column that remembers what a part held at the last pane."""
+    return f"shown_{part}"

@@ -1,0 +1,1 @@
+"""Sessions, sources, sinks and batches: all that knows Spark."""

@@ -1,0 +1,95 @@
+"""The one place that makes a Spark session, with `local[*]` and with `spark://…` alike."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class SparkConfig:
+    """What a session needs to know. `jars` are taken from the folder where they lie, never downloaded."""
+
+    jars: Sequence[Path]
+    directory: Path
+    """Spark's own scratch space and warehouse; made where it is missing."""
+    master: str = "local[*]"
+    app_name: str = "penstock"
+    driver_memory: str = "2g"
+    shuffle_partitions: int = 2
+    java_home: Path | None = None
+    class_data: Path | None = None
+    """Where the Java machine keeps its shared class data, to start in half the time; None: nowhere."""
+    ui: bool = False
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the user's own; they win over ours."""
+
+
+def settings(config: SparkConfig) -> dict[str, str]:
+    """Every setting of a session, as Spark reads it. Each deviation from Spark's default has its reason."""
+    jars = ":".join(str(jar) for jar in config.jars)
+    return {
+        "spark.master": config.master,
+        "spark.app.name": config.app_name,
+        "spark.driver.memory": config.driver_memory,
+        "spark.driver.extraClassPath": jars,
+        "spark.executor.extraClassPath": jars,
+        "spark.driver.extraJavaOptions": _java_options(config),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.local.dir": str(config.directory / "scratch"),
+        "spark.sql.warehouse.dir": (config.directory / "warehouse").as_uri(),
+        "spark.ui.enabled": str(config.ui).lower(),
+        # Event times are UTC everywhere; the machine's zone must not matter.
+        "spark.sql.session.timeZone": "UTC",
+        # One partition a core: Spark's 200 make a micro-batch cost seconds.
+        "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
+        # A batch is one small job; replanning it in stages costs more than it can win.
+        "spark.sql.adaptive.enabled": "false",
+        # 4.2.0 hangs on Python functions over a vectorised Parquet scan (SPARK-58241).
+        "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+        # Hadoop's own local file system starts a process for each change of permissions.
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+        ),
+        # Asking the broker for news every 10 ms, as Spark does, takes a tenth of a core on a silent topic.
+        "spark.sql.streaming.pollingDelay": "50ms",
+        # The host keeps its own account of batches; Spark's progress reports of idle streams are noise.
+        "spark.sql.streaming.noDataProgressEventInterval": "600000",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # A host dies when its stream must not go on; a hook that waits would keep the Java machine alive.
+        "spark.log.level": "WARN",
+        **config.more,
+    }
+
+
+def open_session(config: SparkConfig) -> "SparkSession":
+    """Start Spark, or return the session that this process has; the first call takes a few seconds."""
+    from pyspark.conf import SparkConf
+    from pyspark.sql import SparkSession
+
+    (config.directory / "scratch").mkdir(parents=True, exist_ok=True)
+    if config.java_home is not None:
+        os.environ["JAVA_HOME"] = str(config.java_home)
+    # The Java machine is a child that reads its class path before any session exists.
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    conf = SparkConf(loadDefaults=False).setAll(list(settings(config).items()))
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _java_options(config: SparkConfig) -> str:
+    options = [
+        "-XX:+UseParallelGC",
+        "-XX:TieredStopAtLevel=4",
+        "-Duser.timezone=UTC",
+        "-Djava.net.preferIPv4Stack=true",
+    ]
+    if config.class_data is not None:
+        options += ["-XX:+AutoCreateSharedArchive", f"-XX:SharedArchiveFile={config.class_data}"]
+    return " ".join(options)
