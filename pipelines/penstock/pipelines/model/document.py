@@ -1,0 +1,144 @@
+"""A pipeline as YAML: the same questions, the same answers, the same plan."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.model.calls import aggregate_from_text
+from penstock.pipelines.model.pipeline import Pipeline, read
+from penstock.pipelines.model.words import TRIGGERS, WINDOWS, called, known, spoken
+from penstock.pipelines.plan.custom import imported
+
+WHEN = ("lateness", "may_finish", "on_time_pane", "final_pane")
+
+
+def from_yaml(path: Path) -> Pipeline:
+    """Read a definition from a file; errors name the file."""
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as problem:
+        raise DefinitionError("the file", f"no YAML: {problem}", "Mend its form", str(path)) from None
+    return from_document(document, str(path))
+
+
+def from_document(document: object, where: str = "") -> Pipeline:
+    """Read a definition from what a YAML file holds."""
+    try:
+        return read_document(mapping(document, "the document"))
+    except DefinitionError as problem:
+        raise problem.located(problem.where or where) from None
+
+
+def read_document(document: Mapping[str, Any]) -> Pipeline:
+    """Answer the questions in the order of the sections."""
+    for name in document:
+        known(name, SECTIONS, "the document")
+    if "read" not in document:
+        raise DefinitionError("read", "not said", "Name a topic, as in read: sensors")
+    pipeline = beginning(document["read"])
+    for name, section in SECTIONS.items():
+        if name in document and name != "read":
+            pipeline = section(pipeline, document[name])
+    return pipeline
+
+
+def beginning(node: object) -> Pipeline:
+    """Read `sensors`, a list of topics, or a mapping with `topic` and what it says otherwise."""
+    if isinstance(node, str | list):
+        return read(*strings(node, "read"))
+    options = dict(mapping(node, "read"))
+    topics = strings(options.pop("topic", options.pop("topics", [])), "read.topic")
+    pipeline: Pipeline = called(read, topics, options, "read")
+    return pipeline
+
+
+def deduplicated(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read `deduplicate: {by: id, within: 1 hour}`."""
+    options = {} if node is True else mapping(node, "deduplicate")
+    found: Pipeline = called(pipeline.deduplicate, [], dict(options), "deduplicate")
+    return found
+
+
+def stepped(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read the steps: `- sql: select ...` or `- apply: module:function`."""
+    for step in node if isinstance(node, list) else [node]:
+        match step:
+            case {"sql": str(text), **rest} if not rest:
+                pipeline = pipeline.sql(text)
+            case {"apply": str(name), **rest} if set(rest) <= {"version"}:
+                pipeline = pipeline.apply(imported(name), rest.get("version"))
+            case _:
+                raise DefinitionError("steps", repr(step), "Write sql: SELECT ... or apply: module:function")
+    return pipeline
+
+
+def keyed(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read a field, or a list of them."""
+    return pipeline.key(*strings(node, "key"))
+
+
+def aggregated(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read columns and calls."""
+    columns = mapping(node, "aggregate")
+    found = {name: aggregate_from_text(text, f"aggregate.{name}") for name, text in columns.items()}
+    return pipeline.aggregate(**found)
+
+
+def windowed(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read where."""
+    return pipeline.window(spoken(node, WINDOWS, "window"))
+
+
+def triggered(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read when: a trigger, and beside it lateness and the policies of panes."""
+    if isinstance(node, str):
+        return pipeline.trigger(spoken(node, TRIGGERS, "trigger"))
+    options = dict(mapping(node, "trigger"))
+    when = {name: options.pop(name) for name in WHEN if name in options}
+    named = [spoken(options, TRIGGERS, "trigger")] if options else []
+    found: Pipeline = called(pipeline.trigger, named, when, "trigger")
+    return found
+
+
+def refined(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read how."""
+    return pipeline.refine(str(node))
+
+
+def written(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read a table, or several: `{table: name, mode: latest}`."""
+    for sink in node if isinstance(node, list) else [node]:
+        options = {"table": sink} if isinstance(sink, str) else dict(mapping(sink, "write"))
+        pipeline = called(pipeline.write, [], options, "write")
+    return pipeline
+
+
+def mapping(node: object, field: str) -> Mapping[str, Any]:
+    """Refuse what is not a mapping with texts as names."""
+    if isinstance(node, Mapping) and all(isinstance(name, str) for name in node):
+        return node
+    raise DefinitionError(field, repr(node), "Write names and values, as in `name: value`")
+
+
+def strings(node: object, field: str) -> list[str]:
+    """Read one text or a list of texts."""
+    found = node if isinstance(node, list) else [node]
+    if all(isinstance(item, str) for item in found):
+        return [str(item) for item in found]
+    raise DefinitionError(field, repr(node), "Write a name, or a list of names")
+
+
+SECTIONS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
+    "read": lambda pipeline, _: pipeline,
+    "deduplicate": deduplicated,
+    "steps": stepped,
+    "key": keyed,
+    "aggregate": aggregated,
+    "window": windowed,
+    "trigger": triggered,
+    "refine": refined,
+    "write": written,
+}

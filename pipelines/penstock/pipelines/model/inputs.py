@@ -1,0 +1,99 @@
+"""What is read: a topic's contract, with what this pipeline says otherwise."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from penstock.ingestion.contracts import Contract, load_contract
+from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.model.durations import Duration, milliseconds
+from penstock.pipelines.plan.source import (
+    AheadPolicy,
+    Column,
+    Deduplication,
+    FileFormat,
+    Files,
+    Origin,
+    Source,
+    Topic,
+    WatermarkRule,
+)
+
+
+@dataclass(frozen=True)
+class Input:
+    """A topic to read, and its time; what is None is as the contract says, or off."""
+
+    topic: str | Contract
+    event_time: str | None = None
+    bound: Duration | None = None
+    idle_after: Duration | None = None
+    advance_when_idle: bool = False
+    max_ahead: Duration | None = None
+    ahead: str = "quarantine"
+    files: str | None = None
+    format: str = "delta"
+
+    def source(self, repeats: "Repeats | None") -> Source:
+        """Return what the plan reads."""
+        contract = found_contract(self.topic)
+        event_time = self.event_time or contract.event_time
+        if event_time is None:
+            fix = "Name the field with read(..., event_time='...'), or in the contract"
+            raise DefinitionError("event_time", f"the contract of {contract.topic} has none", fix)
+        columns = tuple(Column(field.name, field.type, field.required) for field in contract.fields)
+        rule = self.watermark_rule(contract)
+        deduplication = repeats.of(contract) if repeats else None
+        return Source(contract.topic, self.origin(contract), columns, event_time, rule, deduplication)
+
+    def origin(self, contract: Contract) -> Origin:
+        """Return where the records are."""
+        if self.files is None:
+            return Topic(contract.topic)
+        return Files(self.files, cast("FileFormat", self.format))
+
+    def watermark_rule(self, contract: Contract) -> WatermarkRule:
+        """Return how the watermark follows the records."""
+        return WatermarkRule(
+            bound=contract.bound_ms if self.bound is None else milliseconds(self.bound, "read.bound"),
+            idle_after=maybe(self.idle_after, "read.idle_after"),
+            advance_when_idle=self.advance_when_idle,
+            max_ahead=maybe(self.max_ahead, "read.max_ahead"),
+            ahead=cast("AheadPolicy", self.ahead),
+        )
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Which records are repeats of each other, and for how long that is remembered."""
+
+    by: Sequence[str] | None
+    within: Duration
+
+    def of(self, contract: Contract) -> Deduplication:
+        """Return the rule for one input; without fields, the contract's id tells."""
+        fields = tuple(self.by) if self.by is not None else tuple(filter(None, (contract.id,)))
+        if not fields:
+            fix = "Name the fields with deduplicate(by='...'), or an id in the contract"
+            raise DefinitionError("deduplicate.by", f"the contract of {contract.topic} has no id", fix)
+        return Deduplication(fields, milliseconds(self.within, "deduplicate.within"))
+
+
+def found_contract(topic: str | Contract) -> Contract:
+    """Return the contract itself, from the catalog where it is named."""
+    return topic if isinstance(topic, Contract) else load_contract(topic)
+
+
+def maybe(duration: Duration | None, field: str) -> int | None:
+    """Return the duration in milliseconds if there is one."""
+    return None if duration is None else milliseconds(duration, field)
+
+
+def sources(inputs: tuple[Input, ...], repeats: Repeats | None) -> tuple[Source, ...]:
+    """Return the plan's sources, each named after its topic; a topic read twice gets a number."""
+    found: list[Source] = []
+    for item in inputs:
+        source = item.source(repeats)
+        taken = sum(other.name.split("#")[0] == source.name for other in found)
+        found.append(replace(source, name=f"{source.name}#{taken + 1}") if taken else source)
+    return tuple(found)

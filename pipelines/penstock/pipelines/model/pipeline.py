@@ -1,0 +1,177 @@
+"""The pipeline as a person writes it: the four questions, in any order, each answered once.
+
+Nothing runs and nothing is imported of Spark; `plan` is where a definition is checked as a whole.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+from penstock.ingestion.contracts import Contract
+from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.model.durations import Duration, milliseconds
+from penstock.pipelines.model.inputs import Input, Repeats, sources
+from penstock.pipelines.plan.aggregates import Aggregate, Output
+from penstock.pipelines.plan.check import check
+from penstock.pipelines.plan.checks import one_of, require
+from penstock.pipelines.plan.custom import opaque
+from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
+from penstock.pipelines.plan.stage import DEFAULT, Accumulation, FinalPane, OnTimePane, Plan, Stage
+from penstock.pipelines.plan.steps import Apply, Sql, Step
+from penstock.pipelines.plan.triggers import Trigger
+from penstock.pipelines.plan.windows import Window
+
+SINKS: dict[str, Callable[[str], Sink]] = {
+    "latest": LatestValues,
+    "log": PaneLog,
+    "final": FinalPanes,
+    "complete": CompleteTable,
+}
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class When:
+    """When panes appear, and for how long they may still change."""
+
+    trigger: Trigger = DEFAULT
+    lateness: int = 0
+    may_finish: bool = False
+    on_time_pane: OnTimePane = "always"
+    final_pane: FinalPane = "never"
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A definition in the making; every method returns a new one."""
+
+    inputs: tuple[Input, ...]
+    repeats: Repeats | None = None
+    steps: tuple[Step, ...] = ()
+    keys: tuple[str, ...] | None = None
+    outputs: tuple[Output, ...] | None = None
+    where: Window | None = None
+    when: When | None = None
+    how: str | None = None
+    sinks: tuple[Sink, ...] = ()
+
+    def deduplicate(self, by: str | list[str] | None = None, within: Duration = "1 hour") -> "Pipeline":
+        """Set aside records whose id was seen within the horizon; the contract's id tells unless `by` does."""
+        once(self.repeats, "deduplicate")
+        fields = [by] if isinstance(by, str) else by
+        return replace(self, repeats=Repeats(fields, within))
+
+    def apply(self, function: Callable[..., Any], version: str | None = None) -> "Pipeline":
+        """Add a step from DataFrame to DataFrame; `version` stands for its code in the plan's fingerprint."""
+        require(callable(function), "apply", repr(function), "Give a function from DataFrame to DataFrame")
+        return replace(self, steps=(*self.steps, Apply(opaque(function, version))))
+
+    def sql(self, text: str) -> "Pipeline":
+        """Add a step in SQL: a SELECT over `input`."""
+        return replace(self, steps=(*self.steps, Sql(text)))
+
+    def key(self, *fields: str) -> "Pipeline":
+        """Group by these fields."""
+        once(self.keys, "key")
+        return replace(self, keys=fields)
+
+    def aggregate(self, **outputs: Aggregate) -> "Pipeline":
+        """Say what is computed: a column's name, and the aggregate in it."""
+        once(self.outputs, "aggregate")
+        return replace(self, outputs=tuple(Output(name, of) for name, of in outputs.items()))
+
+    def window(self, window: Window) -> "Pipeline":
+        """Say where in event time results belong."""
+        once(self.where, "window")
+        return replace(self, where=window)
+
+    def trigger(
+        self,
+        trigger: Trigger = DEFAULT,
+        *,
+        lateness: Duration = 0,
+        may_finish: bool = False,
+        on_time_pane: str = "always",
+        final_pane: str = "never",
+    ) -> "Pipeline":
+        """Say when panes appear, and how late a record may come and still correct them."""
+        once(self.when, "trigger")
+        allowed = milliseconds(lateness, "trigger.lateness")
+        on_time, final = cast("OnTimePane", on_time_pane), cast("FinalPane", final_pane)
+        return replace(self, when=When(trigger, allowed, may_finish, on_time, final))
+
+    def refine(self, how: str) -> "Pipeline":
+        """Say how panes of a window relate: discarding, accumulating or retracting."""
+        once(self.how, "refine")
+        return replace(self, how=how)
+
+    def write(self, table: str, mode: str = "latest") -> "Pipeline":
+        """Say where results go: the `latest` value per window, a `log` of panes, `final` panes, or `complete`."""
+        one_of(mode, tuple(SINKS), "write.mode")
+        return replace(self, sinks=(*self.sinks, SINKS[mode](table)))
+
+    @property
+    def plan(self) -> Plan:
+        """Return the checked plan, named after the first table."""
+        return self.to_plan(self.sinks[0].table if self.sinks else "unnamed")
+
+    def to_plan(self, name: str) -> Plan:
+        """Return the checked plan under this name."""
+        try:
+            read = sources(self.inputs, self.repeats)
+            return check(Plan(name, read, (self.stage(name, tuple(source.name for source in read)),)))
+        except DefinitionError as problem:
+            raise problem.located(problem.where or f"pipeline {name}") from None
+
+    def stage(self, name: str, inputs: tuple[str, ...]) -> Stage:
+        """Return the one stage of the plan."""
+        when = self.when or When()
+        return Stage(
+            name=name,
+            inputs=inputs,
+            window=answered(
+                self.where, "window", "Say where with window(...), as in window(fixed('1 minute'))"
+            ),
+            aggregates=answered(self.outputs, "aggregate", "Say what with aggregate(readings=count())"),
+            steps=self.steps,
+            key=self.keys or (),
+            trigger=when.trigger,
+            lateness=when.lateness,
+            accumulation=cast("Accumulation", self.how or "accumulating"),
+            on_time_pane=when.on_time_pane,
+            final_pane=when.final_pane,
+            may_finish=when.may_finish,
+            sinks=self.sinks,
+        )
+
+
+def read(
+    *topics: str | Contract,
+    event_time: str | None = None,
+    bound: Duration | None = None,
+    idle_after: Duration | None = None,
+    advance_when_idle: bool = False,
+    max_ahead: Duration | None = None,
+    ahead: str = "quarantine",
+    files: str | None = None,
+    format: str = "delta",  # noqa: A002  # the word that people know for it
+) -> Pipeline:
+    """Begin a pipeline: topics by the name of their contract; what is given here goes before what it says.
+
+    With `files`, records of the contract are read from there instead of from Kafka.
+    """
+    require(len(topics) > 0, "read", "no topic", "Name a topic that has a contract, as in read('sensors')")
+    options = (event_time, bound, idle_after, advance_when_idle, max_ahead, ahead, files, format)
+    return Pipeline(tuple(Input(topic, *options) for topic in topics))
+
+
+def once(present: object, question: str) -> None:
+    """Refuse a second answer to one question."""
+    require(present is None, question, "answered twice", "Leave one of the two out")
+
+
+def answered(answer: Answer | None, question: str, fix: str) -> Answer:
+    """Return the answer, or say which question is open."""
+    if answer is None:
+        raise DefinitionError(question, "not said", fix)
+    return answer

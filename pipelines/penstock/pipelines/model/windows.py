@@ -1,0 +1,84 @@
+"""Where: windows in the words of a person."""
+
+from typing import cast
+
+from penstock.pipelines.model.conditions import condition
+from penstock.pipelines.model.durations import Duration, milliseconds
+from penstock.pipelines.plan.policies import (
+    ClosePolicy,
+    CountPolicy,
+    DeltaPolicy,
+    EvictionPolicy,
+    PunctuationPolicy,
+    ShowPolicy,
+    TimePolicy,
+)
+from penstock.pipelines.plan.windows import (
+    Calendar,
+    CalendarUnit,
+    Fixed,
+    Global,
+    Sessions,
+    Sliding,
+    SlidingOrder,
+    Time,
+    Tumbling,
+)
+
+
+def fixed(size: Duration, offset: Duration = 0, time: str = "event") -> Fixed:
+    """Cut time into windows of one size; `time="processing"` cuts the batch clock instead."""
+    length = milliseconds(size, "window.fixed.size")
+    return Fixed(length, milliseconds(offset, "window.fixed.offset"), cast("Time", time))
+
+
+def sliding(size: Duration, period: Duration, offset: Duration = 0, time: str = "event") -> Sliding:
+    """Begin a window of this size every period."""
+    length = milliseconds(size, "window.sliding.size")
+    step = milliseconds(period, "window.sliding.period")
+    return Sliding(length, step, milliseconds(offset, "window.sliding.offset"), cast("Time", time))
+
+
+def sessions(gap: Duration) -> Sessions:
+    """Join a key's records into one window while no gap as long as this separates them."""
+    return Sessions(milliseconds(gap, "window.sessions.gap"))
+
+
+def calendar(unit: str, zone: str = "UTC") -> Calendar:
+    """Cut time into days, weeks (from Monday) or months as a time zone has them."""
+    return Calendar(cast("CalendarUnit", unit), zone)
+
+
+def global_window() -> Global:
+    """Keep everything in one window."""
+    return Global()
+
+
+def tumbling(by: ClosePolicy) -> Tumbling:
+    """Cut a key's records, in their order, where the policy says so."""
+    return Tumbling(by)
+
+
+def moving(keep: EvictionPolicy, show: ShowPolicy) -> SlidingOrder:
+    """Keep a key's newest records by one policy, and show them by another."""
+    return SlidingOrder(keep, show)
+
+
+def records(n: int) -> CountPolicy:
+    """Go by a number of records."""
+    return CountPolicy(n)
+
+
+def delta(field: str, by: float) -> DeltaPolicy:
+    """Go by how far a field has risen."""
+    return DeltaPolicy(field, by)
+
+
+def punctuation(predicate: str) -> PunctuationPolicy:
+    """Go by records that match a condition, as in `punctuation("kind = 'end'")`."""
+    return PunctuationPolicy(condition(predicate, "window.punctuation"))
+
+
+def elapsed(duration: Duration) -> TimePolicy:
+    """Go by time on the batch clock."""
+    return TimePolicy(milliseconds(duration, "window.elapsed"))
