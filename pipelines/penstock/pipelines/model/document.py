@@ -69,7 +69,8 @@ def stepped(pipeline: Pipeline, node: object) -> Pipeline:
             case {"sql": str(text), **rest} if not rest:
                 pipeline = pipeline.sql(text)
             case {"apply": str(name), **rest} if set(rest) <= {"version"}:
-                pipeline = pipeline.apply(imported(name), rest.get("version"))
+                version = str(rest["version"]) if "version" in rest else None
+                pipeline = pipeline.apply(imported(name), version)
             case _:
                 raise DefinitionError("steps", repr(step), "Write sql: SELECT ... or apply: module:function")
     return pipeline

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from penstock.ingestion.contracts import Contract, load_contract
+from penstock.ingestion.contracts import Contract, contract_names, load_contract
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model.durations import Duration, milliseconds
+from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.source import (
     AheadPolicy,
     Column,
@@ -81,7 +82,12 @@ class Repeats:
 
 def found_contract(topic: str | Contract) -> Contract:
     """Return the contract itself, from the catalog where it is named."""
-    return topic if isinstance(topic, Contract) else load_contract(topic)
+    if isinstance(topic, Contract):
+        return topic
+    names = contract_names()
+    fix = f"Name a topic that has a contract: {', '.join(names)}"
+    require(topic in names, "read", f"there is no contract for {topic!r}", fix)
+    return load_contract(topic)
 
 
 def maybe(duration: Duration | None, field: str) -> int | None:

@@ -5,7 +5,7 @@ Nothing runs and nothing is imported of Spark; `plan` is where a definition is c
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from penstock.ingestion.contracts import Contract
 from penstock.pipelines.errors import DefinitionError
@@ -27,7 +27,6 @@ SINKS: dict[str, Callable[[str], Sink]] = {
     "final": FinalPanes,
     "complete": CompleteTable,
 }
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -126,13 +125,15 @@ class Pipeline:
     def stage(self, name: str, inputs: tuple[str, ...]) -> Stage:
         """Return the one stage of the plan."""
         when = self.when or When()
+        if self.where is None:
+            raise DefinitionError("window", "not said", "Say where, as in window(fixed('1 minute'))")
+        if self.outputs is None:
+            raise DefinitionError("aggregate", "not said", "Say what, as in aggregate(readings=count())")
         return Stage(
             name=name,
             inputs=inputs,
-            window=answered(
-                self.where, "window", "Say where with window(...), as in window(fixed('1 minute'))"
-            ),
-            aggregates=answered(self.outputs, "aggregate", "Say what with aggregate(readings=count())"),
+            window=self.where,
+            aggregates=self.outputs,
             steps=self.steps,
             key=self.keys or (),
             trigger=when.trigger,
@@ -168,10 +169,3 @@ def read(
 def once(present: object, question: str) -> None:
     """Refuse a second answer to one question."""
     require(present is None, question, "answered twice", "Leave one of the two out")
-
-
-def answered(answer: Answer | None, question: str, fix: str) -> Answer:
-    """Return the answer, or say which question is open."""
-    if answer is None:
-        raise DefinitionError(question, "not said", fix)
-    return answer

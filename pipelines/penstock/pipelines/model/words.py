@@ -75,6 +75,8 @@ def word_and_value(node: object, words: Mapping[str, Word], field: str) -> tuple
     if isinstance(node, Mapping) and len(node) == 1:
         ((word, value),) = node.items()
         return known(str(word), words, field), value
+    for word in node if isinstance(node, Mapping) else ():
+        known(str(word), words, field)
     raise DefinitionError(field, repr(node), f"Write one of: {', '.join(words)}, with what belongs to it")
 
 
