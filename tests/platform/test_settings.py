@@ -40,7 +40,7 @@ def test_a_variable_wins_over_the_file_and_the_file_over_the_default(
     origins = {one.name: (one.origin, one.source) for one in loaded.provenance()}
     assert origins["kafka.port"] == (Origin.VARIABLE, "PENSTOCK_KAFKA__PORT")
     assert origins["kafka.controller_port"] == (Origin.FILE, "penstock.toml")
-    assert origins["kafka.heap"] == (Origin.DEFAULT, "")
+    assert origins["kafka.heap_mb"] == (Origin.DEFAULT, "")
 
 
 def test_every_setting_has_a_description_and_a_variable_that_sets_it() -> None:

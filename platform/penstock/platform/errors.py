@@ -6,7 +6,8 @@ PlatformError
 ├── StackError         the local stack cannot start or stop
 │   ├── PortTakenError     somebody else listens where the stack would
 │   └── RequirementError   something the machine needs is missing
-└── UnknownStreamError no pipeline of that name
+├── UnknownStreamError no pipeline of that name
+└── TableNotFoundError no table of that name, or not yet
 
 Each message says what was tried, with which value, where it came from, and what to do next.
 """
@@ -44,3 +45,7 @@ class UnknownStreamError(PlatformError):
     """No pipeline in the catalog has that name."""
 
     exit_code = 2
+
+
+class TableNotFoundError(PlatformError):
+    """There is no such table, or not yet."""

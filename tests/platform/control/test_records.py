@@ -10,7 +10,7 @@ from penstock.platform.control.reports import overview, summarise
 
 
 def account(partition: int, start: int, late: int = 0) -> PartitionAccount:
-    return PartitionAccount("t", partition, start, start + 10, 10, 10 - late, late, 0, 0)
+    return PartitionAccount("t", partition, start, start + 10, 10, 9 - late, late, 0, 0, filtered=1)
 
 
 def batch(number: int, stream: str = "s", **changes: object) -> BatchRecord:
@@ -75,7 +75,7 @@ def test_a_summary_adds_up_what_came_after_a_batch(store: ControlStore) -> None:
         store.record_batch(batch(number, "other", rows=1_000))
     summary = summarise(store, "s", 1)
     assert (summary.first, summary.last, summary.batches) == (2, 3, 2)
-    assert (summary.read, summary.folded, summary.late, summary.quarantined) == (40, 38, 2, 0)
+    assert (summary.read, summary.folded, summary.late, summary.filtered) == (40, 34, 2, 4)
     assert summary.panes == {"early": 6, "on_time": 0, "late": 5, "retract": 0}
     assert (summary.rows, summary.duration_ms, summary.longest_ms) == (8, 13.0, 7.0)
     assert summary.newest == batch(3)

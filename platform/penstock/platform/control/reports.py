@@ -24,6 +24,7 @@ class BatchSummary:
     late: int
     quarantined: int
     duplicate: int
+    filtered: int
     panes: Mapping[str, int]
     rows: int
     duration_ms: float

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.pipelines.host.control import BatchRecord, PartitionAccount
 
-COUNTS = ("read", "folded", "late", "quarantined", "duplicate")
+COUNTS = ("read", "folded", "late", "quarantined", "duplicate", "filtered")
 TIMINGS = ("early", "on_time", "late", "retract")
 
 

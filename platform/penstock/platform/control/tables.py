@@ -49,6 +49,7 @@ batches = Table(
     Column("late", BigInteger, nullable=False),
     Column("quarantined", BigInteger, nullable=False),
     Column("duplicate", BigInteger, nullable=False),
+    Column("filtered", BigInteger, nullable=False),
     Column("panes_early", BigInteger, nullable=False),
     Column("panes_on_time", BigInteger, nullable=False),
     Column("panes_late", BigInteger, nullable=False),

@@ -22,7 +22,7 @@ class KafkaSettings(Section):
 
     port: Port = Field(9092, description="where the local broker listens")
     controller_port: Port = Field(9093, description="where the local broker's controller listens")
-    heap: str = Field("512m", pattern=r"^\d+[mg]$", description="the local broker's heap")
+    heap_mb: int = Field(256, ge=64, description="the local broker's heap, in MB")
     bootstrap: str | None = Field(None, description="another broker to use; no local one is started then")
 
     @property
@@ -55,6 +55,7 @@ class DagsterSettings(Section):
     port: Port = Field(3000, description="where the webserver listens")
     code_port: Port = Field(4000, description="where the code server listens")
     storage_url: str | None = Field(None, description="postgresql://…; SQLite in the home folder without it")
+    owner: str = Field("team:data", pattern=r"^(team:.+|.+@.+)$", description="team:NAME, or an address")
     keep_days: int = Field(7, ge=1, description="how long ticks of sensors and schedules are kept")
     report_seconds: float = Field(30.0, ge=0, description="least time between materializations of one stream")
 
@@ -76,6 +77,7 @@ class Settings(BaseSettings):
 
     root: Path = Field(description="the checkout; penstock.toml is read here")
     home: Path = Field(Path(".penstock"), description="everything that running makes")
+    jars: Path = Field(Path(), description="the jars of Spark and Kafka; in the home folder by default")
     warehouse: str = Field("", description="where the tables are, a folder or an object store's address")
     control_url: str = Field("", description="the control store; SQLite in the home folder without it")
     streams: Annotated[tuple[str, ...], NoDecode] = Field(
@@ -104,6 +106,7 @@ class Settings(BaseSettings):
             **values,
             "root": root,
             "home": home,
+            "jars": root / Path(str(values.get("jars") or home / "jars")).expanduser(),
             "warehouse": _placed(root, str(values.get("warehouse") or home / "warehouse")),
             "control_url": values.get("control_url") or f"sqlite:///{home / 'control.db'}",
         }

@@ -38,7 +38,7 @@ def upgrade() -> None:
 
 def _create_batches() -> None:
     counts = (
-        *("read", "folded", "late", "quarantined", "duplicate"),
+        *("read", "folded", "late", "quarantined", "duplicate", "filtered"),
         *("panes_early", "panes_on_time", "panes_late", "panes_retract"),
         *("rows", "lag_records"),
     )

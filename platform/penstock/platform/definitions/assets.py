@@ -1,0 +1,114 @@
+"""The asset graph: topics, streams and tables, generated from contracts and plans."""
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from dagster import (
+    AssetSpec,
+    BetaWarning,
+    CodeReferencesMetadataValue,
+    FreshnessPolicy,
+    LocalFileCodeReference,
+    MetadataValue,
+)
+
+from penstock.ingestion.contracts import Contract
+from penstock.pipelines.plan import Sink, Stage
+from penstock.platform.definitions.columns import result_columns, result_lineage, topic_columns
+from penstock.platform.definitions.names import stream_key, table_key, topic_key, topics_of
+from penstock.platform.definitions.pipeline import Pipeline
+
+STALE_AFTER = timedelta(minutes=10)
+"""A stream that told nothing for so long is shown as overdue; on a silent topic it tells of its ticks."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What assets are told that neither contracts nor plans know."""
+
+    warehouse: str
+    owner: str
+    contract_files: Path
+
+
+def all_assets(
+    contracts: Iterable[Contract], pipelines: Iterable[Pipeline], around: Surroundings
+) -> Iterator[AssetSpec]:
+    """Every asset, topics first; a topic that no pipeline reads is shown too."""
+    for contract in contracts:
+        yield topic_asset(contract, around)
+    for pipeline in pipelines:
+        yield stream_asset(pipeline, around)
+        for stage in pipeline.plan.stages:
+            yield from (table_asset(pipeline, stage, sink, around) for sink in stage.sinks)
+
+
+def topic_asset(contract: Contract, around: Surroundings) -> AssetSpec:
+    """The asset of a topic."""
+    return AssetSpec(
+        topic_key(contract.topic),
+        description=contract.doc,
+        group_name="topics",
+        kinds={"kafka"},
+        owners=[around.owner],
+        metadata={
+            "dagster/column_schema": MetadataValue.table_schema(topic_columns(contract)),
+            "dagster/table_name": contract.topic,
+            **_written_in(around.contract_files / f"{contract.topic}.yaml"),
+        },
+    )
+
+
+def stream_asset(pipeline: Pipeline, around: Surroundings) -> AssetSpec:
+    """The asset of a stream: what its host has committed."""
+    return AssetSpec(
+        stream_key(pipeline.name),
+        deps=[topic_key(topic) for topic in topics_of(pipeline.plan)],
+        description=pipeline.description,
+        group_name="streams",
+        kinds={"spark"},
+        owners=[around.owner],
+        freshness_policy=FreshnessPolicy.time_window(fail_window=STALE_AFTER),
+        metadata=_written_in(pipeline.file),
+    )
+
+
+def table_asset(pipeline: Pipeline, stage: Stage, sink: Sink, around: Surroundings) -> AssetSpec:
+    """The asset of a table that a stream writes."""
+    return AssetSpec(
+        table_key(sink),
+        deps=[stream_key(pipeline.name)],
+        description=f"{_WHAT[type(sink).__name__]} of {pipeline.name}. {pipeline.description}",
+        group_name="tables",
+        kinds={"deltalake"},
+        owners=[around.owner],
+        metadata={
+            "dagster/column_schema": MetadataValue.table_schema(result_columns(pipeline.plan, stage)),
+            "dagster/column_lineage": MetadataValue.column_lineage(result_lineage(pipeline.plan, stage)),
+            "dagster/table_name": sink.table,
+            **_written_in(pipeline.file),
+        },
+    )
+
+
+_WHAT = {
+    "PaneLog": "Every pane",
+    "FinalPanes": "The final panes",
+    "LatestValues": "The newest value of each key and window",
+    "CompleteTable": "The whole result",
+}
+
+
+def _written_in(file: Path | None) -> dict[str, Any]:
+    """A link to the file that declares an asset."""
+    if file is None:
+        return {}
+    with warnings.catch_warnings():
+        # Links to code are beta in Dagster: a lost link would cost a click, not a record.
+        warnings.simplefilter("ignore", BetaWarning)
+        reference = LocalFileCodeReference(file_path=str(file), line_number=1, label=file.name)
+        return {"dagster/code_references": CodeReferencesMetadataValue(code_references=[reference])}

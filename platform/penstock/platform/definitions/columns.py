@@ -1,0 +1,82 @@
+"""Columns of topics and tables, and which come from which, as Dagster shows them."""
+
+from collections.abc import Iterator
+
+from dagster import TableColumn, TableColumnConstraints, TableColumnDep, TableColumnLineage, TableSchema
+
+from penstock.ingestion.contracts import Contract
+from penstock.pipelines.plan import Aggregate, Plan, Source, Stage, Topic, aggregate_fields
+from penstock.platform.definitions.names import topic_key
+
+WINDOW = (
+    ("window_start", "the window's first moment"),
+    ("window_end", "the first moment after the window"),
+)
+
+
+def topic_columns(contract: Contract) -> TableSchema:
+    """The fields of a topic's records, by its contract."""
+    columns = [
+        TableColumn(field.name, field.type, field.doc, TableColumnConstraints(nullable=not field.required))
+        for field in contract.fields
+    ]
+    return TableSchema(columns)
+
+
+def result_columns(plan: Plan, stage: Stage) -> TableSchema:
+    """What a stage writes for each key and window: the key, the window, its outputs."""
+    types = {column.name: column.type for source in plan.sources for column in source.columns}
+    key = [TableColumn(name, types.get(name, "string"), "part of the key") for name in stage.key]
+    window = [TableColumn(name, "timestamp", text) for name, text in WINDOW]
+    outputs = [
+        TableColumn(output.name, _output_type(output.of, types), formula(output.of))
+        for output in stage.aggregates
+    ]
+    return TableSchema([*key, *window, *outputs])
+
+
+def result_lineage(plan: Plan, stage: Stage) -> TableColumnLineage:
+    """Which fields of which topics a stage's columns are made from.
+
+    By name: a field that a step of the pipeline makes itself has no line.
+    """
+    fields: dict[str, tuple[str, ...]] = {name: (name,) for name in stage.key}
+    fields |= {output.name: aggregate_fields(output.of) for output in stage.aggregates}
+    found = {name: list(_deps(plan, stage, wanted)) for name, wanted in fields.items()}
+    return TableColumnLineage({name: deps for name, deps in found.items() if deps})
+
+
+def formula(aggregate: Aggregate) -> str:
+    """An aggregate as a person writes it: mean(temperature)."""
+    return f"{type(aggregate).__name__.lower()}({', '.join(aggregate_fields(aggregate))})"
+
+
+def _deps(plan: Plan, stage: Stage, fields: tuple[str, ...]) -> Iterator[TableColumnDep]:
+    for source in _topic_sources(plan, stage):
+        assert isinstance(source.origin, Topic)
+        names = {column.name for column in source.columns}
+        for field in fields:
+            if field in names:
+                yield TableColumnDep(topic_key(source.origin.topic), field)
+
+
+def _topic_sources(plan: Plan, stage: Stage) -> Iterator[Source]:
+    for source in plan.sources:
+        if source.name in stage.inputs and isinstance(source.origin, Topic):
+            yield source
+
+
+def _output_type(aggregate: Aggregate, types: dict[str, str]) -> str:
+    match type(aggregate).__name__:
+        case "Count" | "Distinct":
+            return "bigint"
+        case "Mean":
+            return "double"
+        case "Quantiles":
+            return "array<double>"
+        case "TopN" | "Collect":
+            return f"array<{types.get(aggregate_fields(aggregate)[0], 'string')}>"
+        case "Custom":
+            return "string"
+        case _:
+            return types.get(aggregate_fields(aggregate)[0], "string")

@@ -1,0 +1,86 @@
+"""What Dagster is told of committed batches: one event for each asset that they changed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from dagster import AssetKey, AssetMaterialization, AssetObservation, MetadataValue
+
+from penstock.pipelines.host.control import BatchRecord
+from penstock.pipelines.plan import Plan
+from penstock.platform.control.reports import BatchSummary
+from penstock.platform.definitions.names import sinks_of, stream_key, table_key, topic_key
+
+LAST_BATCH = "last_batch"
+"""Metadata by which the sensor finds again what it has told."""
+
+
+def reported_assets(plan: Plan) -> tuple[AssetKey, ...]:
+    """The assets that a stream's batches materialize: the stream itself, then its tables."""
+    return (stream_key(plan.name), *(table_key(sink) for sink in sinks_of(plan)))
+
+
+def materialization(key: AssetKey, summary: BatchSummary, now_ms: int) -> AssetMaterialization:
+    """An asset as the batches of a summary left it."""
+    return AssetMaterialization(key, description=_sentence(summary), metadata=_metadata(summary, now_ms))
+
+
+def observations(summary: BatchSummary) -> Iterator[AssetObservation]:
+    """How far each topic has been read by the newest batch of a summary."""
+    for topic in sorted({account.topic for account in summary.newest.accounts}):
+        accounts = [account for account in summary.newest.accounts if account.topic == topic]
+        ends = {str(account.partition): account.end for account in accounts}
+        yield AssetObservation(
+            topic_key(topic),
+            description=f"read by {summary.stream}",
+            metadata={
+                "read_by": summary.stream,
+                "offsets": MetadataValue.json(ends),
+                "lag_records": summary.newest.lag_records,
+            },
+        )
+
+
+def _sentence(summary: BatchSummary) -> str:
+    which = f"batch {summary.last}" if summary.batches == 1 else f"batches {summary.first} to {summary.last}"
+    return f"{which}: {summary.read} records read, {summary.rows} rows written"
+
+
+def _metadata(summary: BatchSummary, now_ms: int) -> dict[str, Any]:
+    newest = summary.newest
+    return {
+        "batch": summary.last,
+        "first_batch": summary.first,
+        LAST_BATCH: summary.last,
+        "batches": summary.batches,
+        "rows": summary.rows,
+        "records_read": summary.read,
+        "records_folded": summary.folded,
+        "records_late": summary.late,
+        "records_quarantined": summary.quarantined,
+        "records_duplicate": summary.duplicate,
+        "records_filtered": summary.filtered,
+        **{f"panes_{timing}": count for timing, count in summary.panes.items()},
+        "lag_records": newest.lag_records,
+        "batch_ms_mean": round(summary.duration_ms / summary.batches, 1),
+        "batch_ms_longest": round(summary.longest_ms, 1),
+        "committed_at": MetadataValue.timestamp(newest.clock_ms / 1000),
+        "offsets": MetadataValue.json(_offsets(newest)),
+        **_watermark(newest, now_ms),
+    }
+
+
+def _offsets(record: BatchRecord) -> dict[str, dict[str, int]]:
+    ends: dict[str, dict[str, int]] = {}
+    for account in record.accounts:
+        ends.setdefault(account.topic, {})[str(account.partition)] = account.end
+    return ends
+
+
+def _watermark(record: BatchRecord, now_ms: int) -> dict[str, Any]:
+    """The watermark, and how far it is behind: nothing before the first record."""
+    if record.watermark_ms is None:
+        return {}
+    return {
+        "watermark": MetadataValue.timestamp(record.watermark_ms / 1000),
+        "lag_seconds": round((now_ms - record.watermark_ms) / 1000, 1),
+    }

@@ -1,0 +1,33 @@
+"""What things are called in Dagster."""
+
+from collections.abc import Iterator
+
+from dagster import AssetKey
+
+from penstock.pipelines.plan import Plan, Sink, Topic
+
+
+def topic_key(topic: str) -> AssetKey:
+    """The asset of a topic."""
+    return AssetKey(["topics", topic])
+
+
+def stream_key(stream: str) -> AssetKey:
+    """The asset of a stream: what its host has committed."""
+    return AssetKey(["streams", stream])
+
+
+def table_key(sink: Sink) -> AssetKey:
+    """The asset of a table, by the folder of the warehouse that it is in and its name."""
+    return AssetKey(["tables", sink.table])
+
+
+def topics_of(plan: Plan) -> tuple[str, ...]:
+    """The topics that a pipeline reads, in its own order."""
+    return tuple(source.origin.topic for source in plan.sources if isinstance(source.origin, Topic))
+
+
+def sinks_of(plan: Plan) -> Iterator[Sink]:
+    """The tables that a pipeline writes, in its own order."""
+    for stage in plan.stages:
+        yield from stage.sinks

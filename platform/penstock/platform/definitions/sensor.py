@@ -1,0 +1,99 @@
+"""The sensor that turns committed batches into materializations."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dagster import (
+    AssetKey,
+    AssetMaterialization,
+    AssetObservation,
+    DagsterInstance,
+    DefaultSensorStatus,
+    IntMetadataValue,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+)
+
+from penstock.pipelines.plan import Plan
+from penstock.platform.control import ControlStore
+from penstock.platform.control.reports import BatchSummary, summarise
+from penstock.platform.definitions.events import LAST_BATCH, materialization, observations, reported_assets
+
+NAME = "committed_batches"
+EVERY_SECONDS = 5
+FROM_THE_START = -1
+
+Event = AssetMaterialization | AssetObservation
+
+
+@dataclass(frozen=True)
+class Reporter:
+    """Says, of each stream, what it did since it was last told of, no more often than `pause_ms`.
+
+    What was told is looked up in Dagster's own event log, asset by asset: a daemon that was killed
+    after writing an event and before its cursor repeats nothing and leaves nothing out. The cursor
+    holds when each stream was last told of.
+    """
+
+    plans: Sequence[Plan]
+    store: Callable[[], ControlStore]
+    now_ms: Callable[[], int]
+    pause_ms: int
+
+    def evaluate(self, context: SensorEvaluationContext) -> SensorResult | SkipReason:
+        """One tick of the sensor."""
+        told: dict[str, int] = json.loads(context.cursor or "{}")
+        now = self.now_ms()
+        due = [plan for plan in self.plans if now - told.get(plan.name, 0) >= self.pause_ms]
+        events: list[Event] = []
+        for plan, found in self._changes(due, context.instance):
+            events += found
+            told[plan.name] = now
+        if not events:
+            return SkipReason("no batch was committed since the last report")
+        return SensorResult(asset_events=events, cursor=json.dumps(told))
+
+    def _changes(
+        self, plans: Sequence[Plan], instance: DagsterInstance
+    ) -> Iterator[tuple[Plan, list[Event]]]:
+        known = _last_told(instance, [key for plan in plans for key in reported_assets(plan)])
+        for plan in plans:
+            if events := list(self._events(plan, known)):
+                yield plan, events
+
+    def _events(self, plan: Plan, known: Mapping[AssetKey, int]) -> Iterator[Event]:
+        summaries: dict[int, BatchSummary | None] = {}
+        for key in reported_assets(plan):
+            after = known.get(key, FROM_THE_START)
+            if after not in summaries:
+                summaries[after] = summarise(self.store(), plan.name, after)
+            if summary := summaries[after]:
+                yield materialization(key, summary, self.now_ms())
+        newest = next((summary for summary in summaries.values() if summary), None)
+        yield from observations(newest) if newest else ()
+
+
+def batch_sensor(reporter: Reporter) -> SensorDefinition:
+    """The sensor, running from the first start on."""
+    return SensorDefinition(
+        name=NAME,
+        evaluation_fn=reporter.evaluate,
+        minimum_interval_seconds=EVERY_SECONDS,
+        default_status=DefaultSensorStatus.RUNNING,
+        description="Turns the batches that streams committed into materializations of their assets.",
+    )
+
+
+def _last_told(instance: DagsterInstance, keys: Iterable[AssetKey]) -> dict[AssetKey, int]:
+    """The last batch that each asset's newest materialization tells of."""
+    told = {}
+    for record in instance.get_asset_records(list(keys)):
+        newest = record.asset_entry.last_materialization
+        event = newest.asset_materialization if newest else None
+        batch = event.metadata.get(LAST_BATCH) if event else None
+        if isinstance(batch, IntMetadataValue) and batch.value is not None:
+            told[record.asset_entry.asset_key] = batch.value
+    return told

@@ -1,0 +1,121 @@
+"""A small platform for Dagster: one topic, one stream, one table, and a control store."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from dagster import DagsterInstance, Definitions
+
+from penstock.ingestion.contracts import Contract, Field
+from penstock.pipelines.host.control import BatchRecord, PartitionAccount
+from penstock.pipelines.plan import (
+    Column,
+    Count,
+    Fixed,
+    LatestValues,
+    Mean,
+    Output,
+    PaneLog,
+    Plan,
+    Source,
+    Stage,
+    Topic,
+)
+from penstock.platform.control import ControlStore, open_control
+from penstock.platform.definitions.assets import Surroundings
+from penstock.platform.definitions.build import build
+from penstock.platform.definitions.pipeline import Pipeline
+
+REPORT_MS = 30_000
+START_MS = 1_700_000_000_000
+
+
+def contract() -> Contract:
+    fields = (
+        Field("device", "string", "Which device."),
+        Field("at", "timestamp", "When."),
+        Field("temperature", "double", "Degrees Celsius.", required=False),
+    )
+    return Contract("sensors", "Readings.", fields, key="device", event_time="at")
+
+
+def plan(name: str = "minute") -> Plan:
+    columns = (Column("device", "string"), Column("at", "timestamp"), Column("temperature", "double"))
+    outputs = (Output("temperature", Mean("temperature")), Output("readings", Count()))
+    stage = Stage(
+        name,
+        ("sensors",),
+        Fixed(60_000),
+        outputs,
+        key=("device",),
+        sinks=(LatestValues(f"{name}_latest"), PaneLog(f"{name}_panes")),
+    )
+    return Plan(name, (Source("sensors", Topic("sensors"), columns, "at"),), (stage,))
+
+
+@dataclass
+class Clock:
+    """A clock that tests move."""
+
+    at: int = START_MS
+
+    def __call__(self) -> int:
+        return self.at
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ControlStore]:
+    opened = open_control(f"sqlite:///{tmp_path}/control.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[DagsterInstance]:
+    with DagsterInstance.local_temp(str(tmp_path)) as made:
+        yield made
+
+
+@pytest.fixture
+def make(store: ControlStore, clock: Clock) -> Callable[..., Definitions]:
+    def made(*plans: Plan) -> Definitions:
+        pipelines = [Pipeline(one, f"What {one.name} is for.") for one in plans or (plan(),)]
+        around = Surroundings("/warehouse", "team:data", Path("/contracts"))
+        return build([contract()], pipelines, around, lambda: store, clock, REPORT_MS)
+
+    return made
+
+
+def batch(number: int, stream: str = "minute") -> BatchRecord:
+    account = PartitionAccount("sensors", 0, 10 * number, 10 * number + 10, 10, 9, 1, 0, 0)
+    return BatchRecord(
+        stream,
+        number,
+        epoch=1,
+        kind="data",
+        clock_ms=START_MS + number,
+        watermark_ms=START_MS - 5_000,
+        accounts=(account,),
+        panes={"early": 2, "on_time": 1},
+        rows=3,
+        lag_records=4,
+        durations_ms={"fold": 10.0, "commit": 20.0 + number},
+    )
+
+
+@pytest.fixture
+def sample() -> Callable[..., BatchRecord]:
+    """Makes the batch of a number."""
+    return batch
+
+
+@pytest.fixture
+def example() -> Callable[[str], Plan]:
+    """Makes a plan of a name."""
+    return plan

@@ -1,0 +1,49 @@
+"""The jobs that say what should become of a stream."""
+
+import threading
+
+import pytest
+from dagster import DagsterInvalidConfigError
+
+from penstock.pipelines.host.control import Desired
+from penstock.platform.clock import now_ms
+from penstock.platform.control import ControlStore
+from penstock.platform.errors import StackError
+
+
+def run(definitions, instance, job: str, **config: object):
+    job_def = definitions.resolve_job_def(job)
+    return job_def.execute_in_process(run_config=config, instance=instance)
+
+
+@pytest.mark.parametrize(
+    ("job", "desired"),
+    [
+        ("stream_start", Desired.RUNNING),
+        ("stream_drain", Desired.DRAINED),
+        ("stream_stop", Desired.STOPPED),
+    ],
+)
+def test_a_job_writes_down_what_should_become_of_a_stream(
+    job: str, desired: Desired, make, instance, store: ControlStore
+) -> None:
+    assert run(make(), instance, job, stream="minute", wait_seconds=0.0).success
+    assert store.desired()["minute"].desired is desired
+
+
+def test_a_start_waits_until_a_host_runs_the_stream(make, instance, store: ControlStore) -> None:
+    host = threading.Timer(0.3, lambda: store.acquire("minute", "host", now_ms(), 60_000))
+    host.start()
+    assert run(make(), instance, "stream_start", stream="minute").success
+    host.join()
+    assert store.holder("minute") is not None
+
+
+def test_a_start_that_no_host_follows_fails_with_what_is_known(make, instance) -> None:
+    with pytest.raises(StackError, match=r"minute was not running after 0.2 s \(no host has it\)"):
+        run(make(), instance, "stream_start", stream="minute", wait_seconds=0.2)
+
+
+def test_a_stream_that_nobody_defined_is_refused_by_the_form(make, instance) -> None:
+    with pytest.raises(DagsterInvalidConfigError, match="nonsense"):
+        run(make(), instance, "stream_start", stream="nonsense")

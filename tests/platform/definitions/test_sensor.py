@@ -1,0 +1,145 @@
+"""What the sensor tells Dagster of committed batches, and that it tells it once."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from dagster import (
+    AssetKey,
+    AssetMaterialization,
+    DagsterInstance,
+    Definitions,
+    SensorResult,
+    SkipReason,
+    build_sensor_context,
+)
+
+from penstock.pipelines.host.control import BatchRecord
+from penstock.pipelines.plan import Plan
+from penstock.platform.control import ControlStore
+from penstock.platform.control.engine import insert_into
+from penstock.platform.control.rows import batch_row
+from penstock.platform.control.tables import batches
+
+REPORT_MS = 30_000
+Tick = Callable[[], SensorResult | SkipReason]
+
+
+class Daemon:
+    """Does with a tick what Dagster's daemon does: keeps the events, then the cursor."""
+
+    def __init__(self, definitions: Definitions, instance: DagsterInstance) -> None:
+        self.sensor = definitions.resolve_sensor_def("committed_batches")
+        self.instance = instance
+        self.cursor: str | None = None
+
+    def tick(self, dies_before_cursor: bool = False, dies_after_events: int | None = None) -> list[object]:
+        with build_sensor_context(instance=self.instance, cursor=self.cursor) as context:
+            result = self.sensor(context)
+        if isinstance(result, SkipReason):
+            return []
+        events = result.asset_events[:dies_after_events]
+        for event in events:
+            self.instance.report_runless_asset_event(event)
+        if not dies_before_cursor and dies_after_events is None:
+            self.cursor = result.cursor
+        return events
+
+
+def told(events: list[object], key: str = "streams/minute") -> list[tuple[int, int]]:
+    """First and last batch of the materializations of an asset."""
+    found = [one for one in events if isinstance(one, AssetMaterialization)]
+    return [
+        (one.metadata["first_batch"].value, one.metadata["last_batch"].value)
+        for one in found
+        if one.asset_key.to_user_string() == key
+    ]
+
+
+def test_nothing_is_told_before_the_first_batch(make, instance) -> None:
+    assert Daemon(make(), instance).tick() == []
+
+
+def test_a_batch_becomes_a_materialization_of_stream_and_tables(
+    make, instance, store: ControlStore, sample: Callable[..., BatchRecord]
+) -> None:
+    store.record_batch(sample(0))
+    store.record_batch(sample(1))
+    events = Daemon(make(), instance).tick()
+    assert [event.asset_key.to_user_string() for event in events] == [
+        "streams/minute",
+        "tables/minute_latest",
+        "tables/minute_panes",
+        "topics/sensors",
+    ]
+    shown = {name: value.value for name, value in events[0].metadata.items()}
+    expected = {"batch": 1, "batches": 2, "rows": 6, "records_read": 20, "records_late": 2, "lag_records": 4}
+    assert shown | expected == shown
+    assert (shown["panes_early"], shown["panes_on_time"], shown["lag_seconds"]) == (4, 2, 5.0)
+    assert (shown["batch_ms_mean"], shown["batch_ms_longest"]) == (30.5, 31.0)
+    assert shown["offsets"] == {"sensors": {"0": 20}}
+
+
+def test_a_stream_is_told_of_no_more_often_than_agreed(make, instance, store, clock, sample) -> None:
+    daemon, seen = Daemon(make(), instance), []
+    for number in range(4):
+        store.record_batch(sample(number))
+        seen.append(told(daemon.tick()))
+        clock.at += REPORT_MS // 2
+    assert seen == [[(0, 0)], [], [(1, 2)], []]
+
+
+def test_a_silent_stream_is_not_told_of_again(make, instance, store, clock, sample) -> None:
+    daemon = Daemon(make(), instance)
+    store.record_batch(sample(0))
+    assert told(daemon.tick()) == [(0, 0)]
+    clock.at += 10 * REPORT_MS
+    assert daemon.tick() == []
+
+
+def test_a_daemon_killed_before_its_cursor_tells_nothing_twice(make, instance, store, clock, sample) -> None:
+    daemon = Daemon(make(), instance)
+    store.record_batch(sample(0))
+    assert told(daemon.tick(dies_before_cursor=True)) == [(0, 0)]
+    assert daemon.tick() == []
+    store.record_batch(sample(1))
+    assert told(daemon.tick()) == [(1, 1)]
+
+
+def test_a_daemon_killed_between_two_events_tells_the_rest_later(make, instance, store, sample) -> None:
+    daemon = Daemon(make(), instance)
+    store.record_batch(sample(0))
+    daemon.tick(dies_after_events=1)
+    store.record_batch(sample(1))
+    events = daemon.tick()
+    assert told(events) == [(1, 1)]
+    assert told(events, "tables/minute_latest") == [(0, 1)]
+
+
+def test_what_happened_without_dagster_is_told_afterwards_once(make, instance, store, sample) -> None:
+    for number in range(500):
+        store.record_batch(sample(number))
+    daemon = Daemon(make(), instance)
+    assert told(daemon.tick()) == [(0, 499)]
+    newest = instance.get_latest_materialization_event(AssetKey(["streams", "minute"]))
+    assert newest.asset_materialization.metadata["batches"].value == 500
+
+
+def test_a_tick_over_a_hundred_streams_and_many_old_batches_is_quick(
+    make, instance, store: ControlStore, example: Callable[[str], Plan], sample: Callable[..., BatchRecord]
+) -> None:
+    names = [f"stream_{number}" for number in range(100)]
+    with store.engine.begin() as connection:
+        for name in names:
+            rows = [batch_row(replace(sample(number, name), clock_ms=number)) for number in range(300)]
+            connection.execute(insert_into(connection, batches), rows)
+    daemon = Daemon(make(*[example(name) for name in names]), instance)
+    assert len(daemon.tick()) == 400
+    daemon.cursor = None
+    for name in names:
+        store.record_batch(sample(300, name))
+    began = time.perf_counter()
+    with build_sensor_context(instance=instance, cursor=None) as context:
+        result = daemon.sensor(context)
+    assert len(result.asset_events) == 400
+    assert time.perf_counter() - began < 10  # five times what is promised: a guard against a wrong plan
