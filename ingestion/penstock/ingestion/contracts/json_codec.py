@@ -1,6 +1,6 @@
 """Records as JSON: checked against their contract while they are decoded."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -18,10 +18,13 @@ class JsonCodec:
     once, by its last value. `encode` takes a structure from `decode`, or a mapping, which it checks first.
     """
 
+    # What `decode_unmeasured` raises; `broken` tells what each means.
+    failures = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
     def __init__(self, contract: Contract) -> None:
         self.contract = contract
         self.type = record_type(contract)
-        self._decoder = msgspec.json.Decoder(self.type)
+        self.decode_unmeasured: Callable[[bytes], msgspec.Struct] = msgspec.json.Decoder(self.type).decode
         self._encoder = msgspec.json.Encoder()
 
     def decode(self, value: bytes) -> msgspec.Struct:
@@ -30,9 +33,16 @@ class JsonCodec:
         if len(value) > limit:
             raise BrokenRecordError("too large", f"{len(value)} bytes, and the contract allows {limit}")
         try:
-            return self._decoder.decode(value)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise BrokenRecordError(reason_of(error), str(error)) from error
+            return self.decode_unmeasured(value)
+        except self.failures as error:
+            raise self.broken(error) from error
+
+    @staticmethod
+    def broken(error: Exception) -> BrokenRecordError:
+        """Return what a failure of `decode` or `decode_unmeasured` says about the record."""
+        return (
+            error if isinstance(error, BrokenRecordError) else BrokenRecordError(reason_of(error), str(error))
+        )
 
     def encode(self, record: msgspec.Struct | Mapping[str, Any]) -> bytes:
         """Return the value of a record, absent fields left out."""
@@ -44,8 +54,8 @@ class JsonCodec:
         """Return a mapping as a record, or raise BrokenRecordError."""
         try:
             return msgspec.convert(record, self.type)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise BrokenRecordError(reason_of(error), str(error)) from error
+        except self.failures as error:
+            raise self.broken(error) from error
 
 
 @cache

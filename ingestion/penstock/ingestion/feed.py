@@ -1,0 +1,183 @@
+"""Feeding a topic from a source, with progress, until it ends, is stopped, or has sent enough."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+
+from penstock.ingestion.contracts import Contract
+from penstock.ingestion.ledger import Clock, Ledger
+from penstock.ingestion.producer import Checker, LedgeredProducer, Route, Settings, Waiting, Window
+from penstock.ingestion.producer.batch import Batch
+from penstock.ingestion.sources.source import Source, replay_of, rest_of
+
+_PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a feed is. `heard` is what the client last heard of the broker while it waits, else empty."""
+
+    sent: int
+    acknowledged: int
+    dead_letters: int
+    milliseconds: int
+    heard: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a feed did; `complete` says that nothing was left in flight when it ended."""
+
+    producer: str
+    first: int
+    reached: int
+    dead_letters: int
+    milliseconds: int
+    complete: bool
+
+    @property
+    def acknowledged(self) -> int:
+        """Records of this run that are delivered and in the ledger."""
+        return self.reached - self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to end: after `count` records of this run, or once the producer has reached sequence `until`.
+
+    After the end, or a stop, the feed waits `finish_ms` for what is in flight.
+    """
+
+    count: int | None = None
+    until: int | None = None
+    finish_ms: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One source into one topic, under the name of a producer; its ledger is in `ledger_directory`."""
+
+    source: Source
+    contract: Contract
+    bootstrap: str
+    ledger_directory: Path
+    clock: Clock
+    route: Route | None = None
+    window: Window | None = None
+    settings: Settings = field(default_factory=dict)
+
+    def run(
+        self, stop: Event, progress: Callable[[Progress], None] = lambda _: None, limits: Limits | None = None
+    ) -> Summary:
+        """Send until the source ends, a limit is reached, or `stop` is set; then finish what is in flight.
+
+        Resumes where an earlier run of the same producer stopped, however it stopped.
+        """
+        ledger = Ledger(self.ledger_directory, self.clock)
+        try:
+            return _Run(self, ledger, stop, progress, limits or Limits()).run()
+        finally:
+            ledger.close(in_order=False)
+
+
+class _StoppedWaitingError(Exception):
+    """The feed was stopped while the producer waited for room; what was not sent yet stays with the source."""
+
+
+class _Run:
+    def __init__(
+        self, feed: Feed, ledger: Ledger, stop: Event, progress: Callable[[Progress], None], limits: Limits
+    ) -> None:
+        self._feed = feed
+        self._ledger = ledger
+        self._stop = stop
+        self._progress = progress
+        self._limits = limits
+        self._checker = Checker(feed.contract)
+        self._dead = 0
+        self._first = 0
+        self._finishing = False
+        self._begun = feed.clock()
+        self._producer = LedgeredProducer(
+            feed.bootstrap,
+            feed.contract.topic,
+            ledger,
+            source=feed.source.description,
+            dead_letters=feed.contract.dead_letters,
+            route=feed.route,
+            window=feed.window,
+            on_wait=self._waiting,
+            settings=feed.settings,
+        )
+
+    def run(self) -> Summary:
+        """Carry out the feed."""
+        try:
+            self._first = self._producer.resume(self._replay())
+            self._send_all()
+            complete = self._finish()
+        finally:
+            self._producer.close()
+        self._progress(self._now())
+        return Summary(
+            self._ledger.name, self._first, self._producer.reached, self._dead, self._elapsed(), complete
+        )
+
+    def _send_all(self) -> None:
+        try:
+            for batch in self._remaining():
+                if not len(batch):
+                    self._producer.serve(_PAUSE_SECONDS)
+                else:
+                    self._send(batch)
+                self._progress(self._now())
+                if self._stop.is_set() or self._producer.sent >= self._end():
+                    return
+        except _StoppedWaitingError:
+            return
+
+    def _remaining(self) -> Iterator[Batch]:
+        last = self._ledger.state.last
+        if self._producer.sent >= self._end():
+            return iter(())
+        if last is None or last.position is None:
+            return self._feed.source.read(None)
+        return rest_of(self._feed.source, last.position, last.skip + last.count)
+
+    def _replay(self) -> Callable[[object, int, int], Batch] | None:
+        again = replay_of(self._feed.source)
+        if again is None:
+            return None
+        return lambda position, skip, count: self._checker.check(again(position, skip, count))
+
+    def _send(self, batch: Batch) -> None:
+        room = self._end() - self._producer.sent
+        checked = self._checker.check(batch if len(batch) <= room else batch.part(0, int(room)))
+        self._dead += len(checked.broken)
+        self._producer.send(checked)
+
+    def _end(self) -> float:
+        ends = [float("inf") if self._limits.until is None else self._limits.until]
+        if self._limits.count is not None:
+            ends.append(self._first + self._limits.count)
+        return min(ends)
+
+    def _finish(self) -> bool:
+        self._finishing = True
+        deadline = self._feed.clock() + self._limits.finish_ms
+        return self._producer.flush(lambda: self._feed.clock() > deadline)
+
+    def _waiting(self, waiting: Waiting) -> None:
+        self._progress(self._now(waiting.heard or "the broker takes no more for now"))
+        if self._stop.is_set() and not self._finishing:
+            raise _StoppedWaitingError
+
+    def _elapsed(self) -> int:
+        return self._feed.clock() - self._begun
+
+    def _now(self, heard: str = "") -> Progress:
+        reached = self._producer.reached
+        return Progress(
+            self._producer.sent - self._first, reached - self._first, self._dead, self._elapsed(), heard
+        )

@@ -1,0 +1,169 @@
+"""The delivery ledger of one producer: a folder of segments, with one writer at a time."""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.ingestion.errors import LedgerError
+from penstock.ingestion.ledger.addresses import Address, Runs, addresses_in, pack_lanes
+from penstock.ingestion.ledger.entries import Abandoned, Acknowledged, Closed, Entry, Intent, Session
+from penstock.ingestion.ledger.journal import Journal, cut_torn_end, read_entries
+
+Clock = Callable[[], int]
+SEGMENT_BYTES = 67_108_864
+
+
+@dataclass(slots=True)
+class LedgerState:
+    """Where a producer stands: below `reached` every record is settled; `intents` may or may not have arrived."""
+
+    targets: list[tuple[str, int]] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    reached: int = 0
+    source: str = ""
+    intents: list[Intent] = field(default_factory=list)
+    last: Intent | None = None
+
+    def follow(self, entry: Entry) -> None:
+        """Take in one entry."""
+        if isinstance(entry, Session):
+            self.targets, self.ends, self.reached = list(entry.targets), list(entry.ends), entry.reached
+            self.source, self.last = entry.source, entry.last
+        elif isinstance(entry, Intent):
+            self.intents.append(entry)
+            self.last = entry
+        elif isinstance(entry, Acknowledged | Abandoned):
+            self.reached = entry.first + entry.count
+            self.intents = [intent for intent in self.intents if intent.first >= self.reached]
+            if isinstance(entry, Acknowledged):
+                self._advance(entry.runs)
+
+    def _advance(self, runs: Runs) -> None:
+        for lane, stretches in runs.items():
+            first, length = stretches[-1]
+            self.ends[lane] = first + length - 1
+
+
+class Ledger:
+    """Writes a producer's ledger.
+
+    Promises that an entry of `acknowledge` is on the disk when the call returns, and that no second process
+    writes the same ledger meanwhile. It does not promise that what is not in it is not in the topic: that is
+    what the intents are for.
+    """
+
+    def __init__(self, directory: Path, clock: Clock, segment_bytes: int = SEGMENT_BYTES) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self._clock = clock
+        self._segment_bytes = segment_bytes
+        self._lock: int | None = _lock(directory)
+        paths = segments(directory)
+        if paths:
+            cut_torn_end(paths[-1])
+        self.state = _state(paths)
+        self._journal = Journal(paths[-1] if paths else _segment(directory, 0))
+
+    @property
+    def name(self) -> str:
+        """The producer's name."""
+        return self.directory.name
+
+    def begin(self, targets: Sequence[tuple[str, int]], ends: Sequence[int], source: str) -> None:
+        """Note the targets of a new session and their last offsets before anything is sent."""
+        state = self.state
+        self._write(Session(list(targets), list(ends), state.reached, source, state.last, self._clock()))
+        self._journal.sync()
+
+    def intend(self, first: int, count: int, position: Any, skip: int = 0) -> None:
+        """Note that records are about to be sent; this survives a kill, not a power cut."""
+        if self._journal.size > self._segment_bytes:
+            self._next_segment()
+        self._write(Intent(first, count, position, skip, self._clock()))
+
+    def acknowledge(self, chunks: Sequence[tuple[int, Sequence[int], Runs]]) -> None:
+        """Note the addresses of consecutive records, given as first sequence, targets and runs; then sync."""
+        for first, lanes, runs in chunks:
+            if first != self.state.reached:
+                raise LedgerError(f"{self.directory}: {first} was acknowledged before {self.state.reached}")
+            self._write(Acknowledged(first, len(lanes), pack_lanes(lanes), runs, self._clock()))
+        self._journal.sync()
+
+    def abandon(self, first: int, count: int) -> None:
+        """Note that nobody can tell, or send again, these records."""
+        self._write(Abandoned(first, count, self._clock()))
+        self._journal.sync()
+
+    def close(self, *, in_order: bool) -> None:
+        """Close the file and let go of the lock; `in_order` says that nothing is in flight. Twice is no harm."""
+        if self._lock is None:
+            return
+        if in_order:
+            self._write(Closed(self._clock()))
+        self._journal.close()
+        os.close(self._lock)
+        self._lock = None
+
+    def _write(self, entry: Entry) -> None:
+        self._journal.append(entry)
+        self.state.follow(entry)
+
+    def _next_segment(self) -> None:
+        self._journal.close()
+        path = _segment(self.directory, len(segments(self.directory)))
+        state = self.state
+        # Under another name until it is whole: a segment without its head would forget what was reached.
+        head = Journal(path.with_suffix(".new"))
+        session = Session(state.targets, state.ends, state.reached, state.source, state.last, self._clock())
+        head.append(session, *state.intents)
+        head.close()
+        head.path.rename(path)
+        self._journal = Journal(path)
+
+
+def segments(directory: Path) -> list[Path]:
+    """Return a ledger's files, oldest first."""
+    return sorted(directory.glob("*.ledger"))
+
+
+def read_addresses(directory: Path) -> Iterator[Address]:
+    """Yield the address of every acknowledged record of a ledger, in order; the ledger may be in use."""
+    targets: list[tuple[str, int]] = []
+    for path in segments(directory):
+        for entry in read_entries(path):
+            if isinstance(entry, Session):
+                targets = entry.targets
+            elif isinstance(entry, Acknowledged):
+                yield from addresses_in(entry, targets)
+
+
+def read_state(directory: Path) -> LedgerState:
+    """Return where a producer stands, without disturbing it."""
+    return _state(segments(directory))
+
+
+def _state(paths: Sequence[Path]) -> LedgerState:
+    state = LedgerState()
+    for path in paths[-1:]:
+        for entry in read_entries(path):
+            state.follow(entry)
+    return state
+
+
+def _segment(directory: Path, number: int) -> Path:
+    return directory / f"{number:08d}.ledger"
+
+
+def _lock(directory: Path) -> int:
+    handle = os.open(directory / "lock", os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise LedgerError(
+            f"another process writes the ledger in {directory}; wait for it, stop it, or use another name"
+        ) from error
+    return handle

@@ -1,0 +1,20 @@
+"""A producer that can prove what it delivered."""
+
+from penstock.ingestion.producer.batch import Batch
+from penstock.ingestion.producer.checking import Checker, encoded
+from penstock.ingestion.producer.delivery import LedgeredProducer, Settings, Waiting, Window
+from penstock.ingestion.producer.routing import ByKey, Route, by_function, round_robin
+
+__all__ = [
+    "Batch",
+    "ByKey",
+    "Checker",
+    "LedgeredProducer",
+    "Route",
+    "Settings",
+    "Waiting",
+    "Window",
+    "by_function",
+    "encoded",
+    "round_robin",
+]

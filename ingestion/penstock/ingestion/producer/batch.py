@@ -1,0 +1,46 @@
+"""Records on their way to a topic."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.ingestion.errors import BrokenRecordError
+
+Keys = Sequence[bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive records of a source.
+
+    Reading the source from `position` gives `skip` others and then these again, byte for byte, and then those
+    that follow; a source that cannot repeat itself has no position. Where `keys` is None the values still have to
+    be checked.
+    `broken` tells by place which records break their contract; their value is the original bytes.
+    """
+
+    values: Sequence[bytes]
+    position: Any = None
+    keys: Keys | None = None
+    broken: Mapping[int, BrokenRecordError] = field(default_factory=dict)
+    skip: int = 0
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def part(self, first: int, count: int) -> "Batch":
+        """Return some of the records."""
+        keys = None if self.keys is None else self.keys[first : first + count]
+        broken = {place - first: error for place, error in self.broken.items() if 0 <= place - first < count}
+        return Batch(self.values[first : first + count], self.position, keys, broken, self.skip + first)
+
+
+def parts(batch: Batch, records: int, size: int) -> Iterator[Batch]:
+    """Cut a batch into parts of at most so many records and, but for single records, bytes."""
+    first = 0
+    while first < len(batch):
+        part = batch.part(first, records) if len(batch) > records else batch
+        while len(part) > 1 and sum(map(len, part.values)) > size:
+            part = batch.part(first, len(part) // 2)
+        yield part
+        first += len(part)

@@ -1,0 +1,55 @@
+"""Checking a batch against its contract, on its way to the producer."""
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from penstock.ingestion.contracts import Contract, json_codec
+from penstock.ingestion.errors import BrokenRecordError
+from penstock.ingestion.producer.batch import Batch
+
+
+class Checker:
+    """Checks JSON values and finds their keys; values that keep the contract go on byte for byte."""
+
+    def __init__(self, contract: Contract) -> None:
+        self._codec = json_codec(contract)
+        self._limit = contract.max_bytes
+        self._key_of = key_of(contract)
+
+    def check(self, batch: Batch) -> Batch:
+        """Return the batch with its keys, and with what is wrong with the records that break the contract."""
+        if batch.keys is not None:
+            return batch
+        keys: list[bytes | None] = []
+        broken: dict[int, BrokenRecordError] = {}
+        decode: Callable[[bytes], msgspec.Struct] = self._codec.decode
+        find = self._key_of
+        if max(map(len, batch.values), default=0) <= self._limit:
+            decode = self._codec.decode_unmeasured
+        for place, value in enumerate(batch.values):
+            try:
+                keys.append(find(decode(value)))
+            except (BrokenRecordError, *self._codec.failures) as error:
+                keys.append(None)
+                broken[place] = self._codec.broken(error)
+        return Batch(batch.values, batch.position, keys, broken, batch.skip)
+
+
+def key_of(contract: Contract) -> Callable[[msgspec.Struct], bytes | None]:
+    """Return the function that finds the Kafka key of a record."""
+    if contract.key is None:
+        return lambda _record: None
+    value_of = attrgetter(contract.key)
+    if contract.field(contract.key).type == "string":
+        text_of: Callable[[msgspec.Struct], str] = value_of
+        return lambda record: text_of(record).encode()
+    return lambda record: str(value_of(record)).encode()
+
+
+def encoded(contract: Contract, records: Sequence[msgspec.Struct], position: Any) -> Batch:
+    """Return records that were made by this program as a batch that needs no check."""
+    codec, find = json_codec(contract), key_of(contract)
+    return Batch([codec.encode(record) for record in records], position, [find(record) for record in records])

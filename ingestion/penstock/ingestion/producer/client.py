@@ -1,0 +1,86 @@
+"""The Kafka client as this platform wants it, and what can be asked of a topic."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from penstock.ingestion.errors import TopicsError
+
+Targets = list[tuple[str, int]]
+_SECONDS = 30.0
+
+
+def new_producer(
+    bootstrap: str, on_error: Callable[[KafkaError], None], settings: Mapping[str, str | int | bool]
+) -> Producer:
+    """Return an idempotent producer that waits for the broker for as long as it takes.
+
+    A record that is refused stops it with a fatal error, instead of leaving a gap and going on.
+    """
+    return Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "enable.idempotence": True,
+            "enable.gapless.guarantee": True,
+            "acks": "all",
+            "message.timeout.ms": 0,
+            "linger.ms": 5,
+            "batch.size": 1_000_000,
+            "compression.type": "lz4",
+            "reconnect.backoff.ms": 50,
+            "reconnect.backoff.max.ms": 1_000,
+            "error_cb": on_error,
+            "log_level": 2,
+            **settings,
+        },
+        logger=logging.getLogger("penstock.ingestion.kafka"),
+    )
+
+
+def new_reader(bootstrap: str, settings: Mapping[str, str | int | bool]) -> Consumer:
+    """Return a consumer that belongs to no group's balance and commits nothing."""
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "penstock-reader",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "isolation.level": "read_uncommitted",
+            "fetch.message.max.bytes": 4_194_304,
+            "log_level": 2,
+            **settings,
+        },
+        logger=logging.getLogger("penstock.ingestion.kafka"),
+    )
+
+
+def targets_of(bootstrap: str, reader: Consumer, topic: str, dead_letters: str) -> Targets:
+    """Return the partitions of a topic, and last the partition that takes its dead letters."""
+    for name in (topic, dead_letters):
+        found = _partitions(bootstrap, reader, name)
+        if not found:
+            raise TopicsError(f"there is no topic {name} at {bootstrap}; `penstock topics apply` makes it")
+        if name == topic:
+            targets = [(topic, partition) for partition in range(found)]
+    return [*targets, (dead_letters, 0)]
+
+
+def offset_ranges(reader: Consumer, targets: Sequence[tuple[str, int]]) -> list[tuple[int, int]]:
+    """Return for each target its first offset and the one after its last."""
+    found = []
+    for topic, partition in targets:
+        low, high = reader.get_watermark_offsets(TopicPartition(topic, partition), timeout=_SECONDS)
+        found.append((low, high))
+    return found
+
+
+def _partitions(bootstrap: str, reader: Consumer, topic: str) -> int:
+    try:
+        metadata = reader.list_topics(topic, timeout=_SECONDS).topics[topic]
+    except KafkaException as error:
+        raise TopicsError(
+            f"topic {topic} at {bootstrap} cannot be looked up: {error}; is the broker up?"
+        ) from error
+    return 0 if metadata.error is not None else len(metadata.partitions)

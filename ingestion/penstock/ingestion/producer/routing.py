@@ -1,0 +1,84 @@
+"""Which partition a record goes to.
+
+The producer decides, not the client library underneath: a route is a function of a record's key and sequence,
+so a resumed producer knows where each record went before it was killed. `by_key` places keys where Kafka's Java
+clients do, and so a key written by Spark or a console tool meets ours in one partition.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Key = bytes | None
+# (keys, sequence of the first, partitions) -> partition of each
+Route = Callable[[Sequence[Key], int, int], list[int]]
+_REMEMBERED = 200_000
+
+
+def round_robin(keys: Sequence[Key], first: int, partitions: int) -> list[int]:
+    """Spread records evenly, whatever their keys."""
+    return [sequence % partitions for sequence in range(first, first + len(keys))]
+
+
+def by_function(function: Callable[[Key, int], int]) -> Route:
+    """Route by a function of (key, sequence); it must give the same answer each time, in 0..partitions-1."""
+
+    def route(keys: Sequence[Key], first: int, partitions: int) -> list[int]:
+        return [function(key, first + place) % partitions for place, key in enumerate(keys)]
+
+    return route
+
+
+class ByKey:
+    """Same key, same partition; records without a key are spread evenly. Remembers the keys it met."""
+
+    def __init__(self) -> None:
+        self._hashes: dict[Key, int] = {}
+
+    def __call__(self, keys: Sequence[Key], first: int, partitions: int) -> list[int]:
+        """Return the partition of each key."""
+        self._learn(keys)
+        hashes = self._hashes
+        routed = [-1 if key is None else hashes[key] % partitions for key in keys]
+        if None in keys:
+            return [(first + i) % partitions if lane < 0 else lane for i, lane in enumerate(routed)]
+        return routed
+
+    def _learn(self, keys: Sequence[Key]) -> None:
+        distinct = set(keys)
+        if len(self._hashes) + len(distinct) > _REMEMBERED:
+            self._hashes = {}
+        unknown = [key for key in distinct if key is not None and key not in self._hashes]
+        if unknown:
+            self._hashes |= zip(unknown, (murmur2(unknown) & 0x7FFFFFFF).tolist(), strict=True)
+
+
+def murmur2(keys: Sequence[bytes]) -> npt.NDArray[np.uint32]:
+    """Return the hash by which Kafka's Java clients place each key, before the sign is dropped."""
+    result = np.empty(len(keys), dtype=np.uint32)
+    lengths = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))
+    for length in np.unique(lengths).tolist():
+        places = np.flatnonzero(lengths == length)
+        joined = b"".join(keys[place] for place in places.tolist())
+        result[places] = _murmur2_same_length(joined, len(places), length)
+    return result
+
+
+def _murmur2_same_length(joined: bytes, number: int, length: int) -> npt.NDArray[np.uint32]:
+    m = np.uint32(0x5BD1E995)
+    h = np.full(number, 0x9747B28C ^ length, dtype=np.uint32)
+    data = np.frombuffer(joined, dtype=np.uint8).reshape(number, length)
+    whole = length // 4 * 4
+    for column in data[:, :whole].copy().view("<u4").T if whole else ():
+        k = column * m
+        k ^= k >> np.uint32(24)
+        h = (h * m) ^ (k * m)
+    if length > whole:
+        for shift, column in enumerate(data[:, whole:].T):
+            h ^= column.astype(np.uint32) << np.uint32(8 * shift)
+        h *= m
+    h ^= h >> np.uint32(13)
+    h *= m
+    h ^= h >> np.uint32(15)
+    return h
