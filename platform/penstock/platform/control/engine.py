@@ -1,15 +1,18 @@
 """Connections to the control store, the same to use over SQLite and PostgreSQL."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.sql.schema import Table
 
 from penstock.platform.errors import ControlError
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 WAIT_MS = 10_000
 LOCK_AT_ONCE = "penstock_lock_at_once"
@@ -31,6 +34,9 @@ def make_engine(url: str) -> Engine:
 def insert_into(connection: Connection, table: Table) -> "sqlite.Insert | postgresql.Insert":
     """An insert that knows ON CONFLICT, in the connection's dialect."""
     if connection.dialect.name == "postgresql":
+        # Loaded when needed: `penstock status` is to answer at once, and rarely needs it.
+        from sqlalchemy.dialects import postgresql
+
         return postgresql.insert(table)
     return sqlite.insert(table)
 

@@ -1,5 +1,7 @@
 """Opening the control store, its schema brought up to date first."""
 
+from pathlib import Path
+
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import OperationalError
 
@@ -30,6 +32,11 @@ def open_control(url: str) -> ControlStore:
         engine.dispose()
         raise
     return ControlStore(engine)
+
+
+def control_exists(url: str) -> bool:
+    """Whether there is a store to look into; opening one that is a file would make it."""
+    return not url.startswith("sqlite:///") or Path(url.removeprefix("sqlite:///")).exists()
 
 
 def revision(engine: Engine) -> str | None:

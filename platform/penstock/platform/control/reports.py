@@ -95,3 +95,10 @@ def overview(store: ControlStore) -> list[StreamOverview]:
 
 
 _SUMMED = (*COUNTS, *(f"panes_{timing}" for timing in TIMINGS), "rows", "duration_ms")
+
+
+def has_rows(store: ControlStore, stream: str) -> bool:
+    """Whether a stream ever wrote a row."""
+    query = select(batches.c.batch_id).where(batches.c.stream == stream, batches.c.rows > 0).limit(1)
+    with store.engine.connect() as connection:
+        return connection.execute(query).first() is not None

@@ -48,7 +48,7 @@ class Loaded:
 
     def provenance(self) -> Iterator[Provenance]:
         """Every value, in the order of the model."""
-        for name, value, description in _leaves(self.settings):
+        for name, value, description in leaves(self.settings):
             origin = self.origin(name)
             source = {Origin.VARIABLE: variable(name), Origin.FILE: FILE, Origin.DEFAULT: ""}[origin]
             yield Provenance(name, value, origin, source, description)
@@ -119,10 +119,11 @@ def _within(name: str, paths: frozenset[str]) -> bool:
     return any(path == name or path.startswith(name + ".") for path in paths)
 
 
-def _leaves(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, object, str]]:
+def leaves(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, object, str]]:
+    """Every value of a model: its dotted name, the value, its description."""
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
         if isinstance(value, BaseModel):
-            yield from _leaves(value, f"{prefix}{name}.")
+            yield from leaves(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value, field.description or ""

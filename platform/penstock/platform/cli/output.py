@@ -1,0 +1,111 @@
+"""What commands print: tables, JSON, and steps that show they are alive.
+
+A terminal gets colours and a spinner; anything else gets plain text, one line a fact.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+Row = Sequence[object]
+
+
+def example(*lines: str) -> str:
+    """The end of a help text: lines that a person may type as they are."""
+    starts = ("Example:  ", *("          " for _ in lines[1:]))
+    return "\b\n" + "\n".join(start + line for start, line in zip(starts, lines, strict=True))
+
+
+def print_json(value: Any) -> None:
+    """Print a value for programs."""
+    click.echo(json.dumps(value, indent=2, default=str))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Row], empty: str = "nothing") -> None:
+    """Print rows for people: aligned text, or a table where there is a terminal."""
+    if not rows:
+        click.echo(empty)
+        return
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        _print_rich(columns, cells)
+    else:
+        _print_plain(columns, cells)
+
+
+def _print_plain(columns: Sequence[str], cells: list[list[str]]) -> None:
+    lines = [list(columns), *cells]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    for line in lines:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo("  ".join(padded).rstrip())
+
+
+def _print_rich(columns: Sequence[str], cells: list[list[str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, box=SIMPLE_HEAD, header_style="bold")
+    for row in cells:
+        table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
+    Console().print(table)
+
+
+_STYLES = {
+    "running": "green",
+    "ok": "green",
+    "missing": "red",
+    "failed": "red",
+    "parked": "red",
+    "stopped": "yellow",
+    "starting": "yellow",
+}
+
+
+class Steps:
+    """Shows one step after another, with how long each took."""
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+
+    @contextmanager
+    def step(self, doing: str) -> Iterator[Callable[[str], None]]:
+        """Show that something is being done; the function it yields says how it is getting on."""
+        began = self._seconds()
+        if sys.stderr.isatty():
+            with _spinner(doing) as tell:
+                yield tell
+        else:
+            yield lambda _text: None
+        self.done(doing, self._seconds() - began)
+
+    def done(self, what: str, seconds: float = 0.0) -> None:
+        """Say that something is done."""
+        took = f"  ({seconds:.1f} s)" if seconds >= 0.1 else ""
+        click.echo(f"{click.style('✓', fg='green')} {what}{took}", err=True)
+
+
+@contextmanager
+def _spinner(doing: str) -> Iterator[Callable[[str], None]]:
+    from rich.console import Console
+
+    with Console(stderr=True).status(doing) as status:
+        yield lambda text: status.update(f"{doing}  [dim]{text}[/dim]")
+
+
+def ago(then_ms: int | None, now_ms: int) -> str:
+    """How long ago, in one unit that a person would choose."""
+    if then_ms is None:
+        return ""
+    seconds = (now_ms - then_ms) / 1000
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if abs(seconds) >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.1f} s"

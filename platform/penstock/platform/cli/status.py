@@ -1,0 +1,110 @@
+"""`penstock status`: what runs, what every stream last did, and where each setting came from."""
+
+import re
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from penstock.platform.cli.context import loaded_settings
+from penstock.platform.cli.output import ago, example, print_json, print_table
+from penstock.platform.settings import Loaded, Settings
+from penstock.platform.settings.variables import as_text
+
+if TYPE_CHECKING:
+    from penstock.platform.control.reports import StreamOverview
+    from penstock.platform.stack.view import View
+
+PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^@/]*(?=@)")
+
+
+@click.command(
+    name="status", epilog=example("penstock status", "penstock status --settings", "penstock status --json")
+)
+@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+@click.option("--settings", "settings_only", is_flag=True, help="Show each setting, and where it came from.")
+def command(as_json: bool, settings_only: bool) -> int:
+    """Show what runs; ends with 1 when anything that should run does not."""
+    loaded = loaded_settings()
+    if settings_only:
+        _show_settings(loaded, as_json)
+        return 0
+    return 0 if show_status(loaded.settings, as_json) else 1
+
+
+def show_status(settings: Settings, as_json: bool = False) -> bool:
+    """Print programs and streams; returns whether all is as it should be."""
+    from penstock.platform.clock import now_ms
+    from penstock.platform.stack.view import look
+
+    view = look(settings, now_ms())
+    if as_json:
+        print_json(_as_data(view, settings))
+    else:
+        _print_programs(view)
+        click.echo()
+        _print_streams(view)
+    return view.right
+
+
+def _print_programs(view: "View") -> None:
+    rows = []
+    for program in view.programs:
+        state = program.state if program.ready or program.state != "running" else "starting"
+        since = ago(round(program.since * 1000), view.at_ms) if program.since else ""
+        rows.append((program.name, state, since, program.pid, program.restarts or "", program.detail))
+    columns = ("program", "state", "for", "pid", "restarts", "")
+    print_table(columns, rows, empty="nothing runs: `penstock up` starts it")
+
+
+def _print_streams(view: "View") -> None:
+    rows = [_stream_row(view, stream) for stream in view.streams]
+    columns = ("stream", "wanted", "state", "batch", "committed", "records", "rows", "watermark", "lag", "")
+    print_table(columns, rows, empty="no stream was ever started")
+
+
+def _stream_row(view: "View", stream: "StreamOverview") -> tuple[object, ...]:
+    wanted = stream.desired.desired if stream.desired else ""
+    reason = stream.health.reason if stream.health else ""
+    last = stream.last
+    if last is None:
+        return (stream.stream, wanted, _state(view, stream), "", "", "", "", "", "", reason)
+    return (
+        stream.stream,
+        wanted,
+        _state(view, stream),
+        last.batch_id,
+        f"{ago(last.clock_ms, view.at_ms)} ago",
+        sum(account.read for account in last.accounts),
+        last.rows,
+        f"{ago(last.watermark_ms, view.at_ms)} ago" if last.watermark_ms is not None else "none",
+        last.lag_records,
+        reason,
+    )
+
+
+def _state(view: "View", stream: "StreamOverview") -> str:
+    if not view.held(stream):
+        return "stopped"
+    return stream.health.state if stream.health else "running"
+
+
+def _as_data(view: "View", settings: Settings) -> dict[str, Any]:
+    return {
+        "right": view.right,
+        "ui": f"http://127.0.0.1:{settings.dagster.port}",
+        "programs": [asdict(program) for program in view.programs],
+        "streams": [
+            {**asdict(stream), "state": _state(view, stream), "right": view.stream_right(stream)}
+            for stream in view.streams
+        ],
+    }
+
+
+def _show_settings(loaded: Loaded, as_json: bool) -> None:
+    shown = [(one, PASSWORD.sub(r"\1:***", as_text(one.value))) for one in loaded.provenance()]
+    if as_json:
+        print_json([{**asdict(one), "value": text} for one, text in shown])
+        return
+    rows = [(one.name, text, one.source or one.origin, one.description) for one, text in shown]
+    print_table(("setting", "value", "from", "what it is"), rows)

@@ -1,0 +1,35 @@
+"""`penstock up`: the local stack, running."""
+
+import click
+
+from penstock.platform.cli.context import control_store, current_settings
+from penstock.platform.cli.output import Steps, example
+
+
+@click.command(name="up", epilog=example("penstock up", "PENSTOCK_DAGSTER__PORT=3100 penstock up"))
+@click.option(
+    "--wait", default=90.0, show_default=True, help="Seconds to wait for first results; 0 for none."
+)
+def command(wait: float) -> int:
+    """Start broker, feed, stream host and Dagster, or what is missing of them.
+
+    Said again it changes nothing that is already right. A start that fails leaves nothing running.
+    """
+    from penstock.platform.cli.status import show_status
+    from penstock.platform.stack.results import wait_for_results
+    from penstock.platform.stack.start import bring_up
+
+    settings, steps = current_settings(), Steps()
+    bring_up(settings, steps)
+    missing: tuple[str, ...] = ()
+    if wait > 0:
+        with steps.step("first results are looked for"), control_store(settings) as store:
+            missing = wait_for_results(store, settings.streams, wait)
+    click.echo()
+    show_status(settings)
+    click.echo(f"\nDagster's UI       http://127.0.0.1:{settings.dagster.port}")
+    for stream in settings.streams:
+        late = "  (no batch yet: penstock logs host)" if stream in missing else ""
+        click.echo(f"Results            penstock table show {stream}{late}")
+    click.echo("How it fares       penstock status\nTo stop it         penstock down")
+    return 1 if missing else 0

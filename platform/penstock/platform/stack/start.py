@@ -1,0 +1,100 @@
+"""Bringing the local stack up: checked first, begun in order, undone where it fails."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from penstock.infra.broker import format_storage
+from penstock.infra.jars import ensure_jars
+from penstock.infra.processes import Manager, Program
+from penstock.ingestion.contracts import contracts
+from penstock.ingestion.topics import ensure_topics
+from penstock.pipelines.host.control import Desired
+from penstock.platform.clock import now_ms
+from penstock.platform.control import ControlStore, open_control
+from penstock.platform.settings import Settings
+from penstock.platform.stack.dagster_home import write_dagster_home
+from penstock.platform.stack.manager import manager_of
+from penstock.platform.stack.programs import broker, broker_config, stack_programs
+from penstock.platform.stack.requirements import check_machine, check_ports
+
+
+class Progress(Protocol):
+    """Shows a person what is being done; the function it yields takes details."""
+
+    def step(self, doing: str) -> AbstractContextManager[Callable[[str], None]]:
+        """One step, from its beginning to its end."""
+
+
+def bring_up(settings: Settings, progress: Progress) -> None:
+    """Have the whole stack running. Said again it changes nothing that is already right.
+
+    On any failure, what this call started is stopped again; a stack that ran before is left as it was.
+    """
+    manager = manager_of(settings)
+    with progress.step("this machine has what is needed"):
+        check_machine(settings)
+        check_ports(settings, manager)
+    jars = _prepare(settings, progress)
+    with _nothing_left_behind(manager):
+        _start(settings, manager, stack_programs(settings, jars), jars, progress)
+
+
+def _prepare(settings: Settings, progress: Progress) -> list[Path]:
+    with progress.step("jars are as locked") as tell:
+        ensure_jars(settings.jars, progress=lambda done, total, name: tell(f"{done} of {total}: {name}"))
+        jars = ensure_jars(settings.jars, ["kafka"])
+    if not settings.kafka.bootstrap:
+        with progress.step("the broker has its folder"):
+            format_storage(broker_config(settings), jars)
+    with progress.step("control store and Dagster's home are ready"):
+        store = open_control(settings.control_url)
+        want_streams(store, settings.streams)
+        store.close()
+        write_dagster_home(settings)
+    return jars
+
+
+def want_streams(store: ControlStore, streams: Sequence[str]) -> None:
+    """Have the streams of a fresh stack run; one that somebody decided about stays as decided."""
+    decided = store.desired()
+    for stream in streams:
+        if stream not in decided:
+            store.desire(stream, Desired.RUNNING, now_ms())
+
+
+def _start(
+    settings: Settings, manager: Manager, programs: list[Program], jars: list[Path], progress: Progress
+) -> None:
+    if not settings.kafka.bootstrap and not _broker_is_ready(manager):
+        # Alone at first: whoever reads or writes topics begins when these are there.
+        others = programs if manager.status() else [broker(settings, jars)]
+        with progress.step(f"broker answers at {settings.kafka.servers}"):
+            manager.start(others)
+    with progress.step("topics are as declared"):
+        ensure_topics(settings.kafka.servers, contracts())
+    waiting = {program.name for program in programs}
+    with progress.step("feed, host and Dagster run") as tell:
+        tell("waiting for " + ", ".join(sorted(waiting)))
+
+        def ready(name: str) -> None:
+            waiting.discard(name)
+            tell("waiting for " + ", ".join(sorted(waiting)))
+
+        manager.start(programs, ready=lambda status: ready(status.name))
+
+
+def _broker_is_ready(manager: Manager) -> bool:
+    return any(status.name == "broker" and status.ready for status in manager.status())
+
+
+@contextmanager
+def _nothing_left_behind(manager: Manager) -> Iterator[None]:
+    ran_before = manager.running()
+    try:
+        yield
+    except BaseException:
+        if not ran_before:
+            manager.stop()
+        raise

@@ -1,0 +1,101 @@
+"""Commands that look and change nothing, on a machine where nothing runs."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from penstock.pipelines.host.control import BatchRecord, Desired, PartitionAccount, StreamHealth
+from penstock.platform.control import open_control
+
+
+@pytest.fixture
+def sensor_table(home: Path) -> None:
+    """A table of three windows."""
+    starts = [datetime(2026, 1, 1, 0, minute, tzinfo=UTC) for minute in range(3)]
+    rows = {"device": ["a", "b", "c"], "window_start": starts, "temperature": [20.0, 20.5, 21.25]}
+    write_deltalake(home / "warehouse" / "latest" / "sensor_minute", pa.table(rows))
+
+
+def test_status_of_nothing_is_not_right_and_makes_nothing(run, home: Path) -> None:
+    answer = run("status")
+    assert answer.code == 1
+    assert "nothing runs: `penstock up` starts it" in answer.out
+    assert not home.exists()
+
+
+def test_status_shows_each_stream_and_what_it_last_did(run, home: Path) -> None:
+    store = open_control(f"sqlite:///{home}/control.db")
+    store.desire("sensor_minute", Desired.RUNNING, 0)
+    account = PartitionAccount("sensors", 0, 0, 12, 12, 12, 0, 0, 0)
+    store.record_batch(
+        BatchRecord("sensor_minute", 7, 1, "data", 1_000, 500, (account,), rows=5, lag_records=3)
+    )
+    store.report_health(StreamHealth("sensor_minute", "parked", "no such field", 0))
+    store.close()
+    plain = run("status").out
+    assert "sensor_minute  running  stopped  7" in plain
+    assert "no such field" in plain
+    (stream,) = json.loads(run("status", "--json").out)["streams"]
+    assert (stream["state"], stream["right"], stream["last"]["rows"]) == ("stopped", False, 5)
+
+
+def test_settings_are_shown_with_where_they_came_from(
+    run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_CONTROL_URL", "postgresql://me:secret@127.0.0.1/db")
+    shown = {one["name"]: one for one in json.loads(run("status", "--settings", "--json").out)}
+    assert (shown["home"]["origin"], shown["home"]["source"]) == ("variable", "PENSTOCK_HOME")
+    assert shown["kafka.port"]["origin"] == "default"
+    assert shown["control_url"]["value"] == "postgresql://me:***@127.0.0.1/db"
+    assert "PENSTOCK_HOME" in run("status", "--settings").out
+
+
+def test_doctor_names_what_is_missing_and_the_way_out(run, home: Path) -> None:
+    answer = run("doctor", "--json")
+    found = {one["what"]: one for one in json.loads(answer.out)}
+    assert answer.code == 1
+    assert found["java"]["ok"]
+    assert found["packages"]["ok"]
+    assert found["disk"]["ok"]
+    assert not found["jars"]["ok"]
+    assert "`penstock up` fetches them" in found["jars"]["detail"]
+    assert not home.exists()
+
+
+def test_a_table_is_shown_newest_first(run, sensor_table: None) -> None:
+    answer = run("table", "show", "sensor_minute", "--limit", "2")
+    assert answer.code == 0
+    assert answer.out.splitlines() == [
+        "device  window_start         temperature",
+        "c       2026-01-01 00:02:00  21.250",
+        "b       2026-01-01 00:01:00  20.500",
+    ]
+
+
+def test_tables_are_listed(run, home: Path, sensor_table: None) -> None:
+    assert json.loads(run("table", "list", "--json").out) == [
+        {"kind": "latest", "name": "sensor_minute", "address": f"{home}/warehouse/latest/sensor_minute"}
+    ]
+
+
+def test_a_table_that_is_not_there_is_told_with_those_that_are(run, sensor_table: None) -> None:
+    answer = run("table", "show", "sensor_hour")
+    assert answer.code == 1
+    assert "there is no table 'sensor_hour'" in answer.err
+    assert "latest/sensor_minute" in answer.err
+
+
+def test_logs_of_a_program_that_has_none_are_refused_with_those_that_there_are(run, home: Path) -> None:
+    (home / "logs").mkdir(parents=True)
+    (home / "logs" / "host.log").write_text("one\ntwo\nthree\n", "utf-8")
+    assert run("logs", "-n", "2").out.splitlines() == ["host       two", "host       three"]
+    answer = run("logs", "nonsense")
+    assert (answer.code, "there are: host" in answer.err) == (1, True)
+
+
+def test_down_where_nothing_runs_does_nothing(run) -> None:
+    assert run("down").code == 0

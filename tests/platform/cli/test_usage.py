@@ -1,0 +1,101 @@
+"""Help, completion, exit codes, and what wrong use is told."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from penstock.platform.cli.main import penstock
+
+HEAVY = ("pyspark", "dagster", "great_expectations", "polars", "sqlalchemy", "confluent_kafka")
+
+
+def leaves(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], click.Command]]:
+    """Every command that does something, with the words that call it."""
+    if not isinstance(command, click.Group):
+        return [(path, command)]
+    context = click.Context(command)
+    names = command.list_commands(context)
+    found = [(name, command.get_command(context, name)) for name in names]
+    return [leaf for name, sub in found if sub for leaf in leaves(sub, (*path, name))]
+
+
+LEAVES = leaves(penstock)
+
+
+@pytest.mark.parametrize(("words", "command"), LEAVES, ids=[" ".join(words) for words, _ in LEAVES])
+def test_every_command_explains_itself_and_gives_an_example_that_it_understands(
+    words: tuple[str, ...], command: click.Command
+) -> None:
+    assert command.help
+    assert command.epilog, "no example"
+    lines = [line.removeprefix("Example:").strip() for line in command.epilog.splitlines()[1:]]
+    called = [line[line.index("penstock ") :].split(">")[0].split()[1:] for line in lines]
+    for arguments in called:
+        assert tuple(arguments[: len(words)]) == words
+        command.make_context("penstock", arguments[len(words) :], resilient_parsing=False)
+
+
+def test_every_command_that_lists_takes_json() -> None:
+    listing = {("status",), ("doctor",), ("topics", "plan"), ("table", "list"), ("table", "show")}
+    have = {words for words, command in LEAVES if any("--json" in one.opts for one in command.params)}
+    assert listing <= have
+
+
+def test_help_of_the_whole_names_every_command(run) -> None:
+    answer = run("--help")
+    assert answer.code == 0
+    for name in ("up", "down", "status", "logs", "doctor", "stream", "table", "topics", "completion"):
+        assert f"\n  {name} " in answer.out
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom penstock.platform.cli.main import penstock\n"
+        "penstock.main(['--help'], standalone_mode=False)\n"
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_a_command_that_is_not_there_is_wrong_usage(run) -> None:
+    answer = run("nonsense")
+    assert answer.code == 2
+    assert "No such command 'nonsense'" in answer.err
+
+
+def test_a_setting_that_cannot_be_used_is_told_in_one_line(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_KAFKA__PORT", "x")
+    answer = run("status")
+    assert answer.code == 2
+    assert answer.err.startswith("penstock: PENSTOCK_KAFKA__PORT is 'x': ")
+    assert answer.err.count("\n") == 1
+
+
+def test_a_variable_that_sets_nothing_is_told_and_the_command_goes_on(
+    run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_STREEMS", "a")
+    answer = run("table", "list")
+    assert answer.code == 0
+    assert "PENSTOCK_STREEMS sets nothing (did you mean PENSTOCK_STREAMS" in answer.err
+
+
+SHELLS = [("bash", "complete -o"), ("zsh", "#compdef penstock"), ("fish", "complete")]
+
+
+@pytest.mark.parametrize(("shell", "mark"), SHELLS)
+def test_shells_are_told_how_to_complete(shell: str, mark: str, run) -> None:
+    answer = run("completion", shell)
+    assert answer.code == 0
+    assert mark in answer.out
+
+
+def test_words_are_completed(home: Path) -> None:
+    script = Path(sys.executable).with_name("penstock")
+    words = {"COMP_WORDS": "penstock st", "COMP_CWORD": "1", "_PENSTOCK_COMPLETE": "bash_complete"}
+    done = subprocess.run([script], env=words, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["plain,status", "plain,stream"]

@@ -1,0 +1,137 @@
+"""A whole stack of a test's own: folder, ports and command line, as a person would use them."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+from deltalake import DeltaTable
+
+from penstock.infra.ports import free_ports
+
+PENSTOCK = str(Path(sys.executable).with_name("penstock"))
+UP_SECONDS = 180.0
+
+Found = TypeVar("Found")
+PORTS = ("KAFKA__PORT", "KAFKA__CONTROLLER_PORT", "HOST__METRICS_PORT", "DAGSTER__PORT", "DAGSTER__CODE_PORT")
+
+
+@dataclass
+class ScratchStack:
+    """The platform in a folder of its own, on ports that were free."""
+
+    home: Path
+    jars: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = (
+            "KAFKA__PORT",
+            "KAFKA__CONTROLLER_PORT",
+            "HOST__METRICS_PORT",
+            "DAGSTER__PORT",
+            "DAGSTER__CODE_PORT",
+        )
+        ports = dict(zip(names, free_ports(len(names)), strict=True))
+        self.ports = ports
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")},
+            "PENSTOCK_HOME": str(self.home),
+            "PENSTOCK_JARS": str(self.jars),
+            "PENSTOCK_DAGSTER__REPORT_SECONDS": "2",
+            **{f"PENSTOCK_{name}": str(port) for name, port in ports.items()},
+            **self.variables,
+        }
+
+    @property
+    def bootstrap(self) -> str:
+        """Where the broker listens."""
+        return f"127.0.0.1:{self.ports['KAFKA__PORT']}"
+
+    @property
+    def ui(self) -> str:
+        """Where Dagster's webserver listens."""
+        return f"http://127.0.0.1:{self.ports['DAGSTER__PORT']}"
+
+    def run(self, *arguments: str, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """Run the penstock command, and return what it said and ended with."""
+        return subprocess.run(
+            [PENSTOCK, *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+
+    def must(self, *arguments: str, seconds: float = 60.0) -> str:
+        """Run the penstock command and return its output; what it said is in the failure."""
+        done = self.run(*arguments, seconds=seconds)
+        assert done.returncode == 0, (
+            f"penstock {arguments} ended with {done.returncode}: {done.stderr}{done.stdout}"
+        )
+        return done.stdout
+
+    def up(self) -> None:
+        """Start everything."""
+        self.must("up", seconds=UP_SECONDS)
+
+    def down(self) -> None:
+        """Stop everything."""
+        self.must("down")
+
+    def status(self) -> dict[str, Any]:
+        """What `penstock status --json` says, whatever it ends with."""
+        answer: dict[str, Any] = json.loads(self.run("status", "--json").stdout)
+        return answer
+
+    def table(self, kind: str, name: str) -> pa.Table:
+        """A Delta table as any other reader sees it."""
+        return DeltaTable(self.home / "warehouse" / kind / name).to_pyarrow_table()
+
+    def records(self, topic: str) -> list[tuple[int, int, bytes, bytes]]:
+        """Every record of a topic, as a plain consumer gets it: partition, offset, key, value."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": "tests",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+            }
+        )
+        try:
+            return _read_to_the_end(consumer, topic)
+        finally:
+            consumer.close()
+
+
+def _read_to_the_end(consumer: Consumer, topic: str) -> list[tuple[int, int, bytes, bytes]]:
+    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+    found, open_partitions = [], set(partitions)
+    while open_partitions:
+        message = consumer.poll(10.0)
+        assert message is not None, f"{topic} did not answer for 10 s"
+        if error := message.error():
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            open_partitions.discard(message.partition())
+        else:
+            found.append((message.partition(), message.offset(), message.key(), message.value()))
+    return sorted(found)
+
+
+def until(see: Callable[[], Found], seconds: float, what: str) -> Found:
+    """Ask until the answer is true, and return it; fails after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not (found := see()):
+        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}, in vain"
+        time.sleep(0.2)
+    return found
