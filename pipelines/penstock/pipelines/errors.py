@@ -3,7 +3,10 @@
 PipelineError
 ├── DefinitionError     a pipeline says something that cannot be: found before Spark starts
 ├── PlanFormatError     a stored plan cannot be read back
-└── TranscriptError     a case file says something that cannot be run
+├── StepsNotGivenError  the reference evaluator was not told what the steps before the window do
+├── TranscriptError     a case file says something that cannot be run
+├── JournalError        a stream's own files cannot be read, or contradict what is being done
+└── FencedError         another host writes this stream now
 """
 
 
@@ -36,3 +39,30 @@ class PlanFormatError(PipelineError):
 
 class TranscriptError(PipelineError):
     """A case file, or a case in it, that cannot be run as written."""
+
+
+class JournalError(PipelineError):
+    """A file that a stream lives by is not as it should be: which, what is wrong, and what to do."""
+
+    def __init__(self, path: object, found: str, fix: str) -> None:
+        super().__init__(f"{path}: {found}. {fix}.")
+
+
+class FencedError(PipelineError):
+    """Another host has taken the stream over; this one must not write it any more."""
+
+    def __init__(self, stream: str, epoch: int) -> None:
+        super().__init__(
+            f"Stream {stream}: another host took it over (this one had epoch {epoch}), so this one stops writing. "
+            "Nothing is lost; see `penstock status` for who runs it now."
+        )
+
+
+class StepsNotGivenError(PipelineError):
+    """The reference evaluator knows no DataFrame; a plan with steps needs them as a function over records."""
+
+    def __init__(self, plan: str) -> None:
+        super().__init__(
+            f"pipeline {plan}: it has steps over DataFrames, which the reference evaluator cannot run. "
+            "Give them as steps=, a function from one record's fields to any number of them"
+        )

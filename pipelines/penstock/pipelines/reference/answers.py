@@ -1,0 +1,103 @@
+"""What comes out: rows of panes, rows of the late table, and accounts. They are compared row for row."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from penstock.pipelines.reference.records import Address, Instant
+
+Timing: TypeAlias = Literal["early", "on_time", "late"]
+Kind: TypeAlias = Literal["insert", "retract"]
+LateReason: TypeAlias = Literal["closed", "finished", "no_window"]
+
+
+@dataclass(frozen=True)
+class Pane:
+    """One row: what a window says now, or no longer says.
+
+    `values` are pairs of column and value, in the order of the plan. A retraction carries the values that it
+    takes back, and the number and timing of the pane in whose favour it does so. `number` counts a key's order
+    windows and is None for windows of time.
+    """
+
+    key: tuple[Any, ...]
+    start: Instant
+    end: Instant
+    values: tuple[tuple[str, Any], ...]
+    pane: int
+    timing: Timing
+    on_time_index: int
+    final: bool
+    kind: Kind
+    records: int
+    batch: int
+    clock: int
+    watermark: Instant
+    number: int | None = None
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A window whose panes another window's panes stand for from now on (where nothing is retracted)."""
+
+    key: tuple[Any, ...]
+    start: Instant
+    end: Instant
+    by_start: Instant
+    by_end: Instant
+    batch: int
+
+
+@dataclass(frozen=True)
+class LateRow:
+    """A record that one window did not take: which, why, and by how much it missed (0 where time is not why)."""
+
+    address: Address
+    key: tuple[Any, ...]
+    time: int
+    start: Instant
+    end: Instant
+    reason: LateReason
+    watermark: Instant
+    missed_by: Instant
+    batch: int
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """A record that was not understood, and why."""
+
+    address: Address
+    reason: str
+    batch: int
+
+
+@dataclass
+class Account:
+    """What became of the records of one partition in one batch."""
+
+    read: int = 0
+    folded: int = 0
+    late: int = 0
+    quarantined: int = 0
+    duplicate: int = 0
+    filtered: int = 0
+
+    @property
+    def adds_up(self) -> bool:
+        """Tell whether every record is accounted for once."""
+        return self.read == self.folded + self.late + self.quarantined + self.duplicate + self.filtered
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that one batch brought about."""
+
+    batch: int
+    clock: int
+    watermark: Instant
+    panes: tuple[Pane, ...]
+    replaced: tuple[Replaced, ...]
+    late: tuple[LateRow, ...]
+    quarantined: tuple[Quarantined, ...]
+    accounts: Mapping[tuple[str, int], Account]

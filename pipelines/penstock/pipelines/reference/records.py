@@ -1,0 +1,57 @@
+"""What goes in: records with their addresses, in batches with their clocks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any, TypeAlias
+
+Instant: TypeAlias = float
+"""Milliseconds, UTC; `inf` and `-inf` stand for the ends of time."""
+
+BEGINNING: Instant = -inf
+END: Instant = inf
+
+Address: TypeAlias = tuple[str, int, int]
+"""Source, partition, offset."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record as it was read. `error` says why it could not be understood; then its fields do not count."""
+
+    source: str
+    partition: int
+    offset: int
+    fields: Mapping[str, Any]
+    error: str | None = None
+
+    @property
+    def address(self) -> Address:
+        """Return where it is."""
+        return (self.source, self.partition, self.offset)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one batch reads, and its clock. A batch without records is a tick.
+
+    `partitions` are those that exist, whether or not they brought records. `watermark` puts one in place of the
+    one that the records would make; `ends` says that nothing comes after this batch.
+    """
+
+    id: int
+    clock: int
+    records: tuple[Record, ...] = ()
+    partitions: frozenset[tuple[str, int]] = frozenset()
+    watermark: Instant | None = None
+    ends: bool = False
+
+
+@dataclass(frozen=True)
+class Element:
+    """A record that counts: its fields after the steps, its key and its event time."""
+
+    key: tuple[Any, ...]
+    time: int
+    address: Address
+    fields: Mapping[str, Any]
