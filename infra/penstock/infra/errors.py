@@ -38,3 +38,15 @@ class BrokerError(InfraError):
 
 class NotInTimeError(InfraError):
     """Something that was waited for did not come within its time."""
+
+
+class ProcessError(InfraError):
+    """Base of what goes wrong with the programs that the process manager keeps."""
+
+
+class ManagerError(ProcessError):
+    """The process manager cannot be started, reached or stopped."""
+
+
+class ProgramsNotReadyError(ProcessError):
+    """Programs were started and did not become ready; the end of their logs is part of the message."""

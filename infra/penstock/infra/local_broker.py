@@ -13,6 +13,7 @@ from typing import Self
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from penstock.infra.broker import BrokerConfig, broker_command, cluster_id_of, format_storage, wait_for_broker
+from penstock.infra.dying_with import dying_with_parent
 from penstock.infra.ports import free_ports, require_free
 
 STOP_SECONDS = 15.0
@@ -59,7 +60,7 @@ class LocalBroker:
             require_free(self.config.host, port, "the broker")
         format_storage(self.config, self.jars)
         with self.log.open("ab") as log:
-            command = broker_command(self.config, self.jars)
+            command = dying_with_parent(broker_command(self.config, self.jars))
             self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         try:
             wait_for_broker(self.bootstrap, cluster_id=cluster_id_of(self.config), alive=self._alive)

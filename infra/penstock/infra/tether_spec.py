@@ -1,0 +1,76 @@
+"""What a tether is told, as a file: one program, and how it is kept.
+
+Standard library only: each tether is a process, and this is most of what it loads.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+Address = tuple[str, int]
+"""A host and a port."""
+
+
+@dataclass(frozen=True)
+class TetherSpec:
+    """One program under a tether."""
+
+    name: str
+    command: tuple[str, ...]
+    state_file: str
+    directory: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Added to what the tether itself was given."""
+    stop_signal: int = 15
+    stop_seconds: float = 5.0
+    until_done: bool = False
+    """Run until it has once ended with 0, rather than for ever."""
+    waits_for: tuple[Address, ...] = ()
+    """Not started before something answers at each of these."""
+    answers_at: Address | None = None
+    lock_file: str | None = None
+    """Held locked while the tether lives. Such a tether detaches itself, and outlives its parent."""
+
+    def as_json(self) -> str:
+        """Return the spec as the text of its file; the same spec gives the same text."""
+        return json.dumps(asdict(self), sort_keys=True, indent=1)
+
+    @classmethod
+    def read(cls, path: Path) -> "TetherSpec":
+        """Read a spec that as_json has written."""
+        told = json.loads(path.read_text("utf-8"))
+        told["command"] = tuple(told["command"])
+        told["waits_for"] = tuple((host, port) for host, port in told["waits_for"])
+        told["answers_at"] = tuple(told["answers_at"]) if told["answers_at"] else None
+        return cls(**told)
+
+
+@dataclass(frozen=True)
+class TetherState:
+    """What a tether last wrote of its program."""
+
+    state: str
+    """waiting, starting, running, retrying, stopping, stopped or done."""
+    pid: int | None
+    """The program's process id while it runs."""
+    since: float
+    """When that state began, seconds since the epoch."""
+    restarts: int
+    failures: int
+    """How often it has ended in a row without having run for long."""
+    detail: str
+
+    @classmethod
+    def read(cls, path: Path) -> "TetherState | None":
+        """Read what was last written; None when nothing was."""
+        try:
+            return cls(**json.loads(path.read_text("utf-8")))
+        except FileNotFoundError:
+            return None
+
+    def write(self, path: Path) -> None:
+        """Write it whole or not at all."""
+        written = path.with_suffix(".new")
+        written.write_text(json.dumps(asdict(self)), "utf-8")
+        written.replace(path)
