@@ -6,7 +6,9 @@ PipelineError
 ├── StepsNotGivenError  the reference evaluator was not told what the steps before the window do
 ├── TranscriptError     a case file says something that cannot be run
 ├── JournalError        a stream's own files cannot be read, or contradict what is being done
-└── FencedError         another host writes this stream now
+├── FencedError         another host writes this stream now
+├── StreamEndedError    a stream's query is over, and nobody asked for that
+└── HostError           the stream host itself cannot go on
 """
 
 
@@ -66,3 +68,14 @@ class StepsNotGivenError(PipelineError):
             f"pipeline {plan}: it has steps over DataFrames, which the reference evaluator cannot run. "
             "Give them as steps=, a function from one record's fields to any number of them"
         )
+
+
+class HostError(PipelineError):
+    """The stream host cannot go on, whatever its streams do."""
+
+
+class StreamEndedError(PipelineError):
+    """A query ended by itself without saying why."""
+
+    def __init__(self, stream: str | None) -> None:
+        super().__init__(f"The query of stream {stream} ended by itself. It is started again; see the host's log.")

@@ -77,7 +77,7 @@ def accumulator(output: plan.Output, types: Mapping[str, pa.DataType]) -> Accumu
             return Accumulator(name, kind, parts, lambda rows: rows[f"{name}_sum"], f"{name}_present")
         case plan.Mean(field):
             _summed(types[field], output)
-            sql = f"coalesce(sum(cast({quoted(field)} as double)), 0D)"
+            sql = f"coalesce(sum(cast({quoted(field)} as double)), cast(0 as double))"
             parts = (Part(f"{name}_sum", sql, pa.float64(), "add"), _present(name, field))
             return Accumulator(name, pa.float64(), parts, lambda rows: _mean(rows, name), f"{name}_present")
         case plan.Min(field) | plan.Max(field):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from penstock.ingestion.contracts import Contract, contract_names, load_contract
+from penstock.ingestion.contracts.types import spark_type
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model.durations import Duration, milliseconds
 from penstock.pipelines.plan.checks import require
@@ -42,7 +43,7 @@ class Input:
         if event_time is None:
             fix = "Name the field with read(..., event_time='...'), or in the contract"
             raise DefinitionError("event_time", f"the contract of {contract.topic} has none", fix)
-        columns = tuple(Column(field.name, field.type, field.required) for field in contract.fields)
+        columns = tuple(Column(field.name, spark_type(field.kind), field.required) for field in contract.fields)
         rule = self.watermark_rule(contract)
         deduplication = repeats.of(contract) if repeats else None
         return Source(contract.topic, self.origin(contract), columns, event_time, rule, deduplication)

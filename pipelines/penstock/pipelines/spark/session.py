@@ -83,6 +83,16 @@ def open_session(config: SparkConfig) -> "SparkSession":
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
+def is_alive(session: "SparkSession") -> bool:
+    """Whether the Java machine answers and its Spark context was not stopped."""
+    from py4j.protocol import Py4JError
+
+    try:
+        return session.sparkContext.defaultParallelism > 0
+    except (Py4JError, OSError):
+        return False
+
+
 def _java_options(config: SparkConfig) -> str:
     options = [
         "-XX:+UseParallelGC",

@@ -106,6 +106,12 @@ class Run:
         end = min(end, int(np.searchsorted(times, NEVER, side="left")))
         return rows[begin:end].astype(np.int64) if end > begin else np.empty(0, np.int64)
 
+    def next_due(self, column: str, after: int) -> int:
+        """The earliest due time after a moment; NEVER where there is none."""
+        times, _ = self._due[column]
+        at = int(np.searchsorted(times, after, side="right"))
+        return int(times[at]) if at < len(times) else NEVER
+
     def take(self, rows: Ints) -> pa.Table:
         """The named rows, without the indexes."""
         return self.table.take(pa.array(rows)).combine_chunks()

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.state import run as runs_of
-from penstock.pipelines.state.columns import GROUP_HI, GROUP_LO, HEADER, Ints, hashes
+from penstock.pipelines.state.columns import GROUP_HI, GROUP_LO, HEADER, NEVER, Ints, hashes
 from penstock.pipelines.state.merging import plan_merge
 from penstock.pipelines.state.run import Groups, Run
 
@@ -59,6 +59,10 @@ class Tree:
                 groups = groups.where(np.delete(np.arange(len(groups)), superseded))
             found.append(groups)
         return distinct([g.hi for g in found], [g.lo for g in found])
+
+    def next_due(self, column: str, after: int) -> int:
+        """The earliest due time after a moment, or an earlier one of a row that was superseded; NEVER for none."""
+        return min((run.next_due(column, after) for run in self.runs), default=NEVER)
 
     def with_run(self, changed: pa.Table, path: Path) -> "Tree":
         """The tree after a batch that wrote `changed`: all rows of each group that it touched."""

@@ -1,0 +1,221 @@
+"""Runs the batches of one stream, each once, whatever happens between its steps.
+
+1. The intent is written: clock, offsets, epoch.
+2. Records are read and folded. Nothing of this is seen from outside.
+3. Files are written that nothing names yet: the changed state, and the rows of each table.
+4. The outcome is written, which names all of them: the batch is decided.
+5. Each table takes its files in one commit, by (application, batch id).
+6. The control store is told.
+
+A run that was killed before 4 does the batch again, with the clock of its intent; one that was killed after it
+does 5 and 6 again, which changes nothing that is there already.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.pipelines.batch.intent import Intent, Range
+from penstock.pipelines.batch.journal import KEPT, Journal
+from penstock.pipelines.batch.late import late_rows
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.reading import Reading, accounts, newest_times, nothing_read, windowed
+from penstock.pipelines.batch.stopwatch import Stopwatch
+from penstock.pipelines.batch.tables import QUARANTINED, StreamTables, Written, panes_by_timing
+from penstock.pipelines.errors import FencedError, JournalError
+from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.fold.watermark import Watermark
+from penstock.pipelines.fold.windows import Outcome as Folded
+from penstock.pipelines.fold.windows import fold
+from penstock.pipelines.plan.source import WatermarkRule
+from penstock.pipelines.state import tree as trees
+from penstock.pipelines.state.columns import BEFORE_ALL, DUE_CLOCK, NEVER
+
+Open = Callable[[Intent], Reading]
+"""Opens the records of an intent."""
+
+
+@dataclass(frozen=True)
+class Right:
+    """The right to write a stream: an epoch, and whether it is still the highest."""
+
+    stream: str
+    epoch: int
+    holds: Callable[[], bool]
+
+    def check(self) -> None:
+        """Raise FencedError once another host has taken over."""
+        if not self.holds():
+            raise FencedError(self.stream, self.epoch)
+
+
+class Engine:
+    """The batches of one stream. Its caller sees to it that one batch runs at a time."""
+
+    def __init__(
+        self,
+        stage: ReadyStage,
+        rule: WatermarkRule,
+        directory: Path,
+        tables: StreamTables,
+        right: Right,
+        told: Callable[[Outcome], None],
+        fingerprint: str = "",
+    ) -> None:
+        self._stage = stage
+        self._rule = rule
+        self._tables = tables
+        self._right = right
+        self._told = told
+        self._fingerprint = fingerprint
+        self._journal = Journal(directory / "journal")
+        self._state = directory / "state"
+        self._state.mkdir(parents=True, exist_ok=True)
+        self._tree = trees.empty(stage.state_columns)
+        self.last: Outcome | None = None
+
+    def resume(self) -> None:
+        """Take up where the journal ends: tell what is decided to tables and store, run a tick that was begun."""
+        decided = self._journal.last_outcome()
+        if decided is not None:
+            self._adopt(decided)
+            self._publish(decided)
+        begun = self._journal.intent(self._next_id())
+        if begun is not None and begun.kind == "tick":
+            self._run(begun, None)
+
+    def data(self, spark_batch: int, clock: int, ranges: tuple[Range, ...], read: Open) -> None:
+        """Run a batch of records, unless it is in the state already."""
+        if (
+            self.last is not None
+            and self.last.spark_batch is not None
+            and spark_batch <= self.last.spark_batch
+        ):
+            return
+        self._run(
+            Intent(self._next_id(), "data", self._clock(clock), self._right.epoch, ranges, spark_batch), read
+        )
+
+    def tick(self, clock: int) -> None:
+        """Run a batch without records, for what the clock alone brings about."""
+        self._run(Intent(self._next_id(), "tick", self._clock(clock), self._right.epoch), None)
+
+    def next_due(self) -> int:
+        """The next clock at which a tick has something to do; NEVER where only records can change anything."""
+        if self.last is None:
+            return NEVER
+        by_clock = self._tree.next_due(DUE_CLOCK, self.last.clock)
+        return min(by_clock, self.last.watermark.next_idle(self._rule, self.last.clock))
+
+    def _run(self, wanted: Intent, read: Open | None) -> None:
+        self._right.check()
+        intent = self._journal.declare(wanted)
+        if intent.epoch > self._right.epoch:
+            raise FencedError(self._right.stream, self._right.epoch)
+        if not intent.same_input(wanted):
+            raise JournalError(
+                self._journal.directory,
+                f"batch {intent.batch_id} was begun with {intent.ranges}, and is now to be {wanted.ranges}",
+                "Stop every other host of this stream, and start it again",
+            )
+        decided = self._decide(intent, read)
+        self._right.check()
+        self._publish(decided)
+        self._clean(decided.batch_id)
+
+    def _decide(self, intent: Intent, read: Open | None) -> Outcome:
+        watch = Stopwatch()
+        reading = nothing_read(self._stage) if read is None else read(intent)
+        with watch.step("read"):
+            partials = reading.partials()
+        watermark = self._watermark(intent, partials)
+        moment = self._moment(intent, watermark)
+        with watch.step("fold"):
+            folded = fold(self._stage, self._tree, windowed(partials), moment)
+        with watch.step("write"):
+            written = self._written(intent, partials, folded, reading, moment)
+            files = self._tables.write(written, moment)
+            tree = self._tree.with_run(folded.changed, self._state / f"run-{intent.batch_id:012d}.arrow")
+            tree = tree.compacted(self._state)
+        self._right.check()
+        outcome = Outcome(
+            batch_id=intent.batch_id,
+            kind=intent.kind,
+            clock=intent.clock,
+            epoch=self._right.epoch,
+            spark_batch=intent.spark_batch if intent.kind == "data" else self._last_spark_batch(),
+            watermark=watermark,
+            state_files={self._stage.plan.name: tree.files()},
+            table_files=files,
+            accounts=written.accounts,
+            panes=panes_by_timing(written.panes),
+            durations_ms=watch.durations_ms,
+            plan=self._fingerprint,
+        )
+        decided = self._journal.decide(outcome)
+        if decided.epoch > self._right.epoch:
+            raise FencedError(self._right.stream, self._right.epoch)
+        self._adopt(decided, tree if decided is outcome else None)
+        return decided
+
+    def _written(
+        self, intent: Intent, partials: pa.Table, folded: Folded, reading: Reading, moment: Moment
+    ) -> Written:
+        """Everything that the batch has to say; single records are looked for only where there are any."""
+        refused = windowed(partials).filter(pa.array(folded.late))
+        quarantined = partials.filter(partials.column("_invalid").is_valid())
+        return Written(
+            panes=folded.panes,
+            late=late_rows(self._stage, refused, reading, moment),
+            quarantined=reading.invalid() if quarantined.num_rows else QUARANTINED.empty_table(),
+            accounts=accounts(intent.ranges, windowed(partials), folded.late, quarantined),
+        )
+
+    def _publish(self, outcome: Outcome) -> None:
+        self._tables.commit(outcome.batch_id, outcome.table_files)
+        self._told(outcome)
+
+    def _adopt(self, outcome: Outcome, tree: trees.Tree | None = None) -> None:
+        """Go on from an outcome: one's own, or one that was decided by somebody else."""
+        files = outcome.state_files[self._stage.plan.name]
+        self._tree = trees.opened(self._stage.state_columns, self._state, files) if tree is None else tree
+        self.last = outcome
+
+    def _watermark(self, intent: Intent, partials: pa.Table) -> Watermark:
+        before = Watermark() if self.last is None else self.last.watermark
+        known = [span.name for span in intent.ranges]
+        return before.advance(self._rule, known, newest_times(windowed(partials)), intent.clock)
+
+    def _moment(self, intent: Intent, watermark: Watermark) -> Moment:
+        before = self.last
+        return Moment(
+            batch_id=intent.batch_id,
+            clock_before=BEFORE_ALL if before is None else before.clock,
+            clock=intent.clock,
+            watermark_before=BEFORE_ALL if before is None else before.watermark.value,
+            watermark=watermark.value,
+        )
+
+    def _clock(self, now: int) -> int:
+        """The batch clock never goes back, whatever the machine's does."""
+        return now if self.last is None else max(now, self.last.clock)
+
+    def _next_id(self) -> int:
+        return 0 if self.last is None else self.last.batch_id + 1
+
+    def _last_spark_batch(self) -> int | None:
+        return None if self.last is None else self.last.spark_batch
+
+    def _clean(self, batch_id: int) -> None:
+        """Forget what lies further back than anybody can go: now and then, for it means looking at folders."""
+        if batch_id % KEPT == 0 and batch_id > KEPT:
+            self._journal.forget_before(batch_id - KEPT)
+            needed = {
+                n for outcome in self._journal.outcomes() for f in outcome.state_files.values() for n in f
+            }
+            for path in self._state.glob("run-*"):
+                if path.name not in needed:
+                    path.unlink()

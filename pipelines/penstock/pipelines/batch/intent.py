@@ -1,0 +1,57 @@
+"""What a batch is going to do, written down before it has any effect."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Kind = Literal["data", "tick"]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Offsets [start, end) of one partition."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        """The partition's name, by which its watermark is kept."""
+        return partition_name(self.topic, self.partition)
+
+
+@dataclass(frozen=True)
+class Intent:
+    """A batch's clock, its records, and who means to write it.
+
+    A batch that is run again takes the clock from here. `spark_batch` is Spark's own number of a batch with
+    data; ticks have none, so the two counts differ.
+    """
+
+    batch_id: int
+    kind: Kind
+    clock: int
+    epoch: int
+    ranges: tuple[Range, ...] = ()
+    spark_batch: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return asdict(self)
+
+    def same_input(self, other: "Intent") -> bool:
+        """Whether both speak of the same records."""
+        return (self.kind, self.spark_batch, self.ranges) == (other.kind, other.spark_batch, other.ranges)
+
+
+def intent_from(data: Mapping[str, Any]) -> Intent:
+    """Read an intent back."""
+    ranges = tuple(Range(**entry) for entry in data["ranges"])
+    return Intent(**{**data, "ranges": ranges})
+
+
+def partition_name(topic: str, partition: int) -> str:
+    """A partition as one word."""
+    return f"{topic}/{partition}"

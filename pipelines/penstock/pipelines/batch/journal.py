@@ -1,0 +1,102 @@
+"""The journal of a stream: an intent and an outcome for each batch, each written once and never changed.
+
+Both are made under a name that must not exist yet. Of two hosts that mean to write the same batch one comes
+second, finds what the first wrote, and goes by that: so whatever either of them commits is the same.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from penstock.pipelines.batch.intent import Intent, intent_from
+from penstock.pipelines.batch.outcome import FORMAT, Outcome, outcome_from
+from penstock.pipelines.errors import JournalError
+
+KEPT = 100
+"""How many batches back the journal reaches: as many as can be gone back to."""
+
+
+class Journal:
+    """The journal in a folder. Holds nothing in memory: what it says is what is on the disk."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        for torn in directory.glob("*.partial"):
+            torn.unlink(missing_ok=True)
+
+    def last_outcome(self) -> Outcome | None:
+        """The newest batch that is decided."""
+        numbers = self._numbers("outcome")
+        return self.outcome(max(numbers)) if numbers else None
+
+    def outcome(self, batch_id: int) -> Outcome:
+        """The outcome of a batch, which must be there."""
+        path = self._path(batch_id, "outcome")
+        data = _read(path)
+        if data["format"] != FORMAT:
+            raise JournalError(
+                path, f"format {data['format']}, and this version knows {FORMAT}", "Upgrade the host"
+            )
+        return outcome_from(data)
+
+    def intent(self, batch_id: int) -> Intent | None:
+        """The intent of a batch; None where none was written."""
+        path = self._path(batch_id, "intent")
+        return intent_from(_read(path)) if path.exists() else None
+
+    def declare(self, intent: Intent) -> Intent:
+        """Write an intent down; where there is one already, that one stands and is returned."""
+        if self._write_once(self._path(intent.batch_id, "intent"), intent.as_dict()):
+            return intent
+        return intent_from(_read(self._path(intent.batch_id, "intent")))
+
+    def decide(self, outcome: Outcome) -> Outcome:
+        """Write an outcome down; where there is one already, that one stands and is returned."""
+        if self._write_once(self._path(outcome.batch_id, "outcome"), outcome.as_dict()):
+            return outcome
+        return self.outcome(outcome.batch_id)
+
+    def forget_before(self, batch_id: int) -> None:
+        """Remove what is older than a batch, which stays."""
+        for word in ("intent", "outcome"):
+            for number in self._numbers(word):
+                if number < batch_id:
+                    self._path(number, word).unlink(missing_ok=True)
+
+    def oldest(self) -> int | None:
+        """The oldest batch that can be gone back to."""
+        return min(self._numbers("outcome"), default=None)
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Every outcome that is kept, from old to young."""
+        return (self.outcome(number) for number in sorted(self._numbers("outcome")))
+
+    def _numbers(self, word: str) -> list[int]:
+        return [int(path.name.split(".")[0]) for path in self.directory.glob(f"*.{word}.json")]
+
+    def _path(self, batch_id: int, word: str) -> Path:
+        return self.directory / f"{batch_id:012d}.{word}.json"
+
+    def _write_once(self, path: Path, data: Mapping[str, Any]) -> bool:
+        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+        partial.write_bytes(msgspec.json.encode(data))
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            return False
+        finally:
+            partial.unlink()
+        return True
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data: dict[str, Any] = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError) as problem:
+        fix = "Restore the file from a backup, or replay the stream into new tables"
+        raise JournalError(path, f"cannot be read ({problem})", fix) from problem
+    return data

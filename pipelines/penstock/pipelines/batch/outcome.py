@@ -1,0 +1,56 @@
+"""What a batch did, written down before its tables are told: from here on it cannot come out otherwise."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from penstock.pipelines.fold.watermark import Mark, Watermark
+from penstock.pipelines.host.control import PartitionAccount
+from penstock.pipelines.tables.log import DataFile
+
+FORMAT = 1
+"""The version of the state and of this file; a host refuses one that it does not know."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The state after a batch, by the files that hold it; and its rows, by the files that wait to be committed."""
+
+    batch_id: int
+    kind: str
+    clock: int
+    epoch: int
+    spark_batch: int | None
+    """The newest batch of Spark's that is in the state; a tick carries on that of the batch before."""
+    watermark: Watermark
+    state_files: Mapping[str, list[str]]
+    table_files: Mapping[str, list[DataFile]]
+    accounts: tuple[PartitionAccount, ...] = ()
+    panes: Mapping[str, int] = field(default_factory=dict)
+    lag_records: int = 0
+    durations_ms: Mapping[str, float] = field(default_factory=dict)
+    plan: str = ""
+    """The fingerprint of the plan that made the state."""
+
+    @property
+    def rows(self) -> int:
+        """Rows that the batch writes, over all tables."""
+        return sum(file.rows for files in self.table_files.values() for file in files)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {"format": FORMAT, **asdict(self)}
+
+
+def outcome_from(data: Mapping[str, Any]) -> Outcome:
+    """Read an outcome back."""
+    rest = {key: value for key, value in data.items() if key != "format"}
+    marks = {name: Mark(**mark) for name, mark in (data["watermark"]["marks"] or {}).items()}
+    return Outcome(
+        **{
+            **rest,
+            "watermark": Watermark(data["watermark"]["value"], marks),
+            "table_files": {t: [DataFile(**f) for f in files] for t, files in data["table_files"].items()},
+            "accounts": tuple(PartitionAccount(**account) for account in data["accounts"]),
+        }
+    )

@@ -1,0 +1,120 @@
+"""What a batch is given to fold: partials, and the single records that need a place of their own."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.pipelines.batch.intent import Range, partition_name
+from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.host.control import PartitionAccount
+from penstock.pipelines.state.columns import Mask
+
+ACCOUNT_COLUMNS = pa.schema(
+    [
+        pa.field("_topic", pa.string()),
+        pa.field("_partition", pa.int32()),
+        pa.field("_invalid", pa.string()),
+        pa.field("_counted", pa.int64()),
+        pa.field("_newest", pa.int64()),
+    ]
+)
+"""What a partial says of records: their partition, why they are no good, how many, and the newest event time.
+
+A record in several windows is counted in one of its partials only, that of its last window.
+"""
+
+
+class Reading(Protocol):
+    """The records of one batch. Asked again, it answers the same."""
+
+    def partials(self) -> pa.Table:
+        """One row per partition, key and window, and one per partition and reason for records that are no good."""
+
+    def invalid(self) -> pa.Table:
+        """The records that are no good, as the quarantine keeps them."""
+
+    def late(self, windows: pa.Table) -> pa.Table:
+        """The records of some windows, given by key and bounds: `LATE` and the key, a row for each window."""
+
+
+LATE = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("event_time", pa.int64()),
+        pa.field("window_start", pa.int64()),
+        pa.field("window_end", pa.int64()),
+        pa.field("record", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class _Nothing:
+    """The records of a tick: none."""
+
+    stage: ReadyStage
+
+    def partials(self) -> pa.Table:
+        return pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns]).empty_table()
+
+    def invalid(self) -> pa.Table:
+        raise AssertionError("a tick has no records")
+
+    def late(self, windows: pa.Table) -> pa.Table:
+        raise AssertionError("a tick has no records")
+
+
+def nothing_read(stage: ReadyStage) -> Reading:
+    """The records of a tick: none."""
+    return _Nothing(stage)
+
+
+def windowed(partials: pa.Table) -> pa.Table:
+    """The partials of good records."""
+    return partials.filter(pc.is_null(partials.column("_invalid")))
+
+
+def newest_times(good: pa.Table) -> dict[str, int]:
+    """The newest event time of each partition that had good records."""
+    found: dict[str, int] = {}
+    columns = [good.column(name).to_pylist() for name in ("_topic", "_partition", "_newest")]
+    for topic, partition, newest in zip(*columns, strict=True):
+        name = partition_name(topic, partition)
+        found[name] = max(newest, found.get(name, newest))
+    return found
+
+
+def accounts(
+    ranges: tuple[Range, ...], good: pa.Table, late: Mask, quarantined: pa.Table
+) -> tuple[PartitionAccount, ...]:
+    """What became of the records of each partition; `late` says which partials were refused."""
+    folded_in = _by_partition(good.filter(pa.array(~late)))
+    refused, bad = _by_partition(good.filter(pa.array(late))), _by_partition(quarantined)
+    return tuple(_account(span, folded_in[span.name], refused[span.name], bad[span.name]) for span in ranges)
+
+
+def _by_partition(partials: pa.Table) -> Counter[str]:
+    total: Counter[str] = Counter()
+    columns = [partials.column(name).to_pylist() for name in ("_topic", "_partition", "_counted")]
+    for topic, partition, counted in zip(*columns, strict=True):
+        total[partition_name(topic, partition)] += counted
+    return total
+
+
+def _account(span: Range, folded: int, late: int, quarantined: int) -> PartitionAccount:
+    return PartitionAccount(
+        span.topic,
+        span.partition,
+        span.start,
+        span.end,
+        folded + late + quarantined,
+        folded=folded,
+        late=late,
+        quarantined=quarantined,
+        duplicate=0,
+    )

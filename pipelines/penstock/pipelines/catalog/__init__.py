@@ -1,0 +1,37 @@
+"""The shipped pipelines, one a file: `<name>.py` holds a pipeline of the same name, `<name>.yaml` is one.
+
+Adding a file adds the pipeline everywhere. Loading one imports nothing of Spark.
+"""
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.model import Pipeline, from_yaml
+from penstock.pipelines.plan.stage import Plan
+
+FOLDER = Path(__file__).parent
+
+
+def names() -> tuple[str, ...]:
+    """The names of all pipelines, in order."""
+    files = (path for path in FOLDER.iterdir() if path.suffix in (".py", ".yaml"))
+    return tuple(sorted({path.stem for path in files if not path.stem.startswith("_")}))
+
+
+@cache
+def load(name: str) -> Plan:
+    """The checked plan of a pipeline. Raises DefinitionError where it is not there or not right."""
+    document = FOLDER / f"{name}.yaml"
+    if document.exists():
+        return from_yaml(document).to_plan(name)
+    if name not in names():
+        raise DefinitionError("stream", f"there is no pipeline {name!r}", f"There are: {', '.join(names())}")
+    pipeline = getattr(import_module(f"{__name__}.{name}"), name, None)
+    if not isinstance(pipeline, Pipeline):
+        file = FOLDER / f"{name}.py"
+        raise DefinitionError(
+            name, f"{file} holds no pipeline of that name", f"Write {name} = read(...) in it"
+        )
+    return pipeline.to_plan(name)

@@ -1,0 +1,13 @@
+"""Mean temperature per device and minute: a first guess every ten seconds, corrections for an hour."""
+
+from penstock.pipelines.model import after_watermark, count, every, fixed, mean, read
+
+sensor_minute = (
+    read("sensors", idle_after="10 seconds")
+    .key("device")
+    .aggregate(temperature=mean("temperature"), readings=count())
+    .window(fixed("1 minute"))
+    .trigger(after_watermark(early=every("10 seconds")), lateness="1 hour")
+    .refine("retracting")
+    .write("sensor_minute", mode="log")
+)

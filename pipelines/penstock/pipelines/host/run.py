@@ -1,0 +1,55 @@
+"""A stream host as a process: Spark started, signals heeded, the loop run."""
+
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.host.control import Control
+from penstock.pipelines.host.host import Host, Running
+from penstock.pipelines.host.leases import Clock
+from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.spark.session import SparkConfig, is_alive, open_session
+from penstock.pipelines.spark.stream import Stream, StreamConfig
+
+
+@dataclass(frozen=True)
+class HostConfig:
+    """What a host needs to know. Each stream keeps its files in a folder of its own below `streams`."""
+
+    spark: SparkConfig
+    bootstrap: str
+    streams: Path
+    warehouse: Path
+    lease_ms: int = 15_000
+    name: str = ""
+    """Who holds the leases; made of the machine's name and chance where it is not given."""
+
+
+def run(config: HostConfig, control: Control, load: Callable[[str], Plan], clock: Clock) -> None:
+    """Run until SIGTERM or SIGINT, then drain every stream. Raises HostError when Spark ends by itself."""
+    stop = threading.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: stop.set())
+    session = open_session(config.spark)
+    signal.signal(signal.SIGINT, lambda *_: stop.set())  # Spark puts its own in place of the first
+
+    def make(name: str, right: Right, told: Callable[[Outcome], None]) -> Running:
+        place = StreamConfig(config.bootstrap, config.streams / name, config.warehouse)
+        return Stream(load(name), session, place, right, told, clock)
+
+    host = Host(
+        config.name or f"{socket.gethostname()}-{uuid4().hex[:8]}",
+        control,
+        make,
+        clock,
+        alive=lambda: is_alive(session),
+        lease_ms=config.lease_ms,
+    )
+    host.run(stop)
+    session.stop()

@@ -1,0 +1,63 @@
+"""The one Spark job of a batch: records in, partials per key and window out, small enough to fetch.
+
+Each row of the answer is about one partition of the topic, so that the same pass also says how far each
+partition came: its records, those that are no good, and its newest event time. Rows about records that are no
+good have no window.
+"""
+
+from typing import TYPE_CHECKING
+
+from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.plan.predicates import predicate_sql, quoted
+from penstock.pipelines.plan.source import WatermarkRule
+from penstock.pipelines.spark.assignment import window_bounds, window_starts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def guarded(records: "DataFrame", rule: WatermarkRule, clock: int) -> "DataFrame":
+    """Call records no good whose event time is too far ahead of the batch clock, where the rule says so."""
+    if rule.max_ahead is None or rule.ahead == "accept":
+        return records
+    ahead = f"_invalid IS NULL AND _time > {clock + rule.max_ahead}L"
+    others = [quoted(name) for name in records.columns if name != "_invalid"]
+    return records.selectExpr(
+        *others, f"CASE WHEN {ahead} THEN 'too far in the future' ELSE _invalid END _invalid"
+    )
+
+
+def windowed(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
+    """Give each good record its windows, a row for each; `_last` marks one row of every record."""
+    starts = window_starts(stage.plan.window, "_time")
+    if starts is None:
+        start, end = window_bounds(stage.plan.window, "_time")
+        return records.selectExpr(
+            "*", _good(start, "window_start"), _good(end, "window_end"), "true AS _last"
+        )
+    placed = records.selectExpr("*", f"CASE WHEN _invalid IS NULL THEN {starts} END AS _starts")
+    each = placed.selectExpr("*", "posexplode_outer(_starts) AS (_at, window_start)")
+    _, end = window_bounds(stage.plan.window, "window_start")
+    return each.selectExpr("*", f"{end} AS window_end", "_at IS NULL OR _at = size(_starts) - 1 AS _last")
+
+
+def partials(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
+    """Pre-aggregate records that were guarded. The columns are those of a reading's partials."""
+    from pyspark.sql.functions import expr
+
+    keys = [expr(_good(quoted(field.name), quoted(field.name))) for field in stage.key]
+    bounds = ["window_start", "window_end"]
+    grouped = windowed(records, stage).groupBy("_topic", "_partition", "_invalid", *keys, *bounds)
+    measures = {
+        "_counted": "count_if(_last)",
+        "_newest": "max(_time)",
+        "elements": "count(1)",
+        **{f"matches_{i}": f"count_if({predicate_sql(p)})" for i, p in enumerate(stage.predicates)},
+        **{part.name: part.sql for part in stage.parts},
+    }
+    return grouped.agg(*(expr(f"{sql} AS {quoted(name)}") for name, sql in measures.items()))
+
+
+def _good(sql: str, name: str) -> str:
+    """A column that only good records have: the others must not be told apart by what could be read of them."""
+    return f"CASE WHEN _invalid IS NULL THEN {sql} END AS {name}"

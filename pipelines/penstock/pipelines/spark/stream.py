@@ -1,0 +1,173 @@
+"""One stream at work: Spark's query brings micro-batches, a ticker brings what the clock alone decides."""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+
+from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.intent import Intent
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.reading import Reading
+from penstock.pipelines.batch.tables import StreamTables
+from penstock.pipelines.errors import DefinitionError, StreamEndedError
+from penstock.pipelines.fold.stage import ReadyStage, ready_stage
+from penstock.pipelines.plan.codec import fingerprint
+from penstock.pipelines.plan.source import Topic
+from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.spark.offsets import ranges_of
+from penstock.pipelines.spark.reading import SparkReading
+from penstock.pipelines.spark.records import value_schema
+from penstock.pipelines.spark.session import is_alive
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+Clock = Callable[[], int]
+"""Milliseconds of UTC."""
+
+LONGEST_WAIT_S = 1.0
+"""How long the ticker sleeps at most, for a batch may have set a timer meanwhile."""
+
+
+@dataclass(frozen=True)
+class StreamConfig:
+    """Where a stream reads and where it keeps and writes."""
+
+    bootstrap: str
+    directory: Path
+    """Checkpoint, journal and state."""
+    warehouse: Path
+    records_per_batch: int = 500_000
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    """More options for Spark's Kafka source, such as those of a secured broker."""
+
+
+class Stream:
+    """A stream that runs until it is stopped, or fails. Start it once."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        session: "SparkSession",
+        config: StreamConfig,
+        right: Right,
+        told: Callable[[Outcome], None],
+        clock: Clock,
+    ) -> None:
+        self.plan = plan
+        self._session = session
+        self._config = config
+        self._clock = clock
+        self._checkpoint = config.directory / "checkpoint"
+        (self._source,) = plan.sources
+        self._stage = _ready(plan, session)
+        tables = StreamTables(plan, self._stage, config.warehouse)
+        self._engine = Engine(
+            self._stage, self._source.watermark, config.directory, tables, right, told, fingerprint(plan)
+        )
+        self._one_at_a_time = threading.Lock()
+        self._stopping = threading.Event()
+        self._ticker = threading.Thread(
+            target=self._tick_when_due, name=f"ticker of {plan.name}", daemon=True
+        )
+        self._query: StreamingQuery | None = None
+        self._failure: BaseException | None = None
+
+    def start(self) -> None:
+        """Finish what the last run began, and begin to read."""
+        self._engine.resume()
+        writer = self._raw().writeStream.queryName(self.plan.name).foreachBatch(self._data)
+        self._query = writer.option("checkpointLocation", str(self._checkpoint)).start()
+        self._ticker.start()
+
+    def failure(self) -> BaseException | None:
+        """Why the stream no longer runs; None while it does."""
+        if self._failure is None and self._query is not None:
+            self._failure = _ended(self._query)
+        return self._failure
+
+    @property
+    def last(self) -> Outcome | None:
+        """The newest batch that is decided."""
+        return self._engine.last
+
+    def drain(self) -> None:
+        """Finish the batch at work, and stop. Nothing is cut off."""
+        self._stopping.set()
+        with self._one_at_a_time:
+            if self._query is not None and is_alive(self._session):
+                self._query.stop()
+        if self._ticker.is_alive():
+            self._ticker.join()
+
+    def _data(self, frame: "DataFrame", spark_batch: int) -> None:
+        with self._one_at_a_time:
+            if self._stopping.is_set():
+                return
+            ranges = ranges_of(self._checkpoint, spark_batch)
+            expected = sum(span.end - span.start for span in ranges)
+
+            def read(intent: Intent) -> Reading:
+                return SparkReading(frame, self._source, self._stage, intent.clock, expected)
+
+            self._engine.data(spark_batch, self._clock(), ranges, read)
+
+    def _tick_when_due(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._tick_if_due()
+            except Exception as problem:  # noqa: BLE001  # whatever it is, it ends the stream; the host is told
+                self._failure = problem
+                self._stopping.set()
+                return
+            wait_ms = min(max(self._engine.next_due() - self._clock(), 0), LONGEST_WAIT_S * 1000)
+            self._stopping.wait(max(wait_ms, 5) / 1000)
+
+    def _tick_if_due(self) -> None:
+        if self._engine.next_due() > self._clock():
+            return
+        with self._one_at_a_time:
+            now = self._clock()
+            if not self._stopping.is_set() and self._engine.next_due() <= now:
+                self._engine.tick(now)
+
+    def _raw(self) -> "DataFrame":
+        origin = self._source.origin
+        if not isinstance(origin, Topic):
+            raise DefinitionError(
+                "read", f"{origin}", "A live stream reads a topic; stored files are run bounded"
+            )
+        reader = self._session.readStream.format("kafka").options(**_kafka(self._config, origin))
+        return reader.load()
+
+
+def _ended(query: "StreamingQuery") -> BaseException | None:
+    """Why a query has ended; None while it goes on."""
+    try:
+        return None if query.isActive else query.exception() or StreamEndedError(query.name)
+    except (Py4JError, OSError) as problem:
+        return problem
+
+
+def _kafka(config: StreamConfig, origin: Topic) -> dict[str, str]:
+    return {
+        "kafka.bootstrap.servers": config.bootstrap,
+        "subscribe": origin.topic,
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": str(config.records_per_batch),
+        **config.kafka,
+    }
+
+
+def _ready(plan: Plan, session: "SparkSession") -> ReadyStage:
+    """Make the plan's stage ready, over the types that Spark gives the source's columns."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    (source,) = plan.sources
+    schema = session.createDataFrame([], value_schema(source)).schema
+    return ready_stage(plan.stage, {f.name: f.type for f in to_arrow_schema(schema, timezone="UTC")})

@@ -1,0 +1,1 @@
+"""Delta tables as the engine writes them: files first, then one commit for each batch."""

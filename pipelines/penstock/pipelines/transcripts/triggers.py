@@ -1,0 +1,89 @@
+"""The `trigger` of a case as a trigger of the plan."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.pipelines.errors import TranscriptError
+from penstock.pipelines.plan.triggers import (
+    AfterAll,
+    AfterAny,
+    AfterCount,
+    AfterEach,
+    AfterProcessingTime,
+    AfterPunctuation,
+    AfterWatermark,
+    Default,
+    Every,
+    OrFinally,
+    Repeatedly,
+    Trigger,
+)
+from penstock.pipelines.transcripts.conditions import predicate_of
+from penstock.pipelines.transcripts.units import Unit
+
+
+def trigger_of(node: Mapping[str, Any] | str | None, unit: Unit) -> Trigger:
+    """Read a trigger with its parts; without one it is the default."""
+    spoken = {"type": node or "default"} if node is None or isinstance(node, str) else node
+    match spoken.get("type"):
+        case "default":
+            return Default()
+        case "after_watermark":
+            return AfterWatermark(maybe(spoken.get("early"), unit), maybe(spoken.get("late"), unit))
+        case "after_count":
+            return AfterCount(count_of(spoken))
+        case "after_processing_time":
+            return AfterProcessingTime(unit.field(spoken, "delay", "duration"))
+        case "every" | "after_processing_time_aligned":
+            period = unit.field(spoken, "period", "every", "interval")
+            return Every(period, unit.optional(spoken, "offset") % period)
+        case "after_punctuation":
+            return AfterPunctuation(predicate_of(spoken))
+        case "repeatedly":
+            return Repeatedly(trigger_of(spoken["of"], unit))
+        case "or_finally":
+            return OrFinally(trigger_of(spoken["of"], unit), trigger_of(spoken["finally"], unit))
+        case "after_any" | "after_first":
+            return AfterAny(parts_of(spoken, unit))
+        case "after_all":
+            return AfterAll(parts_of(spoken, unit))
+        case "after_each":
+            return AfterEach(parts_of(spoken, unit))
+        case str(word) if word.startswith("early_every_") or word.startswith("late_every_"):
+            return around_the_end(word, spoken, unit)
+        case other:
+            raise TranscriptError(f"the contract has no trigger of type {other!r}")
+
+
+def around_the_end(word: str, node: Mapping[str, Any], unit: Unit) -> Trigger:
+    """Read `early_every_count`, `late_every_processing_time` and the like."""
+    side, measure = word.split("_every_")
+    match measure:
+        case "count":
+            part: Trigger = AfterCount(count_of(node))
+        case "processing_time":
+            part = Every(unit.field(node, "period"))
+        case _:
+            raise TranscriptError(f"the contract has no trigger of type {word!r}")
+    return AfterWatermark(early=part) if side == "early" else AfterWatermark(late=part)
+
+
+def parts_of(node: Mapping[str, Any], unit: Unit) -> tuple[Trigger, ...]:
+    """Read the parts of a composite."""
+    of = node.get("of", node.get("triggers"))
+    if not isinstance(of, list):
+        raise TranscriptError(f"{node.get('type')!r} needs a list of parts in `of`")
+    return tuple(trigger_of(part, unit) for part in of)
+
+
+def maybe(node: Mapping[str, Any] | str | None, unit: Unit) -> Trigger | None:
+    """Read a part that may be missing."""
+    return None if node is None else trigger_of(node, unit)
+
+
+def count_of(node: Mapping[str, Any]) -> int:
+    """Read how many elements."""
+    found = node.get("count", node.get("n"))
+    if not isinstance(found, int):
+        raise TranscriptError(f"{node.get('type')!r} needs a whole number in `count`")
+    return found

@@ -1,0 +1,78 @@
+"""The `window` of a case as a window of the plan."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.pipelines.errors import TranscriptError
+from penstock.pipelines.plan.policies import CountPolicy, DeltaPolicy, PunctuationPolicy, TimePolicy
+from penstock.pipelines.plan.windows import (
+    Calendar,
+    CalendarUnit,
+    Fixed,
+    Global,
+    Sessions,
+    Sliding,
+    SlidingOrder,
+    Time,
+    Tumbling,
+    Window,
+)
+from penstock.pipelines.transcripts.conditions import predicate_of
+from penstock.pipelines.transcripts.units import Unit
+
+CALENDAR: dict[str, CalendarUnit] = {"days": "day", "weeks": "week", "months": "month"}
+
+
+def window_of(node: Mapping[str, Any] | str, unit: Unit) -> Window:
+    """Read a window; what the contract does not have is refused by name."""
+    spoken = {"type": node} if isinstance(node, str) else node
+    match spoken.get("type"):
+        case "fixed" | "tumbling" if "close" not in spoken:
+            size = unit.field(spoken, "size")
+            return Fixed(size, unit.optional(spoken, "offset") % size, time_of(spoken))
+        case "sliding" | "hopping":
+            period = unit.field(spoken, "period", "slide", "every")
+            return Sliding(unit.field(spoken, "size"), period, unit.optional(spoken, "offset") % period, time_of(spoken))
+        case "sessions" | "session":
+            return Sessions(unit.field(spoken, "gap"))
+        case "global":
+            return Global()
+        case "calendar":
+            return Calendar(spoken.get("unit", "day"), spoken.get("zone", spoken.get("time_zone", "UTC")))
+        case "days" | "weeks" | "months" as word:
+            return Calendar(CALENDAR[word], spoken.get("zone", "UTC"))
+        case "tumbling":
+            return Tumbling(policy_of(spoken["close"], unit))
+        case "moving":
+            return SlidingOrder(kept_by(spoken["keep"], unit), kept_by(spoken["show"], unit))
+        case "count" | "delta" | "punctuation" | "time":
+            return Tumbling(policy_of(spoken, unit))
+        case other:
+            raise TranscriptError(f"the contract has no windows of type {other!r}")
+
+
+def time_of(node: Mapping[str, Any]) -> Time:
+    """Return by which time the window is cut."""
+    return "processing" if node.get("time") == "processing" else "event"
+
+
+def policy_of(node: Mapping[str, Any], unit: Unit) -> CountPolicy | DeltaPolicy | PunctuationPolicy | TimePolicy:
+    """Read a policy of an order window."""
+    match node.get("type"):
+        case "punctuation":
+            return PunctuationPolicy(predicate_of(node))
+        case _:
+            return kept_by(node, unit)
+
+
+def kept_by(node: Mapping[str, Any], unit: Unit) -> CountPolicy | DeltaPolicy | TimePolicy:
+    """Read a policy for eviction or showing."""
+    match node.get("type"):
+        case "count":
+            return CountPolicy(int(node.get("n", node.get("count", 0))))
+        case "delta":
+            return DeltaPolicy(node.get("field", "value"), node.get("by", node.get("delta", node.get("threshold"))))
+        case "time":
+            return TimePolicy(unit.field(node, "size", "duration", "elapsed"))
+        case other:
+            raise TranscriptError(f"the contract has no policy of type {other!r}")
