@@ -50,7 +50,7 @@ def told(events: list[object], key: str = "streams/minute") -> list[tuple[int, i
     """First and last batch of the materializations of an asset."""
     found = [one for one in events if isinstance(one, AssetMaterialization)]
     return [
-        (one.metadata["first_batch"].value, one.metadata["last_batch"].value)
+        (one.metadata["first_batch"].value, one.metadata["batch"].value)
         for one in found
         if one.asset_key.to_user_string() == key
     ]

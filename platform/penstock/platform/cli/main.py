@@ -20,6 +20,7 @@ _COMMANDS = {
     "table": f"{_HERE}.table",
     "topics": f"{_HERE}.topics",
     "ingest": f"{_HERE}.ingest",
+    "host": f"{_HERE}.host",
     "completion": f"{_HERE}.completion",
 }
 

@@ -10,7 +10,7 @@ from penstock.pipelines.plan import Plan
 from penstock.platform.control.reports import BatchSummary
 from penstock.platform.definitions.names import sinks_of, stream_key, table_key, topic_key
 
-LAST_BATCH = "last_batch"
+LAST_BATCH = "batch"
 """Metadata by which the sensor finds again what it has told."""
 
 
@@ -48,9 +48,8 @@ def _sentence(summary: BatchSummary) -> str:
 def _metadata(summary: BatchSummary, now_ms: int) -> dict[str, Any]:
     newest = summary.newest
     return {
-        "batch": summary.last,
-        "first_batch": summary.first,
         LAST_BATCH: summary.last,
+        "first_batch": summary.first,
         "batches": summary.batches,
         "rows": summary.rows,
         "records_read": summary.read,

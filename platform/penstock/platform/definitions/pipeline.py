@@ -1,8 +1,11 @@
 """A pipeline of the catalog, with what Dagster shows beside its plan."""
 
+import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.pipelines import catalog
 from penstock.pipelines.plan import Plan
 
 
@@ -18,3 +21,23 @@ class Pipeline:
     def name(self) -> str:
         """The stream's name."""
         return self.plan.name
+
+
+def catalog_pipelines() -> Iterator[Pipeline]:
+    """Every pipeline of the catalog."""
+    for name in catalog.names():
+        file = next(path for path in catalog.FOLDER.glob(f"{name}.*") if path.suffix in (".py", ".yaml"))
+        yield Pipeline(catalog.load(name), first_words(file), file)
+
+
+def first_words(file: Path) -> str:
+    """What a file says of itself at its top: a docstring in Python, comment lines in YAML."""
+    text = file.read_text("utf-8")
+    if file.suffix == ".py":
+        return (ast.get_docstring(ast.parse(text)) or "").strip()
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# "))
+    return " ".join(lines)

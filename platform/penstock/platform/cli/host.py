@@ -1,0 +1,25 @@
+"""`penstock host`: the process that runs streams."""
+
+import click
+
+from penstock.platform.cli.context import current_settings
+from penstock.platform.cli.output import example
+
+
+@click.group(name="host")
+def command() -> None:
+    """Run streams. `penstock up` does this for a local stack."""
+
+
+@command.command(epilog=example("penstock host run", "PENSTOCK_HOST__LOG_FORMAT=json penstock host run"))
+def run() -> None:
+    """Run the streams that the control store says should run, until SIGTERM; then drain them.
+
+    A second host takes over what the first lets go, and waits for the rest.
+    """
+    from penstock.platform.host.compose import run_host
+    from penstock.platform.logs import write_logs
+
+    settings = current_settings()
+    write_logs(settings.host.log_format)
+    run_host(settings)

@@ -1,0 +1,55 @@
+"""From settings to a running host."""
+
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+
+from penstock.infra.jars import spark_jars
+from penstock.infra.java import find_java
+from penstock.pipelines.catalog import load
+from penstock.pipelines.host.run import HostConfig, run
+from penstock.pipelines.spark.session import SparkConfig
+from penstock.platform.clock import now_ms
+from penstock.platform.control import open_control
+from penstock.platform.host.metrics import HostMetrics
+from penstock.platform.host.observed import ObservedControl
+from penstock.platform.host.server import serving
+from penstock.platform.settings import Settings
+
+
+def spark_config(settings: Settings) -> SparkConfig:
+    """How Spark is started."""
+    return SparkConfig(
+        jars=spark_jars(settings.jars),
+        directory=settings.home / "spark",
+        master=settings.spark.master,
+        app_name="penstock-host",
+        driver_memory=settings.spark.driver_memory,
+        shuffle_partitions=settings.spark.shuffle_partitions,
+        java_home=find_java().home,
+        class_data=settings.home / "spark" / "classes.jsa",
+    )
+
+
+def host_config(settings: Settings) -> HostConfig:
+    """What the host is told."""
+    return HostConfig(
+        spark=spark_config(settings),
+        bootstrap=settings.kafka.servers,
+        streams=settings.home / "streams",
+        warehouse=Path(settings.warehouse),
+        lease_ms=int(settings.host.lease_seconds * 1000),
+    )
+
+
+def run_host(settings: Settings) -> None:
+    """Run streams until told to stop; the control store says which."""
+    store, registry = open_control(settings.control_url), CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    control = ObservedControl(store, HostMetrics(registry))
+    try:
+        with serving(settings.host.metrics_port, registry, lambda: control.streams):
+            run(host_config(settings), control, load, now_ms)
+    finally:
+        store.close()

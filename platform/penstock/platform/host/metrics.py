@@ -1,0 +1,72 @@
+"""What a host shows of itself to Prometheus."""
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from penstock.pipelines.host.control import BatchRecord, StreamHealth
+
+FATES = ("folded", "late", "quarantined", "duplicate", "filtered")
+SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class HostMetrics:
+    """Counts of one host, by stream. They begin from nothing with the process, as counters may."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._batches = Counter(
+            "penstock_batches", "Batches committed", ("stream", "kind"), registry=registry
+        )
+        self._read = Counter("penstock_records_read", "Records read", ("stream",), registry=registry)
+        self._records = Counter(
+            "penstock_records", "Records by what became of them", ("stream", "fate"), registry=registry
+        )
+        self._panes = Counter(
+            "penstock_panes", "Pane rows written, by timing", ("stream", "timing"), registry=registry
+        )
+        self._seconds = Histogram(
+            "penstock_batch_seconds",
+            "How long the parts of a batch took",
+            ("stream", "part"),
+            registry=registry,
+            buckets=SECONDS,
+        )
+        self._lag = Gauge(
+            "penstock_lag_records", "Records in the topic beyond the batch", ("stream",), registry=registry
+        )
+        self._watermark = Gauge(
+            "penstock_watermark_seconds", "The watermark, seconds of UTC", ("stream",), registry=registry
+        )
+        self._last = Gauge(
+            "penstock_last_batch_seconds",
+            "Clock of the newest batch, UTC",
+            ("stream",),
+            registry=registry,
+        )
+        self._running = Gauge(
+            "penstock_stream_running", "Whether the stream runs in this host", ("stream",), registry=registry
+        )
+
+    def batch(self, record: BatchRecord) -> None:
+        """Count a committed batch."""
+        stream = record.stream
+        self._batches.labels(stream, record.kind).inc()
+        self._read.labels(stream).inc(sum(account.read for account in record.accounts))
+        for fate in FATES:
+            self._records.labels(stream, fate).inc(sum(getattr(each, fate) for each in record.accounts))
+        _add(self._panes, stream, record.panes)
+        for part, milliseconds in record.durations_ms.items():
+            self._seconds.labels(stream, part).observe(milliseconds / 1000)
+        self._lag.labels(stream).set(record.lag_records)
+        self._last.labels(stream).set(record.clock_ms / 1000)
+        if record.watermark_ms is not None:
+            self._watermark.labels(stream).set(record.watermark_ms / 1000)
+
+    def health(self, told: StreamHealth) -> None:
+        """Note whether a stream runs."""
+        self._running.labels(told.stream).set(told.state == "running")
+
+
+def _add(counter: Counter, stream: str, counts: Mapping[str, int]) -> None:
+    for name, count in counts.items():
+        counter.labels(stream, name).inc(count)

@@ -1,0 +1,59 @@
+"""The control store as a host sees it, with everything that passes counted on the way."""
+
+import threading
+from collections.abc import Mapping
+
+from penstock.pipelines.host.control import BatchRecord, Control, DesiredState, Lease, StreamHealth
+from penstock.platform.host.metrics import HostMetrics
+
+
+class ObservedControl:
+    """Hands every call on to the store, and counts what it told. Safe to use from several threads."""
+
+    def __init__(self, store: Control, metrics: HostMetrics) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._health: dict[str, StreamHealth] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def streams(self) -> Mapping[str, StreamHealth]:
+        """How each stream of this host is doing, as last told."""
+        with self._lock:
+            return dict(self._health)
+
+    def acquire(self, stream: str, holder: str, now_ms: int, ttl_ms: int) -> Lease | None:
+        """See Control."""
+        return self._store.acquire(stream, holder, now_ms, ttl_ms)
+
+    def renew(self, lease: Lease, now_ms: int, ttl_ms: int) -> bool:
+        """See Control."""
+        return self._store.renew(lease, now_ms, ttl_ms)
+
+    def release(self, lease: Lease) -> None:
+        """See Control."""
+        self._store.release(lease)
+
+    def holder(self, stream: str) -> Lease | None:
+        """See Control."""
+        return self._store.holder(stream)
+
+    def desired(self) -> Mapping[str, DesiredState]:
+        """See Control."""
+        return self._store.desired()
+
+    def record_batch(self, record: BatchRecord) -> None:
+        """Write it down, then count it."""
+        self._store.record_batch(record)
+        self._metrics.batch(record)
+
+    def last_batch(self, stream: str) -> BatchRecord | None:
+        """See Control."""
+        return self._store.last_batch(stream)
+
+    def report_health(self, health: StreamHealth) -> None:
+        """Write it down, and show it."""
+        with self._lock:
+            self._health[health.stream] = health
+        self._metrics.health(health)
+        self._store.report_health(health)
