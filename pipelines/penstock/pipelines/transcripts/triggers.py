@@ -24,7 +24,7 @@ from penstock.pipelines.transcripts.units import Unit
 
 def trigger_of(node: Mapping[str, Any] | str | None, unit: Unit) -> Trigger:
     """Read a trigger with its parts; without one it is the default."""
-    spoken = {"type": node or "default"} if node is None or isinstance(node, str) else node
+    spoken: Mapping[str, Any] = {"type": node or "default"} if not isinstance(node, Mapping) else node
     match spoken.get("type"):
         case "default":
             return Default()
@@ -49,7 +49,7 @@ def trigger_of(node: Mapping[str, Any] | str | None, unit: Unit) -> Trigger:
             return AfterAll(parts_of(spoken, unit))
         case "after_each":
             return AfterEach(parts_of(spoken, unit))
-        case str(word) if word.startswith("early_every_") or word.startswith("late_every_"):
+        case str(word) if word.startswith(("early_every_", "late_every_")):
             return around_the_end(word, spoken, unit)
         case other:
             raise TranscriptError(f"the contract has no trigger of type {other!r}")

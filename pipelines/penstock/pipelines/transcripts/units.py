@@ -24,7 +24,7 @@ class Unit:
         if value == "-inf":
             return -inf
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TranscriptError(f"{value!r} is no time; write a number, or \"inf\"")
+            raise TranscriptError(f'{value!r} is no time; write a number, or "inf"')
         exact = value * self.milliseconds
         return exact if exact in (inf, -inf) else round(exact)
 
@@ -32,7 +32,7 @@ class Unit:
         """Return the first of these fields that is there, under its name or with `_ms` behind it."""
         for name in names:
             if node.get(f"{name}_ms") is not None:
-                return round(node[f"{name}_ms"])
+                return int(node[f"{name}_ms"])
             if node.get(name) is not None:
                 return int(self.of(node[name]))
         raise TranscriptError(f"{node.get('type')!r} needs {' or '.join(names)}; found {dict(node)}")

@@ -25,14 +25,16 @@ CALENDAR: dict[str, CalendarUnit] = {"days": "day", "weeks": "week", "months": "
 
 def window_of(node: Mapping[str, Any] | str, unit: Unit) -> Window:
     """Read a window; what the contract does not have is refused by name."""
-    spoken = {"type": node} if isinstance(node, str) else node
+    spoken: Mapping[str, Any] = {"type": node} if isinstance(node, str) else node
     match spoken.get("type"):
         case "fixed" | "tumbling" if "close" not in spoken:
             size = unit.field(spoken, "size")
             return Fixed(size, unit.optional(spoken, "offset") % size, time_of(spoken))
         case "sliding" | "hopping":
             period = unit.field(spoken, "period", "slide", "every")
-            return Sliding(unit.field(spoken, "size"), period, unit.optional(spoken, "offset") % period, time_of(spoken))
+            return Sliding(
+                unit.field(spoken, "size"), period, unit.optional(spoken, "offset") % period, time_of(spoken)
+            )
         case "sessions" | "session":
             return Sessions(unit.field(spoken, "gap"))
         case "global":
@@ -56,7 +58,9 @@ def time_of(node: Mapping[str, Any]) -> Time:
     return "processing" if node.get("time") == "processing" else "event"
 
 
-def policy_of(node: Mapping[str, Any], unit: Unit) -> CountPolicy | DeltaPolicy | PunctuationPolicy | TimePolicy:
+def policy_of(
+    node: Mapping[str, Any], unit: Unit
+) -> CountPolicy | DeltaPolicy | PunctuationPolicy | TimePolicy:
     """Read a policy of an order window."""
     match node.get("type"):
         case "punctuation":
@@ -71,7 +75,9 @@ def kept_by(node: Mapping[str, Any], unit: Unit) -> CountPolicy | DeltaPolicy | 
         case "count":
             return CountPolicy(int(node.get("n", node.get("count", 0))))
         case "delta":
-            return DeltaPolicy(node.get("field", "value"), node.get("by", node.get("delta", node.get("threshold"))))
+            return DeltaPolicy(
+                node.get("field", "value"), node.get("by", node.get("delta", node.get("threshold")))
+            )
         case "time":
             return TimePolicy(unit.field(node, "size", "duration", "elapsed"))
         case other:

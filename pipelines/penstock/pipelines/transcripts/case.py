@@ -1,0 +1,153 @@
+"""A case of the schema `anchor-transcript/1`, made ready to run: a plan, its batches, and what is checked when."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+from penstock.pipelines.errors import DefinitionError, TranscriptError
+from penstock.pipelines.plan.aggregates import Output
+from penstock.pipelines.plan.sinks import PaneLog
+from penstock.pipelines.plan.source import Column, Source, Topic
+from penstock.pipelines.plan.stage import Accumulation, FinalPane, OnTimePane, Plan, Stage
+from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, by_processing_time
+from penstock.pipelines.transcripts.engine import Script
+from penstock.pipelines.transcripts.outputs import outputs_of
+from penstock.pipelines.transcripts.steps import Steps
+from penstock.pipelines.transcripts.triggers import trigger_of
+from penstock.pipelines.transcripts.units import Unit, unit_of
+from penstock.pipelines.transcripts.windows import window_of
+
+CheckKind: TypeAlias = Literal["expect", "expect_all", "expect_late", "state_sum", "state_windows"]
+CHECKS: tuple[CheckKind, ...] = ("expect", "expect_late", "state_sum", "state_windows", "expect_all")
+
+ACCUMULATION: dict[str, Accumulation] = {
+    "discarding": "discarding",
+    "accumulating": "accumulating",
+    "retracting": "retracting",
+    "accumulating_and_retracting": "retracting",
+    "accumulating_retracting": "retracting",
+}
+ON_TIME: dict[str, OnTimePane] = {
+    "always": "always",
+    "fire_always": "always",
+    "when_changed": "when_changed",
+    "fire_if_non_empty": "when_changed",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """What is expected once so many batches have run."""
+
+    kind: CheckKind
+    after: int
+    expected: Any
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case. `must_fail` turns the verdict round; an `engine_specific` case informs and does not fail."""
+
+    id: str
+    script: Script
+    checks: tuple[Check, ...]
+    unit: Unit
+    must_fail: bool = False
+    engine_specific: bool = False
+
+
+def case_of(node: Mapping[str, Any]) -> Case:
+    """Read a case; what it says that cannot be run is refused in a sentence."""
+    name = str(node.get("id", node.get("name", "without id")))
+    if "cannot" in node:
+        raise TranscriptError(str(node["cannot"]))
+    try:
+        return read_case(name, node)
+    except DefinitionError as problem:
+        raise TranscriptError(str(problem)) from problem
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise TranscriptError(f"the case is not of the schema: {problem!r}") from problem
+
+
+def read_case(name: str, node: Mapping[str, Any]) -> Case:
+    """Read the parts of a case."""
+    unit = unit_of(node.get("unit"))
+    steps = [step for step in node["steps"] if isinstance(step, Mapping)]
+    checks = checks_of([*steps, node])
+    outputs = outputs_of(node, [pane for check in checks for pane in panes_in(check)])
+    batches = Steps(unit, node).batches(steps)
+    plan = plan_of(
+        name, node, unit, outputs, [record.fields["value"] for b in batches for record in b.records]
+    )
+    script = Script(name, plan, tuple(batches))
+    return Case(name, script, checks, unit, "must_fail_with" in node, bool(node.get("engine_specific")))
+
+
+def checks_of(steps: Iterable[Mapping[str, Any]]) -> tuple[Check, ...]:
+    """Return what is checked, and after how many batches.
+
+    What comes after the last `expect` is expected to be nothing, unless all panes are compared at the end, or
+    the case looks at the state alone.
+    """
+    checks: list[Check] = []
+    batches = 0
+    for step in steps:
+        batches += bool(step.keys() & Steps.MOVES)
+        checks += [Check(kind, batches, step[kind]) for kind in CHECKS if kind in step]
+    kinds = {check.kind for check in checks}
+    if "expect" in kinds or not kinds:
+        checks.append(Check("expect", batches, []))
+    return tuple(checks)
+
+
+def panes_in(check: Check) -> Sequence[Mapping[str, Any]]:
+    """Return the panes that a check expects."""
+    if check.kind in ("expect", "expect_all"):
+        return cast("Sequence[Mapping[str, Any]]", check.expected)
+    return [check.expected] if isinstance(check.expected, Mapping) else []
+
+
+def plan_of(
+    name: str, node: Mapping[str, Any], unit: Unit, outputs: tuple[Output, ...], values: list[Any]
+) -> Plan:
+    """Return the plan of a case; its triggers may finish, as those of other systems do."""
+    window = window_of(node["window"], unit)
+    ordered = isinstance(window, Tumbling | SlidingOrder)
+    lateness = 0 if ordered or by_processing_time(window) else unit.optional(node, "allowed_lateness")
+    stage = Stage(
+        name=name,
+        inputs=("transcript",),
+        window=window,
+        aggregates=outputs,
+        key=("key",),
+        trigger=trigger_of(None if ordered else node.get("trigger"), unit),
+        lateness=lateness,
+        accumulation=ACCUMULATION[str(node.get("accumulation", "accumulating")).lower()],
+        on_time_pane=ON_TIME[str(node.get("on_time_pane", node.get("on_time_behavior", "always"))).lower()],
+        final_pane=cast("FinalPane", str(node.get("final_pane", "never"))),
+        may_finish=True,
+        sinks=(PaneLog(name),),
+    )
+    return Plan(name, (source_of(values),), (stage,))
+
+
+def source_of(values: Iterable[Any]) -> Source:
+    """Return the source of a case: elements with key, value, time and mark."""
+    columns = (
+        Column("key", "string"),
+        Column("value", type_of(values)),
+        Column("ts", "timestamp"),
+        Column("punctuation", "boolean"),
+        Column("output_time", "long"),
+    )
+    return Source("transcript", Topic("transcript"), columns, "ts")
+
+
+def type_of(values: Iterable[Any]) -> str:
+    """Return the type that holds all values."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int}:
+        return "long"
+    if kinds <= {int, float}:
+        return "double"
+    return "boolean" if kinds <= {bool} else "string"

@@ -1,0 +1,51 @@
+"""Case files: a document with `cases`, or a case a line, in which a line with `"header": true` is skipped."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from penstock.pipelines.errors import TranscriptError
+from penstock.pipelines.transcripts.dialects import translated
+
+
+def nodes_in(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the cases of a file as its schema has them, translated where the file speaks another dialect."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise TranscriptError(f"{path} cannot be read: {problem.strerror}. Name a file of cases") from problem
+    document = whole(text)
+    if isinstance(document, Mapping) and isinstance(document.get("cases"), list):
+        yield from translated(document, document["cases"])
+    elif isinstance(document, list):
+        yield from document
+    else:
+        yield from lines(text, path)
+
+
+def whole(text: str) -> Any:
+    """Return the document, or None where the text is not one."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield a case from each line."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            node = json.loads(line)
+        except ValueError as problem:
+            raise TranscriptError(
+                f"{path}, line {number} is no JSON: {problem}. Write one case a line"
+            ) from problem
+        if not isinstance(node, Mapping):
+            raise TranscriptError(
+                f"{path}, line {number} is no case. Write one object a line, or use `cases`"
+            )
+        if not node.get("header"):
+            yield node

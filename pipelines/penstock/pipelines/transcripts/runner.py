@@ -1,0 +1,63 @@
+"""Run cases through an engine and say what became of each."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from penstock.pipelines.errors import TranscriptError
+from penstock.pipelines.transcripts.case import Case, case_of
+from penstock.pipelines.transcripts.engine import Engine
+from penstock.pipelines.transcripts.files import nodes_in
+from penstock.pipelines.transcripts.verdict import Verdict, judged
+
+
+def run_files(paths: Iterable[Path], engine: Engine, ids: Sequence[str] = ()) -> Iterator[Verdict]:
+    """Run the cases of these files, or those of them that are named; yield a verdict each, in their order.
+
+    A case that cannot be run is not ok. A name that no file has is refused.
+    """
+    nodes = [node for path in paths for node in nodes_in(path)]
+    chosen = [node for node in nodes if not ids or name_of(node) in ids]
+    missing = [name for name in ids if name not in {name_of(node) for node in nodes}]
+    if missing:
+        raise TranscriptError(f"no case has the id {', '.join(missing)}; the files hold {len(nodes)} cases")
+    yield from run_nodes(chosen, engine)
+
+
+def run_nodes(nodes: Sequence[Mapping[str, Any]], engine: Engine) -> Iterator[Verdict]:
+    """Run cases as their schema has them, all in one call of the engine."""
+    read = [readable(node) for node in nodes]
+    runs = iter(engine.run([case.script for case in read if isinstance(case, Case)]))
+    for node, case in zip(nodes, read, strict=True):
+        yield judged(case, next(runs)) if isinstance(case, Case) else refused(node, case)
+
+
+def readable(node: Mapping[str, Any]) -> Case | TranscriptError:
+    """Return the case, or why it cannot be run."""
+    try:
+        return case_of(node)
+    except TranscriptError as problem:
+        return problem
+
+
+def refused(node: Mapping[str, Any], problem: TranscriptError) -> Verdict:
+    """Return the verdict on a case that cannot be run."""
+    expected = [
+        step["expect"] for step in node.get("steps", ()) if isinstance(step, Mapping) and "expect" in step
+    ]
+    informs = bool(node.get("engine_specific"))
+    return Verdict(name_of(node), False, expected, {"error": str(problem)}, informs)
+
+
+def name_of(node: Mapping[str, Any]) -> str:
+    """Return the id of a case."""
+    return str(node.get("id", node.get("name", "without id")))
+
+
+def passed(verdicts: Iterable[Verdict], say: Callable[[Verdict], None]) -> bool:
+    """Say each verdict as it comes; tell whether all cases that may fail the run are as expected."""
+    good = True
+    for verdict in verdicts:
+        say(verdict)
+        good = good and (verdict.ok or verdict.engine_specific)
+    return good

@@ -1,0 +1,76 @@
+"""The `steps` of a case as batches: elements, a watermark or a clock, one after the other."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+from penstock.pipelines.reference import Batch, Record
+from penstock.pipelines.transcripts.outputs import stamp_of
+from penstock.pipelines.transcripts.units import Unit
+
+
+class Steps:
+    """Turns steps into batches. The clock and the watermark stay where a step has put them, and never go back."""
+
+    MOVES = frozenset({"elements", "watermark", "processing_time"})
+
+    def __init__(self, unit: Unit, case: Mapping[str, Any]) -> None:
+        self.unit = unit
+        self.stamp = stamp_of(case)
+        self.later = output_delay(case, unit)
+        self.now = Batch(0, 0, watermark=-inf)
+        self.offset = 0
+
+    def batches(self, steps: Iterable[Mapping[str, Any]]) -> list[Batch]:
+        """Return a batch for each step that moves something."""
+        return [
+            self.batch(number, step) for number, step in enumerate(step for step in steps if self.moves(step))
+        ]
+
+    def moves(self, step: Mapping[str, Any]) -> bool:
+        """Tell whether the step brings elements, a watermark or a clock."""
+        return bool(step.keys() & self.MOVES)
+
+    def batch(self, number: int, step: Mapping[str, Any]) -> Batch:
+        """Return the batch of one step."""
+        if "processing_time" in step:
+            self.now = replace(
+                self.now, clock=max(self.now.clock, int(self.unit.of(step["processing_time"])))
+            )
+        if "watermark" in step:
+            before = -inf if self.now.watermark is None else self.now.watermark
+            moved = max(before, self.unit.of(step["watermark"]))
+            self.now = replace(self.now, watermark=moved, ends=moved == inf)
+        records = tuple(self.record(element) for element in step.get("elements", ()))
+        return replace(self.now, id=number, records=records)
+
+    def record(self, element: Mapping[str, Any]) -> Record:
+        """Return the record of one element."""
+        self.offset += 1
+        time = element.get("ts", element.get("timestamp"))
+        event_time = self.now.clock if time is None else int(self.unit.of(time))
+        fields = {
+            "key": None if element.get("key") is None else str(element["key"]),
+            "value": element.get("value"),
+            "ts": event_time,
+            "punctuation": bool(element.get("punctuation", element.get("punct", False))),
+            "output_time": self.output_time(event_time),
+        }
+        return Record("transcript", 0, self.offset, fields)
+
+    def output_time(self, time: int) -> int | None:
+        """Return the time that the element would give its pane; the earliest must not lie behind the watermark."""
+        before = self.now.watermark if self.now.watermark is not None else -inf
+        if self.stamp == "earliest" and time < before:
+            return None
+        return time + self.later
+
+
+def output_delay(case: Mapping[str, Any], unit: Unit) -> int:
+    """Return by how much a case moves its elements' output times, where it asks for moved times."""
+    window = case.get("window")
+    moved = window.get("custom_output_time") if isinstance(window, Mapping) else None
+    if moved is None or "TRANSFORMED" not in str(case.get("timestamp_combiner")):
+        return 0
+    return int(unit.of(int(str(moved).removeprefix("ts+"))))
