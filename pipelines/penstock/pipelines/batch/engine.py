@@ -11,7 +11,7 @@ A run that was killed before 4 does the batch again, with the clock of its inten
 does 5 and 6 again, which changes nothing that is there already.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +63,7 @@ class Engine:
         tables: StreamTables,
         right: Right,
         told: Callable[[Outcome], None],
+        behind: Callable[[Sequence[Range]], int] = lambda _: 0,
         fingerprint: str = "",
     ) -> None:
         self._stage = stage
@@ -70,6 +71,7 @@ class Engine:
         self._tables = tables
         self._right = right
         self._told = told
+        self._behind = behind
         self._fingerprint = fingerprint
         self._journal = Journal(directory / "journal")
         self._state = directory / "state"
@@ -152,6 +154,8 @@ class Engine:
             table_files=files,
             accounts=written.accounts,
             panes=panes_by_timing(written.panes),
+            lag_records=self._behind(intent.ranges),
+            state_rows=tree.rows,
             durations_ms=watch.durations_ms,
             plan=self._fingerprint,
         )
@@ -187,7 +191,7 @@ class Engine:
     def _watermark(self, intent: Intent, partials: pa.Table) -> Watermark:
         before = Watermark() if self.last is None else self.last.watermark
         known = [span.name for span in intent.ranges]
-        return before.advance(self._rule, known, newest_times(windowed(partials)), intent.clock)
+        return before.advance(self._rule, known, newest_times(partials), intent.clock)
 
     def _moment(self, intent: Intent, watermark: Watermark) -> Moment:
         before = self.last

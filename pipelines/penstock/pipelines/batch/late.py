@@ -17,11 +17,10 @@ def late_rows(stage: ReadyStage, refused: pa.Table, reading: Reading, moment: Mo
     if not refused.num_rows:
         return schema.empty_table()
     records = reading.late(_distinct(refused.select(stage.names.names)))
-    ends = np.array(records.column("window_end"))
+    nowhere = np.asarray(records.column("window_end").is_null())
+    ends = np.asarray(records.column("window_end").fill_null(NEVER))
     closed = stage.closes_at(ends)
-    missed = np.where(
-        closed == NEVER, 0, moment.watermark_before - np.minimum(closed, moment.watermark_before)
-    )
+    missed = moment.watermark_before - np.minimum(closed, moment.watermark_before)
     columns = {name: records.column(name) for name in records.column_names}
     for name in ("event_time", "window_start", "window_end"):
         columns[name] = timestamps(columns[name])
@@ -29,7 +28,7 @@ def late_rows(stage: ReadyStage, refused: pa.Table, reading: Reading, moment: Mo
         pa.chunked_array([np.full(len(ends), moment.watermark_before, np.int64)])
     )
     columns["missed_by_ms"] = pa.array(missed)
-    reason = np.where(closed <= moment.watermark_before, "late", "finished")
+    reason = np.where(nowhere, "no_window", np.where(closed <= moment.watermark_before, "closed", "finished"))
     columns["reason"] = pa.array(reason, pa.string())
     return pa.table([columns[field.name] for field in schema], schema=schema)
 

@@ -28,6 +28,7 @@ class Outcome:
     accounts: tuple[PartitionAccount, ...] = ()
     panes: Mapping[str, int] = field(default_factory=dict)
     lag_records: int = 0
+    state_rows: int = 0
     durations_ms: Mapping[str, float] = field(default_factory=dict)
     plan: str = ""
     """The fingerprint of the plan that made the state."""

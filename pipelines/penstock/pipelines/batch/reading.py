@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from penstock.pipelines.batch.intent import Range, partition_name
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.host.control import PartitionAccount
-from penstock.pipelines.state.columns import Mask
+from penstock.pipelines.state.columns import BEFORE_ALL, Mask
 
 ACCOUNT_COLUMNS = pa.schema(
     [
@@ -79,13 +79,14 @@ def windowed(partials: pa.Table) -> pa.Table:
     return partials.filter(pc.is_null(partials.column("_invalid")))
 
 
-def newest_times(good: pa.Table) -> dict[str, int]:
-    """The newest event time of each partition that had good records."""
+def newest_times(partials: pa.Table) -> dict[str, int]:
+    """The newest event time of each partition that had records, BEFORE_ALL where none of them can tell."""
     found: dict[str, int] = {}
-    columns = [good.column(name).to_pylist() for name in ("_topic", "_partition", "_newest")]
-    for topic, partition, newest in zip(*columns, strict=True):
+    columns = [partials.column(name).to_pylist() for name in ("_topic", "_partition", "_invalid", "_newest")]
+    for topic, partition, invalid, newest in zip(*columns, strict=True):
         name = partition_name(topic, partition)
-        found[name] = max(newest, found.get(name, newest))
+        told = BEFORE_ALL if invalid is not None or newest is None else newest
+        found[name] = max(told, found.get(name, BEFORE_ALL))
     return found
 
 

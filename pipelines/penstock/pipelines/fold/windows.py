@@ -58,7 +58,7 @@ class Touched:
 
 def fold(stage: ReadyStage, state: Tree, partials: pa.Table, moment: Moment) -> Outcome:
     """Fold a batch's partials into the state. Pure: the same input gives the same outcome, row for row."""
-    late = _after_close(stage, partials, moment)
+    late = _outside(stage, partials, moment)
     accepted = partials.filter(pa.array(~late))
     came = _windows_of(stage, accepted)
     touched = _gather(stage, state, _touched(state, came, moment), accepted, came)
@@ -69,8 +69,11 @@ def fold(stage: ReadyStage, state: Tree, partials: pa.Table, moment: Moment) -> 
     return Outcome(_settled(stage, touched, moment), panes, late)
 
 
-def _after_close(stage: ReadyStage, partials: pa.Table, moment: Moment) -> Mask:
-    return stage.closes_at(numpy_column(partials.column("window_end"))) <= moment.watermark_before
+def _outside(stage: ReadyStage, partials: pa.Table, moment: Moment) -> Mask:
+    """Partials of windows that were closed before this batch, or of records that lie in no window at all."""
+    end = partials.column("window_end")
+    closed = stage.closes_at(numpy_column(end)) <= moment.watermark_before
+    return np.asarray(closed | np.asarray(end.is_null()))
 
 
 def _windows_of(stage: ReadyStage, partials: pa.Table) -> Groups:

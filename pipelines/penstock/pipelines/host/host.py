@@ -70,7 +70,7 @@ class Host:
         self._look_every_s = look_every_s
         self._places: dict[str, Place] = {}
         self._failures: dict[str, Failures] = {}
-        self._health: dict[str, tuple[str, str]] = {}
+        self._health: dict[str, StreamHealth] = {}
 
     def run(self, stop: threading.Event) -> None:
         """Run until `stop` is set; then every stream is drained and its lease given back."""
@@ -146,10 +146,12 @@ class Host:
 
     def _say(self, stream: str, state: str, reason: str) -> None:
         """Report health, where it is news."""
-        if self._health.get(stream) != (state, reason):
-            self._health[stream] = (state, reason)
+        before = self._health.get(stream)
+        if before is None or (before.state, before.reason) != (state, reason):
+            health = StreamHealth(stream, state, reason, self._clock())
+            self._health[stream] = health
             log.info("stream %s is %s%s", stream, state, f": {reason}" if reason else "")
-            self._control.report_health(StreamHealth(stream, state, reason, self._clock()))
+            self._control.report_health(health)
 
     def _beat(self, stop: threading.Event) -> None:
         while not stop.wait(self._beat_every_s):

@@ -17,14 +17,21 @@ if TYPE_CHECKING:
 
 
 def guarded(records: "DataFrame", rule: WatermarkRule, clock: int) -> "DataFrame":
-    """Call records no good whose event time is too far ahead of the batch clock, where the rule says so."""
-    if rule.max_ahead is None or rule.ahead == "accept":
-        return records
-    ahead = f"_invalid IS NULL AND _time > {clock + rule.max_ahead}L"
+    """Judge event times that are too far ahead of the batch clock.
+
+    Such a record is no good, or it is accepted and does not move the watermark: `_moving` is the event time of
+    those that do.
+    """
+    if rule.max_ahead is None:
+        return records.selectExpr("*", "_time AS _moving")
+    within = f"_time <= {clock + rule.max_ahead}L"
+    if rule.ahead == "accept":
+        return records.selectExpr("*", f"CASE WHEN {within} THEN _time END AS _moving")
     others = [quoted(name) for name in records.columns if name != "_invalid"]
-    return records.selectExpr(
-        *others, f"CASE WHEN {ahead} THEN 'too far in the future' ELSE _invalid END _invalid"
+    reason = (
+        f"CASE WHEN _invalid IS NULL AND NOT {within} THEN 'ahead_of_clock' ELSE _invalid END AS _invalid"
     )
+    return records.selectExpr(*others, "_time AS _moving", reason)
 
 
 def windowed(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
@@ -50,7 +57,7 @@ def partials(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
     grouped = windowed(records, stage).groupBy("_topic", "_partition", "_invalid", *keys, *bounds)
     measures = {
         "_counted": "count_if(_last)",
-        "_newest": "max(_time)",
+        "_newest": "max(_moving)",
         "elements": "count(1)",
         **{f"matches_{i}": f"count_if({predicate_sql(p)})" for i, p in enumerate(stage.predicates)},
         **{part.name: part.sql for part in stage.parts},

@@ -48,13 +48,13 @@ def invalid(source: Source) -> str:
     ]
     time = f"_record.{quoted(source.event_time)}"
     missing = "".join(
-        f" WHEN _record.{quoted(name)} IS NULL THEN 'missing field {_escaped(name)}'" for name in required
+        f" WHEN _record.{quoted(name)} IS NULL THEN 'missing_field:{_escaped(name)}'" for name in required
     )
     return (
-        "CASE WHEN _empty THEN 'no value'"
+        "CASE WHEN _empty THEN 'no_value'"
         " WHEN _record IS NULL OR _record._broken IS NOT NULL THEN 'malformed'"
         f"{missing}"
-        f" WHEN {time} < {YEAR_ONE} OR {time} >= {YEAR_TEN_THOUSAND} THEN 'event time out of range' END"
+        f" WHEN {time} < {YEAR_ONE} OR {time} >= {YEAR_TEN_THOUSAND} THEN 'event_time_out_of_range' END"
     )
 
 

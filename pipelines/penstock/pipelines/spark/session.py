@@ -22,8 +22,6 @@ class SparkConfig:
     driver_memory: str = "2g"
     shuffle_partitions: int = 2
     java_home: Path | None = None
-    class_data: Path | None = None
-    """Where the Java machine keeps its shared class data, to start in half the time; None: nowhere."""
     ui: bool = False
     more: Mapping[str, str] = field(default_factory=dict)
     """Settings of the user's own; they win over ours."""
@@ -38,7 +36,7 @@ def settings(config: SparkConfig) -> dict[str, str]:
         "spark.driver.memory": config.driver_memory,
         "spark.driver.extraClassPath": jars,
         "spark.executor.extraClassPath": jars,
-        "spark.driver.extraJavaOptions": _java_options(config),
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Duser.timezone=UTC -Djava.net.preferIPv4Stack=true",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.local.dir": str(config.directory / "scratch"),
@@ -91,15 +89,3 @@ def is_alive(session: "SparkSession") -> bool:
         return session.sparkContext.defaultParallelism > 0
     except (Py4JError, OSError):
         return False
-
-
-def _java_options(config: SparkConfig) -> str:
-    options = [
-        "-XX:+UseParallelGC",
-        "-XX:TieredStopAtLevel=4",
-        "-Duser.timezone=UTC",
-        "-Djava.net.preferIPv4Stack=true",
-    ]
-    if config.class_data is not None:
-        options += ["-XX:+AutoCreateSharedArchive", f"-XX:SharedArchiveFile={config.class_data}"]
-    return " ".join(options)

@@ -15,6 +15,7 @@ from penstock.pipelines.batch.reading import Reading
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.errors import DefinitionError, StreamEndedError
 from penstock.pipelines.fold.stage import ReadyStage, ready_stage
+from penstock.pipelines.host.lag import Lag
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.source import Topic
 from penstock.pipelines.plan.stage import Plan
@@ -45,6 +46,13 @@ class StreamConfig:
     records_per_batch: int = 500_000
     kafka: Mapping[str, str] = field(default_factory=dict)
     """More options for Spark's Kafka source, such as those of a secured broker."""
+    client: Mapping[str, str] = field(default_factory=dict)
+    """The same for clients of librdkafka, which have names of their own for them."""
+
+    @property
+    def clients(self) -> Mapping[str, str]:
+        """What a client that asks for the lag is made with."""
+        return {"bootstrap.servers": self.bootstrap, **self.client}
 
 
 class Stream:
@@ -68,7 +76,14 @@ class Stream:
         self._stage = _ready(plan, session)
         tables = StreamTables(plan, self._stage, config.warehouse)
         self._engine = Engine(
-            self._stage, self._source.watermark, config.directory, tables, right, told, fingerprint(plan)
+            self._stage,
+            self._source.watermark,
+            config.directory,
+            tables,
+            right,
+            told,
+            Lag(config.clients, clock).behind,
+            fingerprint(plan),
         )
         self._one_at_a_time = threading.Lock()
         self._stopping = threading.Event()

@@ -27,7 +27,6 @@ def spark_config(settings: Settings) -> SparkConfig:
         driver_memory=settings.spark.driver_memory,
         shuffle_partitions=settings.spark.shuffle_partitions,
         java_home=find_java().home,
-        class_data=settings.home / "spark" / "classes.jsa",
     )
 
 
