@@ -15,6 +15,7 @@ from penstock.ingestion.producer.client import Targets, offset_ranges
 
 # How often, and how far apart in seconds, the broker is asked before the tail of a killed producer is read.
 SETTLE_ROUNDS, SETTLE_PAUSE = 20, 0.05
+_GATHER_SECONDS = 0.05
 
 
 class Found(NamedTuple):
@@ -46,7 +47,7 @@ def read_range(reader: Consumer, topic: str, partition: int, first: int, last: i
     reader.assign([TopicPartition(topic, partition, first)])
     reached = first
     while reached <= last:
-        for message in reader.consume(2_000, timeout=1.0):
+        for message in reader.consume(2_000, timeout=_GATHER_SECONDS):
             offset = _offset(message)
             reached = max(reached, offset if message.error() is not None else offset + 1)
             if message.error() is None and offset <= last:

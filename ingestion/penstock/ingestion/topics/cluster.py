@@ -21,6 +21,7 @@ from penstock.ingestion.topics.model import Change, TopicPlan, TopicSpec, declar
 from penstock.ingestion.topics.planning import plan_topics
 
 _SECONDS = 30.0
+_VISIBLE_ROUNDS = 600
 
 
 def observe(bootstrap: str, settings: Iterable[str] = ()) -> dict[str, TopicSpec]:
@@ -128,12 +129,24 @@ def _create(admin: AdminClient, spec: TopicSpec, *, patient: bool) -> None:
     for left in range(50 if patient else 1, 0, -1):
         try:
             _wait_all(admin.create_topics([topic], operation_timeout=_SECONDS))
+            _wait_until_visible(admin, spec)
             return
         except KafkaException as error:
             # Deletion is done in the background: for a moment the old topic is still in the way.
             if not patient or left == 1 or error.args[0].name() != "TOPIC_ALREADY_EXISTS":
                 raise
             admin.poll(0.1)
+
+
+def _wait_until_visible(admin: AdminClient, spec: TopicSpec) -> None:
+    """Brokers learn of a topic a moment after the controller has made it."""
+    for _ in range(_VISIBLE_ROUNDS):
+        found = admin.list_topics(spec.name, timeout=_SECONDS).topics[spec.name]
+        leaders = [partition.leader for partition in found.partitions.values() if partition.leader >= 0]
+        if len(leaders) == spec.partitions:
+            return
+        admin.poll(0.05)
+    raise TopicsError(f"topic {spec.name} was made and no broker serves it yet; look at the brokers' logs")
 
 
 def _wait_all(futures: dict[Any, Future[Any]]) -> None:

@@ -1,0 +1,107 @@
+"""A producer, or its broker, dies at any moment: what is acknowledged is there, once, in order."""
+
+import dataclasses
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from tests.ingestion.topic_reading import Read, whole_topic
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.ingestion.contracts import load_contract
+from penstock.ingestion.ledger import read_addresses, read_state
+from penstock.ingestion.topics import ensure_topics
+
+pytestmark = pytest.mark.kafka
+SCRIPT = Path(__file__).with_name("feeding.py")
+ROUNDS = int(os.environ.get("PENSTOCK_TEST_KILL_ROUNDS", "12"))
+
+
+def make_topic(broker: LocalBroker, name: str) -> None:
+    ensure_topics(broker.bootstrap, [dataclasses.replace(load_contract("sensors"), topic=name)])
+
+
+def start(broker: LocalBroker, ledger: Path, topic: str, until: int, rate: int = 0) -> subprocess.Popen[str]:
+    command = [sys.executable, str(SCRIPT), broker.bootstrap, str(ledger), topic, str(until), str(rate), "7"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def check_all(records: list[Read], ledger: Path, expected: int) -> None:
+    """The ledger's addresses and the topic's records are the same, each sequence once, in order per key."""
+    at = {(record.partition, record.offset): record for record in records}
+    addresses = list(read_addresses(ledger))
+    assert [address.sequence for address in addresses] == list(range(expected))
+    assert len(records) == expected
+    for address in addresses:
+        assert json.loads(at[address.partition, address.offset].value)["id"] == f"7-{address.sequence}"
+    sequences = defaultdict(list)
+    for record in records:
+        sequences[record.key].append(int(json.loads(record.value)["id"].split("-")[1]))
+    assert all(found == sorted(found) for found in sequences.values())
+
+
+def test_a_producer_killed_at_random_moments_delivers_each_record_once(broker: LocalBroker, tmp_path: Path):
+    make_topic(broker, "killed")
+    ledger, chance = tmp_path / "feed", random.Random(20_261_118)
+    reached = 0
+    for _ in range(ROUNDS):
+        process = start(broker, ledger, "killed", until=10_000_000)
+        wait_until_it_sends(ledger, process, reached)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(chance.random() * 0.2)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        reached = read_state(ledger).reached
+    total = reached + 20_000
+    process = start(broker, ledger, "killed", until=total)
+    assert process.communicate(timeout=60)[0].split() == [str(total), "True"]
+    check_all(whole_topic(broker.bootstrap, "killed"), ledger, total)
+
+
+def wait_until_it_sends(ledger: Path, process: subprocess.Popen[str], reached: int) -> None:
+    while process.poll() is None:
+        state = read_state(ledger)
+        if state.intents and state.intents[-1].first >= reached:
+            return
+    raise AssertionError("the feed ended by itself")
+
+
+def test_a_broker_killed_and_restarted_under_load_costs_no_record(own_broker: LocalBroker, tmp_path: Path):
+    make_topic(own_broker, "load")
+    ledger = tmp_path / "feed"
+    process = start(own_broker, ledger, "load", until=40_000, rate=5_000)
+    for moment in (5_000, 20_000):
+        wait_until_reached(ledger, process, moment)
+        own_broker.kill()
+        own_broker.start()
+    assert process.communicate(timeout=90)[0].split() == ["40000", "True"]
+    check_all(whole_topic(own_broker.bootstrap, "load"), ledger, 40_000)
+
+
+def test_a_producer_stopped_while_the_broker_is_away_ends_and_is_resumed(
+    own_broker: LocalBroker, tmp_path: Path
+):
+    make_topic(own_broker, "away")
+    ledger = tmp_path / "feed"
+    process = start(own_broker, ledger, "away", until=20_000, rate=4_000)
+    wait_until_reached(ledger, process, 2_000)
+    own_broker.kill()
+    process.terminate()
+    assert process.communicate(timeout=30)[0].split()[1] in ("True", "False")
+    own_broker.start()
+    process = start(own_broker, ledger, "away", until=20_000)
+    assert process.communicate(timeout=60)[0].split() == ["20000", "True"]
+    check_all(whole_topic(own_broker.bootstrap, "away"), ledger, 20_000)
+
+
+def wait_until_reached(ledger: Path, process: subprocess.Popen[str], sequence: int) -> None:
+    while process.poll() is None:
+        if read_state(ledger).reached >= sequence:
+            return
+    raise AssertionError("the feed ended by itself")

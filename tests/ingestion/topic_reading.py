@@ -1,0 +1,47 @@
+"""Reading a whole topic back with a plain client, for comparing it with what was promised."""
+
+import json
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, TopicPartition
+
+
+class Read(NamedTuple):
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes
+    headers: dict[str, bytes]
+
+
+def whole_topic(bootstrap: str, topic: str) -> list[Read]:
+    """Return every record of a topic, in order within each partition; aborted ones too."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "test-reader",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_uncommitted",
+        }
+    )
+    partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+    open_partitions, records = set(partitions), []
+    while open_partitions:
+        for message in consumer.consume(5_000, timeout=0.2):
+            if message.error():
+                open_partitions.discard(message.partition())
+            else:
+                headers = dict(message.headers() or ())
+                records.append(
+                    Read(
+                        message.partition(), message.offset(), message.key(), message.value() or b"", headers
+                    )
+                )
+    consumer.close()
+    return records
+
+
+def ids(records: list[Read]) -> list[str]:
+    return [json.loads(record.value)["id"] for record in records]
