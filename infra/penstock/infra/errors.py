@@ -50,3 +50,7 @@ class ManagerError(ProcessError):
 
 class ProgramsNotReadyError(ProcessError):
     """Programs were started and did not become ready; the end of their logs is part of the message."""
+
+
+class BootstrapError(InfraError):
+    """The checkout could not be made ready to run."""

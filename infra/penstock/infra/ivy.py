@@ -10,8 +10,8 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 from penstock.infra.errors import JarDownloadError
 from penstock.infra.java import find_java
@@ -137,7 +137,7 @@ def _reason(said: Iterable[str]) -> str:
 
 
 def _settings(repository: str | None, *, poms: bool) -> str:
-    root = f" root={quoteattr(repository)}" if repository else ""
+    root = f" root={_quoted(repository)}" if repository else ""
     return f"""<ivysettings>
   <property name="ivy.checksums" value=""/>
   <settings defaultResolver="maven"/>
@@ -162,5 +162,9 @@ def _module(wanted: Wanted) -> str:
 
 
 def _dependency(jar: Coordinates, *, transitive: bool) -> str:
-    names = f"org={quoteattr(jar.group)} name={quoteattr(jar.artifact)} rev={quoteattr(jar.version)}"
+    names = f"org={_quoted(jar.group)} name={_quoted(jar.artifact)} rev={_quoted(jar.version)}"
     return f'    <dependency {names} conf="default->default" transitive="{str(transitive).lower()}"/>'
+
+
+def _quoted(text: str) -> str:
+    return f'"{escape(text)}"'

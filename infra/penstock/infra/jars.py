@@ -199,9 +199,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("directory", type=Path, help="the jar folder")
     parser.add_argument("--set", dest="sets", action="append", choices=SETS, help="only this set")
     parser.add_argument("--repository", help="the address of a Maven mirror; Ivy's default without it")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
     asked = parser.parse_args(arguments)
+    progress = silent if asked.quiet else _show
     try:
-        ensure_jars(asked.directory, asked.sets or SETS, _show, repository=asked.repository)
+        ensure_jars(asked.directory, asked.sets or SETS, progress, repository=asked.repository)
     except InfraError as error:
         print(error, file=sys.stderr)  # noqa: T201  the answer of a command goes to the terminal
         return 1
@@ -209,7 +211,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show(done: int, total: int, name: str) -> None:
-    print(f"  jar {done} of {total}: {name}", flush=True)  # noqa: T201  as above
+    end = "\n" if done == total else ""
+    print(f"\r\033[K  jar {done} of {total}: {name}", end=end, file=sys.stderr, flush=True)  # noqa: T201  as above
 
 
 if __name__ == "__main__":

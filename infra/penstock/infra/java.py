@@ -32,14 +32,16 @@ class JavaRuntime:
         return self.home / "bin" / "java"
 
 
-def find_java(environment: Mapping[str, str] | None = None, installed: Path = INSTALLED_JAVAS) -> JavaRuntime:
+def find_java(environment: Mapping[str, str] | None = None, installed: Path | None = None) -> JavaRuntime:
     """Find a Java that is new enough: JAVA_HOME first, then PATH, then what the system has installed.
 
     Promises a runtime whose version was asked of it. Raises JavaMissingError, which names every
     place that was looked at, when there is none.
     """
     looked_at: list[str] = []
-    for place, home in _candidates(os.environ if environment is None else environment, installed):
+    environment = os.environ if environment is None else environment
+    installed = INSTALLED_JAVAS if installed is None else installed
+    for place, home in _candidates(environment, installed):
         version = java_version(home)
         if version is not None and version >= OLDEST_JAVA:
             return JavaRuntime(home, version)

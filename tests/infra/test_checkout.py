@@ -1,0 +1,50 @@
+"""What must hold of the files of the checkout themselves."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from penstock.infra.jars import SETS, read_lock
+
+LOCKS = (
+    "requirements.lock",
+    "requirements-dev.lock",
+    "infra/bootstrap.lock",
+    "infra/penstock/infra/jars.lock",
+)
+
+
+def test_the_folder_platform_is_no_package_and_hides_no_standard_module(pytestconfig: pytest.Config) -> None:
+    import platform
+
+    assert not (pytestconfig.rootpath / "platform" / "__init__.py").exists()
+    assert platform.python_version()
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_names_no_host(pytestconfig: pytest.Config, name: str) -> None:
+    assert not re.search(r"://|--index|--find-links", (pytestconfig.rootpath / name).read_text())
+
+
+@pytest.mark.parametrize("name", LOCKS[:3])
+def test_every_package_of_a_lock_has_its_hashes(pytestconfig: pytest.Config, name: str) -> None:
+    entries = re.split(r"\n(?=\S)", (pytestconfig.rootpath / name).read_text())
+    packages = [entry for entry in entries if not entry.startswith("#")]
+    assert packages
+    assert [entry.split()[0] for entry in packages if "--hash=sha256:" not in entry] == []
+
+
+def test_both_package_locks_agree_on_every_version(pytestconfig: pytest.Config) -> None:
+    run, dev = (_versions(pytestconfig.rootpath / name) for name in LOCKS[:2])
+    assert {name: dev.get(name) for name in run} == run
+
+
+def test_the_jar_lock_has_both_sets_and_no_two_files_of_one_name() -> None:
+    jars = read_lock()
+    assert {jar.set for jar in jars} == set(SETS)
+    assert len({jar.file_name for jar in jars}) == len(jars)
+
+
+def _versions(lock: Path) -> dict[str, str]:
+    return dict(re.findall(r"^([\w.\[\]-]+)==(\S+)", lock.read_text(), re.MULTILINE))
