@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from penstock.infra.dying_with import dying_with_parent
 from penstock.infra.errors import JarDownloadError
 from penstock.infra.java import find_java
 
@@ -99,7 +100,7 @@ def fetch(
         "-jar", str(ivy_jar()),
         "-settings", str(settings), "-ivy", str(module), "-cache", str(directory), "-types", "jar", "bundle",
     ]  # fmt: skip
-    return _run(command, len(wanted.jars), progress, seconds)
+    return _run(dying_with_parent(command), len(wanted.jars), progress, seconds)
 
 
 def _run(command: Sequence[str], total: int, progress: Progress, seconds: float) -> str | None:

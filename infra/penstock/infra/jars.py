@@ -122,7 +122,7 @@ def _wrong(directory: Path, wanted: Iterable[LockedJar]) -> list[LockedJar]:
 def _is_right(path: Path, jar: LockedJar) -> bool:
     try:
         return sha256_of(path) == jar.sha256
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
 
 
