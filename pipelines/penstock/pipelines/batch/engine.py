@@ -139,7 +139,7 @@ class Engine:
             folded = fold(self._stage, self._tree, windowed(partials), moment)
         with watch.step("write"):
             written = self._written(intent, partials, folded, reading, moment)
-            files = self._tables.write(written, moment)
+            changes = self._tables.write(written, moment)
             tree = self._tree.with_run(folded.changed, self._state / f"run-{intent.batch_id:012d}.arrow")
             tree = tree.compacted(self._state)
         self._right.check()
@@ -151,7 +151,7 @@ class Engine:
             spark_batch=intent.spark_batch if intent.kind == "data" else self._last_spark_batch(),
             watermark=watermark,
             state_files={self._stage.plan.name: tree.files()},
-            table_files=files,
+            changes=changes,
             accounts=written.accounts,
             panes=panes_by_timing(written.panes),
             lag_records=self._behind(intent.ranges),
@@ -179,7 +179,7 @@ class Engine:
         )
 
     def _publish(self, outcome: Outcome) -> None:
-        self._tables.commit(outcome.batch_id, outcome.table_files)
+        self._tables.commit(outcome.batch_id, outcome.changes, outcome.clock)
         self._told(outcome)
 
     def _adopt(self, outcome: Outcome, tree: trees.Tree | None = None) -> None:

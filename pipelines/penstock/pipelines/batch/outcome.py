@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.pipelines.fold.watermark import Mark, Watermark
 from penstock.pipelines.host.control import PartitionAccount
-from penstock.pipelines.tables.log import DataFile
+from penstock.pipelines.tables.change import Change, change_from
 
 FORMAT = 1
 """The version of the state and of this file; a host refuses one that it does not know."""
@@ -24,7 +24,7 @@ class Outcome:
     """The newest batch of Spark's that is in the state; a tick carries on that of the batch before."""
     watermark: Watermark
     state_files: Mapping[str, list[str]]
-    table_files: Mapping[str, list[DataFile]]
+    changes: Mapping[str, Change]
     accounts: tuple[PartitionAccount, ...] = ()
     panes: Mapping[str, int] = field(default_factory=dict)
     lag_records: int = 0
@@ -36,7 +36,7 @@ class Outcome:
     @property
     def rows(self) -> int:
         """Rows that the batch writes, over all tables."""
-        return sum(file.rows for files in self.table_files.values() for file in files)
+        return sum(file.rows for change in self.changes.values() for file in change.adds)
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data."""
@@ -51,7 +51,7 @@ def outcome_from(data: Mapping[str, Any]) -> Outcome:
         **{
             **rest,
             "watermark": Watermark(data["watermark"]["value"], marks),
-            "table_files": {t: [DataFile(**f) for f in files] for t, files in data["table_files"].items()},
+            "changes": {table: change_from(change) for table, change in data["changes"].items()},
             "accounts": tuple(PartitionAccount(**account) for account in data["accounts"]),
         }
     )

@@ -12,11 +12,16 @@ from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.host.control import PartitionAccount
-from penstock.pipelines.plan.sinks import FinalPanes, PaneLog, Sink
+from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.plan.windows import Fixed, Global, Sliding, Window
+from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.columns import TIMESTAMP, as_table, table_schema, timestamps
-from penstock.pipelines.tables.log import DataFile, LogTable
+from penstock.pipelines.tables.latest import LatestTable, latest_schema
+from penstock.pipelines.tables.log import LogTable
+from penstock.pipelines.tables.table import BatchTable
 
+HOUR_US = 3_600_000_000
 BATCH = (pa.field("batch_id", pa.int64()), pa.field("batch_clock", TIMESTAMP))
 ADDRESS = (
     pa.field("topic", pa.string()),
@@ -76,51 +81,95 @@ class StreamTables:
     """Where one stream writes: panes, late records, the quarantine of its topics, and its ledger."""
 
     def __init__(self, plan: Plan, stage: ReadyStage, warehouse: Path) -> None:
-        self._panes: dict[str, tuple[LogTable, Callable[[pa.Table], pa.Table]]] = {}
-        self._all: dict[str, LogTable] = {}
-        for sink in stage.plan.sinks:
-            folder, choose = _sink(sink)
-            name = f"{folder}/{sink.table}"
-            self._add(name, table_schema(stage.pane_columns), warehouse, plan.name)
-            self._panes[name] = (self._all[name], choose)
-        self._late = f"late/{plan.name}"
-        self._add(self._late, _with_batch(late_columns(stage)), warehouse, plan.name)
-        self._quarantine = f"quarantine/{plan.sources[0].name}"
-        self._add(self._quarantine, _with_batch(QUARANTINED), warehouse, plan.name)
-        self._ledger = f"ledger/{plan.name}"
-        self._add(self._ledger, _with_batch(LEDGER), warehouse, plan.name)
+        self._sinks = {path: _sink(sink, stage, warehouse / path, plan.name) for path, sink in sinks(stage)}
+        (source,) = plan.sources
 
-    def write(self, rows: Written, moment: Moment) -> dict[str, list[DataFile]]:
+        def log(path: str, schema: pa.Schema) -> tuple[str, LogTable]:
+            return path, LogTable(warehouse / path, _with_batch(schema), plan.name)
+
+        self._late = log(f"late/{plan.name}", late_columns(stage))
+        self._quarantine = log(f"quarantine/{source.name}", QUARANTINED)
+        self._ledger = log(f"ledger/{plan.name}", LEDGER)
+        self._all: dict[str, BatchTable] = dict([self._late, self._quarantine, self._ledger])
+        self._all |= {path: table for path, (table, _) in self._sinks.items()}
+
+    def write(self, rows: Written, moment: Moment) -> dict[str, Change]:
         """Write a batch's rows into files that no table names yet; those of the same batch are replaced."""
         panes = as_table(rows.panes)
-        content = {name: choose(panes) for name, (_, choose) in self._panes.items()}
-        content[self._late] = _stamped(rows.late, moment)
-        content[self._quarantine] = _stamped(rows.quarantined, moment)
-        content[self._ledger] = _stamped(_ledger(rows.accounts), moment)
-        files = {n: self._all[n].write(table, moment.batch_id, moment.clock) for n, table in content.items()}
-        return {name: [file] for name, file in files.items() if file is not None}
+        records = {
+            self._late: _stamped(rows.late, moment),
+            self._quarantine: _stamped(rows.quarantined, moment),
+            self._ledger: _stamped(_ledger(rows.accounts), moment),
+        }
+        number, clock = moment.batch_id, moment.clock
+        changes = {
+            path: table.write(choose(panes), number, clock) for path, (table, choose) in self._sinks.items()
+        }
+        changes |= {path: table.write(content, number, clock) for (path, table), content in records.items()}
+        return {path: change for path, change in changes.items() if not change.is_none}
 
-    def commit(self, batch_id: int, files: Mapping[str, list[DataFile]]) -> None:
-        """Bring a batch's files into their tables, each once."""
-        for name, content in files.items():
-            self._all[name].commit(batch_id, content)
-
-    def _add(self, name: str, schema: pa.Schema, warehouse: Path, application: str) -> None:
-        self._all[name] = LogTable(warehouse / name, schema, application)
+    def commit(self, batch_id: int, changes: Mapping[str, Change], clock: int) -> None:
+        """Make a batch's changes to its tables, each once."""
+        for path, change in changes.items():
+            self._all[path].commit(batch_id, change, clock)
 
 
-def _sink(sink: Sink) -> tuple[str, Callable[[pa.Table], pa.Table]]:
+def sinks(stage: ReadyStage) -> list[tuple[str, Sink]]:
+    """Where each sink's table is, below the warehouse."""
+    return [(f"{folder_of(sink)}/{sink.table}", sink) for sink in stage.plan.sinks]
+
+
+def folder_of(sink: Sink) -> str:
+    """The folder of the warehouse for tables of a kind."""
     match sink:
         case PaneLog():
-            return "panes", lambda panes: panes
+            return "panes"
         case FinalPanes():
-            return "final", lambda panes: panes.filter(panes.column("final"))
-        case _:
+            return "final"
+        case LatestValues():
+            return "latest"
+        case CompleteTable():
+            return "complete"
+
+
+def _sink(
+    sink: Sink, stage: ReadyStage, path: Path, application: str
+) -> tuple[LogTable | LatestTable, Callable[[pa.Table], pa.Table]]:
+    schema = table_schema(stage.pane_columns)
+    match sink:
+        case PaneLog():
+            return LogTable(path, schema, application), _all_of_them
+        case FinalPanes():
+            return LogTable(path, schema, application), _final_only
+        case LatestValues():
+            key = [field.name for field in stage.key]
+            span = _span_us(stage.plan.window)
+            return LatestTable(path, latest_schema(schema), application, key, span), _all_of_them
+        case CompleteTable():
             raise DefinitionError(
-                "write.mode",
-                f"{type(sink).__name__} is not written by Spark yet",
-                "Use the mode log or final",
+                "write.mode", "complete is not written by Spark yet", "Use latest, log or final"
             )
+
+
+def _all_of_them(panes: pa.Table) -> pa.Table:
+    return panes
+
+
+def _final_only(panes: pa.Table) -> pa.Table:
+    return panes.filter(panes.column("final"))
+
+
+def _span_us(window: Window) -> int | None:
+    """How far windows lie together in a file of a table of newest values."""
+    match window:
+        case Fixed(size=size):
+            return size * 1000
+        case Sliding(period=period):
+            return period * 1000
+        case Global():
+            return None
+        case _:
+            return HOUR_US
 
 
 def _with_batch(schema: pa.Schema) -> pa.Schema:

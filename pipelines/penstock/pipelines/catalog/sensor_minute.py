@@ -9,5 +9,6 @@ sensor_minute = (
     .window(fixed("1 minute"))
     .trigger(after_watermark(early=every("10 seconds")), lateness="1 hour")
     .refine("retracting")
+    .write("sensor_minute", mode="latest")
     .write("sensor_minute", mode="log")
 )

@@ -52,7 +52,7 @@ class StreamConfig:
     @property
     def clients(self) -> Mapping[str, str]:
         """What a client that asks for the lag is made with."""
-        return {"bootstrap.servers": self.bootstrap, **self.client}
+        return {"bootstrap.servers": self.bootstrap, "log_level": "2", **self.client}
 
 
 class Stream:

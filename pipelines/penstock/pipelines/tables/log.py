@@ -1,124 +1,16 @@
-"""A Delta table that takes each batch once.
-
-A batch's rows are first written as a file that no version of the table names yet, and later brought in by one
-commit that carries (application, batch id). Both can be done again: the file has the batch's name, and a commit
-that is there already is not made twice. Two writers at work on one table cannot both commit a batch either:
-Delta refuses the one whose view of the application's last batch was old.
-"""
-
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+"""Tables that only grow: a file for each batch that has rows."""
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
-from deltalake.exceptions import CommitFailedError, TableNotFoundError
-from deltalake.transaction import AddAction, RemoveAction
 
-CHECKPOINT_EVERY = 50
-ATTEMPTS = 5
+from penstock.pipelines.tables.change import Change
+from penstock.pipelines.tables.table import BatchTable
 
 
-@dataclass(frozen=True)
-class DataFile:
-    """A file of rows in a table's folder, by its name, with what Delta wants to know of it."""
+class LogTable(BatchTable):
+    """A table to which each batch's rows are appended."""
 
-    path: str
-    size: int
-    rows: int
-    statistics: str
-    written_at_ms: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """The same as plain data, for a batch's outcome on disk."""
-        return asdict(self)
-
-
-class LogTable:
-    """One table, appended to batch by batch. `application` is who writes it: the name of the stream."""
-
-    def __init__(self, path: Path, schema: pa.Schema, application: str, description: str = "") -> None:
-        self.path = path
-        self.schema = schema
-        self.application = application
-        self._table = _opened(path, schema, description)
-
-    def write(self, rows: pa.Table, batch_id: int, clock: int, part: int = 0) -> DataFile | None:
-        """Write a batch's rows into a file that the table does not name yet; None where there are none."""
+    def write(self, rows: pa.Table, batch_id: int, clock: int) -> Change:
+        """Write a batch's rows into a file that the table does not name yet."""
         if not rows.num_rows:
-            return None
-        name = f"batch-{batch_id:012d}-{part:04d}.parquet"
-        partial = self.path / f"_{name}.partial"
-        pq.write_table(rows.cast(self.schema), partial, compression="zstd", store_schema=False)
-        size = partial.stat().st_size
-        partial.replace(self.path / name)
-        return DataFile(name, size, rows.num_rows, _statistics(rows), clock)
-
-    def last_batch(self) -> int:
-        """The newest batch that is in the table; -1 before the first."""
-        self._table.update_incremental()
-        version = self._table.transaction_version(self.application)
-        return -1 if version is None else version
-
-    def commit(self, batch_id: int, files: Sequence[DataFile]) -> bool:
-        """Bring the files of a batch in, once; False where the batch is in the table already."""
-        for attempt in range(ATTEMPTS):
-            if self.last_batch() >= batch_id:
-                return False
-            try:
-                self._commit(batch_id, files)
-            except CommitFailedError:
-                # Somebody else committed meanwhile: look again, and try again if it was not this batch.
-                if attempt + 1 == ATTEMPTS:
-                    raise
-            else:
-                return True
-        return False
-
-    def _commit(self, batch_id: int, files: Sequence[DataFile]) -> None:
-        adds: list[AddAction | RemoveAction] = [
-            AddAction(f.path, f.size, {}, f.written_at_ms, True, f.statistics) for f in files
-        ]
-        self._table.create_write_transaction(
-            adds,
-            mode="append",
-            schema=self.schema,
-            commit_properties=CommitProperties(app_transactions=[Transaction(self.application, batch_id)]),
-            post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
-        )
-
-
-def _opened(path: Path, schema: pa.Schema, description: str) -> DeltaTable:
-    try:
-        return DeltaTable(path)
-    except TableNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return DeltaTable.create(
-            path,
-            schema=schema,
-            mode="ignore",
-            name=path.name,
-            description=description,
-            configuration={"delta.checkpointInterval": str(CHECKPOINT_EVERY)},
-        )
-
-
-def _statistics(rows: pa.Table) -> str:
-    """What Delta's readers skip files by: the count, and least and greatest of the columns of time."""
-    least: dict[str, str] = {}
-    greatest: dict[str, str] = {}
-    for field in rows.schema:
-        if pa.types.is_timestamp(field.type):
-            bounds = pc.min_max(rows.column(field.name)).as_py()
-            if bounds["min"] is not None:
-                least[field.name] = _stamp(bounds["min"])
-                greatest[field.name] = _stamp(bounds["max"])
-    return json.dumps({"numRecords": rows.num_rows, "minValues": least, "maxValues": greatest})
-
-
-def _stamp(moment: Any) -> str:
-    return str(moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+            return Change()
+        return Change([self.write_file(rows, f"batch-{batch_id:012d}", clock)])

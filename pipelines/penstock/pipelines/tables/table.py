@@ -1,0 +1,107 @@
+"""A Delta table that takes each batch once.
+
+A batch's rows are first written into files that no version of the table names yet, and later brought in by one
+commit that carries (application, batch id). Both can be done again: the files have the batch's name, and a
+commit that is there already is not made twice. Two writers at work on one table cannot both commit a batch
+either: Delta refuses the one whose view of the application's last batch was old.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+
+from penstock.pipelines.tables.change import Change, DataFile
+
+CHECKPOINT_EVERY = 50
+ATTEMPTS = 5
+
+
+class BatchTable:
+    """One table. `application` is who writes it: the name of the stream. Others may write it too, as others."""
+
+    def __init__(self, path: Path, schema: pa.Schema, application: str) -> None:
+        self.path = path
+        self.schema = schema
+        self.application = application
+        self._table = _opened(path, schema)
+
+    def last_batch(self) -> int:
+        """The newest batch that is in the table; -1 before the first."""
+        self._table.update_incremental()
+        version = self._table.transaction_version(self.application)
+        return -1 if version is None else version
+
+    def commit(self, batch_id: int, change: Change, clock: int) -> bool:
+        """Make a batch's change, once; False where the batch is in the table already."""
+        for attempt in range(ATTEMPTS):
+            if self.last_batch() >= batch_id:
+                return False
+            try:
+                self._commit(batch_id, change, clock)
+            except CommitFailedError:
+                # Somebody else committed meanwhile: look again, and try again if it was not this batch.
+                if attempt + 1 == ATTEMPTS:
+                    raise
+            else:
+                return True
+        return False
+
+    def write_file(self, rows: pa.Table, name: str, clock: int) -> DataFile:
+        """Write rows into a file of that name, whole or not at all. The table does not name it yet."""
+        path = self.path / f"{name}.parquet"
+        partial = self.path / f"_{name}.partial"
+        pq.write_table(rows.cast(self.schema), partial, compression="zstd", store_schema=False)
+        size = partial.stat().st_size
+        partial.replace(path)
+        return DataFile(path.name, size, rows.num_rows, _statistics(rows), clock)
+
+    def _commit(self, batch_id: int, change: Change, clock: int) -> None:
+        actions: list[AddAction | RemoveAction] = [
+            AddAction(f.path, f.size, {}, f.written_at_ms, True, f.statistics) for f in change.adds
+        ]
+        actions += [RemoveAction(path, True, clock) for path in change.removes]
+        self._table.create_write_transaction(
+            actions,
+            mode="append",
+            schema=self.schema,
+            commit_properties=CommitProperties(app_transactions=[Transaction(self.application, batch_id)]),
+            post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
+        )
+
+
+def _opened(path: Path, schema: pa.Schema) -> DeltaTable:
+    try:
+        return DeltaTable(path)
+    except TableNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return DeltaTable.create(
+            path,
+            schema=schema,
+            mode="ignore",
+            name=path.name,
+            configuration={"delta.checkpointInterval": str(CHECKPOINT_EVERY)},
+        )
+
+
+def _statistics(rows: pa.Table) -> str:
+    """What Delta's readers skip files by: the count, and least and greatest of the columns of time."""
+    least: dict[str, str] = {}
+    greatest: dict[str, str] = {}
+    for field in rows.schema:
+        if pa.types.is_timestamp(field.type):
+            bounds = pc.min_max(rows.column(field.name)).as_py()
+            if bounds["min"] is not None:
+                least[field.name] = _stamp(bounds["min"])
+                greatest[field.name] = _stamp(bounds["max"])
+    return json.dumps({"numRecords": rows.num_rows, "minValues": least, "maxValues": greatest})
+
+
+def _stamp(moment: Any) -> str:
+    return str(moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
