@@ -1,9 +1,14 @@
-"""Case files: a document with `cases`, or a case a line, in which a line with `"header": true` is skipped."""
+"""Case files: a document with `cases`, or a case a line, in which a line with `"header": true` is skipped.
+
+A document is JSON, or YAML where the file's name says so.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from penstock.pipelines.errors import TranscriptError
 from penstock.pipelines.transcripts.dialects import translated
@@ -15,7 +20,7 @@ def nodes_in(path: Path) -> Iterator[Mapping[str, Any]]:
         text = path.read_text(encoding="utf-8")
     except OSError as problem:
         raise TranscriptError(f"{path} cannot be read: {problem.strerror}. Name a file of cases") from problem
-    document = whole(text)
+    document = written_by_hand(text, path) if path.suffix in (".yaml", ".yml") else whole(text)
     if isinstance(document, Mapping) and isinstance(document.get("cases"), list):
         yield from translated(document, document["cases"])
     elif isinstance(document, list):
@@ -30,6 +35,14 @@ def whole(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return None
+
+
+def written_by_hand(text: str, path: Path) -> Any:
+    """Return a document of YAML."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as problem:
+        raise TranscriptError(f"{path} is no YAML: {problem}. Mend its form") from problem
 
 
 def lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
