@@ -37,10 +37,10 @@ def test_status_shows_each_stream_and_what_it_last_did(run, home: Path) -> None:
     store.report_health(StreamHealth("sensor_minute", "parked", "no such field", 0))
     store.close()
     plain = run("status").out
-    assert "sensor_minute  running  stopped  7" in plain
+    assert "sensor_minute  running  parked  7" in plain
     assert "no such field" in plain
     (stream,) = json.loads(run("status", "--json").out)["streams"]
-    assert (stream["state"], stream["right"], stream["last"]["rows"]) == ("stopped", False, 5)
+    assert (stream["state"], stream["right"], stream["last"]["rows"]) == ("parked", False, 5)
 
 
 def test_settings_are_shown_with_where_they_came_from(

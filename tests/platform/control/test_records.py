@@ -76,7 +76,7 @@ def test_a_summary_adds_up_what_came_after_a_batch(store: ControlStore) -> None:
     summary = summarise(store, "s", 1)
     assert (summary.first, summary.last, summary.batches) == (2, 3, 2)
     assert (summary.read, summary.folded, summary.late, summary.filtered) == (40, 34, 2, 4)
-    assert summary.panes == {"early": 6, "on_time": 0, "late": 5, "retract": 0}
+    assert summary.panes == {"early": 6, "on_time": 0, "late": 5, "retract": 0, "replaced": 0}
     assert (summary.rows, summary.duration_ms, summary.longest_ms) == (8, 13.0, 7.0)
     assert summary.newest == batch(3)
     assert summarise(store, "s", 3) is None

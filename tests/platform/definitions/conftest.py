@@ -49,7 +49,7 @@ def plan(name: str = "minute") -> Plan:
         Fixed(60_000),
         outputs,
         key=("device",),
-        sinks=(LatestValues(f"{name}_latest"), PaneLog(f"{name}_panes")),
+        sinks=(LatestValues(name), PaneLog(name)),
     )
     return Plan(name, (Source("sensors", Topic("sensors"), columns, "at"),), (stage,))
 
@@ -77,8 +77,8 @@ def store(tmp_path: Path) -> Iterator[ControlStore]:
 
 
 @pytest.fixture
-def instance(tmp_path: Path) -> Iterator[DagsterInstance]:
-    with DagsterInstance.local_temp(str(tmp_path)) as made:
+def instance() -> Iterator[DagsterInstance]:
+    with DagsterInstance.ephemeral() as made:
         yield made
 
 

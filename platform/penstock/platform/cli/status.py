@@ -84,9 +84,11 @@ def _stream_row(view: "View", stream: "StreamOverview") -> tuple[object, ...]:
 
 
 def _state(view: "View", stream: "StreamOverview") -> str:
-    if not view.held(stream):
-        return "stopped"
-    return stream.health.state if stream.health else "running"
+    """What its host says; a stream that nobody holds does not run, whatever was last said of it."""
+    told = stream.health.state if stream.health else "running"
+    if view.held(stream):
+        return told
+    return "stopped" if told in ("running", "waiting") else told
 
 
 def _as_data(view: "View", settings: Settings) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import click
 
 from penstock.platform.cli.context import current_settings
 from penstock.platform.cli.output import example, print_json, print_table
+from penstock.platform.tables import KINDS, find_table, newest_rows, tables
 
 
 @click.group(name="table")
@@ -17,8 +18,6 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print for programs
 
 
 def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    from penstock.platform.tables import tables
-
     found = {table.name for table in tables(current_settings().warehouse)}
     return sorted(name for name in found if name.startswith(typed))
 
@@ -27,8 +26,6 @@ def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) 
 @_json
 def list_tables(as_json: bool) -> None:
     """List the tables of the warehouse."""
-    from penstock.platform.tables import tables
-
     found = list(tables(current_settings().warehouse))
     if as_json:
         print_json([table.__dict__ for table in found])
@@ -44,13 +41,13 @@ def list_tables(as_json: bool) -> None:
     epilog=example("penstock table show sensor_minute", "penstock table show sensor_minute --kind panes")
 )
 @click.argument("name", shell_complete=_complete)
-@click.option("--kind", help="latest, panes, late, quarantine, ledger or raw; the first that has the name.")
+@click.option(
+    "--kind", type=click.Choice(KINDS), help="Which folder of the warehouse; the first that has the name."
+)
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many rows.")
 @_json
 def show(name: str, kind: str | None, limit: int, as_json: bool) -> None:
     """Show a table's newest rows."""
-    from penstock.platform.tables import find_table, newest_rows
-
     columns, rows = newest_rows(find_table(current_settings().warehouse, name, kind), limit)
     if as_json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])

@@ -7,7 +7,7 @@ from typing import Any
 from penstock.pipelines.host.control import BatchRecord, PartitionAccount
 
 COUNTS = ("read", "folded", "late", "quarantined", "duplicate", "filtered")
-TIMINGS = ("early", "on_time", "late", "retract")
+TIMINGS = ("early", "on_time", "late", "retract", "replaced")
 
 
 def batch_row(record: BatchRecord) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The control store's tables. Times are milliseconds of UTC; changes here need a migration beside."""
 
-from sqlalchemy import JSON, BigInteger, Column, Float, Integer, MetaData, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Column, Float, Integer, MetaData, String, Table, Text, text
 
 metadata = MetaData(
     naming_convention={"pk": "pk_%(table_name)s", "ix": "ix_%(column_0_label)s", "uq": "uq_%(table_name)s"}
@@ -54,6 +54,7 @@ batches = Table(
     Column("panes_on_time", BigInteger, nullable=False),
     Column("panes_late", BigInteger, nullable=False),
     Column("panes_retract", BigInteger, nullable=False),
+    Column("panes_replaced", BigInteger, nullable=False, server_default=text("0")),
     Column("rows", BigInteger, nullable=False),
     Column("lag_records", BigInteger, nullable=False),
     Column("duration_ms", Float, nullable=False),

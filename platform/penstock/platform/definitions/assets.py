@@ -79,17 +79,19 @@ def stream_asset(pipeline: Pipeline, around: Surroundings) -> AssetSpec:
 
 def table_asset(pipeline: Pipeline, stage: Stage, sink: Sink, around: Surroundings) -> AssetSpec:
     """The asset of a table that a stream writes."""
+    key = table_key(sink)
     return AssetSpec(
-        table_key(sink),
+        key,
         deps=[stream_key(pipeline.name)],
         description=f"{_WHAT[type(sink).__name__]} of {pipeline.name}. {pipeline.description}",
         group_name="tables",
         kinds={"deltalake"},
         owners=[around.owner],
         metadata={
-            "dagster/column_schema": MetadataValue.table_schema(result_columns(pipeline.plan, stage)),
+            "dagster/column_schema": MetadataValue.table_schema(result_columns(pipeline.plan, stage, sink)),
             "dagster/column_lineage": MetadataValue.column_lineage(result_lineage(pipeline.plan, stage)),
-            "dagster/table_name": sink.table,
+            "dagster/table_name": "/".join(key.path),
+            "dagster/uri": f"{around.warehouse}/{'/'.join(key.path)}",
             **_written_in(pipeline.file),
         },
     )

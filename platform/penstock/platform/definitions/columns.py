@@ -5,13 +5,33 @@ from collections.abc import Iterator
 from dagster import TableColumn, TableColumnConstraints, TableColumnDep, TableColumnLineage, TableSchema
 
 from penstock.ingestion.contracts import Contract
-from penstock.pipelines.plan import Aggregate, Plan, Source, Stage, Topic, aggregate_fields
+from penstock.pipelines.plan import (
+    Aggregate,
+    LatestValues,
+    Plan,
+    Sink,
+    Source,
+    Stage,
+    Topic,
+    aggregate_fields,
+)
+from penstock.pipelines.tables.latest import SHOWN_ONCE
 from penstock.platform.definitions.names import topic_key
 
-WINDOW = (
-    ("window_start", "the window's first moment"),
-    ("window_end", "the first moment after the window"),
+PANE = (
+    ("window_start", "timestamp", "the window's first moment"),
+    ("window_end", "timestamp", "the first moment after the window"),
+    ("pane", "int", "0, 1, 2 … for each key and window"),
+    ("timing", "string", "early, on_time or late"),
+    ("on_time_index", "int", "-1 for early panes, then 0, 1 …"),
+    ("final", "boolean", "whether nothing comes for the window after it"),
+    ("kind", "string", "insert, or retract for values that are taken back"),
+    ("records", "bigint", "how many records are in it"),
+    ("batch_id", "bigint", "the batch that wrote it"),
+    ("batch_clock", "timestamp", "the batch's clock"),
+    ("watermark", "timestamp", "the watermark after the batch"),
 )
+"""The columns of every pane, after its key and its values."""
 
 
 def topic_columns(contract: Contract) -> TableSchema:
@@ -23,16 +43,17 @@ def topic_columns(contract: Contract) -> TableSchema:
     return TableSchema(columns)
 
 
-def result_columns(plan: Plan, stage: Stage) -> TableSchema:
-    """What a stage writes for each key and window: the key, the window, its outputs."""
-    types = {column.name: column.type for source in plan.sources for column in source.columns}
+def result_columns(plan: Plan, stage: Stage, sink: Sink) -> TableSchema:
+    """What a stage writes to a table: the key, its outputs, and what is told of every pane."""
+    types = {column.name: column.type.lower() for source in plan.sources for column in source.columns}
     key = [TableColumn(name, types.get(name, "string"), "part of the key") for name in stage.key]
-    window = [TableColumn(name, "timestamp", text) for name, text in WINDOW]
+    unsaid = SHOWN_ONCE if isinstance(sink, LatestValues) else ()
+    pane = [TableColumn(name, type_, text) for name, type_, text in PANE if name not in unsaid]
     outputs = [
         TableColumn(output.name, _output_type(output.of, types), formula(output.of))
         for output in stage.aggregates
     ]
-    return TableSchema([*key, *window, *outputs])
+    return TableSchema([*key, *outputs, *pane])
 
 
 def result_lineage(plan: Plan, stage: Stage) -> TableColumnLineage:

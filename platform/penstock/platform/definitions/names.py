@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from dagster import AssetKey
 
+from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.plan import Plan, Sink, Topic
 
 
@@ -19,7 +20,7 @@ def stream_key(stream: str) -> AssetKey:
 
 def table_key(sink: Sink) -> AssetKey:
     """The asset of a table, by the folder of the warehouse that it is in and its name."""
-    return AssetKey(["tables", sink.table])
+    return AssetKey([folder_of(sink), sink.table])
 
 
 def topics_of(plan: Plan) -> tuple[str, ...]:

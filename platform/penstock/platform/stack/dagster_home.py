@@ -7,11 +7,12 @@ import yaml
 
 from penstock.platform.settings import Settings
 from penstock.platform.settings.model import LOOPBACK
+from penstock.platform.settings.names import variable
 
 LOCATION = "penstock"
 """The code location's name, the same on the code server and in the workspace: runs find their code by it."""
 
-MODULE = "penstock.platform.definitions"
+MODULE = "penstock.platform.definitions.location"
 
 
 def write_dagster_home(settings: Settings) -> Path:
@@ -50,7 +51,8 @@ def instance(settings: Settings) -> dict[str, Any]:
         },
     }
     if settings.dagster.storage_url:
-        found["storage"] = {"postgres": {"postgres_url": settings.dagster.storage_url}}
+        # By name: the password stays out of the file.
+        found["storage"] = {"postgres": {"postgres_url": {"env": variable("dagster.storage_url")}}}
     return found
 
 

@@ -1,0 +1,108 @@
+"""What a host shows to the outside."""
+
+import json
+import logging
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import HTTPError
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from penstock.pipelines.host.control import BatchRecord, Control, Desired, PartitionAccount, StreamHealth
+from penstock.platform.control import open_control
+from penstock.platform.host.metrics import HostMetrics
+from penstock.platform.host.observed import ObservedControl
+from penstock.platform.host.server import serving
+from penstock.platform.logs import JsonFormatter
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def control(tmp_path: Path, registry: CollectorRegistry) -> Iterator[ObservedControl]:
+    store = open_control(f"sqlite:///{tmp_path}/control.db")
+    yield ObservedControl(store, HostMetrics(registry))
+    store.close()
+
+
+def batch(number: int) -> BatchRecord:
+    account = PartitionAccount("sensors", 0, 0, 10, 10, 6, 1, 1, 1, filtered=1)
+    return BatchRecord(
+        "s", number, 1, "data", 5_000, 4_000, (account,), {"early": 3}, 3, 8, durations_ms={"fold": 20.0}
+    )
+
+
+def scrape(port: int) -> dict[tuple[str, str], float]:
+    """Every sample by its name and the label that tells it from its sisters."""
+    text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = [value for name, value in sample.labels.items() if name != "stream"]
+            found[sample.name, ",".join(labels)] = sample.value
+    return found
+
+
+def test_metrics_count_what_was_committed(control: ObservedControl, registry: CollectorRegistry) -> None:
+    control.record_batch(batch(0))
+    control.record_batch(batch(1))
+    control.report_health(StreamHealth("s", "running", "", 0))
+    with serving(0, registry, lambda: control.streams) as port:
+        found = scrape(port)
+    assert found["penstock_batches_total", "data"] == 2
+    assert found["penstock_records_read_total", ""] == 20
+    fates = ("folded", "late", "quarantined", "duplicate", "filtered")
+    assert [found["penstock_records_total", fate] for fate in fates] == [12, 2, 2, 2, 2]
+    assert found["penstock_panes_total", "early"] == 6
+    assert (found["penstock_lag_records", ""], found["penstock_watermark_seconds", ""]) == (8, 4)
+    assert found["penstock_stream_running", ""] == 1
+    assert found["penstock_batch_seconds_sum", "fold"] == pytest.approx(0.04)
+
+
+def test_health_is_well_until_a_stream_fails(control: ObservedControl, registry: CollectorRegistry) -> None:
+    control.report_health(StreamHealth("s", "running", "", 0))
+    control.report_health(StreamHealth("t", "drained", "", 0))
+    with serving(0, registry, lambda: control.streams) as port:
+        address = f"http://127.0.0.1:{port}/health"
+        assert json.load(urllib.request.urlopen(address, timeout=5))["well"] is True
+        control.report_health(StreamHealth("t", "failed", "no such field", 1))
+        with pytest.raises(HTTPError) as refused:
+            urllib.request.urlopen(address, timeout=5)
+        answer = json.load(refused.value)
+        refused.value.close()
+    assert refused.value.code == 503
+    assert answer["streams"]["t"] == {"state": "failed", "reason": "no such field"}
+
+
+def test_the_store_hears_everything_that_the_host_says(control: ObservedControl) -> None:
+    through: Control = control
+    lease = through.acquire("s", "host", 0, 1_000)
+    assert through.holder("s") == lease
+    assert through.renew(lease, 10, 1_000)
+    through.record_batch(batch(3))
+    assert through.last_batch("s") == batch(3)
+    through.release(lease)
+    assert not through.renew(lease, 20, 1_000)
+    control._store.desire("s", Desired.RUNNING, 0)
+    assert through.desired()["s"].desired is Desired.RUNNING
+
+
+def test_a_line_of_json_carries_what_the_call_gave() -> None:
+    record = logging.makeLogRecord(
+        {"name": "host", "levelname": "INFO", "msg": "batch %d", "args": (7,), "stream": "s"}
+    )
+    record.created = 0.5
+    line = json.loads(JsonFormatter().format(record))
+    assert line == {
+        "at": "1970-01-01T00:00:00.500+00:00",
+        "level": "info",
+        "logger": "host",
+        "message": "batch 7",
+        "stream": "s",
+    }

@@ -1,0 +1,99 @@
+"""What is looked at before anything is started, and what a person is told."""
+
+import os
+import re
+import socket
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from penstock.infra.errors import JavaMissingError
+from penstock.infra.ports import free_ports
+from penstock.pipelines.host.control import Desired
+from penstock.platform.control import open_control
+from penstock.platform.doctor.installed import FREE_MB, disk_room
+from penstock.platform.errors import PortTakenError, RequirementError
+from penstock.platform.settings import Settings, load_settings
+from penstock.platform.stack.manager import manager_of
+from penstock.platform.stack.requirements import check_machine, check_ports
+from penstock.platform.stack.start import want_streams
+
+PORTS = ("KAFKA__PORT", "KAFKA__CONTROLLER_PORT", "HOST__METRICS_PORT", "DAGSTER__PORT", "DAGSTER__CODE_PORT")
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path / "home"))
+    for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True):
+        monkeypatch.setenv(f"PENSTOCK_{name}", str(port))
+    return load_settings().settings
+
+
+def test_free_ports_are_no_obstacle(settings: Settings) -> None:
+    check_ports(settings, manager_of(settings))
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "purpose"),
+    [
+        ("kafka.port", "PENSTOCK_KAFKA__PORT", "the broker"),
+        ("dagster.port", "PENSTOCK_DAGSTER__PORT", "Dagster's webserver"),
+        ("host.metrics_port", "PENSTOCK_HOST__METRICS_PORT", "the stream host's metrics"),
+    ],
+)
+def test_a_taken_port_is_named_with_who_has_it_and_the_variable_to_set(
+    name: str, variable: str, purpose: str, settings: Settings
+) -> None:
+    port = settings.ports[name]
+    with closing(socket.create_server(("127.0.0.1", port))):
+        expected = (
+            rf"Port {port} .*{re.escape(purpose)}.*process {os.getpid()} has it.*{variable}=PORT penstock up"
+        )
+        with pytest.raises(PortTakenError, match=expected):
+            check_ports(settings, manager_of(settings))
+
+
+def test_the_local_brokers_ports_do_not_matter_when_another_broker_is_used(settings: Settings) -> None:
+    kafka = settings.kafka.model_copy(update={"bootstrap": "127.0.0.1:1"})
+    with closing(socket.create_server(("127.0.0.1", settings.kafka.port))):
+        check_ports(settings.model_copy(update={"kafka": kafka}), manager_of(settings))
+
+
+def test_a_machine_without_java_is_told_how_to_get_one(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.platform.stack.requirements.find_java", no_java)
+    with pytest.raises(JavaMissingError):
+        check_machine(settings)
+    assert not settings.home.exists()
+
+
+def no_java() -> None:
+    raise JavaMissingError("Java 17 or newer is needed and was not found")
+
+
+def test_a_full_disk_is_told_with_what_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = type("Usage", (), {"free": 5_000_000})()
+    monkeypatch.setattr("shutil.disk_usage", lambda _folder: usage)
+    with pytest.raises(RequirementError, match=rf"has 5 MB free, and {FREE_MB} MB are needed.*PENSTOCK_HOME"):
+        disk_room(tmp_path)
+
+
+def test_a_home_that_cannot_be_made_is_told(tmp_path: Path, settings: Settings) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    blocked = settings.model_copy(update={"home": tmp_path / "file" / "home"})
+    with pytest.raises(RequirementError, match=r"cannot be made .*PENSTOCK_HOME"):
+        check_machine(blocked)
+
+
+def test_a_fresh_stack_runs_its_streams_and_leaves_those_alone_that_somebody_stopped(
+    settings: Settings,
+) -> None:
+    store = open_control(settings.control_url)
+    store.desire("stopped", Desired.STOPPED, 0)
+    want_streams(store, ["fresh", "stopped"])
+    want_streams(store, ["fresh", "stopped"])
+    found = {name: (state.desired, state.revision) for name, state in store.desired().items()}
+    assert found == {"fresh": (Desired.RUNNING, 1), "stopped": (Desired.STOPPED, 1)}
+    store.close()
