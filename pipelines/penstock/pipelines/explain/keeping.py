@@ -1,0 +1,105 @@
+"""What a pipeline keeps between batches, and when it goes."""
+
+from dataclasses import dataclass
+
+from penstock.pipelines.explain import words
+from penstock.pipelines.plan import (
+    Aggregate,
+    Collect,
+    CountPolicy,
+    Custom,
+    Distinct,
+    First,
+    Global,
+    Last,
+    Plan,
+    Quantiles,
+    SlidingOrder,
+    Source,
+    Stage,
+    TopN,
+    Tumbling,
+    by_processing_time,
+)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Something that is kept, how much of it, and until when."""
+
+    what: str
+    size: str
+    until: str
+
+
+def kept(plan: Plan) -> tuple[Kept, ...]:
+    """Say all that is kept."""
+    sources = [item for source in plan.sources for item in kept_of_source(source)]
+    return (*sources, *(kept_of_stage(stage) for stage in plan.stages))
+
+
+def kept_of_source(source: Source) -> list[Kept]:
+    """Say what is kept of an input."""
+    marks = Kept(f"watermark of {source.name}", "two numbers per partition", "the stream is dropped")
+    if source.deduplication is None:
+        return [marks]
+    horizon = words.duration(source.deduplication.horizon)
+    ids = words.joined(list(source.deduplication.id))
+    return [
+        marks,
+        Kept(f"ids of {source.name}", f"one {ids} per record", f"they are {horizon} behind the watermark"),
+    ]
+
+
+def kept_of_stage(stage: Stage) -> Kept:
+    """Say what is kept of a stage's windows."""
+    match stage.window:
+        case Tumbling(close):
+            bound = f", at most {close.n} of them" if isinstance(close, CountPolicy) else ""
+            return Kept(
+                f"open windows of {stage.name}", f"the records of one window per key{bound}", "it is cut"
+            )
+        case SlidingOrder(evict=evict):
+            return Kept(
+                f"windows of {stage.name}", f"per key {words.kept(evict)} of its records", "they are evicted"
+            )
+        case _:
+            return Kept(f"open windows of {stage.name}", size_of_windows(stage), closing(stage))
+
+
+def size_of_windows(stage: Stage) -> str:
+    """Say how much is kept of each window of time."""
+    columns = [f"{output.name} ({size_of(output.of)})" for output in stage.aggregates]
+    twice = ", once more as last shown" if stage.accumulation == "retracting" else ""
+    return f"per key and window: its trigger, {words.joined(columns)}{twice}"
+
+
+def size_of(aggregate: Aggregate) -> str:
+    """Say how much an aggregate keeps."""
+    match aggregate:
+        case Collect():
+            return "all values"
+        case Distinct(exact=True):
+            return "every different value"
+        case Distinct(precision=precision):
+            return f"a sketch of {2**precision} registers"
+        case Quantiles(k=k):
+            return f"a sketch of about {k} values per level"
+        case TopN(n=n):
+            return f"{n} records"
+        case First() | Last():
+            return "a value with its time and address"
+        case Custom():
+            return "its partial"
+        case _:
+            return "a few numbers"
+
+
+def closing(stage: Stage) -> str:
+    """Say when a window of time goes."""
+    if by_processing_time(stage.window):
+        return "the batch clock passes its end"
+    if isinstance(stage.window, Global):
+        return "the input ends"
+    extra = f" plus {words.duration(stage.lateness)}" if stage.lateness else ""
+    return f"the watermark passes its end{extra}"

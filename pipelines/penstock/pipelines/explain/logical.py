@@ -1,0 +1,93 @@
+"""The logical plan: what is done, in the order in which it is done, as a tree from the tables up to the inputs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from penstock.pipelines.explain import words
+from penstock.pipelines.plan import Apply, Files, Plan, Sink, Source, Sql, Stage, Step
+
+SINKS = {
+    "PaneLog": "every pane, appended to",
+    "FinalPanes": "final panes, appended to",
+    "LatestValues": "the latest value per key and window in",
+    "CompleteTable": "the whole result, written anew, in",
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """One thing that is done, to what comes out of others."""
+
+    does: str
+    to: tuple["Node", ...] = ()
+
+    def lines(self, depth: int = 0) -> Iterator[str]:
+        """Yield the tree as lines."""
+        yield "   " * max(depth - 1, 0) + ("└─ " if depth else "") + self.does
+        for node in self.to:
+            yield from node.lines(depth + 1)
+
+
+def logical(plan: Plan) -> tuple[Node, ...]:
+    """Return a tree for each table that is written."""
+    made: dict[str, Node] = {source.name: read(source) for source in plan.sources}
+    written: list[Node] = []
+    for stage in plan.stages:
+        made[stage.name] = computed(stage, tuple(made[name] for name in stage.inputs))
+        written += [Node(sink(item), (made[stage.name],)) for item in stage.sinks]
+    return tuple(written)
+
+
+def computed(stage: Stage, inputs: tuple[Node, ...]) -> Node:
+    """Return the node of a stage, over its steps, over its inputs."""
+    below = inputs if len(inputs) == 1 else (Node("union", inputs),)
+    for step in stage.steps:
+        below = (Node(stepped(step), below),)
+    key = words.joined(list(stage.key)) if stage.key else "nothing"
+    columns = ", ".join(output.name for output in stage.aggregates)
+    grouped = Node(f"group by {key} in {words.window(stage.window)}", below)
+    return Node(f"aggregate {columns} ({stage.accumulation})", (grouped,))
+
+
+def read(source: Source) -> Node:
+    """Return the node of an input, and of what is asked of its records."""
+    origin = source.origin
+    place = (
+        f"{origin.format} files at {origin.path}" if isinstance(origin, Files) else f"topic {origin.topic}"
+    )
+    rule = source.watermark
+    bound = words.duration(rule.bound)
+    node = Node(
+        f"read {place}; event time {source.event_time}, watermark {bound} behind the newest{rest(source)}"
+    )
+    if source.deduplication is None:
+        return node
+    ids = words.joined(list(source.deduplication.id))
+    return Node(f"set aside repeats of {ids} within {words.duration(source.deduplication.horizon)}", (node,))
+
+
+def rest(source: Source) -> str:
+    """Say what else the watermark does."""
+    rule = source.watermark
+    said = ""
+    if rule.idle_after is not None:
+        moving = ", following the clock when all are" if rule.advance_when_idle else ""
+        said += f", idle after {words.duration(rule.idle_after)}{moving}"
+    if rule.max_ahead is not None:
+        fate = "quarantined" if rule.ahead == "quarantine" else "accepted, but moves nothing"
+        said += f"; what is more than {words.duration(rule.max_ahead)} ahead of the clock is {fate}"
+    return said
+
+
+def stepped(step: Step) -> str:
+    """Say a step."""
+    match step:
+        case Apply(function):
+            return f"apply {function.name}"
+        case Sql(text):
+            return f"sql {' '.join(text.split())}"
+
+
+def sink(item: Sink) -> str:
+    """Say a table."""
+    return f"write {SINKS[type(item).__name__]} {item.table}"

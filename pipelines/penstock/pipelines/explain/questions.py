@@ -1,0 +1,77 @@
+"""The four questions, each answered in sentences."""
+
+from dataclasses import dataclass
+
+from penstock.pipelines.explain import words
+from penstock.pipelines.plan import SlidingOrder, Stage, Tumbling, by_processing_time
+
+HOW = {
+    "discarding": "Each pane holds only what came since the last one.",
+    "accumulating": "Each pane holds everything so far, and stands for those before it.",
+    "retracting": "A pane that changes a value first takes the old value back, as a row of its own.",
+}
+ON_TIME = "A window without news shows no on-time pane."
+FINAL = {
+    "when_changed": "A window that closes shows what was not shown yet.",
+    "always": "A window that closes shows a last pane, changed or not.",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question and its answers."""
+
+    word: str
+    about: str
+    answers: tuple[str, ...]
+
+
+def questions(stage: Stage) -> tuple[Question, ...]:
+    """Answer the four questions for a stage."""
+    return (
+        Question("what", "what is computed", what(stage)),
+        Question("where", "where in event time", where(stage)),
+        Question("when", "when in processing time", when(stage)),
+        Question("how", "how refinements relate", how(stage)),
+    )
+
+
+def what(stage: Stage) -> tuple[str, ...]:
+    """Say what is computed."""
+    key = f"per {words.joined(list(stage.key))}" if stage.key else "over all records together"
+    columns = (f"{output.name}: {words.aggregate(output.of)}" for output in stage.aggregates)
+    return (f"{key[0].upper()}{key[1:]}:", *columns)
+
+
+def where(stage: Stage) -> tuple[str, ...]:
+    """Say where results belong."""
+    said = words.window(stage.window)
+    return (f"{said[0].upper()}{said[1:]}.",)
+
+
+def when(stage: Stage) -> tuple[str, ...]:
+    """Say when panes appear, and how long they may change."""
+    if isinstance(stage.window, Tumbling | SlidingOrder):
+        return ("Each window shows one pane, when its policy says so; nothing is late.",)
+    said = words.trigger(stage.trigger)
+    rest = [ON_TIME] if stage.on_time_pane == "when_changed" else []
+    rest += [FINAL[stage.final_pane]] if stage.final_pane in FINAL else []
+    rest += ["It may finish; what comes later goes to the late table."] if stage.may_finish else []
+    return (f"{said[0].upper()}{said[1:]}.", lateness(stage), *rest)
+
+
+def lateness(stage: Stage) -> str:
+    """Say until when a record is still taken."""
+    if by_processing_time(stage.window):
+        return "No record is late; a window closes when the clock passes its end."
+    if stage.lateness == 0:
+        return "Records behind the watermark's passing of the end go to the late table."
+    allowed = words.duration(stage.lateness)
+    return f"Late records correct a window for {allowed} of event time; after that they go to the late table."
+
+
+def how(stage: Stage) -> tuple[str, ...]:
+    """Say how panes of a window relate."""
+    if isinstance(stage.window, Tumbling | SlidingOrder):
+        return ("A window has one pane, which is never corrected.",)
+    return (HOW[stage.accumulation],)
