@@ -7,8 +7,9 @@ from threading import Event
 
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.ledger import Clock, Ledger
-from penstock.ingestion.producer import Checker, LedgeredProducer, Route, Settings, Waiting, Window
+from penstock.ingestion.producer import LedgeredProducer, Route, Settings, Waiting, Window, format_of
 from penstock.ingestion.producer.batch import Batch
+from penstock.ingestion.registry import Registry
 from penstock.ingestion.sources.source import Source, replay_of, rest_of
 
 _PAUSE_SECONDS = 0.05
@@ -63,6 +64,7 @@ class Feed:
     bootstrap: str
     ledger_directory: Path
     clock: Clock
+    registry: Registry | None = None
     route: Route | None = None
     window: Window | None = None
     settings: Settings = field(default_factory=dict)
@@ -94,7 +96,7 @@ class _Run:
         self._stop = stop
         self._progress = progress
         self._limits = limits
-        self._checker = Checker(feed.contract)
+        self._checker = format_of(feed.contract, feed.registry).checker
         self._dead = 0
         self._first = 0
         self._finishing = False

@@ -19,6 +19,10 @@ class Generator(Protocol):
 
     topic: str
 
+    @property
+    def name(self) -> str:
+        """What is generated and from which seed: two generators of one name give the same records."""
+
     def records(self, first: int, times: Times) -> Iterator[msgspec.Struct]:
         """Yield records `first`, `first + 1` …; `times(n)` says in milliseconds when record n is sent."""
 

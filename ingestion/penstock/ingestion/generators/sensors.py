@@ -40,6 +40,11 @@ class Sensors:
         self._names = [f"device-{number:04d}" for number in range(devices)]
         self._sites = [f"site-{number % 4}" for number in range(devices)]
 
+    @property
+    def name(self) -> str:
+        """What is generated, and from which seed."""
+        return f"sensors, seed {self._seed}"
+
     def records(self, first: int, times: Times) -> Iterator[msgspec.Struct]:
         """Yield the readings from number `first` on."""
         for block in count(first // BLOCK):

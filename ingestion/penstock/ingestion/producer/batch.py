@@ -16,7 +16,8 @@ class Batch:
     Reading the source from `position` gives `skip` others and then these again, byte for byte, and then those
     that follow; a source that cannot repeat itself has no position. Where `keys` is None the values still have to
     be checked.
-    `broken` tells by place which records break their contract; their value is the original bytes.
+    `broken` tells by place which records break their contract; their value is the original bytes. Values are JSON,
+    unless `encoded` says that they are in the encoding of the topic.
     """
 
     values: Sequence[bytes]
@@ -24,6 +25,7 @@ class Batch:
     keys: Keys | None = None
     broken: Mapping[int, BrokenRecordError] = field(default_factory=dict)
     skip: int = 0
+    encoded: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -32,7 +34,9 @@ class Batch:
         """Return some of the records."""
         keys = None if self.keys is None else self.keys[first : first + count]
         broken = {place - first: error for place, error in self.broken.items() if 0 <= place - first < count}
-        return Batch(self.values[first : first + count], self.position, keys, broken, self.skip + first)
+        return Batch(
+            self.values[first : first + count], self.position, keys, broken, self.skip + first, self.encoded
+        )
 
 
 def parts(batch: Batch, records: int, size: int) -> Iterator[Batch]:

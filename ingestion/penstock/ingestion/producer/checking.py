@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -11,8 +11,15 @@ from penstock.ingestion.errors import BrokenRecordError
 from penstock.ingestion.producer.batch import Batch
 
 
-class Checker:
-    """Checks JSON values and finds their keys; values that keep the contract go on byte for byte."""
+class Checker(Protocol):
+    """Finds the keys of a batch, and which of its records break the contract."""
+
+    def check(self, batch: Batch) -> Batch:
+        """Return the batch as it is to be sent; one that has keys was checked before."""
+
+
+class JsonChecker:
+    """Checks JSON values; those that keep the contract go on byte for byte."""
 
     def __init__(self, contract: Contract) -> None:
         self._codec = json_codec(contract)
@@ -49,7 +56,10 @@ def key_of(contract: Contract) -> Callable[[msgspec.Struct], bytes | None]:
     return lambda record: str(value_of(record)).encode()
 
 
-def encoded(contract: Contract, records: Sequence[msgspec.Struct], position: Any) -> Batch:
+Encode = Callable[[msgspec.Struct], bytes]
+
+
+def encoded(contract: Contract, records: Sequence[msgspec.Struct], position: Any, encode: Encode) -> Batch:
     """Return records that were made by this program as a batch that needs no check."""
-    codec, find = json_codec(contract), key_of(contract)
-    return Batch([codec.encode(record) for record in records], position, [find(record) for record in records])
+    find = key_of(contract)
+    return Batch([encode(record) for record in records], position, [find(record) for record in records])

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from penstock.ingestion.contracts import Contract
+from penstock.ingestion.contracts import Contract, json_codec
 from penstock.ingestion.generators import Generator
 from penstock.ingestion.producer.batch import Batch
-from penstock.ingestion.producer.checking import encoded
+from penstock.ingestion.producer.checking import Encode, encoded
 from penstock.ingestion.sources.source import NOTHING
 
 _BATCH = 5_000
@@ -32,13 +32,14 @@ class Generated:
         clock: Callable[[], int],
         *,
         rate: float | None = None,
-        description: str = "",
+        encode: Encode | None = None,
     ) -> None:
-        self.description = description or f"generator {generator.topic}"
+        self.description = f"generator {generator.name}"
         self._generator = generator
         self._contract = contract
         self._clock = clock
         self._rate = rate
+        self._encode = encode or json_codec(contract).encode
 
     def read(self, position: Any | None) -> Iterator[Batch]:
         """Yield batches from a position on; endless."""
@@ -60,4 +61,6 @@ class Generated:
 
     def _made(self, first: int, count: int, now: int) -> Batch:
         records = islice(self._generator.records(first, lambda _number: now), count)
-        return encoded(self._contract, list(records), {"next": first, "count": count, "now": now})
+        return encoded(
+            self._contract, list(records), {"next": first, "count": count, "now": now}, self._encode
+        )

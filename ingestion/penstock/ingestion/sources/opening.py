@@ -7,6 +7,7 @@ from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import SourceError
 from penstock.ingestion.generators import Generator, Sensors
 from penstock.ingestion.ledger import Clock
+from penstock.ingestion.producer.checking import Encode
 from penstock.ingestion.sources.generated import Generated
 from penstock.ingestion.sources.source import Source
 
@@ -17,6 +18,7 @@ class SourceOptions:
 
     seed: int = 0
     rate: float | None = None
+    encode: Encode | None = None
 
 
 Opener = Callable[[Contract, Clock, SourceOptions], Source]
@@ -35,12 +37,11 @@ def open_source(kind: str, contract: Contract, clock: Clock, options: SourceOpti
     return _OPENERS[kind](contract, clock, options)
 
 
-def _generated(name: str, make: Callable[[int], Generator]) -> Opener:
+def _generated(make: Callable[[int], Generator]) -> Opener:
     def opener(contract: Contract, clock: Clock, options: SourceOptions) -> Source:
-        description = f"generator {name}, seed {options.seed}"
-        return Generated(make(options.seed), contract, clock, rate=options.rate, description=description)
+        return Generated(make(options.seed), contract, clock, rate=options.rate, encode=options.encode)
 
     return opener
 
 
-_OPENERS: Mapping[str, Opener] = {name: _generated(name, make) for name, make in _GENERATORS.items()}
+_OPENERS: Mapping[str, Opener] = {name: _generated(make) for name, make in _GENERATORS.items()}

@@ -1,7 +1,7 @@
 """What the ledger and the contract cost: records per second beside a raw `produce_batch` loop, in one run.
 
 Each round runs every variant once, in turn, against one broker on the same cores; a ratio is taken within its
-round. Run it alone: `python tests/benchmarks/ingestion_producer.py [records] [rounds]`.
+round. Run it alone: `python tests/benchmarks/bench_ingestion_producer.py [records] [rounds]`.
 """
 
 import dataclasses
@@ -20,13 +20,23 @@ from rich.table import Table
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import Contract, json_codec, load_contract
+from penstock.ingestion.contracts.avro_codec import AvroCodec
+from penstock.ingestion.contracts.schemas import avro_schema
 from penstock.ingestion.generators import Sensors, evenly
 from penstock.ingestion.ledger import Ledger
-from penstock.ingestion.producer import Batch, Checker, LedgeredProducer
+from penstock.ingestion.producer import Batch, JsonChecker, LedgeredProducer
+from penstock.ingestion.producer.avro_checking import AvroChecker
 from penstock.ingestion.topics import ensure_topics
 
 ROOT = Path(__file__).parents[2]
-AT_LEAST = {"raw": None, "ledger": 0.85, "ledger and JSON contract": 0.6}
+AT_LEAST = {
+    "raw": None,
+    "ledger": 0.85,
+    "ledger and JSON contract": 0.6,
+    "raw, Avro": None,
+    "ledger and Avro contract": 0.6,
+}
+BASE = {"ledger and Avro contract": "raw, Avro", "raw, Avro": "raw, Avro"}
 BATCH = 10_000
 
 
@@ -37,6 +47,8 @@ class Work:
     contract: Contract
     values: Sequence[bytes]
     keys: Sequence[bytes]
+    avro: AvroCodec
+    avro_values: Sequence[bytes]
 
     def new_topic(self, name: str) -> Contract:
         contract = dataclasses.replace(self.contract, topic=f"{name.replace(' ', '-')}-{time.monotonic_ns()}")
@@ -48,6 +60,14 @@ class Work:
 
 
 def raw(work: Work) -> float:
+    return _raw(work, work.values)
+
+
+def raw_avro(work: Work) -> float:
+    return _raw(work, work.avro_values)
+
+
+def _raw(work: Work, values: Sequence[bytes]) -> float:
     topic = work.new_topic("raw").topic
     producer = Producer(
         {
@@ -63,7 +83,7 @@ def raw(work: Work) -> float:
     producer.list_topics(topic)
     begun = time.perf_counter()
     for part in work.batches():
-        pairs = zip(work.values[part], work.keys[part], strict=True)
+        pairs = zip(values[part], work.keys[part], strict=True)
         producer.produce_batch(topic, [{"value": value, "key": key} for value, key in pairs])
         producer.poll(0)
     producer.flush()
@@ -75,8 +95,15 @@ def with_ledger(work: Work) -> float:
 
 
 def with_contract(work: Work) -> float:
-    checker = Checker(work.contract)
+    checker = JsonChecker(work.contract)
     return _delivered(work, lambda part: checker.check(Batch(work.values[part], part.start)))
+
+
+def with_avro_contract(work: Work) -> float:
+    checker = AvroChecker(work.avro)
+    return _delivered(
+        work, lambda part: checker.check(Batch(work.avro_values[part], part.start, encoded=True))
+    )
 
 
 def _delivered(work: Work, batch_of: Callable[[slice], Batch]) -> float:
@@ -97,6 +124,8 @@ VARIANTS: dict[str, Callable[[Work], float]] = {
     "raw": raw,
     "ledger": with_ledger,
     "ledger and JSON contract": with_contract,
+    "raw, Avro": raw_avro,
+    "ledger and Avro contract": with_avro_contract,
 }
 
 
@@ -105,20 +134,24 @@ def prepared(broker: LocalBroker, folder: Path, number: int) -> Work:
     records = list(islice(Sensors(1).records(0, evenly(1_700_000_000_000, 1_000)), number))
     codec = json_codec(contract)
     values = [codec.encode(record) for record in records]
-    return Work(broker, folder, contract, values, [record.device.encode() for record in records])
+    avro = AvroCodec(contract, 1, {1: avro_schema(contract)}.get)
+    keys = [record.device.encode() for record in records]
+    return Work(broker, folder, contract, values, keys, avro, [avro.encode(record) for record in records])
 
 
 def measure(number: int, rounds: int) -> dict[str, list[float]]:
     jars = ensure_jars(ROOT / ".penstock" / "jars", ["kafka"])
     found: dict[str, list[float]] = {name: [] for name in VARIANTS}
-    with tempfile.TemporaryDirectory() as folder:
-        with LocalBroker.in_directory(Path(folder) / "broker", jars, heap_mb=512) as broker:
-            work = prepared(broker, Path(folder), number)
-            for variant in VARIANTS.values():
-                variant(work)
-            for _ in range(rounds):
-                for name, variant in VARIANTS.items():
-                    found[name].append(variant(work))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalBroker.in_directory(Path(folder) / "broker", jars, heap_mb=512) as broker,
+    ):
+        work = prepared(broker, Path(folder), number)
+        for variant in VARIANTS.values():
+            variant(work)
+        for _ in range(rounds):
+            for name, variant in VARIANTS.items():
+                found[name].append(variant(work))
     return found
 
 
@@ -129,7 +162,7 @@ def main() -> None:
     for column in ("variant", "records/s", "of raw", "lowest", "highest", "at least"):
         table.add_column(column, justify="left" if column == "variant" else "right")
     for name, rates in found.items():
-        ratios = [rate / base for rate, base in zip(rates, found["raw"], strict=True)]
+        ratios = [rate / base for rate, base in zip(rates, found[BASE.get(name, "raw")], strict=True)]
         bar = AT_LEAST[name]
         table.add_row(
             name,

@@ -1,0 +1,77 @@
+"""Checking batches for a topic whose records are Avro."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.ingestion.contracts import Contract, json_codec
+from penstock.ingestion.contracts.avro_codec import HEADER_BYTES, AvroCodec
+from penstock.ingestion.contracts.avro_columns import AvroColumns
+from penstock.ingestion.errors import BrokenRecordError
+from penstock.ingestion.producer.batch import Batch
+from penstock.ingestion.producer.checking import key_of
+
+
+class AvroChecker:
+    """Checks values that are Avro already, and encodes those that come as JSON."""
+
+    def __init__(self, codec: AvroCodec) -> None:
+        self._codec = codec
+        self._contract: Contract = codec.contract
+        self._key_of = key_of(codec.contract)
+
+    def check(self, batch: Batch) -> Batch:
+        """Return the batch with its keys, and with what is wrong with the records that break the contract."""
+        if batch.keys is not None:
+            return batch
+        return self._checked(batch) if batch.encoded else self._encoded(batch)
+
+    def _encoded(self, batch: Batch) -> Batch:
+        values: list[bytes] = []
+        keys: list[bytes | None] = []
+        broken: dict[int, BrokenRecordError] = {}
+        decode = json_codec(self._contract).decode
+        for place, value in enumerate(batch.values):
+            try:
+                record = decode(value)
+                values.append(self._codec.encode(record))
+                keys.append(self._key_of(record))
+            except BrokenRecordError as error:
+                values.append(value)
+                keys.append(None)
+                broken[place] = error
+        return Batch(values, batch.position, keys, broken, batch.skip)
+
+    def _checked(self, batch: Batch) -> Batch:
+        keys: list[bytes | None] = [None] * len(batch)
+        doubtful = set(range(len(batch)))
+        for head in {value[:HEADER_BYTES] for value in batch.values}:
+            places = [place for place, value in enumerate(batch.values) if value[:HEADER_BYTES] == head]
+            doubtful -= self._pass(batch.values, places, head, keys)
+        broken: dict[int, BrokenRecordError] = {}
+        for place in sorted(doubtful):
+            try:
+                keys[place] = self._key_of(self._codec.decode(batch.values[place]))
+            except BrokenRecordError as error:
+                broken[place] = error
+        return Batch(batch.values, batch.position, keys, broken, batch.skip)
+
+    def _pass(
+        self, values: Sequence[bytes], places: Sequence[int], head: bytes, keys: list[bytes | None]
+    ) -> set[int]:
+        """Find the keys of the records that one pass over their columns can clear, and return their places."""
+        try:
+            _, fields = self._codec.writer(int.from_bytes(head[1:], "big") if head[:1] == b"\0" else -1)
+        except BrokenRecordError:
+            return set()
+        key = next((field for field in fields if field.name == self._contract.key), None)
+        columns = AvroColumns([values[place] for place in places], fields, HEADER_BYTES)
+        small = np.fromiter(
+            (len(values[place]) <= self._contract.max_bytes for place in places), dtype=np.bool_
+        )
+        clear = np.flatnonzero(columns.good & small).tolist()
+        if key is not None:
+            texts = columns.keys(key)
+            for number in clear:
+                keys[places[number]] = texts[number]
+        return {places[number] for number in clear}

@@ -1,0 +1,17 @@
+"""Schema registries: a folder by default, a Confluent-compatible server where there is one."""
+
+from penstock.ingestion.registry.file_registry import FileRegistry
+from penstock.ingestion.registry.registry import Registered, Registry, register_contract, subject_of
+
+__all__ = ["FileRegistry", "Registered", "Registry", "open_registry", "register_contract", "subject_of"]
+
+
+def open_registry(place: str) -> Registry:
+    """Return the registry at an `http(s)://` address, or in a folder."""
+    from pathlib import Path
+
+    if place.startswith(("http://", "https://")):
+        from penstock.ingestion.registry.http_registry import HttpRegistry
+
+        return HttpRegistry(place)
+    return FileRegistry(Path(place))
