@@ -1,0 +1,69 @@
+"""Python and YAML are two ways to write one plan."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from penstock.pipelines import model
+from penstock.pipelines.model import from_document, from_yaml
+from penstock.pipelines.plan import fingerprint
+from penstock.pipelines.plan.custom import imported
+
+FORMS = yaml.safe_load((Path(__file__).parent / "forms.yaml").read_text(encoding="utf-8"))
+WORDS = {name: getattr(model, name) for name in model.__all__} | {"imported": imported}
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form["yaml"]["write"])
+def test_python_and_yaml_give_one_plan(form: dict[str, Any]) -> None:
+    written = eval(form["python"], WORDS).plan
+    read = from_document(form["yaml"]).plan
+    assert read == written
+    assert fingerprint(read) == fingerprint(written)
+
+
+def test_every_word_of_the_python_form_is_tried_in_the_yaml_form() -> None:
+    text = "".join(form["python"] for form in FORMS)
+    untried = {name for name in model.__all__ if f"{name}(" not in text}
+    assert untried == {"Pipeline", "combine", "from_document", "from_yaml"}
+
+
+def test_a_file_is_named_in_its_errors(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text("read: [unclosed", encoding="utf-8")
+    with pytest.raises(model.pipeline.DefinitionError, match=r"wrong\.yaml"):
+        from_yaml(path)
+    path.write_text("read: sensors\nwindow: {fixd: 1 minute}", encoding="utf-8")
+    with pytest.raises(model.pipeline.DefinitionError, match=r"wrong\.yaml: window"):
+        from_yaml(path)
+
+
+def test_a_definition_imports_neither_spark_nor_arrow() -> None:
+    program = (
+        "import sys; from penstock.pipelines.catalog import load, names; [load(name) for name in names()];"
+        "import penstock.pipelines.explain, penstock.pipelines.reference, penstock.pipelines.transcripts;"
+        "print([name for name in ('pyspark', 'pyarrow', 'delta', 'numpy') if name in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+def test_answers_may_come_in_any_order() -> None:
+    one = (
+        model.read("sensors")
+        .key("device")
+        .aggregate(n=model.count())
+        .window(model.fixed("1 minute"))
+        .write("t")
+    )
+    two = (
+        model.read("sensors")
+        .write("t")
+        .window(model.fixed("1 minute"))
+        .aggregate(n=model.count())
+        .key("device")
+    )
+    assert one.plan == two.plan

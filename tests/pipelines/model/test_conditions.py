@@ -1,0 +1,84 @@
+"""Conditions as text become predicates, which Spark reads as SQL and the reference evaluates."""
+
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.model.conditions import condition
+from penstock.pipelines.plan import (
+    Compare,
+    Conjunction,
+    Disjunction,
+    IsNull,
+    Negation,
+    Predicate,
+    predicate_sql,
+)
+from penstock.pipelines.reference.conditions import truth
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("kind = 'end'", Compare("kind", "=", "end")),
+        ("kind <> 'it''s'", Compare("kind", "!=", "it's")),
+        ("speed >= -3.5", Compare("speed", ">=", -3.5)),
+        ("done", Compare("done", "=", value=True)),
+        ("not done", Negation(Compare("done", "=", value=True))),
+        ("`a field` is not null", Negation(IsNull("a field"))),
+        (
+            "a = 1 or b = 2 and c = 3",
+            Disjunction((Compare("a", "=", 1), Conjunction((Compare("b", "=", 2), Compare("c", "=", 3))))),
+        ),
+        (
+            "(a = 1 OR b = 2) AND c is null",
+            Conjunction((Disjunction((Compare("a", "=", 1), Compare("b", "=", 2))), IsNull("c"))),
+        ),
+    ],
+)
+def test_a_condition_is_read(text: str, meant: Predicate) -> None:
+    assert condition(text, "field") == meant
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a =", "= 3", "a = b", "(a = 1", "a = 1)", "a is 3", "a = 1 b = 2", "a ; b", "and"]
+)
+def test_what_is_no_condition_is_refused(text: str) -> None:
+    with pytest.raises(DefinitionError, match="Write a condition"):
+        condition(text, "field")
+
+
+numbers = st.builds(
+    Compare, st.sampled_from("ab"), st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), st.integers(-2, 2)
+)
+texts = st.builds(
+    Compare, st.just("t"), st.sampled_from(["=", "!="]), st.sampled_from(["", "x", "it's", "a\tb"])
+)
+predicates: st.SearchStrategy[Predicate] = st.recursive(
+    st.one_of(numbers, texts, st.builds(IsNull, st.sampled_from("abt"))),
+    lambda inner: st.one_of(
+        st.builds(Negation, inner),
+        st.builds(Conjunction, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(Disjunction, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+    ),
+    max_leaves=6,
+)
+records = st.fixed_dictionaries(
+    {"a": st.none() | st.integers(-2, 2), "b": st.none() | st.integers(-2, 2), "t": st.none() | st.just("x")}
+)
+
+
+@settings(deadline=None)
+@given(predicates, records)
+def test_the_sql_of_a_condition_is_as_true_as_the_condition(
+    predicate: Predicate, record: dict[str, Any]
+) -> None:
+    sql = predicate_sql(predicate).replace("`", '"').replace("\\'", "''")
+    row = "SELECT CAST($a AS BIGINT) AS a, CAST($b AS BIGINT) AS b, CAST($t AS VARCHAR) AS t"
+    answer = duckdb.execute(f"SELECT {sql} FROM ({row})", record).fetchone()
+    assert answer is not None
+    assert truth(record, predicate) == answer[0]

@@ -1,0 +1,138 @@
+"""One's own functions and combiners in a plan: known by name and by what they do."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.model import combine, fixed, read
+from penstock.pipelines.plan import fingerprint, from_dict, opaque, to_dict
+from penstock.pipelines.reference import Record, bounded
+
+
+class Product:
+    """A combiner that multiplies."""
+
+    partial_type = pa.float64()
+    result_type = pa.float64()
+    takes_back = False
+
+    def __init__(self, times: float = 1.0) -> None:
+        self.times = times
+
+    def add(self, values: pa.Table, groups: npt.NDArray[Any], count: int) -> pa.Array:
+        return self.merge(values.column(0).combine_chunks(), groups, count)
+
+    def merge(self, partials: pa.Array, groups: npt.NDArray[Any], count: int) -> pa.Array:
+        product = np.ones(count)
+        np.multiply.at(product, groups, partials.fill_null(1.0).to_numpy(zero_copy_only=False))
+        return pa.array(product)
+
+    def subtract(self, partials: pa.Array, gone: pa.Array) -> pa.Array:
+        raise NotImplementedError
+
+    def result(self, partials: pa.Array) -> pa.Array:
+        return pc.multiply(partials, self.times)
+
+
+def drop_nothing(frame: Any) -> Any:
+    return frame
+
+
+def test_a_function_is_found_again_by_its_name() -> None:
+    pipeline = read("sensors").apply(drop_nothing).aggregate(n=combine(Product(), "temperature"))
+    plan = pipeline.window(fixed("1 minute")).write("t").plan
+    again = from_dict(to_dict(plan))
+    assert again == plan
+    (step,) = again.stage.steps
+    assert step.function.function is None
+    assert step.function.name.endswith(":drop_nothing")
+
+
+def test_a_lambda_cannot_be_found_again_and_the_error_says_what_to_do() -> None:
+    found = opaque(lambda frame: frame)
+    assert found.resolve() is found.function
+    stored = type(found)(found.name, found.fingerprint)
+    with pytest.raises(DefinitionError, match="top of a module"):
+        stored.resolve()
+
+
+def test_a_fingerprint_tells_what_a_function_does() -> None:
+    limit = 3
+    other = 4
+    prints = [
+        opaque(function).fingerprint
+        for function in (
+            lambda frame: frame.where("a > 1"),
+            lambda frame: frame.where("a > 2"),
+            lambda frame: frame.filter("a > 1"),
+            lambda frame: frame.where(limit),
+            lambda frame: frame.where(other),
+            lambda frame, by=1: frame.where(by),
+            lambda frame, by=2: frame.where(by),
+            lambda frame: [item for item in frame if item > 1],
+            lambda frame: [item for item in frame if item > 2],
+        )
+    ]
+    assert len(set(prints)) == len(prints)
+
+
+def test_a_fingerprint_does_not_depend_on_where_a_function_is_written() -> None:
+    one = opaque(lambda frame: frame.where("a > 1"))
+
+    # the same again, further down
+    two = opaque(lambda frame: frame.where("a > 1"))
+    assert one.fingerprint == two.fingerprint
+
+
+def test_a_version_stands_for_the_code() -> None:
+    one = opaque(lambda frame: frame, version="1")
+    two = opaque(lambda frame: frame.cache(), version="1")
+    assert one.fingerprint == two.fingerprint == "1"
+
+
+def test_a_fingerprint_is_the_same_in_every_process() -> None:
+    program = (
+        "from penstock.pipelines.plan import opaque;"
+        "print(opaque(lambda frame: frame.where({'a', 'b', 'c'}, ('x', None, 1.5))).fingerprint)"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(runs) == 1
+
+
+def test_the_settings_of_a_combiner_are_part_of_its_fingerprint() -> None:
+    plans = [
+        read("sensors")
+        .aggregate(n=combine(Product(times), "temperature"))
+        .window(fixed("1 minute"))
+        .write("t")
+        .plan
+        for times in (1.0, 1.0, 2.0)
+    ]
+    assert fingerprint(plans[0]) == fingerprint(plans[1]) != fingerprint(plans[2])
+
+
+def test_the_reference_runs_a_combiner_of_ones_own() -> None:
+    pipeline = read("sensors").key("device").aggregate(n=combine(Product(10.0), "temperature"))
+    plan = pipeline.window(fixed("1 minute")).write("t").plan
+    records = [
+        Record("sensors", 0, offset, {"device": "a", "at": offset, "temperature": value})
+        for offset, value in enumerate([2.0, None, 3.5])
+    ]
+    (pane,) = bounded(plan, records, clock=0).panes
+    assert pane.values == (("n", 70.0),)

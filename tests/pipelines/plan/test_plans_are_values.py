@@ -1,0 +1,78 @@
+"""Plans are values: equal, stored and fingerprinted by what they say."""
+
+import json
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+from hypothesis import given, settings
+from tests.pipelines.strategies import plan_of, plans
+
+from penstock.pipelines.errors import PlanFormatError
+from penstock.pipelines.plan import (
+    AfterCount,
+    Fixed,
+    Plan,
+    Repeatedly,
+    can_finish,
+    check,
+    fingerprint,
+    from_dict,
+    to_dict,
+)
+
+
+@settings(deadline=None)
+@given(plans())
+def test_a_plan_comes_back_from_json_as_it_was(plan: Plan) -> None:
+    stored = json.loads(json.dumps(to_dict(plan)))
+    assert from_dict(stored) == plan
+    assert fingerprint(from_dict(stored)) == fingerprint(plan)
+
+
+@settings(deadline=None)
+@given(plans(), plans())
+def test_fingerprints_are_equal_exactly_when_plans_are(one: Plan, other: Plan) -> None:
+    assert (fingerprint(one) == fingerprint(other)) == (one == other)
+
+
+@settings(deadline=None)
+@given(plans())
+def test_random_plans_are_right(plan: Plan) -> None:
+    assert check(plan) is plan
+
+
+def test_a_fingerprint_is_the_same_in_every_process() -> None:
+    plan = plan_of(Fixed(60_000), Repeatedly(AfterCount(3)))
+    assert fingerprint(plan) == "6cc4e4755f5969606ddff74a8170c0581b4df2c30e49223c4fb6b948a00afe09"
+
+
+def test_a_plan_cannot_be_changed() -> None:
+    plan = plan_of(Fixed(60_000))
+    with pytest.raises(FrozenInstanceError):
+        plan.name = "other"  # type: ignore[misc]  # this is what is tested
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"format": "penstock-plan/0"}, "reads 'penstock-plan/1'"),
+        ({"plan": {"kind": "Nothing"}}, "of kind 'Nothing'"),
+        ({"plan": {"kind": "Fixed", "size": 1}}, "holds Fixed, not a plan"),
+        ({"plan": {"kind": "Fixed", "length": 1}}, "Fixed cannot be read"),
+        ({"plan": {"kind": "Fixed", "size": 0}}, "Fixed cannot be read"),
+    ],
+)
+def test_a_stored_plan_of_another_format_is_refused(change: dict[str, object], says: str) -> None:
+    with pytest.raises(PlanFormatError, match=says):
+        from_dict(to_dict(plan_of(Fixed(60_000))) | change)
+
+
+@settings(deadline=None)
+@given(plans())
+def test_a_trigger_that_can_finish_is_refused_unless_it_may(plan: Plan) -> None:
+    strict = replace(plan, stages=(replace(plan.stage, may_finish=False),))
+    if can_finish(plan.stage.trigger):
+        with pytest.raises(Exception, match="may_finish"):
+            check(strict)
+    else:
+        assert check(strict) is strict
