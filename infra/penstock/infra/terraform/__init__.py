@@ -12,7 +12,7 @@ from penstock.infra.terraform.engines import Engine, embedded_engine, find_engin
 from penstock.infra.terraform.errors import TerraformError
 from penstock.infra.terraform.events import Event, Phase, Progress
 from penstock.infra.terraform.mirrors import find_mirrors
-from penstock.infra.terraform.plans import Action, OutputChange, Plan, ResourceChange, ValueChange
+from penstock.infra.terraform.plans import Action, OutputChange, Plan, Resource, ResourceChange, ValueChange
 from penstock.infra.terraform.workspace import Limits, Output, Workspace
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Phase",
     "Plan",
     "Progress",
+    "Resource",
     "ResourceChange",
     "TerraformError",
     "ValueChange",

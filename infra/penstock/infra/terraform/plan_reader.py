@@ -14,6 +14,7 @@ from penstock.infra.terraform.plans import (
     UNKNOWN,
     Action,
     OutputChange,
+    Resource,
     ResourceChange,
     ValueChange,
     read_action,
@@ -35,6 +36,13 @@ def read_outputs(documents: Mapping[str, Mapping[str, Any]]) -> tuple[OutputChan
     """Make output changes from `output_changes`; no-ops are left out."""
     changes = (OutputChange(name, read_action(change["actions"])) for name, change in documents.items())
     return tuple(change for change in changes if change.action is not Action.NOTHING)
+
+
+def read_resources(module: Mapping[str, Any], secrets: Collection[str]) -> tuple[Resource, ...]:
+    """All managed resources of a module and those below it, as they will be."""
+    own = (item for item in module.get("resources", []) if item["mode"] == "managed")
+    inner = (found for child in module.get("child_modules", []) for found in read_resources(child, secrets))
+    return (*(_resource(item, secrets) for item in own), *inner)
 
 
 def read_secrets(document: Mapping[str, Any]) -> frozenset[str]:
@@ -60,6 +68,25 @@ def _marked(change: Mapping[str, Any], side: str) -> Iterator[str]:
     for path, value in _leaves(change.get(side)).items():
         if any(mark is True and _is_within(path, place) for place, mark in marks.items()):
             yield str(value)
+
+
+def _resource(document: Mapping[str, Any], secrets: Collection[str]) -> Resource:
+    values = _without(document.get("values", {}), document.get("sensitive_values", {}), secrets)
+    return Resource(document["address"], document["type"], values)
+
+
+def _without(value: Any, marks: Any, secrets: Collection[str]) -> Any:
+    """The value less all that is sensitive."""
+    if marks is True or (isinstance(value, str) and any(secret in value for secret in secrets)):
+        return None
+    if isinstance(value, Mapping):
+        inner = marks if isinstance(marks, Mapping) else {}
+        return {name: _without(item, inner.get(name), secrets) for name, item in value.items()}
+    if isinstance(value, list):
+        members = marks if isinstance(marks, list) else []
+        padded = [*members, *([None] * (len(value) - len(members)))]
+        return [_without(item, mark, secrets) for item, mark in zip(value, padded, strict=True)]
+    return value
 
 
 def _resource_change(document: Mapping[str, Any], secrets: Collection[str]) -> ResourceChange:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 MASK = "(sensitive)"
 UNKNOWN = "(known after apply)"
@@ -47,6 +48,15 @@ class ResourceChange:
 
 
 @dataclass(frozen=True)
+class Resource:
+    """One resource as it will be once the plan is applied; what is sensitive or not known yet is absent."""
+
+    address: str
+    kind: str
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class OutputChange:
     """What happens to one output; its value is not shown."""
 
@@ -58,7 +68,8 @@ class OutputChange:
 class Plan:
     """A saved plan: `plan_id` and `fingerprint` name the one file that may be applied.
 
-    `changes` holds what would be done, `drift` what was changed behind Terraform's back.
+    `changes` holds what would be done, `drift` what was changed behind Terraform's back,
+    `resources` all that will be there afterwards.
     """
 
     plan_id: str
@@ -68,6 +79,7 @@ class Plan:
     changes: tuple[ResourceChange, ...]
     outputs: tuple[OutputChange, ...] = ()
     drift: tuple[ResourceChange, ...] = ()
+    resources: tuple[Resource, ...] = ()
 
     @property
     def is_empty(self) -> bool:

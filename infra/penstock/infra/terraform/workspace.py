@@ -21,7 +21,7 @@ from penstock.infra.terraform.diagnostics import Diagnostic, read_diagnostic
 from penstock.infra.terraform.engines import Engine
 from penstock.infra.terraform.errors import StalePlanError
 from penstock.infra.terraform.events import Event, Progress
-from penstock.infra.terraform.plan_reader import read_changes, read_outputs, read_secrets
+from penstock.infra.terraform.plan_reader import read_changes, read_outputs, read_resources, read_secrets
 from penstock.infra.terraform.plans import Plan
 from penstock.infra.terraform.running import OnEvent, Runner
 from penstock.infra.terraform.saved import SavedPlans, fingerprint
@@ -167,6 +167,7 @@ class Workspace:
             changes=read_changes(document.get("resource_changes", []), secrets),
             outputs=read_outputs(document.get("output_changes", {})),
             drift=read_changes(document.get("resource_drift", []), secrets),
+            resources=read_resources(document["planned_values"].get("root_module", {}), secrets),
         )
 
     @contextmanager

@@ -1,0 +1,14 @@
+variable "name" {
+  description = "Prefix of everything's name."
+  type        = string
+}
+
+variable "monthly_usd" {
+  description = "What a month may cost, in US dollars."
+  type        = number
+}
+
+variable "topic_arn" {
+  description = "Where it is told that the bound comes near."
+  type        = string
+}

@@ -1,0 +1,14 @@
+output "url" {
+  description = "Where the database is, without a password."
+  value       = "postgresql+psycopg://${local.user}@${aws_db_instance.this.endpoint}/${local.database}?sslmode=require"
+}
+
+output "address" {
+  description = "The database's host."
+  value       = aws_db_instance.this.address
+}
+
+output "secret_arn" {
+  description = "The secret that holds user and password."
+  value       = aws_db_instance.this.master_user_secret[0].secret_arn
+}

@@ -1,0 +1,48 @@
+variable "name" {
+  description = "Prefix of everything's name."
+  type        = string
+}
+
+variable "vpc_id" {
+  description = "The network that the database lives in."
+  type        = string
+}
+
+variable "subnet_ids" {
+  description = "Private subnets, in at least two zones."
+  type        = list(string)
+}
+
+variable "client_group_id" {
+  description = "Security group whose members may talk to the database."
+  type        = string
+}
+
+variable "key_arn" {
+  description = "Key that encrypts the database, its backups and its password."
+  type        = string
+}
+
+variable "instance_class" {
+  description = "Size of the database."
+  type        = string
+  default     = "db.t4g.medium"
+}
+
+variable "storage_gb" {
+  description = "Disk at the start, in GB; it grows to four times that by itself."
+  type        = number
+  default     = 20
+}
+
+variable "two_zones" {
+  description = "Whether a second machine in another zone stands by."
+  type        = bool
+  default     = true
+}
+
+variable "protected" {
+  description = "Whether it refuses to be destroyed, and leaves a snapshot when it is."
+  type        = bool
+  default     = true
+}

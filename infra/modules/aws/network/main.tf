@@ -1,0 +1,117 @@
+data "aws_region" "here" {}
+
+resource "aws_vpc" "this" {
+  cidr_block           = var.cidr
+  enable_dns_support   = true
+  enable_dns_hostnames = true
+  tags                 = { Name = var.name }
+}
+
+# The default group would let everything in it talk to everything else: it is emptied.
+resource "aws_default_security_group" "closed" {
+  vpc_id = aws_vpc.this.id
+  tags   = { Name = "${var.name}-closed" }
+}
+
+resource "aws_subnet" "private" {
+  for_each = { for index, zone in var.zones : zone => index }
+
+  vpc_id                  = aws_vpc.this.id
+  availability_zone       = each.key
+  cidr_block              = cidrsubnet(var.cidr, 4, each.value)
+  map_public_ip_on_launch = false
+  tags                    = { Name = "${var.name}-private-${each.key}" }
+}
+
+# No route but the local one: there is no internet gateway and no NAT.
+resource "aws_route_table" "private" {
+  vpc_id = aws_vpc.this.id
+  tags   = { Name = "${var.name}-private" }
+}
+
+resource "aws_route_table_association" "private" {
+  for_each = aws_subnet.private
+
+  subnet_id      = each.value.id
+  route_table_id = aws_route_table.private.id
+}
+
+resource "aws_flow_log" "this" {
+  vpc_id               = aws_vpc.this.id
+  traffic_type         = "REJECT"
+  log_destination_type = "cloud-watch-logs"
+  log_destination      = var.flow_log_group_arn
+  iam_role_arn         = var.flow_log_role_arn
+  tags                 = { Name = var.name }
+}
+
+# Everything of ours that talks to Kafka, the control store or AWS wears this group.
+resource "aws_security_group" "clients" {
+  name        = "${var.name}-clients"
+  description = "Spark jobs, hosts and Dagster: talk to each other, Kafka, the control store and AWS"
+  vpc_id      = aws_vpc.this.id
+  tags        = { Name = "${var.name}-clients" }
+}
+
+resource "aws_vpc_security_group_ingress_rule" "clients_among_themselves" {
+  security_group_id            = aws_security_group.clients.id
+  description                  = "Spark drivers, executors and Dagster's servers among themselves"
+  referenced_security_group_id = aws_security_group.clients.id
+  ip_protocol                  = "tcp"
+  from_port                    = 1024
+  to_port                      = 65535
+}
+
+resource "aws_vpc_security_group_egress_rule" "clients_to_network" {
+  security_group_id = aws_security_group.clients.id
+  description       = "To anything in this network"
+  cidr_ipv4         = var.cidr
+  ip_protocol       = "tcp"
+  from_port         = 443
+  to_port           = 65535
+}
+
+resource "aws_vpc_security_group_egress_rule" "clients_to_s3" {
+  security_group_id = aws_security_group.clients.id
+  description       = "To S3 through its gateway"
+  prefix_list_id    = aws_vpc_endpoint.s3.prefix_list_id
+  ip_protocol       = "tcp"
+  from_port         = 443
+  to_port           = 443
+}
+
+resource "aws_security_group" "endpoints" {
+  name        = "${var.name}-endpoints"
+  description = "AWS endpoints in this network"
+  vpc_id      = aws_vpc.this.id
+  tags        = { Name = "${var.name}-endpoints" }
+}
+
+resource "aws_vpc_security_group_ingress_rule" "endpoints_from_clients" {
+  security_group_id            = aws_security_group.endpoints.id
+  description                  = "HTTPS from our own"
+  referenced_security_group_id = aws_security_group.clients.id
+  ip_protocol                  = "tcp"
+  from_port                    = 443
+  to_port                      = 443
+}
+
+resource "aws_vpc_endpoint" "s3" {
+  vpc_id            = aws_vpc.this.id
+  vpc_endpoint_type = "Gateway"
+  service_name      = "com.amazonaws.${data.aws_region.here.name}.s3"
+  route_table_ids   = [aws_route_table.private.id]
+  tags              = { Name = "${var.name}-s3" }
+}
+
+resource "aws_vpc_endpoint" "services" {
+  for_each = var.endpoints
+
+  vpc_id              = aws_vpc.this.id
+  vpc_endpoint_type   = "Interface"
+  service_name        = "com.amazonaws.${data.aws_region.here.name}.${each.key}"
+  subnet_ids          = [for subnet in aws_subnet.private : subnet.id]
+  security_group_ids  = [aws_security_group.endpoints.id]
+  private_dns_enabled = true
+  tags                = { Name = "${var.name}-${each.key}" }
+}

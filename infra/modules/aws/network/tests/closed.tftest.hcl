@@ -1,0 +1,65 @@
+mock_provider "aws" {
+  mock_data "aws_region" {
+    defaults = { name = "eu-west-1" }
+  }
+}
+
+variables {
+  name               = "acme"
+  zones              = ["eu-west-1a", "eu-west-1b", "eu-west-1c"]
+  flow_log_group_arn = "arn:aws:logs:eu-west-1:123456789012:log-group:/acme/flow"
+  flow_log_role_arn  = "arn:aws:iam::123456789012:role/acme-flow"
+}
+
+run "no_machine_gets_a_public_address" {
+  assert {
+    condition     = length(aws_subnet.private) == 3 && alltrue([for subnet in aws_subnet.private : !subnet.map_public_ip_on_launch])
+    error_message = "A subnet gives out public addresses."
+  }
+}
+
+run "there_is_no_way_out_to_the_internet" {
+  assert {
+    condition     = length(coalesce(aws_route_table.private.route, [])) == 0
+    error_message = "The route table has a route of its own."
+  }
+}
+
+run "nobody_outside_may_come_in" {
+  assert {
+    condition = alltrue([
+      for rule in [
+        aws_vpc_security_group_ingress_rule.clients_among_themselves,
+        aws_vpc_security_group_ingress_rule.endpoints_from_clients,
+      ] : rule.cidr_ipv4 == null && rule.cidr_ipv6 == null && rule.referenced_security_group_id != null
+    ])
+    error_message = "A rule lets in addresses instead of one of our groups."
+  }
+
+  assert {
+    condition     = aws_vpc_security_group_egress_rule.clients_to_network.cidr_ipv4 == var.cidr
+    error_message = "Our own may talk to more than this network and S3."
+  }
+}
+
+run "the_default_group_is_empty" {
+  assert {
+    condition     = length(coalesce(aws_default_security_group.closed.ingress, [])) == 0 && length(coalesce(aws_default_security_group.closed.egress, [])) == 0
+    error_message = "The default group lets something through."
+  }
+}
+
+run "subnets_do_not_overlap" {
+  assert {
+    condition     = length(distinct([for subnet in aws_subnet.private : subnet.cidr_block])) == 3
+    error_message = "Two subnets share addresses."
+  }
+}
+
+run "one_zone_is_refused" {
+  command = plan
+  variables {
+    zones = ["eu-west-1a"]
+  }
+  expect_failures = [var.zones]
+}

@@ -1,0 +1,10 @@
+output "brokers" {
+  description = "Where clients connect first, host:port each."
+  value       = [for node in range(1, var.brokers + 1) : "127.0.0.1:${var.first_port + node}"]
+  depends_on  = [terraform_data.running]
+}
+
+output "security" {
+  description = "How clients talk to the brokers."
+  value       = { protocol = "PLAINTEXT", mechanism = "", ca = "" }
+}

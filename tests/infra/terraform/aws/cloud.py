@@ -1,0 +1,301 @@
+"""AWS as far as the environment needs it: moto, and over it what moto lacks.
+
+Nothing of the provider is replaced: it speaks to a server on 127.0.0.1. What is added here is only what
+AWS documents and moto does not answer: MSK's configurations, bootstrap addresses, users and updates, a
+cluster that becomes active, an EMR Serverless application that waits to be started, subscribers of a
+budget's notification.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from moto.backends import get_backend
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
+
+REGION = "eu-west-1"
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+Answer = tuple[int, Any]
+
+
+class Msk:
+    """Configurations, users and changes of MSK clusters; the clusters themselves are moto's."""
+
+    def __init__(self) -> None:
+        self.configurations: dict[str, dict[str, Any]] = {}
+        self.users: dict[str, list[str]] = {}
+        self.operations: set[str] = set()
+
+    def clusters(self) -> dict[str, Any]:
+        return get_backend("kafka")[DEFAULT_ACCOUNT_ID][REGION].clusters  # type: ignore[no-any-return]
+
+    def settle(self) -> None:
+        for cluster in self.clusters().values():
+            cluster.state = "ACTIVE"
+
+    def create_configuration(self, body: dict[str, Any]) -> Answer:
+        prefix = f"arn:aws:kafka:{REGION}:{DEFAULT_ACCOUNT_ID}:configuration"
+        arn = f"{prefix}/{body['name']}/{len(self.configurations) + 1}"
+        revision = {"revision": 1, "creationTime": _MADE, "description": body.get("description", "")}
+        self.configurations[arn] = {
+            "arn": arn,
+            "name": body["name"],
+            "description": body.get("description", ""),
+            "kafkaVersions": body.get("kafkaVersions", []),
+            "creationTime": _MADE,
+            "state": "ACTIVE",
+            "latestRevision": revision,
+            "serverProperties": body["serverProperties"],
+        }
+        return 200, self.configurations[arn]
+
+    def update_configuration(self, arn: str, body: dict[str, Any]) -> Answer:
+        found = self.configurations[arn]
+        found["serverProperties"] = body["serverProperties"]
+        found["latestRevision"]["revision"] += 1
+        return 200, {"arn": arn, "latestRevision": found["latestRevision"]}
+
+    def describe_configuration(self, arn: str) -> Answer:
+        if arn not in self.configurations:
+            return 400, {"message": "Configuration ARN does not exist", "__type": "BadRequestException"}
+        return 200, self.configurations[arn]
+
+    def bootstrap(self, arn: str) -> Answer:
+        cluster = self.clusters()[arn]
+        sasl = (cluster.client_authentication or {}).get("sasl", {})
+        hosts = [
+            f"b-{n}.{cluster.cluster_name}.kafka.{REGION}.amazonaws.com"
+            for n in range(1, int(cluster.number_of_broker_nodes) + 1)
+        ]
+        answer = {}
+        if sasl.get("iam", {}).get("enabled"):
+            answer["bootstrapBrokerStringSaslIam"] = ",".join(f"{host}:9098" for host in hosts[:3])
+        if sasl.get("scram", {}).get("enabled"):
+            answer["bootstrapBrokerStringSaslScram"] = ",".join(f"{host}:9096" for host in hosts[:3])
+        return 200, answer
+
+    def change(self, arn: str, what: str, body: dict[str, Any]) -> Answer:
+        cluster = self.clusters()[arn]
+        if what == "nodes/count":
+            cluster.number_of_broker_nodes = body["targetNumberOfBrokerNodes"]
+        elif what == "nodes/type":
+            cluster.broker_node_group_info["instanceType"] = body["targetInstanceType"]
+        elif what == "nodes/storage":
+            size = body["targetBrokerEBSVolumeInfo"][0]["volumeSizeGB"]
+            cluster.broker_node_group_info["storageInfo"]["ebsStorageInfo"]["volumeSize"] = size
+        elif what == "configuration":
+            cluster.configuration_info = body["configurationInfo"]
+        else:
+            return 404, {"message": f"no change {what}"}
+        operation = f"{arn.replace(':cluster/', ':cluster-operation/')}/{len(self.operations) + 1}"
+        self.operations.add(operation)
+        return 200, {"clusterArn": arn, "clusterOperationArn": operation}
+
+    def scram(self, arn: str, method: str, body: dict[str, Any]) -> Answer:
+        users = self.users.setdefault(arn, [])
+        if method == "POST":
+            users += body["secretArnList"]
+        elif method == "PATCH":
+            self.users[arn] = [user for user in users if user not in body["secretArnList"]]
+        return 200, {"clusterArn": arn, "secretArnList": users, "unprocessedScramSecrets": []}
+
+    def answer(self, method: str, path: str, body: dict[str, Any]) -> Answer | None:
+        """Answer a call to MSK, or None for what moto answers."""
+        self.settle()
+        if path == "/v1/configurations":
+            return self.create_configuration(body)
+        if found := re.fullmatch(r"/v1/configurations/(.+?)(/revisions/\d+)?", path):
+            if method == "PUT":
+                return self.update_configuration(found[1], body)
+            if method == "DELETE":
+                del self.configurations[found[1]]
+                return 200, {"arn": found[1], "state": "DELETING"}
+            return self.describe_configuration(found[1])
+        if found := re.fullmatch(r"/v1/operations/(.+)", path):
+            info = {"clusterOperationArn": found[1], "operationState": "UPDATE_COMPLETE"}
+            return 200, {"clusterOperationInfo": info}
+        if found := re.fullmatch(r"/v1/clusters/(.+)/bootstrap-brokers", path):
+            return self.bootstrap(found[1])
+        if found := re.fullmatch(r"/v1/clusters/(.+)/scram-secrets", path):
+            return self.scram(found[1], method, body)
+        if found := re.fullmatch(r"/v1/clusters/(.+?)/(nodes/\w+|configuration)", path):
+            return self.change(found[1], found[2], body)
+        return None
+
+    def missing(self, path: str) -> Answer | None:
+        """Moto fails where AWS says that a cluster is gone."""
+        found = re.fullmatch(r"/(?:v1|api/v2)/clusters/(arn:.+)", path)
+        if found is None or found[1] in self.clusters():
+            return None
+        return 404, {"message": f"no cluster {found[1]}", "__type": "NotFoundException"}
+
+
+class Budgets:
+    """Tags of budgets, and who is told of them; the budgets themselves are moto's."""
+
+    def __init__(self) -> None:
+        self.tags: dict[str, list[dict[str, str]]] = {}
+
+    def answer(self, action: str, body: dict[str, Any]) -> Answer | None:
+        """Answer a call to Budgets, or None for what moto answers."""
+        if action == "DescribeSubscribersForNotification":
+            return self.subscribers(body)
+        if action == "ListTagsForResource":
+            return 200, {"ResourceTags": self.tags.get(body["ResourceARN"], [])}
+        if action == "CreateBudget":
+            account, name = body["AccountId"], body["Budget"]["BudgetName"]
+            self.tags[f"arn:aws:budgets::{account}:budget/{name}"] = body.get("ResourceTags", [])
+        if action == "UpdateBudget":
+            budgets = get_backend("budgets")[DEFAULT_ACCOUNT_ID]["aws"].budgets[body["AccountId"]]
+            budgets[body["NewBudget"]["BudgetName"]].budget.update(body["NewBudget"])
+            return 200, {}
+        return None
+
+    def subscribers(self, body: dict[str, Any]) -> Answer:
+        budgets = get_backend("budgets")[DEFAULT_ACCOUNT_ID]["aws"].budgets[body["AccountId"]]
+        asked = _identity(body["Notification"])
+        for notification in budgets[body["BudgetName"]].notifications:
+            if _identity(notification.details) == asked:
+                return 200, {"Subscribers": notification.subscribers}
+        return 400, {"__type": "NotFoundException", "message": "no such notification"}
+
+
+def _identity(notification: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in notification.items() if key != "NotificationState"}
+
+
+class Memory:
+    """What callers said and moto forgets, put back where moto will find it."""
+
+    def __init__(self) -> None:
+        self.descriptions: dict[str, str] = {}
+
+    def keep(self, service: str, form: dict[str, str], answer: bytes) -> None:
+        """Look at a call that moto has answered."""
+        if service == "ec2" and form.get("Action", "").startswith("AuthorizeSecurityGroup"):
+            told = [value for key, value in form.items() if key.endswith(".Description")]
+            rules = re.findall(rb"<securityGroupRuleId>(.+?)</securityGroupRuleId>", answer)
+            self.descriptions |= {rule.decode(): text for rule in rules for text in told}
+        if service == "rds" and form.get("Action") == "CreateDBInstance":
+            database = _backend("rds").databases[form["DBInstanceIdentifier"]]
+            database.performance_insights_enabled = form.get("EnablePerformanceInsights") == "true"
+            database.performance_insights_kms_key_id = form.get("PerformanceInsightsKMSKeyId")
+        if service == "rds" and form.get("Action") == "ModifyDBParameterGroup":
+            for parameter in (
+                _backend("rds").db_parameter_groups[form["DBParameterGroupName"]].parameters.values()
+            ):
+                parameter["Source"] = "user"
+
+    def recall(self, service: str) -> None:
+        """Put back before a call is answered what that service's answers lack."""
+        if service == "ec2":
+            groups = _backend("ec2").groups.values()
+            rules = [rule for vpc in groups for group in vpc.values() for rule in _rules(group)]
+            for rule in rules:
+                rule.ip_range.setdefault("Description", self.descriptions.get(rule.id))
+        if service == "ecs":
+            for found in _backend("ecs").services.values():
+                found.availability_zone_rebalancing = "DISABLED"
+
+
+def _rules(group: Any) -> list[Any]:
+    return [*group.ingress_rules, *group.egress_rules]
+
+
+def _backend(service: str, region: str = REGION) -> Any:
+    return get_backend(service)[DEFAULT_ACCOUNT_ID][region]  # type: ignore[literal-required]
+
+
+class Cloud:
+    """A WSGI application: what moto lacks is answered here, the rest by moto."""
+
+    def __init__(self) -> None:
+        self.moto = DomainDispatcherApplication(create_backend_app)
+        self.msk = Msk()
+        self.budgets = Budgets()
+        self.memory = Memory()
+        self.calls: list[str] = []
+        self.bodies: list[bytes] = []
+        self._lock = threading.Lock()
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        raw = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        with self._lock:
+            self.calls.append(f"{environ['REQUEST_METHOD']} {environ.get('PATH_INFO')}")
+            self.bodies.append(raw)
+        answer = self._answer(environ, raw)
+        if answer is None:
+            environ["wsgi.input"] = io.BytesIO(self._corrected(environ, raw))
+            environ["CONTENT_LENGTH"] = str(len(environ["wsgi.input"].getvalue()))
+            with self._lock:
+                self.memory.recall(_service(environ))
+            result = b"".join(self.moto(environ, start_response))
+            with self._lock:
+                self.memory.keep(_service(environ), dict(parse_qsl(raw.decode(errors="replace"))), result)
+                self._settle(environ)
+            return [result]
+        status, document = answer
+        text = json.dumps(document).encode()
+        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(text)))]
+        if status >= 400:
+            headers.append(("x-amzn-ErrorType", document.get("__type", "BadRequestException")))
+        start_response(f"{status} {'OK' if status < 400 else 'Error'}", headers)
+        return [text]
+
+    def _answer(self, environ: Environ, raw: bytes) -> Answer | None:
+        service = _service(environ)
+        if service == "kafka":
+            path = unquote(environ["PATH_INFO"])
+            given = json.loads(raw or b"{}")
+            return self.msk.answer(environ["REQUEST_METHOD"], path, given) or self.msk.missing(path)
+        if service == "budgets":
+            return self.budgets.answer(environ["HTTP_X_AMZ_TARGET"].rpartition(".")[2], json.loads(raw))
+        return None
+
+    def _corrected(self, environ: Environ, raw: bytes) -> bytes:
+        """Moto knows the kind of an application in capitals only."""
+        if _service(environ) == "emr-serverless" and environ["REQUEST_METHOD"] == "POST" and raw:
+            return raw.replace(b'"type":"spark"', b'"type":"SPARK"')
+        return raw
+
+    def _settle(self, environ: Environ) -> None:
+        """A new application has been created, and nobody has started it."""
+        if _service(environ) == "emr-serverless" and environ["REQUEST_METHOD"] == "POST":
+            for found in get_backend("emr-serverless")[DEFAULT_ACCOUNT_ID][REGION].applications.values():
+                found.state = "CREATED"
+                found.architecture = "X86_64"
+
+
+def _service(environ: Environ) -> str:
+    """The service that a call was signed for."""
+    found = re.search(r"/([a-z0-9-]+)/aws4_request", environ.get("HTTP_AUTHORIZATION", ""))
+    return found[1] if found else ""
+
+
+# When a configuration was made is shown and never compared.
+_MADE = "2026-01-01T00:00:00Z"
+
+
+@contextmanager
+def cloud() -> Iterator[tuple[Cloud, str]]:
+    """Run an empty AWS on a free port of 127.0.0.1; gives it and its URL."""
+    application = Cloud()
+    server = make_server("127.0.0.1", 0, application, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield application, f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,182 @@
+"""The environment `aws`, applied, changed and destroyed: real Terraform, real provider, moto.
+
+The tests are one story and run in their order; each states what holds at its point.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from penstock.infra.terraform import Action, Plan, Workspace
+from penstock.infra.terraform.errors import PlanFailedError
+
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(900)]
+
+Environment = Callable[..., Workspace]
+PLAN_SECONDS = 15
+
+
+def values(plan: Plan, kind: str) -> list[dict[str, Any]]:
+    return [resource.values for resource in plan.resources if resource.kind == kind]
+
+
+def statements(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every statement of every policy, of roles, keys, buckets and topics alike."""
+    for resource in plan.resources:
+        for name in ("policy", "assume_role_policy"):
+            text = resource.values.get(name)
+            if text and resource.kind != "aws_ecr_lifecycle_policy":
+                for statement in json.loads(text)["Statement"]:
+                    yield resource.address, statement
+
+
+def as_list(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
+
+
+@pytest.fixture(scope="module")
+def applied(environment: Environment) -> Workspace:
+    workspace = environment()
+    workspace.apply(workspace.plan())
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def settled(applied: Workspace) -> Plan:
+    """The plan right after the apply: it knows every value."""
+    return applied.plan()
+
+
+def test_a_plan_takes_less_than_fifteen_seconds(environment: Environment) -> None:
+    workspace = environment()
+    workspace.prepare()
+    begun = time.monotonic()
+    plan = workspace.plan()
+    took = time.monotonic() - begun
+    assert plan.count(Action.CREATE) == len([c for c in plan.changes if c.changes_something]) > 80
+    assert took < PLAN_SECONDS
+
+
+def test_a_plan_right_after_apply_shows_no_change(settled: Plan) -> None:
+    assert settled.is_empty, [(c.address, c.action, c.values) for c in settled.changes]
+
+
+def test_outputs_have_the_form_of_every_environment(applied: Workspace) -> None:
+    outputs = {name: output.value for name, output in applied.outputs().items()}
+    assert outputs["kafka"]["brokers"] == [
+        f"b-{n}.penstock.kafka.eu-west-1.amazonaws.com:9096" for n in (1, 2, 3)
+    ]
+    assert outputs["kafka"]["security"]["secrets"]["host"] == "AmazonMSK_penstock_host"
+    assert outputs["spark"]["kind"] == "emr-serverless"
+    assert outputs["warehouse"] == {"root": "s3://penstock-warehouse-123456789012-eu-west-1/warehouse"}
+    assert "@" in outputs["control_store"]["url"]
+    assert ":secretsmanager:" in outputs["control_store"]["secret"]
+
+
+def test_no_policy_allows_a_wildcard_action(settled: Plan) -> None:
+    found = list(statements(settled))
+    assert len(found) > 20
+    for address, statement in found:
+        if statement["Effect"] == "Allow":
+            assert not [a for a in as_list(statement["Action"]) if "*" in a], address
+            assert statement.get("Principal") != "*", address
+
+
+def test_nothing_is_public(settled: Plan) -> None:
+    rules = values(settled, "aws_vpc_security_group_ingress_rule")
+    assert rules
+    assert not [rule for rule in rules if rule["cidr_ipv4"] or rule["cidr_ipv6"]]
+    assert not [subnet for subnet in values(settled, "aws_subnet") if subnet["map_public_ip_on_launch"]]
+    assert not values(settled, "aws_internet_gateway")
+    assert not values(settled, "aws_nat_gateway")
+    assert not values(settled, "aws_route")
+    assert [database["publicly_accessible"] for database in values(settled, "aws_db_instance")] == [False]
+    blocks = values(settled, "aws_s3_bucket_public_access_block")
+    assert len(blocks) == len(values(settled, "aws_s3_bucket"))
+    assert all(
+        block[name] for block in blocks for name in block if name.startswith(("block", "ignore", "res"))
+    )
+
+
+def test_everything_is_encrypted_with_the_customers_key(settled: Plan) -> None:
+    (key,) = values(settled, "aws_kms_key")
+    arn = key["arn"]
+    (cluster,) = values(settled, "aws_msk_cluster")
+    assert cluster["encryption_info"][0]["encryption_at_rest_kms_key_arn"] == arn
+    (database,) = values(settled, "aws_db_instance")
+    assert database["storage_encrypted"]
+    assert {database["kms_key_id"], database["performance_insights_kms_key_id"]} == {arn}
+    assert {group["kms_key_id"] for group in values(settled, "aws_cloudwatch_log_group")} == {arn}
+    assert {secret["kms_key_id"] for secret in values(settled, "aws_secretsmanager_secret")} == {arn}
+    assert {topic["kms_master_key_id"] for topic in values(settled, "aws_sns_topic")} == {arn}
+
+
+def test_everything_says_which_environment_it_belongs_to(settled: Plan) -> None:
+    for resource in settled.resources:
+        tags = resource.values.get("tags_all")
+        assert tags is None or tags.get("environment") == "penstock", resource.address
+
+
+def test_the_state_is_in_the_bucket_and_holds_no_password(applied: Workspace, aws: Any) -> None:
+    import boto3
+
+    client = boto3.client(
+        "s3", endpoint_url=aws[1], region_name="eu-west-1", aws_access_key_id="t", aws_secret_access_key="t"
+    )
+    state = client.get_object(Bucket="penstock-states", Key="penstock.tfstate")["Body"].read().decode()
+    passwords = [
+        instance["attributes"].get("password")
+        for resource in json.loads(state)["resources"]
+        for instance in resource["instances"]
+    ]
+    assert set(passwords) == {None}
+    assert "secret_string" not in state
+
+
+def test_growing_changes_in_place(applied: Workspace, environment: Environment) -> None:
+    larger = environment(brokers=6, broker_storage_gb=300, workers=3, monthly_usd=3000)
+    plan = larger.plan()
+    assert {change.action for change in plan.changes if change.changes_something} == {Action.UPDATE}
+    assert {change.kind for change in plan.changes if change.changes_something} == {
+        "aws_msk_cluster",
+        "aws_emrserverless_application",
+        "aws_budgets_budget",
+    }
+    larger.apply(plan)
+    assert larger.plan().is_empty
+    (cluster,) = values(larger.plan(), "aws_msk_cluster")
+    assert cluster["number_of_broker_nodes"] == 6
+
+
+def test_users_are_given_to_kafka_once_their_secrets_have_values(
+    applied: Workspace, environment: Environment
+) -> None:
+    filled = environment(
+        brokers=6, broker_storage_gb=300, workers=3, monthly_usd=3000, kafka_secrets_filled=True
+    )
+    plan = filled.plan()
+    assert [change.kind for change in plan.changes] == ["aws_msk_scram_secret_association"]
+    filled.apply(plan)
+    assert filled.plan().is_empty
+
+
+def test_a_bad_name_is_refused_before_anything_is_asked(environment: Environment) -> None:
+    with pytest.raises(PlanFailedError, match="3 to 21 small letters"):
+        environment(name="Not_A_Name").plan()
+
+
+def test_destroy_leaves_nothing(environment: Environment, aws: Any) -> None:
+    workspace = environment(kafka_secrets_filled=True)
+    workspace.apply(workspace.plan(destroy=True))
+    assert workspace.resources() == ()
+    from moto.backends import get_backend
+
+    assert not get_backend("kafka")["123456789012"]["eu-west-1"].clusters
+    assert not get_backend("emr-serverless")["123456789012"]["eu-west-1"].applications
+    assert set(get_backend("s3")["123456789012"]["aws"].buckets) == {"penstock-states"}
+    assert not get_backend("rds")["123456789012"]["eu-west-1"].databases

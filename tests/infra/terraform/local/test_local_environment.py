@@ -1,0 +1,247 @@
+"""The environment `local`, really applied: brokers, Spark, changes in place, a killed broker, destroy.
+
+The tests are one story and run in their order; each states what holds at its point.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from penstock.infra.ports import LOCALHOST, answers, free_ports
+from penstock.infra.terraform import Action, Limits, Plan, Workspace, embedded_engine
+from penstock.infra.terraform.errors import PlanFailedError
+
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
+
+ROOT = Path(__file__).parents[4]
+TOPIC = "told"
+PORTS = 60
+APPLY_SECONDS = 60
+DESTROY_SECONDS = 20
+
+
+def block_of_ports() -> int:
+    """The first of sixty ports that nobody has."""
+    while True:
+        (first,) = free_ports(1)
+        if first + PORTS < 32_000 and not any(answers(LOCALHOST, first + n, 0.05) for n in range(PORTS)):
+            return first
+
+
+@dataclass
+class Story:
+    """The environment and what has been written to it so far."""
+
+    make: Callable[..., Workspace]
+    run: Path
+    first_port: int
+    acknowledged: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(self.make().outputs()["kafka"].value["brokers"])
+
+    def record(self, name: str) -> dict[str, Any]:
+        return json.loads((self.run / f"{name}.json").read_text())  # type: ignore[no-any-return]
+
+    def pids(self) -> dict[str, int]:
+        found = [*self.run.glob("kafka/broker-*.json"), *self.run.glob("spark/spark-*.json")]
+        return {path.stem: json.loads(path.read_text())["pid"] for path in found}
+
+    def write(self, count: int, between: Callable[[int], None] = lambda _number: None) -> None:
+        """Write messages that every copy must have; remember those that Kafka acknowledged."""
+
+        def told(error: object, message: Message) -> None:
+            if error is None:
+                self.acknowledged[message.value()] = (message.partition(), message.offset())
+
+        settings = {"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "log_level": 0}
+        producer = Producer({**settings, "delivery.timeout.ms": 60_000})
+        begin = len(self.acknowledged)
+        for number in range(begin, begin + count):
+            between(number - begin)
+            producer.produce(TOPIC, str(number).encode(), callback=told)
+            producer.poll(0)
+        producer.flush(90)
+
+    def read(self) -> dict[bytes, tuple[int, int]]:
+        """All that is in the topic, by its content."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "reader", "log_level": 0})
+        ends = {p: consumer.get_watermark_offsets(TopicPartition(TOPIC, p), timeout=30)[1] for p in range(4)}
+        consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in ends])
+        found: dict[bytes, tuple[int, int]] = {}
+        while len(found) < sum(ends.values()):
+            message = consumer.poll(30)
+            assert message is not None, "the topic cannot be read to its end"
+            assert message.error() is None, message.error()
+            found[message.value()] = (message.partition(), message.offset())
+        consumer.close()
+        return found
+
+    def leader(self, partition: int) -> int:
+        client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        return client.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions[partition].leader  # type: ignore[no-any-return]
+
+
+def lives(pid: int) -> bool:
+    """A dead process that its parent has not fetched yet does not live."""
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def changed(plan: Plan) -> dict[str, Action]:
+    return {change.address: change.action for change in plan.changes}
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Story]:
+    root = tmp_path_factory.mktemp("checkout")
+    for part in ("modules", "environments"):
+        shutil.copytree(ROOT / "infra" / part, root / "infra" / part)
+    first = block_of_ports()
+    surroundings = dict(os.environ)
+    surroundings["PATH"] = f"{Path(sys.executable).parent}:{surroundings['PATH']}"
+
+    def make(**variables: object) -> Workspace:
+        return Workspace(
+            root / "infra" / "environments" / "local",
+            root / "work",
+            embedded_engine(),
+            variables={"jars": str(pytestconfig.rootpath / ".penstock" / "jars"), "first_port": first}
+            | variables,
+            environment=surroundings,
+            limits=Limits(apply=200, grace=30),
+        )
+
+    story = Story(make, root / ".penstock" / "environments" / "local" / "run", first)
+    yield story
+    workspace = make()
+    if workspace.resources():
+        workspace.apply(workspace.plan(destroy=True))
+
+
+def test_apply_from_nothing_takes_less_than_a_minute(story: Story) -> None:
+    workspace = story.make()
+    begun = time.monotonic()
+    workspace.apply(workspace.plan())
+    took = time.monotonic() - begun
+    assert set(story.pids()) == {
+        "broker-1",
+        "broker-2",
+        "broker-3",
+        "spark-master",
+        "spark-worker-1",
+        "spark-worker-2",
+    }
+    assert took < APPLY_SECONDS
+
+
+def test_a_plan_right_after_apply_shows_no_change(story: Story) -> None:
+    plan = story.make().plan()
+    assert plan.is_empty, changed(plan)
+
+
+def test_a_topic_has_three_copies_and_needs_two(story: Story) -> None:
+    client = AdminClient({"bootstrap.servers": story.bootstrap, "log_level": 0})
+    client.create_topics([NewTopic(TOPIC, 4)])[TOPIC].result(30)
+    partitions = client.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions.values()
+    assert {len(partition.replicas) for partition in partitions} == {3}
+    story.write(1000)
+    assert len(story.acknowledged) == 1000
+
+
+def test_a_killed_leader_loses_nothing_that_was_acknowledged(story: Story) -> None:
+    killed = story.leader(0)
+
+    def kill(number: int) -> None:
+        if number == 500:
+            psutil.Process(story.record(f"kafka/broker-{killed}")["pid"]).kill()
+
+    story.write(1000, between=kill)
+    found = story.read()
+    assert len(story.acknowledged) > 1000
+    assert {value: found.get(value) for value in story.acknowledged} == story.acknowledged
+    assert story.leader(0) != killed
+
+
+def test_a_killed_broker_is_drift_that_plan_shows_and_apply_mends(story: Story) -> None:
+    workspace = story.make()
+    plan = workspace.plan()
+    down = [name for name, pid in story.pids().items() if not lives(pid)]
+    assert len(down) == 1
+    node = down[0].removeprefix("broker-")
+    assert changed(plan) == {f'module.kafka.terraform_data.running["{node}"]': Action.REPLACE}
+    others = {name: pid for name, pid in story.pids().items() if name not in down}
+    workspace.apply(plan)
+    assert workspace.plan().is_empty
+    assert {name: pid for name, pid in story.pids().items() if name not in down} == others
+    client = AdminClient({"bootstrap.servers": story.bootstrap, "log_level": 0})
+    partitions = client.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions.values()
+    assert {len(partition.isrs) for partition in partitions} == {3}
+
+
+def test_growing_and_a_larger_heap_are_applied_in_place(story: Story) -> None:
+    before = story.pids()
+    larger = story.make(broker_heap_mb=448, brokers=4, workers=3)
+    plan = larger.plan()
+    assert not plan.count(Action.DELETE)
+    assert 'module.kafka.terraform_data.broker["1"]' not in changed(plan)
+    larger.apply(plan)
+    assert larger.plan().is_empty
+    after = story.pids()
+    assert after.keys() - before.keys() == {"broker-4", "spark-worker-3"}
+    assert {name for name in before if before[name] == after[name]} == {
+        "spark-master",
+        "spark-worker-1",
+        "spark-worker-2",
+    }
+    for node in (1, 2, 3, 4):
+        assert "-Xmx448m" in psutil.Process(after[f"broker-{node}"]).cmdline()
+    client = AdminClient({"bootstrap.servers": story.bootstrap, "log_level": 0})
+    assert set(client.list_topics(timeout=30).brokers) == {1, 2, 3, 4}
+    assert story.read().keys() >= story.acknowledged.keys()
+
+
+def test_a_broker_that_holds_partitions_does_not_go(story: Story) -> None:
+    client = AdminClient({"bootstrap.servers": story.bootstrap, "log_level": 0})
+    client.create_topics([NewTopic("on-four", 1, replica_assignment=[[4, 1, 2]])])["on-four"].result(30)
+    with pytest.raises(PlanFailedError, match="still holds partitions"):
+        story.make(broker_heap_mb=448, brokers=3, workers=3).plan()
+
+
+def test_workers_leave_and_change_in_place(story: Story) -> None:
+    before = story.pids()
+    fewer = story.make(broker_heap_mb=448, brokers=4, workers=1, worker_memory_mb=768)
+    fewer.apply(fewer.plan())
+    assert fewer.plan().is_empty
+    after = story.pids()
+    assert before.keys() - after.keys() == {"spark-worker-2", "spark-worker-3"}
+    assert {name for name in after if after[name] != before[name]} == {"spark-worker-1"}
+    assert "768m" in psutil.Process(after["spark-worker-1"]).cmdline()
+
+
+def test_destroy_leaves_no_process_port_or_file(story: Story) -> None:
+    workspace = story.make(broker_heap_mb=448, brokers=4, workers=1, worker_memory_mb=768)
+    pids = story.pids()
+    begun = time.monotonic()
+    workspace.apply(workspace.plan(destroy=True))
+    took = time.monotonic() - begun
+    assert not [name for name, pid in pids.items() if lives(pid)]
+    left = [process.info for process in psutil.process_iter(["cmdline"])]
+    assert not [one for one in left if any(str(story.run) in word for word in one["cmdline"] or [])]
+    assert not [n for n in range(PORTS) if answers(LOCALHOST, story.first_port + n, 0.05)]
+    assert not story.run.exists()
+    assert workspace.resources() == ()
+    assert took < DESTROY_SECONDS
