@@ -109,7 +109,7 @@ class Engine:
         """The next clock at which a tick has something to do; NEVER where only records can change anything."""
         if self.last is None:
             return NEVER
-        by_clock = self._tree.next_due(DUE_CLOCK, self.last.clock)
+        by_clock = self._tree.next_due(DUE_CLOCK, self.last.clock - 1)
         return min(by_clock, self.last.watermark.next_idle(self._rule, self.last.clock))
 
     def _run(self, wanted: Intent, read: Open | None) -> None:

@@ -36,11 +36,17 @@ def emit(stage: ReadyStage, rows: Rows, names: pa.Table, moment: Moment) -> pa.T
     return pa.concat_tables([retracted, inserted])
 
 
+def waits_for_end(stage: ReadyStage, rows: Rows, moment: Moment) -> Mask:
+    """Windows past their end whose firing at the end is still to come, with or without new elements."""
+    ended = rows["window_end"] <= moment.watermark
+    return np.asarray(ended & ~rows["past_end"] & stage.machine.at_end(rows, moment))
+
+
 def _fire(stage: ReadyStage, rows: Rows, moment: Moment) -> tuple[Mask, Column, Mask]:
     """Which windows fire, with what timing, and whether for the last time."""
     new, active = rows["unshown"] > 0, ~rows["finished"]
     ended = rows["window_end"] <= moment.watermark
-    at_end = ended & ~rows["past_end"] & stage.machine.at_end(rows, moment)
+    at_end = waits_for_end(stage, rows, moment)
     ready = active & stage.machine.ready(rows, moment) & (new | at_end)
     closing = active & (stage.closes_at(rows["window_end"]) <= moment.watermark)
     last = {"never": closing & False, "when_changed": closing & new, "always": closing}[stage.plan.final_pane]

@@ -11,13 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.fold.accumulators import merge_into
-from penstock.pipelines.fold.emission import emit
+from penstock.pipelines.fold.emission import emit, waits_for_end
 from penstock.pipelines.fold.identity import key_hashes, window_hashes
 from penstock.pipelines.fold.machine import Elements
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.rows import Rows, fresh, numpy_column
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.state.columns import (
+    BEFORE_ALL,
     DROPPED,
     DUE_CLOCK,
     DUE_EVENT,
@@ -84,7 +85,8 @@ def _windows_of(stage: ReadyStage, partials: pa.Table) -> Groups:
 
 def _touched(state: Tree, came: Groups, moment: Moment) -> Groups:
     by_event = state.due(DUE_EVENT, moment.watermark_before, moment.watermark)
-    by_clock = state.due(DUE_CLOCK, moment.clock_before, moment.clock)
+    # What was due at the very clock of the batch before is asked again: it may have been waiting for that batch.
+    by_clock = state.due(DUE_CLOCK, max(moment.clock_before, BEFORE_ALL + 1) - 1, moment.clock)
     return distinct([came.hi, by_event.hi, by_clock.hi], [came.lo, by_event.lo, by_clock.lo])
 
 
@@ -117,6 +119,15 @@ def _take_in(stage: ReadyStage, touched: Touched, partials: pa.Table, came: Grou
     stage.machine.observe(rows, Elements(elements, matches), moment)
 
 
+def _clock_due(stage: ReadyStage, rows: Rows, moment: Moment) -> Ints:
+    """When the clock alone would make a window fire: at the next batch where it waits for nothing any more."""
+    active = ~rows["finished"]
+    timer = stage.machine.clock_due(rows)
+    to_come = active & (rows["unshown"] > 0) & (timer > moment.clock)
+    next_batch = active & waits_for_end(stage, rows, moment) & stage.machine.ready(rows, moment)
+    return np.where(next_batch, moment.clock, np.where(to_come, timer, NEVER))
+
+
 def _summed(windows: Ints, values: Ints, count: int) -> Ints:
     total = np.zeros(count, np.int64)
     np.add.at(total, windows, values)
@@ -126,12 +137,11 @@ def _summed(windows: Ints, values: Ints, count: int) -> Ints:
 def _settled(stage: ReadyStage, touched: Touched, moment: Moment) -> pa.Table:
     rows = touched.rows
     end, close = rows["window_end"], stage.closes_at(rows["window_end"])
-    waiting = (rows["unshown"] > 0) & ~rows["finished"]
     header = {
         GROUP_HI: touched.groups.hi,
         GROUP_LO: touched.groups.lo,
         DUE_EVENT: np.where(end > moment.watermark, end, close),
-        DUE_CLOCK: np.where(waiting, stage.machine.clock_due(rows), NEVER),
+        DUE_CLOCK: _clock_due(stage, rows, moment),
         DROPPED: close <= moment.watermark,
     }
     kept = rows.table(pa.schema([pa.field(slot.name, slot.type) for slot in stage.kept]))

@@ -100,11 +100,11 @@ class Run:
         return Found(groups[same], rows[same])
 
     def due(self, column: str, after: int, until: int) -> Ints:
-        """Rows whose due time in `column` lies in (after, until], in no order."""
+        """Rows whose due time in `column` lies in (after, until], in no order; at the end of time all others too."""
         times, rows = self._due[column]
         begin, end = np.searchsorted(times, [after, until], side="right")
-        end = min(end, int(np.searchsorted(times, NEVER, side="left")))
-        return rows[begin:end].astype(np.int64) if end > begin else np.empty(0, np.int64)
+        found: Ints = rows[begin:end].astype(np.int64)
+        return found[~self.dropped(found)] if until == NEVER else found
 
     def next_due(self, column: str, after: int) -> int:
         """The earliest due time after a moment; NEVER where there is none."""
