@@ -133,7 +133,8 @@ def format_command(config: BrokerConfig, cluster_id: str, jars: Sequence[Path]) 
     """Return the command that prepares the node's data folder."""
     voters = ",".join(voter.voter for voter in config.cluster)
     first = ["--initial-controllers", voters] if config.cluster else ["--standalone"]
-    options = ["-t", cluster_id, "-c", str(config.file), "--ignore-formatted", *first]
+    # An identifier may begin with a dash: as a word of its own it would be taken for an option.
+    options = [f"--cluster-id={cluster_id}", "-c", str(config.file), "--ignore-formatted", *first]
     return [*_java(128, jars), "kafka.tools.StorageTool", "format", *options]
 
 
