@@ -13,7 +13,12 @@ from penstock.infra.terraform import Engine, Limits, Workspace, embedded_engine,
 MakeWorkspace = Callable[..., Workspace]
 
 
-@pytest.fixture(params=["embedded", "terraform", "tofu"])
+@pytest.fixture(
+    params=[
+        "embedded",
+        *(pytest.param(program, marks=pytest.mark.whole) for program in ("terraform", "tofu")),
+    ]
+)
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Each engine in turn; a program that is not installed is skipped by its name."""
     if request.param == "embedded":

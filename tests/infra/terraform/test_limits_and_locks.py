@@ -19,6 +19,8 @@ from penstock.infra.terraform.errors import ApplyFailedError, StateLockedError, 
 
 MakeWorkspace = Callable[..., Workspace]
 
+pytestmark = pytest.mark.whole  # dozens of Terraform runs, a second each
+
 GATED = """
 resource "terraform_data" "gated" {{
   provisioner "local-exec" {{

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +43,11 @@ class SavedPlans:
                 f"There is no saved plan {plan_id!r} in {self.directory} ({error}). "
                 "Plan again, and use its id."
             ) from error
+
+    def all(self) -> Iterator[Plan]:
+        """What was shown of every plan that is still to be used, by id."""
+        for path in sorted(self.directory.glob(f"*/{_SHOWN}")):
+            yield self.shown(path.parent.name)
 
     def file(self, plan: Plan) -> Path:
         """The file to apply; refused when it is not, byte for byte, the one that was shown."""

@@ -59,8 +59,8 @@ def _ignore(_event: Event) -> None:
 class Workspace:
     """An environment's folder (`directory`), and a private folder for what running it makes (`work`).
 
-    `backend` completes the backend of the configuration, as `-backend-config` does. `environment` is
-    what Terraform and its providers see; variables are handed over in a file.
+    `backend_file` and `backend` complete the backend of the configuration, as `-backend-config` does.
+    `environment` is what Terraform and its providers see; variables are handed over in a file.
     """
 
     directory: Path
@@ -68,6 +68,7 @@ class Workspace:
     engine: Engine
     variables: Mapping[str, object] = field(default_factory=dict)
     backend: Mapping[str, str] = field(default_factory=dict)
+    backend_file: Path | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     mirrors: tuple[Path, ...] = ()
     limits: Limits = field(default_factory=Limits)
@@ -82,7 +83,7 @@ class Workspace:
         self.work.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._alone():
             if not prepared.is_current(self._runner.data, self._stamp()):
-                backend = (f"-backend-config={name}={value}" for name, value in self.backend.items())
+                backend = (f"-backend-config={given}" for given in self._backend())
                 arguments = ("init", "-input=false", "-no-color", "-reconfigure", *backend)
                 self._runner.text(failures.PREPARE, self.limits.prepare, *arguments)
                 prepared.record(self._runner.data, self._stamp())
@@ -150,8 +151,13 @@ class Workspace:
     def _lock(self) -> str:
         return f"-lock-timeout={self.limits.lock}s"
 
+    def _backend(self) -> list[str]:
+        file = [str(self.backend_file)] if self.backend_file else []
+        return [*file, *(f"{name}={value}" for name, value in self.backend.items())]
+
     def _stamp(self) -> str:
-        how = [str(self.engine), *map(str, self.mirrors), *(f"{k}={v}" for k, v in self.backend.items())]
+        written = [self.backend_file.read_text()] if self.backend_file else []
+        how = [str(self.engine), *map(str, self.mirrors), *self._backend(), *written]
         return prepared.stamp(self.directory, self._runner.data, how)
 
     def _shown(self, draft: Path, *, destroys: bool) -> Plan:

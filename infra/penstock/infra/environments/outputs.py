@@ -1,0 +1,90 @@
+"""The outputs of an environment in one typed form, whichever environment it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from penstock.infra.terraform import Output
+from penstock.infra.terraform.errors import OutputError
+
+
+class Security(msgspec.Struct, frozen=True):
+    """How clients talk to brokers: Kafka's protocol and mechanism, the certificate they trust.
+
+    `secrets` names, for each user, where its password is: a path or the name of a managed secret.
+    """
+
+    protocol: str
+    mechanism: str
+    ca: str
+    secrets: dict[str, str]
+
+
+class Kafka(msgspec.Struct, frozen=True):
+    """The brokers that clients connect to first."""
+
+    brokers: tuple[str, ...]
+    security: Security
+
+    @property
+    def bootstrap(self) -> str:
+        """The brokers in the form that clients take."""
+        return ",".join(self.brokers)
+
+
+class Spark(msgspec.Struct, frozen=True):
+    """Spark: `standalone` with a master's URL, or `emr-serverless` with an application and its jobs' role."""
+
+    kind: str
+    master: str
+    application: str
+    job_role: str
+    secret: str
+
+
+class Warehouse(msgspec.Struct, frozen=True):
+    """Where tables live: a folder or an object store's address."""
+
+    root: str
+
+
+class ControlStore(msgspec.Struct, frozen=True):
+    """Where the control store is, without a password; `secret` names where one is, if there is one."""
+
+    url: str
+    secret: str
+
+
+class EnvironmentOutputs(msgspec.Struct, frozen=True):
+    """All that the platform needs to know of an environment. No secret is in it."""
+
+    kafka: Kafka
+    spark: Spark
+    warehouse: Warehouse
+    control_store: ControlStore
+
+
+def read_outputs(outputs: Mapping[str, Output]) -> EnvironmentOutputs:
+    """Make the typed form; what an environment has beyond it is left out."""
+    values = {name: output.value for name, output in outputs.items()}
+    try:
+        return msgspec.convert(values, type=EnvironmentOutputs)
+    except msgspec.ValidationError as error:
+        raise OutputError(
+            f"The environment's outputs do not have the common form: {error}. "
+            "Apply the environment again; every one has kafka, spark, warehouse and control_store."
+        ) from error
+
+
+def platform_settings(outputs: EnvironmentOutputs) -> dict[str, str]:
+    """The platform's settings that an environment decides, by their dotted names."""
+    settings = {
+        "warehouse": outputs.warehouse.root,
+        "control_url": outputs.control_store.url,
+        "kafka.bootstrap": outputs.kafka.bootstrap,
+    }
+    if outputs.spark.master:
+        settings["spark.master"] = outputs.spark.master
+    return settings

@@ -1,0 +1,97 @@
+"""What an environment costs, reckoned again by hand."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from penstock.infra.environments.cost import Prices, Usage, estimate, read_prices
+from penstock.infra.environments.errors import PriceError
+from penstock.infra.terraform import Resource
+
+PRICES = Prices(
+    "nowhere-1",
+    "2026-01-01",
+    {
+        "kafka": {"broker_hour": {"small": 0.5}, "storage_gb_month": 0.1},
+        "spark": {"core_hour": 0.05, "gb_hour": 0.01},
+        "database": {"two_zones": {"instance_hour": {"db": 0.2}, "storage_gb_month": 0.3}},
+        "container": {"core_hour": 0.04, "gb_hour": 0.005},
+        "network": {"endpoint_hour": 0.01},
+        "warehouse": {"gb_month": 0.02},
+        "key_month": 1,
+    },
+)
+KAFKA = {
+    "number_of_broker_nodes": 3,
+    "broker_node_group_info": [
+        {"instance_type": "small", "storage_info": [{"ebs_storage_info": [{"volume_size": 100}]}]}
+    ],
+}
+
+
+def cost(kind: str, values: dict[str, object], usage: Usage | None = None) -> Decimal:
+    return estimate([Resource("it", kind, values)], usage or Usage(), PRICES).monthly
+
+
+def test_brokers_cost_their_hours_and_their_disks() -> None:
+    assert cost("aws_msk_cluster", KAFKA) == Decimal("1095.00") + Decimal("30.00")
+
+
+def test_spark_costs_only_while_it_is_busy() -> None:
+    worker = {"cpu": "2 vCPU", "memory": "8 GB"}
+    capacity = {
+        "initial_capacity_type": "Executor",
+        "initial_capacity_config": [{"worker_count": 2, "worker_configuration": [worker]}],
+    }
+    values: dict[str, object] = {"initial_capacity": [capacity]}
+    assert cost("aws_emrserverless_application", values, Usage(spark_hours=100)) == Decimal("36.00")
+    assert cost("aws_emrserverless_application", values, Usage(spark_hours=0)) == 0
+
+
+def test_a_database_in_two_zones_costs_its_own_price() -> None:
+    values = {"multi_az": True, "instance_class": "db", "allocated_storage": 20}
+    assert cost("aws_db_instance", values) == Decimal("146.00") + Decimal("6.00")
+
+
+def test_an_endpoint_costs_in_each_zone_and_a_gateway_nothing() -> None:
+    assert cost("aws_vpc_endpoint", {"vpc_endpoint_type": "Interface", "subnet_ids": ["a", "b"]}) == Decimal(
+        "14.60"
+    )
+    assert cost("aws_vpc_endpoint", {"vpc_endpoint_type": "Gateway"}) == 0
+
+
+def test_lines_come_dearest_first_and_add_up() -> None:
+    resources = [
+        Resource("key", "aws_kms_key", {}),
+        Resource("kafka", "aws_msk_cluster", KAFKA),
+        Resource("nothing", "aws_vpc", {}),
+        Resource("task", "aws_ecs_task_definition", {"cpu": "512", "memory": "2048"}),
+    ]
+    found = estimate(resources, Usage(), PRICES)
+    assert [item.address for item in found.items] == ["kafka", "kafka", "task", "key"]
+    assert found.monthly == sum(item.monthly for item in found.items) == Decimal("1147.90")
+    assert (found.region, found.date) == ("nowhere-1", "2026-01-01")
+
+
+def test_a_size_without_a_price_is_named() -> None:
+    group = {"instance_type": "huge", "storage_info": [{"ebs_storage_info": [{"volume_size": 1}]}]}
+    with pytest.raises(PriceError, match="kafka/broker_hour/huge"):
+        cost("aws_msk_cluster", {"number_of_broker_nodes": 3, "broker_node_group_info": [group]})
+
+
+def test_the_shipped_table_has_a_price_for_every_default() -> None:
+    prices = read_prices()
+    assert prices["kafka/broker_hour/kafka.m7g.large"] > 0
+    assert (
+        prices["database/two_zones/instance_hour/db.t4g.medium"]
+        > prices["database/one_zone/instance_hour/db.t4g.medium"]
+    )
+
+
+def test_a_table_that_is_no_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "prices.yaml").write_text("- 1\n")
+    with pytest.raises(PriceError, match="cannot be read"):
+        read_prices(tmp_path / "prices.yaml")

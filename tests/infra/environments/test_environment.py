@@ -1,0 +1,155 @@
+"""Plan, approve, apply, drift and outputs of an environment, with real Terraform and small HCL."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from penstock.infra.environments import (
+    Catalog,
+    Environment,
+    EnvironmentOutputs,
+    NotApprovedError,
+    UnknownEnvironmentError,
+    platform_settings,
+)
+from penstock.infra.environments.errors import NotAppliedError
+from penstock.infra.terraform import Action
+from penstock.infra.terraform.errors import OutputError, UnknownPlanError
+
+pytestmark = pytest.mark.whole  # dozens of Terraform runs, a second each
+
+NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
+
+# What a file says is what is there: another content is drift, as a process that is gone would be.
+MAIN = """
+variable "seen" { type = string }
+locals { there = fileexists(var.seen) ? trimspace(file(var.seen)) : "nothing" }
+resource "terraform_data" "it" { triggers_replace = local.there }
+"""
+OUTPUTS = """
+output "kafka" {
+  value = {
+    brokers  = ["127.0.0.1:1", "127.0.0.1:2"]
+    security = { protocol = "SASL_SSL", mechanism = "SCRAM-SHA-512", ca = "/ca.pem", secrets = { host = "/host" } }
+  }
+}
+output "spark" {
+  value = { kind = "standalone", master = "spark://127.0.0.1:3", application = "", job_role = "", secret = "" }
+}
+output "warehouse" { value = { root = "/warehouse" } }
+output "control_store" { value = { url = "sqlite:///control.db", secret = "" } }
+"""
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Path:
+    return tmp_path / "seen"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    for name in ("one", "two"):
+        folder = tmp_path / "infra" / "environments" / name
+        folder.mkdir(parents=True)
+        (folder / "main.tf").write_text(MAIN)
+        (folder / "outputs.tf").write_text(OUTPUTS)
+    return Catalog(tmp_path, tmp_path / ".penstock")
+
+
+@pytest.fixture
+def one(catalog: Catalog, seen: Path) -> Environment:
+    return catalog.open("one", {"seen": str(seen)})
+
+
+def test_environments_are_found_by_their_folders(catalog: Catalog) -> None:
+    assert catalog.names() == ["one", "two"]
+    with pytest.raises(UnknownEnvironmentError, match="There are: one, two"):
+        catalog.open("three")
+
+
+def test_a_plan_waits_until_it_is_applied_or_dropped(one: Environment) -> None:
+    first = one.plan()
+    assert [plan.plan_id for plan in one.plans()] == [first.plan_id]
+    one.drop(first.plan_id)
+    assert list(one.plans()) == []
+    second = one.plan()
+    one.apply(second.plan_id)
+    assert list(one.plans()) == []
+
+
+def test_only_a_plan_that_was_approved_is_applied_where_that_is_asked_for(one: Environment) -> None:
+    plan = one.plan()
+    with pytest.raises(NotApprovedError, match="1 to create"):
+        one.apply(plan.plan_id, approved=True)
+    assert one.workspace.resources() == ()
+    approval = one.approve(plan.plan_id, "ann", NOON)
+    assert one.approval(plan.plan_id) == approval
+    assert (approval.by, approval.at) == ("ann", NOON)
+    one.apply(plan.plan_id, approved=True)
+    assert one.workspace.resources() == ("terraform_data.it",)
+
+
+def test_an_approval_is_of_one_plan(one: Environment, seen: Path) -> None:
+    old = one.plan()
+    one.approve(old.plan_id, "ann", NOON)
+    seen.write_text("something")
+    new = one.plan()
+    with pytest.raises(NotApprovedError):
+        one.apply(new.plan_id, approved=True)
+
+
+def test_what_was_never_planned_cannot_be_applied(one: Environment) -> None:
+    with pytest.raises(UnknownPlanError):
+        one.apply("0123456789ab")
+
+
+def test_drift_is_what_differs_from_what_was_applied(one: Environment, seen: Path) -> None:
+    seen.write_text("broker 1 runs")
+    one.apply(one.plan().plan_id)
+    assert not one.drift()
+    seen.unlink()
+    drift = one.drift()
+    assert [(change.address, change.action) for change in drift.changes] == [
+        ("terraform_data.it", Action.REPLACE)
+    ]
+    assert list(one.plans()) == []
+
+
+def test_an_environment_that_was_not_applied_has_neither_drift_nor_outputs(one: Environment) -> None:
+    with pytest.raises(NotAppliedError, match="Apply it first"):
+        one.drift()
+    with pytest.raises(NotAppliedError, match="Apply it first"):
+        one.outputs()
+
+
+def test_outputs_are_typed_and_give_the_platforms_settings(one: Environment) -> None:
+    one.apply(one.plan().plan_id)
+    outputs = one.outputs()
+    assert isinstance(outputs, EnvironmentOutputs)
+    assert outputs.kafka.security.secrets == {"host": "/host"}
+    assert platform_settings(outputs) == {
+        "warehouse": "/warehouse",
+        "control_url": "sqlite:///control.db",
+        "kafka.bootstrap": "127.0.0.1:1,127.0.0.1:2",
+        "spark.master": "spark://127.0.0.1:3",
+    }
+
+
+def test_outputs_of_another_form_are_refused(catalog: Catalog, seen: Path) -> None:
+    path = catalog.directory / "one" / "outputs.tf"
+    path.write_text(OUTPUTS.replace('root = "/warehouse"', "root = 7"))
+    one = catalog.open("one", {"seen": str(seen)})
+    one.apply(one.plan().plan_id)
+    with pytest.raises(OutputError, match=r"warehouse\.root"):
+        one.outputs()
+
+
+def test_destroying_goes_by_a_plan_too(one: Environment) -> None:
+    one.apply(one.plan().plan_id)
+    plan = one.plan(destroy=True)
+    assert plan.count(Action.DELETE) == 1
+    one.apply(plan.plan_id)
+    assert one.workspace.resources() == ()

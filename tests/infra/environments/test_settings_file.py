@@ -1,0 +1,69 @@
+"""The platform's settings file, changed by an environment and by a person."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from penstock.infra.environments.errors import SettingsFileError
+from penstock.infra.environments.settings_file import with_settings, without_marked
+
+LOCAL = {
+    "warehouse": "/w",
+    "control_url": "sqlite:///c",
+    "kafka.bootstrap": "127.0.0.1:1",
+    "spark.master": "spark://x:1",
+}
+PERSON = """# what we agreed on
+streams = "sensor_minute"
+
+[kafka]
+heap_mb = 512  # enough
+
+[feed]
+enabled = false
+"""
+
+
+def test_an_empty_file_gets_the_environments_settings() -> None:
+    assert tomllib.loads(with_settings("", LOCAL, "local")) == {
+        "warehouse": "/w",
+        "control_url": "sqlite:///c",
+        "kafka": {"bootstrap": "127.0.0.1:1"},
+        "spark": {"master": "spark://x:1"},
+    }
+
+
+def test_what_a_person_wrote_stays() -> None:
+    text = with_settings(PERSON, LOCAL, "local")
+    for line in PERSON.splitlines():
+        assert line in text.splitlines()
+    read = tomllib.loads(text)
+    assert read["kafka"] == {"bootstrap": "127.0.0.1:1", "heap_mb": 512}
+    assert (read["streams"], read["feed"]) == ("sensor_minute", {"enabled": False})
+
+
+def test_another_environment_takes_the_place_of_the_first() -> None:
+    text = with_settings(with_settings(PERSON, LOCAL, "local"), {"warehouse": "s3://w"}, "aws")
+    assert tomllib.loads(text) == tomllib.loads(PERSON) | {"warehouse": "s3://w"}
+
+
+def test_using_none_brings_the_persons_file_back() -> None:
+    assert without_marked(with_settings(PERSON, LOCAL, "local")) == PERSON
+
+
+def test_a_table_that_a_person_added_to_stays() -> None:
+    text = with_settings("", LOCAL, "local")
+    added = text.replace('master = "spark://x:1"', 'driver_memory = "2g"\nmaster = "spark://x:1"')
+    assert tomllib.loads(without_marked(added)) == {"spark": {"driver_memory": "2g"}}
+
+
+def test_a_value_that_a_person_set_is_not_overwritten() -> None:
+    with pytest.raises(SettingsFileError, match=r"sets kafka\.bootstrap itself"):
+        with_settings('[kafka]\nbootstrap = "mine:1"\n', LOCAL, "local")
+
+
+def test_a_file_that_is_no_toml_is_refused() -> None:
+    with pytest.raises(SettingsFileError, match="not TOML"):
+        with_settings("[kafka\n", LOCAL, "local")
