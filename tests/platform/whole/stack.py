@@ -5,7 +5,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +15,10 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from deltalake import DeltaTable
 
+from penstock.infra.errors import ManagerError
 from penstock.infra.ports import free_ports
+from penstock.infra.processes import Manager
+from penstock.platform.control import open_control
 
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 UP_SECONDS = 180.0
@@ -89,7 +93,9 @@ class ScratchStack:
 
     def status(self) -> dict[str, Any]:
         """What `penstock status --json` says, whatever it ends with."""
-        answer: dict[str, Any] = json.loads(self.run("status", "--json").stdout)
+        said = self.run("status", "--json").stdout
+        # Nothing is printed while the manager, just killed, does not answer.
+        answer: dict[str, Any] = json.loads(said or '{"right": false, "programs": [], "streams": []}')
         return answer
 
     def table(self, kind: str, name: str) -> pa.Table:
@@ -111,6 +117,46 @@ class ScratchStack:
             return _read_to_the_end(consumer, topic)
         finally:
             consumer.close()
+
+    def values(self, topic: str = "sensors") -> list[bytes]:
+        """The values of every record of a topic."""
+        return [value for _, _, _, value in self.records(topic)]
+
+    def pids(self) -> dict[str, int]:
+        """The process of every program, and of the manager."""
+        try:
+            return Manager(self.home / "run", self.home / "logs").pids()
+        except ManagerError:
+            return {}
+
+    def ready(self) -> bool:
+        """Whether everything that should run does."""
+        return bool(self.status()["right"])
+
+    def batch(self, stream: str = "sensor_minute") -> int:
+        """The newest batch of a stream; -1 before the first."""
+        store = open_control(f"sqlite:///{self.home}/control.db")
+        try:
+            last = store.last_batch(stream)
+        finally:
+            store.close()
+        return last.batch_id if last else -1
+
+    def without_feed(self) -> None:
+        """Stop the feed, and only the feed."""
+        self.environment["PENSTOCK_FEED__ENABLED"] = "false"
+        self.up()
+
+    @contextmanager
+    def ended_at_last(self) -> Iterator[None]:
+        """Whatever happens inside, nothing of the stack runs afterwards."""
+        try:
+            yield
+        except BaseException:
+            print(self.run("logs", "-n", "60").stdout)
+            raise
+        finally:
+            self.down()
 
 
 def _read_to_the_end(consumer: Consumer, topic: str) -> list[tuple[int, int, bytes, bytes]]:

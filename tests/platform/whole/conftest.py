@@ -1,0 +1,33 @@
+"""Whole stacks: one that several tests look at, and one of a test's own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.platform.whole.stack import ScratchStack
+
+from penstock.infra.jars import ensure_jars
+
+
+@pytest.fixture(scope="session")
+def jars(jar_directory: Path) -> Path:
+    """The checkout's jars, fetched once for every stack."""
+    ensure_jars(jar_directory)
+    return jar_directory
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory, jars: Path) -> Iterator[ScratchStack]:
+    """A stack that runs while its tests look at it; they leave it as they found it."""
+    stack = ScratchStack(tmp_path_factory.mktemp("running") / "home", jars)
+    with stack.ended_at_last():
+        stack.up()
+        yield stack
+
+
+@pytest.fixture
+def own(tmp_path: Path, jars: Path) -> Iterator[ScratchStack]:
+    """A stack of one test's own, not started; what it starts is ended, whatever becomes of the test."""
+    stack = ScratchStack(tmp_path / "home", jars)
+    with stack.ended_at_last():
+        yield stack

@@ -1,0 +1,144 @@
+"""The local stack as a person uses it: up, looked at, changed, down, up again."""
+
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.platform.whole.expected import settled
+from tests.platform.whole.stack import ScratchStack, until
+
+pytestmark = pytest.mark.whole
+
+
+def of_stack(stack: ScratchStack) -> list[psutil.Process]:
+    """Every process that works in the stack's folder."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if any(str(stack.home) in word for word in process.info["cmdline"] or ())
+    ]
+
+
+def test_up_ends_with_what_runs_and_where_to_look(running: ScratchStack) -> None:
+    said = running.must("up")
+    for program in ("broker", "host", "feed", "code", "webserver", "daemon"):
+        assert f"\n{program} " in said
+    assert running.ui in said
+    assert "penstock table show sensor_minute" in said
+
+
+def test_up_said_again_changes_nothing(running: ScratchStack) -> None:
+    before = running.pids()
+    running.up()
+    assert running.pids() == before
+
+
+def test_status_is_right_and_results_can_be_shown(running: ScratchStack) -> None:
+    status = running.status()
+    assert status["right"]
+    assert {program["name"]: program["state"] for program in status["programs"]} == dict.fromkeys(
+        ("broker", "code", "webserver", "daemon", "host", "feed"), "running"
+    )
+    shown = running.must("table", "show", "sensor_minute", "--limit", "3").splitlines()
+    assert len(shown) == 4
+    assert shown[0].split()[0] == "device"
+
+
+def test_everything_listens_on_loopback_only(running: ScratchStack) -> None:
+    listening = [
+        connection.laddr.ip
+        for pid in running.pids().values()
+        for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+        for connection in process.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert listening
+    assert {address.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
+
+
+def test_doctor_finds_nothing_wrong(running: ScratchStack) -> None:
+    assert running.run("doctor").returncode == 0
+
+
+def test_a_stream_is_drained_and_started_by_word(running: ScratchStack) -> None:
+    running.must("stream", "drain", "sensor_minute")
+    batch = running.batch()
+    time.sleep(1.5)
+    assert running.batch() == batch
+    running.must("stream", "start", "sensor_minute")
+    until(lambda: running.batch() > batch, 30, "another batch")
+
+
+def test_a_job_is_launched_by_the_readmes_line(running: ScratchStack) -> None:
+    batch = running.batch()
+    line = (
+        "dagster job launch -w .penstock/dagster/workspace.yaml -j stream_drain "
+        '--config-json {"stream":"sensor_minute"}'
+    )
+    launch(running, line)
+    until(lambda: state(running) == "drained", 60, "the job to drain the stream")
+    launch(running, line.replace("stream_drain", "stream_start"))
+    until(lambda: state(running) == "running" and running.batch() > batch, 60, "the job to start the stream")
+
+
+def launch(stack: ScratchStack, line: str) -> None:
+    words = [word.replace(".penstock", str(stack.home)) for word in line.split()]
+    dagster = str(Path(sys.executable).with_name(words[0]))
+    environment = {**stack.environment, "DAGSTER_HOME": str(stack.home / "dagster")}
+    done = subprocess.run(
+        [dagster, *words[1:]], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def state(stack: ScratchStack) -> str:
+    (stream,) = stack.status()["streams"]
+    return str(stream["state"])
+
+
+def test_down_ends_everything_in_time_and_up_goes_on_where_it_stopped(own: ScratchStack) -> None:
+    own.up()
+    until(lambda: own.batch() > 5, 60, "some batches")
+    began = time.monotonic()
+    own.down()
+    assert time.monotonic() - began < 20
+    assert of_stack(own) == []
+    own.up()
+    until(lambda: own.batch() > 10, 60, "more batches")
+    own.without_feed()
+    assert len(settled(own)) > 0
+
+
+def test_a_taken_port_stops_the_start_before_anything_runs(own: ScratchStack) -> None:
+    port = int(own.ports["DAGSTER__PORT"])
+    with closing(socket.create_server(("127.0.0.1", port))):
+        refused = own.run("up")
+    assert refused.returncode == 1
+    assert f"Port {port} " in refused.stderr
+    assert "PENSTOCK_DAGSTER__PORT=PORT penstock up" in refused.stderr
+    assert of_stack(own) == []
+
+
+def test_a_start_that_fails_half_way_leaves_nothing_running(own: ScratchStack) -> None:
+    own.home.mkdir()
+    (own.home / "producers").write_text("a file where the feed wants a folder", "utf-8")
+    refused = own.run("up", seconds=180)
+    assert refused.returncode == 1
+    assert "feed" in refused.stderr
+    assert of_stack(own) == []
+
+
+def test_a_start_that_was_killed_is_finished_by_the_next(own: ScratchStack) -> None:
+    penstock = str(Path(sys.executable).with_name("penstock"))
+    quiet = subprocess.DEVNULL
+    starting = subprocess.Popen([penstock, "up"], env=own.environment, stderr=quiet, stdout=quiet)
+    until(lambda: "broker" in own.pids(), 60, "the broker to be begun")
+    starting.kill()
+    starting.wait()
+    own.up()
+    assert own.ready()
