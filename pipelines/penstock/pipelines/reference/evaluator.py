@@ -15,6 +15,7 @@ from penstock.pipelines.reference.answers import Account, Outcome, Pane, Quarant
 from penstock.pipelines.reference.firing import Moment
 from penstock.pipelines.reference.grouping import Grouping
 from penstock.pipelines.reference.intake import Intake
+from penstock.pipelines.reference.numbers import canonical
 from penstock.pipelines.reference.ordering import Ordering
 from penstock.pipelines.reference.records import BEGINNING, END, Address, Batch, Element, Instant, Record
 from penstock.pipelines.reference.watermark import SourceWatermark
@@ -73,7 +74,7 @@ class Evaluator:
         made = self.steps(record.fields)
         return [
             Element(
-                key=tuple(fields.get(name) for name in self.plan.stage.key),
+                key=canonical(tuple(fields.get(name) for name in self.plan.stage.key)),
                 time=fields.get(source.event_time, record.fields[source.event_time]),
                 address=record.address,
                 fields=fields,

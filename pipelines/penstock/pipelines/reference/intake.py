@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock.pipelines.plan.source import Source
 from penstock.pipelines.reference.answers import Account, Quarantined
+from penstock.pipelines.reference.numbers import canonical
 from penstock.pipelines.reference.records import END, Batch, Instant, Record
 from penstock.pipelines.reference.watermark import SourceWatermark
 
@@ -61,7 +62,7 @@ class Intake:
         rule = self.source.deduplication
         if rule is None:
             return False
-        identity = tuple(record.fields.get(name) for name in rule.id)
+        identity = canonical(tuple(record.fields.get(name) for name in rule.id))
         if None in identity:
             return False
         repeat = identity in self.seen

@@ -20,12 +20,13 @@ from penstock.pipelines.plan.aggregates import (
     Sum,
     TopN,
 )
+from penstock.pipelines.reference.numbers import canonical, rank
 from penstock.pipelines.reference.records import Element
 
 
 def values(outputs: Iterable[Output], elements: Sequence[Element]) -> tuple[tuple[str, Any], ...]:
     """Return the columns of a pane over these elements."""
-    return tuple((output.name, value(output.of, elements)) for output in outputs)
+    return tuple((output.name, canonical(value(output.of, elements))) for output in outputs)
 
 
 def value(aggregate: Aggregate, elements: Sequence[Element]) -> Any:
@@ -40,9 +41,9 @@ def value(aggregate: Aggregate, elements: Sequence[Element]) -> Any:
         case Mean(field):
             return none_if_empty(lambda found: sum(found) / len(found), present(field, elements))
         case Min(field):
-            return none_if_empty(min, present(field, elements))
+            return none_if_empty(lambda found: min(found, key=rank), present(field, elements))
         case Max(field):
-            return none_if_empty(max, present(field, elements))
+            return none_if_empty(lambda found: max(found, key=rank), present(field, elements))
         case First(field, order):
             return none_if_empty(lambda found: found[0], present(field, ordered(elements, order)))
         case Last(field, order):
@@ -50,11 +51,11 @@ def value(aggregate: Aggregate, elements: Sequence[Element]) -> Any:
         case Collect(field, order):
             return tuple(present(field, ordered(elements, order)))
         case Distinct(field):
-            return len(set(present(field, elements)))
+            return len({canonical(found) for found in present(field, elements)})
         case TopN():
             return best(aggregate, elements)
         case Quantiles(field, ranks):
-            return tuple(at_rank(sorted(present(field, elements)), rank) for rank in ranks)
+            return tuple(at_rank(sorted(present(field, elements), key=rank), share) for share in ranks)
         case Custom():
             return combined(aggregate, elements)
 
@@ -80,15 +81,15 @@ def best(top: TopN, elements: Iterable[Element]) -> tuple[Any, ...]:
     """Return the field of the n best elements; the one with the lower address wins a tie."""
     by = top.by or top.field
     judged = [element for element in ordered(elements, "arrival") if element.fields.get(by) is not None]
-    judged.sort(key=lambda element: element.fields[by], reverse=top.largest)
+    judged.sort(key=lambda element: rank(element.fields[by]), reverse=top.largest)
     return tuple(element.fields.get(top.field) for element in judged[: top.n])
 
 
-def at_rank(found: list[Any], rank: float) -> Any:
+def at_rank(found: list[Any], share: float) -> Any:
     """Return the least value at or below which at least this share of all values lies."""
     if not found:
         return None
-    below = -int(-rank * len(found) // 1)
+    below = -int(-share * len(found) // 1)
     return found[max(below, 1) - 1]
 
 
