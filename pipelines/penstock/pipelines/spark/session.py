@@ -42,6 +42,8 @@ def settings(config: SparkConfig) -> dict[str, str]:
         "spark.local.dir": str(config.directory / "scratch"),
         "spark.sql.warehouse.dir": (config.directory / "warehouse").as_uri(),
         "spark.ui.enabled": str(config.ui).lower(),
+        # A log is no terminal: bars that redraw themselves only fill it.
+        "spark.ui.showConsoleProgress": "false",
         # Event times are UTC everywhere; the machine's zone must not matter.
         "spark.sql.session.timeZone": "UTC",
         # One partition a core: Spark's 200 make a micro-batch cost seconds.
@@ -61,7 +63,6 @@ def settings(config: SparkConfig) -> dict[str, str]:
         "spark.sql.streaming.noDataProgressEventInterval": "600000",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # A host dies when its stream must not go on; a hook that waits would keep the Java machine alive.
         "spark.log.level": "WARN",
         **config.more,
     }

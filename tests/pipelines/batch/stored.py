@@ -1,0 +1,155 @@
+"""Records of a test as a batch reads them, and a stream over them that keeps real files and writes real tables."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from tests.pipelines.fold.partials import partials
+
+from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.intent import Range
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, LATE
+from penstock.pipelines.batch.tables import QUARANTINED, StreamTables
+from penstock.pipelines.fold.stage import ReadyStage, ready_stage
+from penstock.pipelines.plan import Plan
+from penstock.pipelines.reference.records import Batch, Record
+
+FIELDS = pa.schema([("key", pa.string()), ("at", pa.int64()), ("value", pa.int64()), ("word", pa.string())])
+
+
+@dataclass(frozen=True)
+class StoredReading:
+    """The records of one batch; a record with an error is no good."""
+
+    stage: ReadyStage
+    records: Sequence[Record]
+
+    def partials(self) -> pa.Table:
+        good = [record for record in self.records if record.error is None]
+        pieces = [self._good(number, [r for r in good if r.partition == number]) for number in (0, 1)]
+        bad = [record for record in self.records if record.error is not None]
+        accounts = [
+            {"_topic": r.source, "_partition": r.partition, "_invalid": r.error, "_counted": 1} for r in bad
+        ]
+        schema = pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns])
+        return pa.concat_tables([*pieces, pa.Table.from_pylist(accounts, schema=schema)])
+
+    def invalid(self) -> pa.Table:
+        rows = [
+            {
+                "topic": r.source,
+                "partition": r.partition,
+                "offset": r.offset,
+                "value": b"?",
+                "reason": r.error,
+            }
+            for r in self.records
+            if r.error is not None
+        ]
+        return pa.Table.from_pylist(rows, schema=QUARANTINED)
+
+    def late(self, windows: pa.Table) -> pa.Table:
+        wanted = {tuple(row.values()) for row in windows.to_pylist()}
+        names = [field.name for field in self.stage.key]
+        schema = pa.schema([*LATE, *self.stage.key])
+        rows = [
+            {
+                "topic": record.source,
+                "partition": record.partition,
+                "offset": record.offset,
+                "event_time": record.fields["at"],
+                "window_start": start,
+                "window_end": end,
+                "record": str(record.offset),
+                **{name: record.fields[name] for name in names},
+            }
+            for record in self.records
+            if record.error is None
+            for start, end in [window_of(self.stage, record)]
+            if (*(record.fields[name] for name in names), start, end) in wanted
+        ]
+        return pa.Table.from_pylist(rows, schema=schema)
+
+    def _good(self, partition: int, records: Sequence[Record]) -> pa.Table:
+        found = partials(self.stage, records, FIELDS, "at")
+        count = found.num_rows
+        newest = max((record.fields["at"] for record in records), default=None)
+        columns = [
+            pa.array(["records"] * count, pa.string()),
+            pa.array([partition] * count, pa.int32()),
+            pa.nulls(count, pa.string()),
+            found.column("elements"),
+            pa.array([newest] * count, pa.int64()),
+            *found.columns,
+        ]
+        return pa.table(columns, schema=pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns]))
+
+
+def window_of(stage: ReadyStage, record: Record) -> tuple[int, int]:
+    """The one window of a record: stages of these tests have fixed windows."""
+    size = stage.plan.window.size  # type: ignore[union-attr]
+    start = record.fields["at"] // size * size
+    return start, start + size
+
+
+@dataclass
+class Bench:
+    """A stream in a folder, which can be opened again and again, as hosts come and go."""
+
+    plan: Plan
+    folder: Path
+    told: list[Outcome] = field(default_factory=list)
+
+    def open(
+        self,
+        epoch: int = 1,
+        holds: Callable[[], bool] = lambda: True,
+        tables: Callable[[Plan, ReadyStage, Path], StreamTables] = StreamTables,
+        told: Callable[[Outcome], None] | None = None,
+    ) -> Engine:
+        """A host's engine, resumed."""
+        stage = self.stage
+        engine = Engine(
+            stage,
+            self.plan.sources[0].watermark,
+            self.folder / "stream",
+            tables(self.plan, stage, self.folder / "warehouse"),
+            Right(self.plan.name, epoch, holds),
+            told or self.told.append,
+        )
+        engine.resume()
+        return engine
+
+    @property
+    def stage(self) -> ReadyStage:
+        return ready_stage(self.plan.stage, {each.name: each.type for each in FIELDS})
+
+    def feed(self, engine: Engine, batch: Batch) -> None:
+        """Run a batch as a host would: records as Spark's batch of that number, none as a tick."""
+        if batch.records:
+            engine.data(
+                batch.id,
+                batch.clock,
+                ranges(batch.records),
+                lambda _: StoredReading(self.stage, batch.records),
+            )
+        else:
+            engine.tick(batch.clock)
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """A whole table, in an order of its own."""
+        content = pa.table(DeltaTable(self.folder / "warehouse" / table).to_pyarrow_table())
+        return sorted(content.to_pylist(), key=repr)
+
+
+def ranges(records: Sequence[Record]) -> tuple[Range, ...]:
+    """The offsets that the records span, for each partition."""
+    found = []
+    for number in sorted({record.partition for record in records}):
+        offsets = [record.offset for record in records if record.partition == number]
+        found.append(Range("records", number, min(offsets), max(offsets) + 1))
+    return tuple(found)

@@ -1,0 +1,189 @@
+"""A run that is killed between any two steps and resumed ends with the tables of one that was not."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.pipelines.batch.stored import Bench
+
+from penstock.pipelines.batch.tables import StreamTables, Written
+from penstock.pipelines.errors import FencedError
+from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.model import after_watermark, count, every, fixed, max_, sum_
+from penstock.pipelines.plan import (
+    Column,
+    LatestValues,
+    Output,
+    PaneLog,
+    Plan,
+    Source,
+    Stage,
+    Topic,
+    WatermarkRule,
+)
+from penstock.pipelines.reference.records import Batch, Record
+from penstock.pipelines.tables.change import Change
+
+COLUMNS = tuple(
+    Column(name, kind)
+    for name, kind in [("key", "STRING"), ("at", "BIGINT"), ("value", "BIGINT"), ("word", "STRING")]
+)
+PLAN = Plan(
+    "stream",
+    (Source("records", Topic("records"), COLUMNS, "at", WatermarkRule(bound=5, idle_after=30)),),
+    (
+        Stage(
+            "stream",
+            ("records",),
+            fixed(10),
+            (Output("n", count()), Output("total", sum_("value")), Output("most", max_("value"))),
+            key=("key",),
+            trigger=after_watermark(early=every(4)),
+            lateness=20,
+            accumulation="retracting",
+            sinks=(PaneLog("stream"), LatestValues("stream")),
+        ),
+    ),
+)
+TABLES = ("panes/stream", "latest/stream", "late/stream", "quarantine/records", "ledger/stream")
+
+
+class Killed(BaseException):
+    """The process ended here."""
+
+
+class Fuse:
+    """Kills at the n-th step that it is told of."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def burn(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise Killed
+
+
+class BurningTables(StreamTables):
+    """Tables between whose writes and commits the process may end."""
+
+    fuse: Fuse
+
+    def write(self, rows: Written, moment: Moment) -> dict[str, Change]:
+        self.fuse.burn()
+        changes = super().write(rows, moment)
+        self.fuse.burn()
+        return changes
+
+    def commit(self, batch_id: int, changes: Mapping[str, Change], clock: int) -> None:
+        for path, change in changes.items():
+            self.fuse.burn()
+            super().commit(batch_id, {path: change}, clock)
+        self.fuse.burn()
+
+
+def burning(fuse: Fuse) -> Any:
+    def make(plan: Plan, stage: ReadyStage, warehouse: Path) -> StreamTables:
+        tables = BurningTables(plan, stage, warehouse)
+        tables.fuse = fuse
+        return tables
+
+    return make
+
+
+def history() -> list[Batch]:
+    """Two partitions, late and broken records, ticks between them."""
+
+    def record(
+        partition: int, offset: int, key: str, at: int, value: int | None, error: str | None = None
+    ) -> Record:
+        return Record(
+            "records", partition, offset, {"key": key, "at": at, "value": value, "word": None}, error
+        )
+
+    return [
+        Batch(0, 100, (record(0, 0, "a", 3, 5), record(0, 1, "b", 4, 1), record(1, 0, "a", 7, None))),
+        Batch(1, 104, ()),
+        Batch(
+            2, 106, (record(0, 2, "a", 14, 2), record(1, 1, "c", 12, 9), record(1, 2, "c", 1, 1, "malformed"))
+        ),
+        Batch(3, 109, (record(0, 3, "a", 48, 2), record(1, 3, "c", 47, 9))),
+        Batch(4, 112, (record(0, 4, "a", 2, 7), record(1, 4, "a", 33, 1))),
+        Batch(5, 150, ()),
+    ]
+
+
+def run(bench: Bench, fuse: Fuse) -> None:
+    """Hosts come one after the other, each killed when the fuse says so, until all is done."""
+    batches = history()
+    numbers = {batch.id: spark for spark, batch in enumerate(b for b in batches if b.records)}
+    epoch = 0
+    while True:
+        epoch += 1
+        try:
+            engine = bench.open(epoch, tables=burning(fuse), told=lambda _: fuse.burn())
+            done = engine.last.batch_id if engine.last is not None else -1
+            for batch in batches[done + 1 :]:
+                spark = numbers.get(batch.id, 0)
+                bench.feed(engine, Batch(spark, batch.clock, batch.records))
+        except Killed:
+            continue
+        return
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=st.integers(1, 60))
+def test_a_killed_run_ends_with_the_tables_of_one_that_was_not(
+    tmp_path_factory: pytest.TempPathFactory, steps: int
+) -> None:
+    calm = Bench(PLAN, tmp_path_factory.mktemp("calm"))
+    run(calm, Fuse(-1))
+    killed = Bench(PLAN, tmp_path_factory.mktemp("killed"))
+    run(killed, Fuse(steps))
+    for table in TABLES:
+        assert killed.rows(table) == calm.rows(table), table
+
+
+def test_the_accounts_of_each_batch_add_up(tmp_path: Path) -> None:
+    bench = Bench(PLAN, tmp_path)
+    run(bench, Fuse(-1))
+    ledger = bench.rows("ledger/stream")
+    assert [(row["read"], row["folded"], row["late"], row["quarantined"]) for row in ledger] != []
+    for row in ledger:
+        assert row["read"] == row["end"] - row["start"]
+        assert row["read"] == row["folded"] + row["late"] + row["quarantined"]
+    assert sum(row["late"] for row in ledger) == len(bench.rows("late/stream")) == 1
+    assert sum(row["quarantined"] for row in ledger) == len(bench.rows("quarantine/records")) == 1
+
+
+def test_a_host_that_lost_its_right_writes_nothing_more(tmp_path: Path) -> None:
+    bench = Bench(PLAN, tmp_path)
+    first, *rest = history()
+    holds = [True]
+    old = bench.open(epoch=1, holds=lambda: holds[0])
+    bench.feed(old, first)
+    new = bench.open(epoch=2)
+    before = {table: bench.rows(table) for table in TABLES}
+    holds[0] = False
+    with pytest.raises(FencedError, match="another host took it over"):
+        bench.feed(old, Batch(1, 106, rest[1].records))
+    assert {table: bench.rows(table) for table in TABLES} == before
+    bench.feed(new, Batch(1, 106, rest[1].records))
+    assert new.last is not None
+    assert new.last.epoch == 2
+
+
+def test_a_host_of_an_older_epoch_stops_at_an_intent_of_a_newer_one(tmp_path: Path) -> None:
+    bench = Bench(PLAN, tmp_path)
+    first, _, third, *_ = history()
+    old = bench.open(epoch=1)
+    bench.feed(old, first)
+    new = bench.open(epoch=2)
+    bench.feed(new, Batch(1, 106, third.records))
+    with pytest.raises(FencedError):
+        bench.feed(old, Batch(1, 107, third.records))
+    assert sorted(row["batch_id"] for row in bench.rows("ledger/stream")) == [0, 0, 1, 1]
