@@ -76,9 +76,8 @@ def read_case(name: str, node: Mapping[str, Any]) -> Case:
     checks = checks_of([*steps, node])
     outputs = outputs_of(node, [pane for check in checks for pane in panes_in(check)])
     batches = Steps(unit, node).batches(steps)
-    plan = plan_of(
-        name, node, unit, outputs, [record.fields["value"] for b in batches for record in b.records]
-    )
+    values = [record.fields["value"] for b in batches for record in b.records]
+    plan = plan_of(node, unit, outputs, values)
     script = Script(name, plan, tuple(batches))
     return Case(name, script, checks, unit, "must_fail_with" in node, bool(node.get("engine_specific")))
 
@@ -107,16 +106,17 @@ def panes_in(check: Check) -> Sequence[Mapping[str, Any]]:
     return [check.expected] if isinstance(check.expected, Mapping) else []
 
 
-def plan_of(
-    name: str, node: Mapping[str, Any], unit: Unit, outputs: tuple[Output, ...], values: list[Any]
-) -> Plan:
-    """Return the plan of a case; its triggers may finish, as those of other systems do."""
+def plan_of(node: Mapping[str, Any], unit: Unit, outputs: tuple[Output, ...], values: list[Any]) -> Plan:
+    """Return the plan of a case; its triggers may finish, as those of other systems do.
+
+    It is named after nothing in the case, so that cases which ask for the same have equal plans.
+    """
     window = window_of(node["window"], unit)
     ordered = isinstance(window, Tumbling | SlidingOrder)
     lateness = 0 if ordered or by_processing_time(window) else unit.optional(node, "allowed_lateness")
     stage = Stage(
-        name=name,
-        inputs=("transcript",),
+        name="transcript",
+        inputs=("elements",),
         window=window,
         aggregates=outputs,
         key=("key",),
@@ -126,9 +126,9 @@ def plan_of(
         on_time_pane=ON_TIME[str(node.get("on_time_pane", node.get("on_time_behavior", "always"))).lower()],
         final_pane=cast("FinalPane", str(node.get("final_pane", "never"))),
         may_finish=True,
-        sinks=(PaneLog(name),),
+        sinks=(PaneLog("transcript"),),
     )
-    return Plan(name, (source_of(values),), (stage,))
+    return Plan("transcript", (source_of(values),), (stage,))
 
 
 def source_of(values: Iterable[Any]) -> Source:
@@ -140,7 +140,7 @@ def source_of(values: Iterable[Any]) -> Source:
         Column("punctuation", "boolean"),
         Column("output_time", "long"),
     )
-    return Source("transcript", Topic("transcript"), columns, "ts")
+    return Source("elements", Topic("elements"), columns, "ts")
 
 
 def type_of(values: Iterable[Any]) -> str:

@@ -57,7 +57,7 @@ class Steps:
             "punctuation": bool(element.get("punctuation", element.get("punct", False))),
             "output_time": self.output_time(event_time),
         }
-        return Record("transcript", 0, self.offset, fields)
+        return Record("elements", 0, self.offset, fields)
 
     def output_time(self, time: int) -> int | None:
         """Return the time that the element would give its pane; the earliest must not lie behind the watermark."""
