@@ -21,6 +21,7 @@ _COMMANDS = {
     "topics": f"{_HERE}.topics",
     "ingest": f"{_HERE}.ingest",
     "host": f"{_HERE}.host",
+    "env": f"{_HERE}.env",
     "completion": f"{_HERE}.completion",
 }
 

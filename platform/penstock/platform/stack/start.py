@@ -10,6 +10,7 @@ from penstock.infra.jars import ensure_jars
 from penstock.infra.processes import Manager, Program
 from penstock.ingestion.contracts import contracts
 from penstock.ingestion.topics import ensure_topics
+from penstock.pipelines.catalog import load
 from penstock.pipelines.host.control import Desired
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
@@ -33,12 +34,19 @@ def bring_up(settings: Settings, progress: Progress) -> None:
     On any failure, what this call started is stopped again; a stack that ran before is left as it was.
     """
     manager = manager_of(settings)
+    with progress.step("contracts and pipelines are sound"):
+        declared = contracts()
+        for stream in settings.streams:
+            load(stream)
     with progress.step("this machine has what is needed"):
         check_machine(settings)
         check_ports(settings, manager)
     jars = _prepare(settings, progress)
     with _nothing_left_behind(manager):
-        _start(settings, manager, stack_programs(settings, jars), jars, progress)
+        _answering_broker(settings, manager, jars, progress)
+        with progress.step("topics are as declared"):
+            ensure_topics(settings.kafka.servers, declared)
+        _start(manager, stack_programs(settings, jars), progress)
 
 
 def _prepare(settings: Settings, progress: Progress) -> list[Path]:
@@ -64,19 +72,18 @@ def want_streams(store: ControlStore, streams: Sequence[str]) -> None:
             store.desire(stream, Desired.RUNNING, now_ms())
 
 
-def _start(
-    settings: Settings, manager: Manager, programs: list[Program], jars: list[Path], progress: Progress
-) -> None:
-    if not settings.kafka.bootstrap and not _broker_is_ready(manager):
-        # Alone at first: whoever reads or writes topics begins when these are there.
-        others = programs if manager.status() else [broker(settings, jars)]
-        with progress.step(f"broker answers at {settings.kafka.servers}"):
-            manager.start(others)
-    with progress.step("topics are as declared"):
-        ensure_topics(settings.kafka.servers, contracts())
+def _answering_broker(settings: Settings, manager: Manager, jars: list[Path], progress: Progress) -> None:
+    """Have the broker answer, alone at first: whoever reads or writes topics begins when these are there."""
+    if settings.kafka.bootstrap or _broker_is_ready(manager):
+        return
+    programs = stack_programs(settings, jars) if manager.status() else [broker(settings, jars)]
+    with progress.step(f"broker answers at {settings.kafka.servers}"):
+        manager.start(programs)
+
+
+def _start(manager: Manager, programs: list[Program], progress: Progress) -> None:
     waiting = {program.name for program in programs}
     with progress.step("feed, host and Dagster run") as tell:
-        tell("waiting for " + ", ".join(sorted(waiting)))
 
         def ready(name: str) -> None:
             waiting.discard(name)

@@ -1,0 +1,191 @@
+"""Environments in Dagster: an asset each, plan, approve and apply as jobs, drift as a check on a schedule.
+
+An apply takes only a plan that was shown (its id is in the plan job's log and metadata) and approved.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from dagster import (
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetKey,
+    AssetMaterialization,
+    AssetSelection,
+    AssetSpec,
+    Definitions,
+    Field,
+    JobDefinition,
+    MetadataValue,
+    OpExecutionContext,
+    ScheduleDefinition,
+    TableColumn,
+    TableRecord,
+    TableSchema,
+    asset_check,
+    config_mapping,
+    define_asset_job,
+    graph,
+    in_process_executor,
+    op,
+)
+from dagster import AssetChecksDefinition as Check
+
+from penstock.infra.environments import Environment, EnvironmentOutputs
+from penstock.infra.environments.errors import NotAppliedError
+from penstock.infra.terraform import Plan, ResourceChange
+
+Open = Callable[[str], Environment]
+GROUP = "environments"
+_COLUMNS = ("action", "resource", "change")
+
+
+@dataclass(frozen=True)
+class Around:
+    """What the definitions need of the platform: how to open one, the time, who answers, how often to look."""
+
+    open: Open
+    now: Callable[[], datetime]
+    owner: str
+    drift_cron: str = "*/15 * * * *"
+
+
+def environment_definitions(names: Sequence[str], around: Around) -> Definitions:
+    """Assets, checks, jobs and schedule of these environments; none is opened at load."""
+    checks = [_drift_check(name, around) for name in names]
+    watch = define_asset_job("environment_drift", selection=AssetSelection.checks(*checks))
+    schedule = ScheduleDefinition(name="environment_drift", job=watch, cron_schedule=around.drift_cron)
+    return Definitions(
+        assets=[spec for name in names for spec in _specs(name, around.owner)],
+        asset_checks=checks,
+        jobs=[*_jobs(names, around), watch],
+        schedules=[schedule],
+    )
+
+
+def environment_key(name: str) -> AssetKey:
+    """The asset of an environment."""
+    return AssetKey([GROUP, name])
+
+
+def _specs(name: str, owner: str) -> Iterator[AssetSpec]:
+    whole = environment_key(name)
+    yield AssetSpec(
+        whole, group_name=GROUP, owners=[owner], kinds={"terraform"}, description=f"The environment {name}."
+    )
+    for part, what in (("kafka", "Kafka's brokers"), ("spark", "the Spark cluster")):
+        key = AssetKey([GROUP, name, part])
+        yield AssetSpec(
+            key,
+            deps=[whole],
+            group_name=GROUP,
+            owners=[owner],
+            kinds={part},
+            description=f"{what} of {name}.",
+        )
+
+
+def _drift_check(name: str, around: Around) -> Check:
+    @asset_check(asset=environment_key(name), name="drift", description="Is it still as it was applied?")
+    def drift() -> AssetCheckResult:
+        try:
+            found = around.open(name).drift()
+        except NotAppliedError as error:
+            return AssetCheckResult(passed=True, metadata={"state": str(error)})
+        return AssetCheckResult(
+            passed=not found,
+            severity=AssetCheckSeverity.ERROR,
+            metadata={"changes": _table(found.changes), "count": len(found.changes)},
+        )
+
+    return drift
+
+
+def _jobs(names: Sequence[str], around: Around) -> Iterator[JobDefinition]:
+    name = Field(str, description=f"which environment: {', '.join(names)}")
+    plan_id = Field(str, description="the id of a plan that was shown")
+    destroy = Field(bool, default_value=False, description="plan to remove everything")
+    by = Field(str, description="who approves of it")
+
+    def plan(context: OpExecutionContext, values: Mapping[str, str]) -> None:
+        made = around.open(values["environment"]).plan(destroy=bool(values["destroy"]))
+        context.add_output_metadata(_of_plan(made))
+        context.log.info("plan %s: %s", made.plan_id, made)
+
+    def approve(context: OpExecutionContext, values: Mapping[str, str]) -> None:
+        given = around.open(values["environment"]).approve(values["plan"], values["by"], around.now())
+        context.log.info("plan %s was approved by %s", given.plan_id, given.by)
+
+    def apply(context: OpExecutionContext, values: Mapping[str, str]) -> None:
+        environment = around.open(values["environment"])
+        told = context.log.info
+        environment.apply(values["plan"], approved=True, on_event=lambda event: told("%s", event))
+        if environment.workspace.resources():
+            for one in _materializations(environment.name, environment.outputs()):
+                context.log_event(one)
+
+    yield _job(
+        "plan", "Find out what would be changed, and show it.", plan, environment=name, destroy=destroy
+    )
+    yield _job("approve", "Say that a plan may be applied.", approve, environment=name, plan=plan_id, by=by)
+    yield _job("apply", "Apply a plan that was shown and approved.", apply, environment=name, plan=plan_id)
+
+
+def _job(
+    verb: str, description: str, do: Callable[[OpExecutionContext, Mapping[str, str]], None], **schema: Field
+) -> JobDefinition:
+    step = f"{verb}_environment"
+
+    @op(name=step, description=description, config_schema=schema)
+    def act(context: OpExecutionContext) -> None:
+        do(context, context.op_config)
+
+    @graph(name=f"environment_{verb}", description=description)
+    def whole() -> None:
+        act()
+
+    @config_mapping(config_schema=schema)
+    def flat(values: dict[str, object]) -> dict[str, object]:
+        return {"ops": {step: {"config": values}}}
+
+    return whole.to_job(config=flat, executor_def=in_process_executor)
+
+
+def _materializations(name: str, outputs: EnvironmentOutputs) -> Iterator[AssetMaterialization]:
+    yield AssetMaterialization(
+        environment_key(name),
+        metadata={"warehouse": outputs.warehouse.root, "control_store": outputs.control_store.url},
+    )
+    kafka, spark = outputs.kafka, outputs.spark
+    yield AssetMaterialization(
+        AssetKey([GROUP, name, "kafka"]),
+        metadata={"brokers": kafka.bootstrap, "protocol": kafka.security.protocol},
+    )
+    yield AssetMaterialization(
+        AssetKey([GROUP, name, "spark"]),
+        metadata={"kind": spark.kind, "where": spark.master or spark.application},
+    )
+
+
+def _of_plan(made: Plan) -> dict[str, MetadataValue]:
+    return {
+        "plan": MetadataValue.text(made.plan_id),
+        "summary": MetadataValue.text(str(made)),
+        "changes": _table([change for change in made.changes if change.changes_something]),
+    }
+
+
+def _table(changes: Sequence[ResourceChange]) -> MetadataValue:
+    """The changes as Dagster shows a table; sensitive values are masked in them already."""
+    return MetadataValue.table(
+        records=[TableRecord(dict(zip(_COLUMNS, _cells(change), strict=True))) for change in changes],
+        schema=TableSchema(columns=[TableColumn(name, "string") for name in _COLUMNS]),
+    )
+
+
+def _cells(change: ResourceChange) -> tuple[str, str, str]:
+    values = ", ".join(
+        f"{one.path}: {one.before} -> {one.after}" for one in change.values if one.path != "id"
+    )
+    return str(change.action), change.address, values
