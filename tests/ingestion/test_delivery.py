@@ -18,6 +18,7 @@ from penstock.ingestion.generators import Sensors
 from penstock.ingestion.ledger import Ledger, read_addresses, read_state
 from penstock.ingestion.producer import Batch, Window
 from penstock.ingestion.sources import Generated
+from penstock.ingestion.sources.source import Repeatable
 from penstock.ingestion.topics import ensure_topics
 
 pytestmark = pytest.mark.kafka
@@ -34,10 +35,8 @@ BROKEN = {
 }
 
 
-class Given:
+class Given(Repeatable):
     """A source of given values, in batches of a size."""
-
-    repeats = True
 
     def __init__(self, values: list[bytes], size: int = 700) -> None:
         self.description = "given values"

@@ -3,27 +3,26 @@ from itertools import islice
 import pytest
 
 from penstock.ingestion.contracts import json_codec, load_contract
-from penstock.ingestion.generators import Generator, Sensors, evenly
+from penstock.ingestion.generators import GENERATORS, Generator, Sensors, evenly
 
 TIMES = evenly(1_700_000_000_000, 100)
-GENERATORS: list[type] = [Sensors]
 
 
 def take(generator: Generator, first: int, number: int) -> list[object]:
     return list(islice(generator.records(first, TIMES), number))
 
 
-@pytest.mark.parametrize("kind", GENERATORS)
+@pytest.mark.parametrize("kind", GENERATORS.values())
 def test_a_generator_entered_in_the_middle_gives_the_same_records(kind: type):
     assert take(kind(seed=7), 0, 3_000)[1_234:2_345] == take(kind(seed=7), 1_234, 1_111)
 
 
-@pytest.mark.parametrize("kind", GENERATORS)
+@pytest.mark.parametrize("kind", GENERATORS.values())
 def test_another_seed_gives_other_records(kind: type):
     assert take(kind(seed=7), 0, 100) != take(kind(seed=8), 0, 100)
 
 
-@pytest.mark.parametrize("kind", GENERATORS)
+@pytest.mark.parametrize("kind", GENERATORS.values())
 def test_every_generated_record_keeps_its_contract_and_its_id_is_its_own(kind: type):
     contract = load_contract(kind.topic)
     codec = json_codec(contract)

@@ -156,7 +156,7 @@ def format_of_sensors():
     from penstock.ingestion.producer.avro_checking import AvroChecker
     from penstock.ingestion.producer.formats import Format
 
-    return Format(AvroChecker(codec()), codec().encode)
+    return Format(AvroChecker(codec()), codec().encode, codec().decode)
 
 
 ODD = Contract(

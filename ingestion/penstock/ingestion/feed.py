@@ -1,6 +1,7 @@
 """Feeding a topic from a source, with progress, until it ends, is stopped, or has sent enough."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -9,10 +10,11 @@ from penstock.ingestion.contracts import Contract
 from penstock.ingestion.ledger import Clock, Ledger
 from penstock.ingestion.producer import LedgeredProducer, Route, Settings, Waiting, Window, format_of
 from penstock.ingestion.producer.batch import Batch
+from penstock.ingestion.producer.recovery import Replay
 from penstock.ingestion.registry import Registry
 from penstock.ingestion.sources.source import Source, replay_of, rest_of
 
-_PAUSE_SECONDS = 0.05
+_PAUSE_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,41 +119,44 @@ class _Run:
         """Carry out the feed."""
         try:
             self._first = self._producer.resume(self._replay())
-            self._send_all()
-            complete = self._finish()
+            with closing(self._batches()) as batches:
+                self._send_all(batches)
+                complete = self._finish()
         finally:
             self._producer.close()
-        self._progress(self._now())
         return Summary(
             self._ledger.name, self._first, self._producer.reached, self._dead, self._elapsed(), complete
         )
 
-    def _send_all(self) -> None:
+    def _send_all(self, batches: Iterator[Batch]) -> None:
         try:
-            for batch in self._remaining():
+            for batch in batches:
                 if not len(batch):
                     self._producer.serve(_PAUSE_SECONDS)
                 else:
                     self._send(batch)
-                self._progress(self._now())
+                self._tell()
                 if self._stop.is_set() or self._producer.sent >= self._end():
                     return
         except _StoppedWaitingError:
             return
 
-    def _remaining(self) -> Iterator[Batch]:
+    def _batches(self) -> Generator[Batch]:
         last = self._ledger.state.last
         if self._producer.sent >= self._end():
-            return iter(())
+            return
         if last is None or last.position is None:
-            return self._feed.source.read(None)
-        return rest_of(self._feed.source, last.position, last.skip + last.count)
+            yield from self._feed.source.read(None)
+        else:
+            yield from rest_of(self._feed.source, last.position, last.skip + last.count)
 
-    def _replay(self) -> Callable[[object, int, int], Batch] | None:
+    def _replay(self) -> Replay | None:
         again = replay_of(self._feed.source)
         if again is None:
             return None
-        return lambda position, skip, count: self._checker.check(again(position, skip, count))
+        return lambda position, skip, count: [
+            self._checker.check(batch) for batch in again(position, skip, count)
+        ]
 
     def _send(self, batch: Batch) -> None:
         room = self._end() - self._producer.sent
@@ -168,18 +173,20 @@ class _Run:
     def _finish(self) -> bool:
         self._finishing = True
         deadline = self._feed.clock() + self._limits.finish_ms
-        return self._producer.flush(lambda: self._feed.clock() > deadline)
+        complete = self._producer.flush(lambda: self._feed.clock() > deadline)
+        self._tell()
+        return complete
 
     def _waiting(self, waiting: Waiting) -> None:
-        self._progress(self._now(waiting.heard or "the broker takes no more for now"))
+        self._tell(waiting.heard or "the broker takes no more for now")
         if self._stop.is_set() and not self._finishing:
             raise _StoppedWaitingError
 
     def _elapsed(self) -> int:
         return self._feed.clock() - self._begun
 
-    def _now(self, heard: str = "") -> Progress:
-        reached = self._producer.reached
-        return Progress(
-            self._producer.sent - self._first, reached - self._first, self._dead, self._elapsed(), heard
-        )
+    def _tell(self, heard: str = "") -> None:
+        acknowledged = self._producer.reached - self._first
+        self._feed.source.acknowledged(acknowledged)
+        sent = self._producer.sent - self._first
+        self._progress(Progress(sent, acknowledged, self._dead, self._elapsed(), heard))

@@ -1,6 +1,17 @@
 """Seeded, reproducible records for demonstrations, tests and benchmarks."""
 
-from penstock.ingestion.generators.blocks import Generator, Times, evenly
-from penstock.ingestion.generators.sensors import Sensors
+from collections.abc import Callable, Mapping
 
-__all__ = ["Generator", "Sensors", "Times", "evenly"]
+from penstock.ingestion.generators.blocks import Generator, Times, evenly
+from penstock.ingestion.generators.cards import Cards
+from penstock.ingestion.generators.clicks import Clicks
+from penstock.ingestion.generators.nexmark import NexmarkAuctions, NexmarkBids, NexmarkPersons
+from penstock.ingestion.generators.sensors import Sensors
+from penstock.ingestion.generators.tweets import Tweets
+
+__all__ = ["GENERATORS", "Generator", "Sensors", "Times", "evenly"]
+
+GENERATORS: Mapping[str, Callable[[int], Generator]] = {
+    kind.topic: kind
+    for kind in (Sensors, Cards, Clicks, Tweets, NexmarkPersons, NexmarkAuctions, NexmarkBids)
+}

@@ -38,6 +38,13 @@ class Batch:
             self.values[first : first + count], self.position, keys, broken, self.skip + first, self.encoded
         )
 
+    def arranged(self, order: Sequence[int]) -> "Batch":
+        """Return the whole batch in another order."""
+        keys = None if self.keys is None else [self.keys[place] for place in order]
+        broken = {at: self.broken[place] for at, place in enumerate(order) if place in self.broken}
+        values = [self.values[place] for place in order]
+        return Batch(values, self.position, keys, broken, self.skip, self.encoded)
+
 
 def parts(batch: Batch, records: int, size: int) -> Iterator[Batch]:
     """Cut a batch into parts of at most so many records and, but for single records, bytes."""
@@ -48,3 +55,18 @@ def parts(batch: Batch, records: int, size: int) -> Iterator[Batch]:
             part = batch.part(first, len(part) // 2)
         yield part
         first += len(part)
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Put checked batches together; what is made of several has the position of the first."""
+    if len(batches) == 1:
+        return batches[0]
+    values: list[bytes] = []
+    keys: list[bytes | None] = []
+    broken: dict[int, BrokenRecordError] = {}
+    for batch in batches:
+        broken |= {len(values) + place: error for place, error in batch.broken.items()}
+        values += batch.values
+        keys += batch.keys or ()
+    first = batches[0] if batches else Batch(())
+    return Batch(values, first.position, keys, broken, first.skip)

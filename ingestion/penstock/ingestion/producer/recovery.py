@@ -8,13 +8,13 @@ from confluent_kafka import Consumer
 
 from penstock.ingestion.errors import SourceError
 from penstock.ingestion.ledger import LedgerState, runs_of
-from penstock.ingestion.producer.batch import Batch
+from penstock.ingestion.producer.batch import Batch, joined
 from penstock.ingestion.producer.chunk import Chunk
 from penstock.ingestion.producer.dead_letters import sequence_of
 from penstock.ingestion.producer.readback import Found, check_tail, match, read_range, settle
 
-# (position, records to skip, records) -> those records again
-Replay = Callable[[Any, int, int], Batch]
+# (position, records to skip, records) -> those records again, in as many batches as it takes
+Replay = Callable[[Any, int, int], Sequence[Batch]]
 Missing = Mapping[int, Sequence[int]]
 
 
@@ -36,7 +36,7 @@ def in_doubt(
     """Return the chunks that may or may not have arrived, made again from their source and routed as before."""
     chunks = []
     for intent in state.intents:
-        batch = replay(intent.position, intent.skip, intent.count)
+        batch = joined(replay(intent.position, intent.skip, intent.count))
         if len(batch) != intent.count:
             raise SourceError(
                 f"the source gave {intent.count} records from position {intent.position} before, and now "

@@ -1,7 +1,6 @@
-"""Where records come from; every source has the same shape."""
+"""Where records come from; every source has the same shape. `opening` opens any of them by name."""
 
 from penstock.ingestion.sources.generated import Generated
-from penstock.ingestion.sources.opening import SourceOptions, open_source, source_kinds
-from penstock.ingestion.sources.source import NOTHING, Source
+from penstock.ingestion.sources.source import NOTHING, Repeatable, Source
 
-__all__ = ["NOTHING", "Generated", "Source", "SourceOptions", "open_source", "source_kinds"]
+__all__ = ["NOTHING", "Generated", "Repeatable", "Source"]

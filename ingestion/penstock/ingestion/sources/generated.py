@@ -8,22 +8,20 @@ from penstock.ingestion.contracts import Contract, json_codec
 from penstock.ingestion.generators import Generator
 from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.producer.checking import Encode, encoded
-from penstock.ingestion.sources.source import NOTHING
+from penstock.ingestion.sources.source import NOTHING, Repeatable
 
 _BATCH = 5_000
 # A feed that was held up goes on at its rate; it makes up for at most this much of what it missed.
 _CATCH_UP_MS = 1_000
 
 
-class Generated:
+class Generated(Repeatable):
     """Records of a generator, stamped with the clock at which they are made.
 
     A position holds that clock, so that a batch can be made again as it was. With `rate` None records are made
     as fast as they are taken; with `start_ms` too, their times run evenly from there, and so the whole run is
     the same each time.
     """
-
-    repeats = True
 
     def __init__(
         self,

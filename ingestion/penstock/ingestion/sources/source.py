@@ -14,14 +14,37 @@ class Source(Protocol):
     """Yields batches; an empty one says that there is nothing now, the end that there is no more at all.
 
     A source that `repeats` gives, when read from the position of one of its batches, that batch's records again,
-    byte for byte, and then those that follow.
+    byte for byte, and then those that follow. One that does not has batches without positions.
     """
 
     description: str
     repeats: bool
 
     def read(self, position: Any | None) -> Iterator[Batch]:
+        """Yield batches from a position on, or from the beginning, as they are due."""
+
+    def repeat(self, position: Any) -> Iterator[Batch]:
+        """Yield the batches of a position again, without waiting until they are due."""
+
+    def acknowledged(self, records: int) -> None:
+        """Be told that so many of the records that `read` has yielded are delivered."""
+
+
+class Repeatable:
+    """What most sources have in common: they repeat by reading again, and nobody waits for an answer."""
+
+    repeats = True
+
+    def read(self, position: Any | None) -> Iterator[Batch]:
         """Yield batches from a position on, or from the beginning."""
+        raise NotImplementedError
+
+    def repeat(self, position: Any) -> Iterator[Batch]:
+        """Yield the batches of a position again."""
+        return self.read(position)
+
+    def acknowledged(self, records: int) -> None:
+        """Take note of nothing: there is nobody to tell."""
 
 
 def replay_of(source: Source) -> Replay | None:
@@ -29,20 +52,29 @@ def replay_of(source: Source) -> Replay | None:
     if not source.repeats:
         return None
 
-    def replay(position: Any, skip: int, count: int) -> Batch:
-        values: list[bytes] = []
-        keys: list[bytes | None] | None = None
-        for batch in source.read(position):
+    def replay(position: Any, skip: int, count: int) -> list[Batch]:
+        found: list[Batch] = []
+        left = skip + count
+        for batch in source.repeat(position):
             if not len(batch):
                 break
-            values += batch.values
-            if batch.keys is not None:
-                keys = [*(keys or ()), *batch.keys]
-            if len(values) >= skip + count:
+            found.append(batch.part(0, min(left, len(batch))))
+            left -= len(found[-1])
+            if not left:
                 break
-        return Batch(values, position, keys).part(skip, count)
+        return _without_first(found, skip)
 
     return replay
+
+
+def _without_first(batches: list[Batch], skip: int) -> list[Batch]:
+    kept = []
+    for batch in batches:
+        gone = min(skip, len(batch))
+        skip -= gone
+        if gone < len(batch):
+            kept.append(batch.part(gone, len(batch) - gone))
+    return kept
 
 
 def rest_of(source: Source, position: Any, skip: int) -> Iterator[Batch]:
@@ -52,8 +84,11 @@ def rest_of(source: Source, position: Any, skip: int) -> Iterator[Batch]:
             skip -= len(batch)
         elif skip and not len(batch):
             raise SourceError(
-                f"{source.description} is shorter than it was: {skip} records after {position} are gone"
+                f"{source.description} is shorter than it was: {skip} records after {position} are gone; "
+                "bring its data back, or use another producer name"
             )
+        elif not skip:
+            yield batch
         else:
-            yield batch.part(skip, len(batch) - skip) if skip else batch
+            yield batch.part(skip, len(batch) - skip)
             skip = 0

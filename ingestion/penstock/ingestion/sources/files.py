@@ -1,0 +1,178 @@
+"""Files as sources: JSON lines, CSV and Parquet; one file, or a folder that may grow."""
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pyarrow.parquet as pq
+
+from penstock.ingestion.errors import BrokenRecordError, SourceError
+from penstock.ingestion.producer.batch import Batch
+from penstock.ingestion.sources.folder import FileOrder
+from penstock.ingestion.sources.rows import Row, RowReader
+from penstock.ingestion.sources.source import NOTHING, Repeatable
+
+BATCH = 5_000
+# A longer line is no record. Its beginning goes to the dead letters, where topics take this much.
+LONGEST_LINE = 16_777_216
+
+
+class Piece(NamedTuple):
+    """Records of one file, and where the next ones begin in it."""
+
+    batch: Batch
+    after: int
+
+
+# (file, place in it, position to note) -> pieces; a place is whatever the format counts in
+ReadFile = Callable[[Path, int, Any], Iterator[Piece]]
+
+
+class Files(Repeatable):
+    """Reads file after file. With `follow` it goes on for ever, and new files of the folder are taken up."""
+
+    def __init__(
+        self, description: str, order: FileOrder, read_file: ReadFile, *, follow: bool = False
+    ) -> None:
+        self.description = description
+        self._order = order
+        self._read_file = read_file
+        self._follow = follow
+
+    def read(self, position: Any | None) -> Iterator[Batch]:
+        """Yield batches from a position on: the number of a file, and a place in it."""
+        number, place = (position["file"], position["place"]) if position else (0, 0)
+        while True:
+            path = self._order.file(number)
+            if path is None and not self._follow:
+                return
+            if path is None:
+                yield NOTHING
+                continue
+            yield from self._batches(path, number, place)
+            number, place = number + 1, 0
+
+    def _batches(self, path: Path, number: int, place: int) -> Iterator[Batch]:
+        try:
+            for piece in self._read_file(path, place, lambda at: {"file": number, "place": at}):
+                yield piece.batch
+        except OSError as error:
+            raise SourceError(f"{path} cannot be read from {place} on: {error}") from error
+
+
+def json_lines(path: Path, place: int, position: Callable[[int], Any]) -> Iterator[Piece]:
+    """Read lines as they are; a place counts bytes."""
+    with path.open("rb") as file:
+        file.seek(place)
+        values: list[bytes] = []
+        begin = place
+        for line in bounded_lines(file.readline):
+            place += line.length
+            if line.stripped:
+                values.append(line.stripped)
+            if len(values) == BATCH:
+                yield Piece(Batch(values, position(begin)), place)
+                values, begin = [], place
+        if values:
+            yield Piece(Batch(values, position(begin)), place)
+
+
+class Line(NamedTuple):
+    """A line with its end, cut where it is longer than any record; `length` counts it whole."""
+
+    text: bytes
+    length: int
+
+    @property
+    def stripped(self) -> bytes:
+        """The line without its end."""
+        return self.text.rstrip(b"\r\n")
+
+
+def bounded_lines(readline: Callable[[int], bytes]) -> Iterator[Line]:
+    """Yield lines, also empty ones, and at last one that has no end yet."""
+    while text := readline(LONGEST_LINE):
+        length, rest = len(text), text
+        while len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
+            rest = readline(LONGEST_LINE)
+            length += len(rest)
+        ended = rest.endswith(b"\n") and not text.endswith(b"\n")
+        yield Line(text + b"\n" if ended else text, length)
+
+
+class CsvFiles:
+    """Reads CSV whose first row names the fields; a place counts bytes, and a quoted value may hold lines."""
+
+    def __init__(self, rows: RowReader) -> None:
+        self._rows = rows
+
+    def __call__(self, path: Path, place: int, position: Callable[[int], Any]) -> Iterator[Piece]:
+        """Read a file from a place on."""
+        with path.open("rb") as file:
+            names = next(csv.reader([file.readline().decode("utf-8-sig", "replace")]), [])
+            begin = file.seek(max(place, file.tell()))
+            rows: list[Row | BrokenRecordError] = []
+            originals: list[bytes] = []
+            for row, original in _csv_rows(file.readline, names):
+                rows.append(row)
+                originals.append(original)
+                if len(rows) == BATCH:
+                    yield Piece(self._rows.batch(rows, originals, position(begin)), file.tell())
+                    rows, originals, begin = [], [], file.tell()
+            if rows:
+                yield Piece(self._rows.batch(rows, originals, position(begin)), file.tell())
+
+
+def _csv_rows(
+    readline: Callable[[int], bytes], names: list[str]
+) -> Iterator[tuple[Row | BrokenRecordError, bytes]]:
+    taken: list[bytes] = []
+
+    def texts() -> Iterator[str]:
+        for line in bounded_lines(readline):
+            taken.append(line.text)
+            # Bytes that are no UTF-8 are kept through the reader, and judged afterwards.
+            yield line.text.decode("utf-8", "surrogateescape")
+
+    reader = csv.reader(texts(), strict=True)
+    while True:
+        taken.clear()
+        try:
+            values = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield BrokenRecordError("malformed", str(error)), b"".join(taken)
+            continue
+        if values:
+            yield _named(names, values), b"".join(taken)
+
+
+def _named(names: list[str], values: list[str]) -> Row | BrokenRecordError:
+    if len(values) != len(names):
+        return BrokenRecordError("malformed", f"{len(values)} values, and the file names {len(names)} fields")
+    for name, value in zip(names, values, strict=True):
+        if any("\udc80" <= letter <= "\udcff" for letter in value):
+            return BrokenRecordError("invalid utf-8", f"in field '{name}'")
+    return dict(zip(names, values, strict=True))
+
+
+class ParquetFiles:
+    """Reads Parquet; a place counts rows. A broken row is kept as JSON, for want of bytes of its own."""
+
+    def __init__(self, rows: RowReader) -> None:
+        self._rows = rows
+
+    def __call__(self, path: Path, place: int, position: Callable[[int], Any]) -> Iterator[Piece]:
+        """Read a file from a row on."""
+        with pq.ParquetFile(path) as file:
+            number = 0
+            for table in file.iter_batches(batch_size=BATCH):
+                rows = table.to_pylist()[max(0, place - number) :]
+                begin = number + table.num_rows - len(rows)
+                number += table.num_rows
+                if rows:
+                    originals = [msgspec.json.encode(row, enc_hook=str) for row in rows]
+                    yield Piece(self._rows.batch(rows, originals, position(begin)), number)

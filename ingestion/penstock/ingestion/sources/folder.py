@@ -1,0 +1,58 @@
+"""The files of a folder in the order in which they were found, which is written down."""
+
+import os
+from pathlib import Path
+
+from penstock.ingestion.errors import SourceError
+
+
+class FileOrder:
+    """Numbers files: a single one, or those of a folder that grows.
+
+    Files are taken up in the order of their times of change, then of their names, as they are found; the order is
+    kept in `index`, so that a number means the same file after a restart. Files have to appear whole: move them
+    into the folder. Names that begin with a dot or an underscore, or end in `.tmp` or `.part`, are left alone.
+    """
+
+    def __init__(self, path: Path, index: Path | None = None) -> None:
+        self._path = path
+        self._index = index
+        self._names: list[str] = []
+        if not path.exists():
+            raise SourceError(f"there is no {path}; name a file or a folder that is there")
+        if path.is_dir() and index is None:
+            raise SourceError(f"{path} is a folder, and its files need an index to be numbered in; name one")
+        if index is not None and index.exists():
+            self._names = index.read_text(encoding="utf-8").splitlines()
+
+    def file(self, number: int) -> Path | None:
+        """Return a file by its number, after looking for new ones; None where there are not so many."""
+        if not self._path.is_dir():
+            return self._path if number == 0 else None
+        if number >= len(self._names):
+            self._look()
+        return self._path / self._names[number] if number < len(self._names) else None
+
+    def _look(self) -> None:
+        known = set(self._names)
+        found = [
+            (entry.stat().st_mtime_ns, entry.name)
+            for entry in os.scandir(self._path)
+            if entry.is_file() and entry.name not in known and _taken(entry.name)
+        ]
+        fresh = [name for _, name in sorted(found)]
+        if fresh:
+            self._write(fresh)
+            self._names += fresh
+
+    def _write(self, names: list[str]) -> None:
+        assert self._index is not None
+        self._index.parent.mkdir(parents=True, exist_ok=True)
+        with self._index.open("a", encoding="utf-8") as file:
+            file.writelines(f"{name}\n" for name in names)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _taken(name: str) -> bool:
+    return not name.startswith((".", "_")) and not name.endswith((".tmp", ".part")) and "\n" not in name

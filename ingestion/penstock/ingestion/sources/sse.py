@@ -1,0 +1,146 @@
+"""Server-sent events over HTTP."""
+
+import http.client
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from penstock.ingestion.errors import SourceError
+from penstock.ingestion.producer.batch import Batch
+from penstock.ingestion.sources.files import BATCH, LONGEST_LINE
+from penstock.ingestion.sources.lines import MakeBatch
+from penstock.ingestion.sources.source import NOTHING
+
+_CONNECT_SECONDS = 10.0
+_REPEAT_SECONDS = 10.0
+_OK = 200
+
+
+class Event(NamedTuple):
+    """One event, and the id by which its server knows it; empty where it gives none."""
+
+    id: str
+    data: bytes
+
+
+class ServerSentEvents:
+    """Reads events, and resumes after the last one it knows by `Last-Event-ID`, as the standard has it.
+
+    A position is the id before its batch; the source repeats itself as far as its server does. Events without ids
+    have no positions: what of them is in flight at a kill is written down as abandoned.
+    """
+
+    repeats = True
+
+    def __init__(self, url: str, make_batch: MakeBatch) -> None:
+        self.description = f"events of {url}"
+        self._url = urlsplit(url)
+        self._make_batch = make_batch
+        if self._url.scheme not in ("http", "https") or not self._url.hostname:
+            raise SourceError(f"'{url}' is no address of events; it has to begin with http:// or https://")
+
+    def read(self, position: Any | None) -> Iterator[Batch]:
+        """Yield events as they come, until the server hangs up."""
+        return self._batches(position, None)
+
+    def repeat(self, position: Any) -> Iterator[Batch]:
+        """Yield the events of a position again, giving the server some seconds for each."""
+        return self._batches(position, _REPEAT_SECONDS)
+
+    def acknowledged(self, records: int) -> None:
+        """Take note of nothing: the server waits for no answer."""
+
+    def _batches(self, position: Any | None, patience: float | None) -> Iterator[Batch]:
+        last = "" if position is None else str(position["after"])
+        with _opened(self._url, last, self.description) as response:
+            arriving = _Arriving(response, last, self.description)
+            while True:
+                events = arriving.take(patience)
+                if events is None:
+                    return
+                if not events:
+                    yield NOTHING
+                    continue
+                known = all(event.id for event in events)
+                yield self._make_batch([event.data for event in events], {"after": last} if known else None)
+                last = events[-1].id
+
+
+class _Arriving:
+    """Reads events in a thread of its own, so that nobody waits in a read; holds no more than a batch."""
+
+    def __init__(self, response: http.client.HTTPResponse, last: str, description: str) -> None:
+        self._queue: queue.Queue[Event | Exception | None] = queue.Queue(BATCH)
+        self._description = description
+        threading.Thread(target=self._read, args=(response, last), daemon=True).start()
+
+    def take(self, patience: float | None) -> list[Event] | None:
+        """Return what has come, after waiting for the first so long; None at the end."""
+        events: list[Event] = []
+        while len(events) < BATCH:
+            try:
+                found = (
+                    self._queue.get(timeout=patience) if patience and not events else self._queue.get_nowait()
+                )
+            except queue.Empty:
+                return events
+            if isinstance(found, Event):
+                events.append(found)
+                continue
+            if events:
+                self._queue.put(found)
+                return events
+            if found is not None:
+                raise SourceError(f"{self._description} broke off: {found}; start again to resume") from found
+            return None
+        return events
+
+    def _read(self, response: http.client.HTTPResponse, last: str) -> None:
+        try:
+            for event in parsed(iter(lambda: response.readline(LONGEST_LINE), b""), last):
+                self._queue.put(event)
+            self._queue.put(None)
+        except (OSError, http.client.HTTPException, AttributeError, ValueError) as error:
+            # Closing the connection ends a read that is under way with an error of any of these kinds.
+            self._queue.put(error)
+
+
+def parsed(lines: Iterator[bytes], last: str) -> Iterator[Event]:
+    """Yield the events of a stream; an event ends at an empty line and keeps the id before it if it has none."""
+    data: list[bytes] = []
+    for line in lines:
+        name, _, value = line.rstrip(b"\r\n").partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            data.append(value)
+        elif name == b"id" and b"\0" not in value:
+            last = value.decode("utf-8", "replace")
+        elif not name and not value and data and not line.startswith(b":"):
+            yield Event(last, b"\n".join(data))
+            data = []
+
+
+@contextmanager
+def _opened(url: SplitResult, last: str, description: str) -> Iterator[http.client.HTTPResponse]:
+    kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+    connection = kind(url.hostname or "", url.port, timeout=_CONNECT_SECONDS)
+    headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+    if last:
+        headers["Last-Event-ID"] = last
+    try:
+        connection.request("GET", f"{url.path or '/'}?{url.query}".rstrip("?"), headers=headers)
+        response = connection.getresponse()
+        if response.status != _OK:
+            raise SourceError(
+                f"{description} cannot be read: the server answered {response.status} {response.reason}"
+            )
+        if connection.sock is not None:
+            connection.sock.settimeout(None)
+        yield response
+    except (OSError, http.client.HTTPException) as error:
+        raise SourceError(f"{description} cannot be read: {error}; is the server up?") from error
+    finally:
+        connection.close()
