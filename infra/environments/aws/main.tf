@@ -18,7 +18,7 @@ locals {
     }
     code = {
       image   = "dagster"
-      command = ["dagster", "code-server", "start", "-h", "0.0.0.0", "-p", "4000", "-m", "penstock.platform.definitions"]
+      command = ["dagster", "code-server", "start", "-h", "0.0.0.0", "-p", "4000", "-m", "penstock.platform.definitions.location"]
       cpu     = 1024, memory_mb = 4096, port = 4000
     }
   }
@@ -45,6 +45,7 @@ module "network" {
 
   name               = var.name
   zones              = local.zones
+  bucket_arns        = [module.warehouse.bucket_arn]
   flow_log_group_arn = module.logs.groups["flow"].arn
   flow_log_role_arn  = module.identity.role_arns["flow"]
 }

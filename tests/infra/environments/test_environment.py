@@ -153,3 +153,13 @@ def test_destroying_goes_by_a_plan_too(one: Environment) -> None:
     assert plan.count(Action.DELETE) == 1
     one.apply(plan.plan_id)
     assert one.workspace.resources() == ()
+
+
+def test_a_home_elsewhere_holds_the_state_of_what_runs_here(catalog: Catalog, tmp_path: Path) -> None:
+    (catalog.directory / "one").rename(catalog.directory / "local")
+    main = catalog.directory / "local" / "main.tf"
+    main.write_text(MAIN + 'variable "home" { type = string }\nterraform {\n  backend "local" {}\n}\n')
+    there = Catalog(tmp_path, tmp_path / "elsewhere").open("local", {"seen": "/none"})
+    there.apply(there.plan().plan_id)
+    assert (tmp_path / "elsewhere" / "environments" / "local" / "terraform.tfstate").is_file()
+    assert there.workspace.variables["home"] == str(tmp_path / "elsewhere")

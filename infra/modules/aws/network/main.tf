@@ -1,3 +1,5 @@
+data "aws_caller_identity" "me" {}
+data "aws_partition" "here" {}
 data "aws_region" "here" {}
 
 resource "aws_vpc" "this" {
@@ -101,6 +103,7 @@ resource "aws_vpc_endpoint" "s3" {
   vpc_endpoint_type = "Gateway"
   service_name      = "com.amazonaws.${data.aws_region.here.name}.s3"
   route_table_ids   = [aws_route_table.private.id]
+  policy            = data.aws_iam_policy_document.s3.json
   tags              = { Name = "${var.name}-s3" }
 }
 
@@ -113,5 +116,58 @@ resource "aws_vpc_endpoint" "services" {
   subnet_ids          = [for subnet in aws_subnet.private : subnet.id]
   security_group_ids  = [aws_security_group.endpoints.id]
   private_dns_enabled = true
+  policy              = data.aws_iam_policy_document.services[each.key].json
   tags                = { Name = "${var.name}-${each.key}" }
+}
+
+# Without a policy, an endpoint lets everybody's credentials do everything: also carry our data elsewhere.
+data "aws_iam_policy_document" "s3" {
+  statement {
+    sid       = "OurBuckets"
+    actions   = ["s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetBucketLocation", "s3:GetObject", "s3:ListBucket", "s3:PutObject"]
+    resources = flatten([for arn in var.bucket_arns : [arn, "${arn}/*"]])
+
+    principals {
+      type        = "AWS"
+      identifiers = ["*"]
+    }
+
+    condition {
+      test     = "StringEquals"
+      variable = "aws:PrincipalAccount"
+      values   = [data.aws_caller_identity.me.account_id]
+    }
+  }
+
+  statement {
+    sid       = "LayersOfImages"
+    actions   = ["s3:GetObject"]
+    resources = ["arn:${data.aws_partition.here.partition}:s3:::prod-${data.aws_region.here.name}-starport-layer-bucket/*"]
+
+    principals {
+      type        = "AWS"
+      identifiers = ["*"]
+    }
+  }
+}
+
+data "aws_iam_policy_document" "services" {
+  for_each = var.endpoints
+
+  statement {
+    sid       = "OnlyWithCredentialsOfThisAccount"
+    actions   = each.value
+    resources = ["*"]
+
+    principals {
+      type        = "AWS"
+      identifiers = ["*"]
+    }
+
+    condition {
+      test     = "StringEquals"
+      variable = "aws:PrincipalAccount"
+      values   = [data.aws_caller_identity.me.account_id]
+    }
+  }
 }

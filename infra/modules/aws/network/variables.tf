@@ -25,9 +25,29 @@ variable "zones" {
 }
 
 variable "endpoints" {
-  description = "AWS services that are reached inside the network, by the last part of their endpoint's name."
-  type        = set(string)
-  default     = ["ecr.api", "ecr.dkr", "emr-serverless", "kms", "logs", "monitoring", "secretsmanager", "sts"]
+  description = "AWS services that are reached inside the network, and what may be asked of them there."
+  type        = map(list(string))
+  default = {
+    "ecr.api" = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetAuthorizationToken", "ecr:GetDownloadUrlForLayer"]
+    "ecr.dkr" = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
+    "emr-serverless" = [
+      "emr-serverless:CancelJobRun",
+      "emr-serverless:GetApplication",
+      "emr-serverless:GetJobRun",
+      "emr-serverless:ListJobRuns",
+      "emr-serverless:StartApplication",
+      "emr-serverless:StartJobRun",
+    ]
+    "kms"            = ["kms:Decrypt", "kms:GenerateDataKey"]
+    "logs"           = ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
+    "secretsmanager" = ["secretsmanager:GetSecretValue"]
+    "sts"            = ["sts:AssumeRole", "sts:GetCallerIdentity"]
+  }
+}
+
+variable "bucket_arns" {
+  description = "Buckets that may be reached through the network's way to S3, beside the one that images' layers come from."
+  type        = list(string)
 }
 
 variable "flow_log_group_arn" {

@@ -14,6 +14,8 @@ from penstock.infra.terraform import Limits, Workspace, find_engine, find_mirror
 from penstock.infra.terraform.engines import EMBEDDED
 
 BACKEND_FILE = "backend.hcl"
+HERE = ("local", "docker")
+"""Environments on this machine: their state is in the home, like all that they make."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,17 @@ class Catalog:
 
     def _workspace(self, directory: Path, variables: dict[str, object]) -> Workspace:
         backend_file = directory / BACKEND_FILE
+        backend: dict[str, str] = {}
+        if directory.name in HERE and self.home != self.root / ".penstock":
+            # Only what differs is handed over, so that Terraform by hand sees the same as we do.
+            backend = {"path": str(self.home / "environments" / directory.name / "terraform.tfstate")}
+            variables = {"home": str(self.home), **variables}
         return Workspace(
             directory=directory,
             work=self.home / "environments" / directory.name / "terraform",
             engine=find_engine(self.engine),
             variables=variables,
+            backend=backend,
             backend_file=backend_file if backend_file.is_file() else None,
             environment=with_this_python(os.environ),
             mirrors=find_mirrors(self.mirrors),

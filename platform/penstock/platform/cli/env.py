@@ -178,11 +178,8 @@ def _catalog(engine: str) -> "Catalog":
 
 def _open(name: str, engine: str) -> "Environment":
     settings = current_settings()
-    ours = {"home": settings.home, "jars": settings.jars}
-    usual = {"home": settings.root / ".penstock", "jars": settings.home / "jars"}
-    # Only what differs is handed over, so that Terraform by hand sees the same as we do.
-    variables = {key: str(path) for key, path in ours.items() if path != usual[key]}
-    return _catalog(engine).open(name, variables if name == "local" else None)
+    other = settings.jars != settings.home / "jars"
+    return _catalog(engine).open(name, {"jars": str(settings.jars)} if other and name == "local" else None)
 
 
 def _planned(environment: "Environment", destroy: bool) -> "Plan":

@@ -85,6 +85,8 @@ def test_no_policy_allows_a_wildcard_action(settled: Plan) -> None:
         if statement["Effect"] == "Allow":
             assert not [a for a in as_list(statement["Action"]) if "*" in a], address
             assert statement.get("Principal") != "*", address
+            everybody = statement.get("Principal", {}).get("AWS") == "*"
+            assert not everybody or "aws_vpc_endpoint" in address, address
 
 
 def test_nothing_is_public(settled: Plan) -> None:
@@ -148,8 +150,9 @@ def test_growing_changes_in_place(applied: Workspace, environment: Environment) 
         "aws_budgets_budget",
     }
     larger.apply(plan)
-    assert larger.plan().is_empty
-    (cluster,) = values(larger.plan(), "aws_msk_cluster")
+    again = larger.plan()
+    assert again.is_empty
+    (cluster,) = values(again, "aws_msk_cluster")
     assert cluster["number_of_broker_nodes"] == 6
 
 
@@ -177,6 +180,7 @@ def test_destroy_leaves_nothing(environment: Environment, aws: Any) -> None:
     from moto.backends import get_backend
 
     assert not get_backend("kafka")["123456789012"]["eu-west-1"].clusters
-    assert not get_backend("emr-serverless")["123456789012"]["eu-west-1"].applications
+    applications = get_backend("emr-serverless")["123456789012"]["eu-west-1"].applications.values()
+    assert {application.state for application in applications} == {"TERMINATED"}
     assert set(get_backend("s3")["123456789012"]["aws"].buckets) == {"penstock-states"}
     assert not get_backend("rds")["123456789012"]["eu-west-1"].databases

@@ -2,11 +2,15 @@ mock_provider "aws" {
   mock_data "aws_region" {
     defaults = { name = "eu-west-1" }
   }
+  mock_data "aws_iam_policy_document" {
+    defaults = { json = "{}" }
+  }
 }
 
 variables {
   name               = "acme"
   zones              = ["eu-west-1a", "eu-west-1b", "eu-west-1c"]
+  bucket_arns        = ["arn:aws:s3:::acme"]
   flow_log_group_arn = "arn:aws:logs:eu-west-1:123456789012:log-group:/acme/flow"
   flow_log_role_arn  = "arn:aws:iam::123456789012:role/acme-flow"
 }
@@ -62,4 +66,21 @@ run "one_zone_is_refused" {
     zones = ["eu-west-1a"]
   }
   expect_failures = [var.zones]
+}
+
+run "every_way_to_aws_says_what_may_be_done_there" {
+  assert {
+    condition = alltrue(flatten([
+      for document in concat([data.aws_iam_policy_document.s3], values(data.aws_iam_policy_document.services)) :
+      [for statement in document.statement : [for action in statement.actions : !strcontains(action, "*")]]
+    ]))
+    error_message = "An endpoint allows actions by a wildcard."
+  }
+
+  assert {
+    condition = alltrue([
+      for document in data.aws_iam_policy_document.services : length(document.statement[0].condition) == 1
+    ])
+    error_message = "An endpoint takes credentials of other accounts."
+  }
 }
