@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from penstock.pipelines.errors import DefinitionError, TranscriptError
-from penstock.pipelines.plan.aggregates import Output
+from penstock.pipelines.plan.aggregates import Mean, Output, Sum
+from penstock.pipelines.plan.policies import DeltaPolicy
 from penstock.pipelines.plan.sinks import PaneLog
 from penstock.pipelines.plan.source import Column, Source, Topic
 from penstock.pipelines.plan.stage import Accumulation, FinalPane, OnTimePane, Plan, Stage
@@ -33,6 +34,9 @@ ON_TIME: dict[str, OnTimePane] = {
     "when_changed": "when_changed",
     "fire_if_non_empty": "when_changed",
 }
+
+
+FOR_EVER = 10**15
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def case_of(node: Mapping[str, Any]) -> Case:
         return read_case(name, node)
     except DefinitionError as problem:
         raise TranscriptError(str(problem)) from problem
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
         raise TranscriptError(f"the case is not of the schema: {problem!r}") from problem
 
 
@@ -76,10 +80,22 @@ def read_case(name: str, node: Mapping[str, Any]) -> Case:
     checks = checks_of([*steps, node])
     outputs = outputs_of(node, [pane for check in checks for pane in panes_in(check)])
     batches = Steps(unit, node).batches(steps)
-    values = [record.fields["value"] for b in batches for record in b.records]
+    values: list[Any] = [record.fields["value"] for b in batches for record in b.records]
     plan = plan_of(node, unit, outputs, values)
+    refuse_unlike(plan)
     script = Script(name, plan, tuple(batches))
     return Case(name, script, checks, unit, "must_fail_with" in node, bool(node.get("engine_specific")))
+
+
+def refuse_unlike(plan: Plan) -> None:
+    """Refuse sums and distances of what is no number."""
+    kind = next(column.type for column in plan.sources[0].columns if column.name == "value")
+    summed = [output.name for output in plan.stage.aggregates if isinstance(output.of, Sum | Mean)]
+    match plan.stage.window:
+        case Tumbling(DeltaPolicy()) | SlidingOrder(evict=DeltaPolicy()) | SlidingOrder(show=DeltaPolicy()):
+            summed.append("delta")
+    if summed and kind not in ("long", "double"):
+        raise TranscriptError(f"{summed[0]} needs numbers, and its values are of type {kind}")
 
 
 def checks_of(steps: Iterable[Mapping[str, Any]]) -> tuple[Check, ...]:
@@ -92,7 +108,7 @@ def checks_of(steps: Iterable[Mapping[str, Any]]) -> tuple[Check, ...]:
     batches = 0
     for step in steps:
         batches += bool(step.keys() & Steps.MOVES)
-        checks += [Check(kind, batches, step[kind]) for kind in CHECKS if kind in step]
+        checks += [Check(kind, batches, step[kind]) for kind in CHECKS if step.get(kind) is not None]
     kinds = {check.kind for check in checks}
     if "expect" in kinds or not kinds:
         checks.append(Check("expect", batches, []))
@@ -113,7 +129,7 @@ def plan_of(node: Mapping[str, Any], unit: Unit, outputs: tuple[Output, ...], va
     """
     window = window_of(node["window"], unit)
     ordered = isinstance(window, Tumbling | SlidingOrder)
-    lateness = 0 if ordered or by_processing_time(window) else unit.optional(node, "allowed_lateness")
+    lateness = 0 if ordered or by_processing_time(window) else lateness_of(node, unit)
     stage = Stage(
         name="transcript",
         inputs=("elements",),
@@ -131,6 +147,13 @@ def plan_of(node: Mapping[str, Any], unit: Unit, outputs: tuple[Output, ...], va
     return Plan("transcript", (source_of(values),), (stage,))
 
 
+def lateness_of(node: Mapping[str, Any], unit: Unit) -> int:
+    """Return how late an element may come; for ever is longer than any case."""
+    if node.get("allowed_lateness") == "inf":
+        return FOR_EVER
+    return unit.optional(node, "allowed_lateness")
+
+
 def source_of(values: Iterable[Any]) -> Source:
     """Return the source of a case: elements with key, value, time and mark."""
     columns = (
@@ -146,8 +169,9 @@ def source_of(values: Iterable[Any]) -> Source:
 def type_of(values: Iterable[Any]) -> str:
     """Return the type that holds all values."""
     kinds = {type(value) for value in values if value is not None}
-    if kinds <= {int}:
-        return "long"
-    if kinds <= {int, float}:
-        return "double"
-    return "boolean" if kinds <= {bool} else "string"
+    for name, alike in (("long", {int}), ("double", {int, float}), ("boolean", {bool}), ("string", {str})):
+        if kinds <= alike:
+            return name
+    raise TranscriptError(
+        f"its values are of several types: {', '.join(sorted(kind.__name__ for kind in kinds))}"
+    )

@@ -4,7 +4,7 @@ A document is JSON, or YAML where the file's name says so.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,36 @@ from penstock.pipelines.transcripts.dialects import translated
 
 def nodes_in(path: Path) -> Iterator[Mapping[str, Any]]:
     """Yield the cases of a file as its schema has them, translated where the file speaks another dialect."""
+    text = text_of(path)
+    document = written_by_hand(text, path) if path.suffix in (".yaml", ".yml") else whole(text)
+    for number, node in enumerate(listed(document) or lines(text, path), 1):
+        if not isinstance(node, Mapping):
+            raise TranscriptError(f"{path}: case {number} is no object. Write one object a case")
+        if not node.get("header"):
+            yield node
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as problem:
         raise TranscriptError(f"{path} cannot be read: {problem.strerror}. Name a file of cases") from problem
-    document = written_by_hand(text, path) if path.suffix in (".yaml", ".yml") else whole(text)
-    if isinstance(document, Mapping) and isinstance(document.get("cases"), list):
-        yield from translated(document, document["cases"])
-    elif isinstance(document, list):
-        yield from document
-    else:
-        yield from lines(text, path)
+    except UnicodeDecodeError as problem:
+        raise TranscriptError(f"{path} is no text: {problem}. Name a file of cases") from problem
+
+
+def listed(document: Any) -> Iterable[Any] | None:
+    """Return the cases of a document, or None where it is not one."""
+    match document:
+        case {"cases": list(cases)}:
+            return translated(document, cases)
+        case {"steps": _}:
+            return [document]
+        case list(cases):
+            return cases
+        case _:
+            return None
 
 
 def whole(text: str) -> Any:
@@ -45,20 +64,14 @@ def written_by_hand(text: str, path: Path) -> Any:
         raise TranscriptError(f"{path} is no YAML: {problem}. Mend its form") from problem
 
 
-def lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield a case from each line."""
+def lines(text: str, path: Path) -> Iterator[Any]:
+    """Yield what each line holds."""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
-            node = json.loads(line)
+            yield json.loads(line)
         except ValueError as problem:
             raise TranscriptError(
-                f"{path}, line {number} is no JSON: {problem}. Write one case a line"
+                f"{path}, line {number} is no JSON: {problem}. Write a document with cases, or a case a line"
             ) from problem
-        if not isinstance(node, Mapping):
-            raise TranscriptError(
-                f"{path}, line {number} is no case. Write one object a line, or use `cases`"
-            )
-        if not node.get("header"):
-            yield node

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.pipelines.errors import TranscriptError
 from penstock.pipelines.transcripts.case import Case, case_of
-from penstock.pipelines.transcripts.engine import Engine
+from penstock.pipelines.transcripts.engine import Engine, Observed
 from penstock.pipelines.transcripts.files import nodes_in
 from penstock.pipelines.transcripts.verdict import Verdict, judged
 
@@ -29,7 +29,7 @@ def run_nodes(nodes: Sequence[Mapping[str, Any]], engine: Engine) -> Iterator[Ve
     read = [readable(node) for node in nodes]
     runs = iter(engine.run([case.script for case in read if isinstance(case, Case)]))
     for node, case in zip(nodes, read, strict=True):
-        yield judged(case, next(runs)) if isinstance(case, Case) else refused(node, case)
+        yield verdict_on(node, case, next(runs)) if isinstance(case, Case) else refused(node, case)
 
 
 def readable(node: Mapping[str, Any]) -> Case | TranscriptError:
@@ -40,11 +40,19 @@ def readable(node: Mapping[str, Any]) -> Case | TranscriptError:
         return problem
 
 
+def verdict_on(node: Mapping[str, Any], case: Case, run: Sequence[Observed]) -> Verdict:
+    """Return the verdict on a run; what a case expects may be as broken as the rest of it."""
+    try:
+        return judged(case, run)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, TranscriptError) as problem:
+        return refused(node, TranscriptError(f"what it expects is not of the schema: {problem!r}"))
+
+
 def refused(node: Mapping[str, Any], problem: TranscriptError) -> Verdict:
     """Return the verdict on a case that cannot be run."""
-    expected = [
-        step["expect"] for step in node.get("steps", ()) if isinstance(step, Mapping) and "expect" in step
-    ]
+    steps = node.get("steps")
+    listed = steps if isinstance(steps, list) else []
+    expected = [step["expect"] for step in listed if isinstance(step, Mapping) and "expect" in step]
     informs = bool(node.get("engine_specific"))
     return Verdict(name_of(node), False, expected, {"error": str(problem)}, informs)
 

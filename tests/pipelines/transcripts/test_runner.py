@@ -1,0 +1,190 @@
+"""The runner: files of two forms, cases by their id, verdicts as lines; no broken case stops the others."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from penstock.pipelines.errors import TranscriptError
+from penstock.pipelines.transcripts import ReferenceEngine, Verdict, case_of, passed, run_files, run_nodes
+
+RIGHT: dict[str, Any] = {
+    "id": "right",
+    "unit": "s",
+    "window": {"type": "fixed", "size": 10, "offset": 0},
+    "trigger": {"type": "after_watermark", "early": {"type": "after_count", "count": 2}, "late": None},
+    "accumulation": "accumulating",
+    "allowed_lateness": 0,
+    "steps": [
+        {"processing_time": 5},
+        {"elements": [{"key": "k", "value": 1, "ts": 1}, {"key": "k", "value": 2, "ts": 2}]},
+        {"expect": [{"window": [0, 10], "values": [2, 1], "early": True, "index": 0}]},
+        {"watermark": 20},
+        {"expect": [{"window": [0, 10], "values": [1, 2], "timing": "on_time", "final": True}]},
+    ],
+}
+
+
+def wrong(**change: Any) -> dict[str, Any]:
+    return copy.deepcopy(RIGHT) | change
+
+
+def verdict_of(node: Any) -> Verdict:
+    (verdict,) = run_nodes([node], ReferenceEngine())
+    return verdict
+
+
+def test_cases_are_read_from_a_document_a_list_or_a_case_a_line(tmp_path: Path) -> None:
+    forms = {
+        "document.json": json.dumps(
+            {"schema": "anchor-transcript/1", "cases": [RIGHT, wrong(id="two")]}, indent=1
+        ),
+        "list.json": json.dumps([RIGHT, wrong(id="two")]),
+        "lines.jsonl": "\n".join(
+            json.dumps(node) for node in ({"header": True, "about": "x"}, RIGHT, wrong(id="two"))
+        ),
+        "document.yaml": json.dumps({"cases": [RIGHT, wrong(id="two")]}),
+    }
+    for name, text in forms.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        verdicts = list(run_files([tmp_path / name], ReferenceEngine()))
+        assert [(verdict.id, verdict.ok) for verdict in verdicts] == [("right", True), ("two", True)]
+    (tmp_path / "one.json").write_text(json.dumps(RIGHT, indent=1), encoding="utf-8")
+    assert [verdict.ok for verdict in run_files([tmp_path / "one.json"], ReferenceEngine())] == [True]
+
+
+def test_only_named_cases_run_and_an_unknown_name_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cases.json"
+    path.write_text(json.dumps([RIGHT, wrong(id="two")]), encoding="utf-8")
+    assert [verdict.id for verdict in run_files([path], ReferenceEngine(), ["two"])] == ["two"]
+    with pytest.raises(TranscriptError, match="no case has the id three"):
+        list(run_files([path], ReferenceEngine(), ["two", "three"]))
+
+
+@pytest.mark.parametrize("text", ["{not json", "[1, 2]", '{"id": "x"}\nnope'])
+def test_a_file_that_holds_no_cases_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(TranscriptError, match=r"broken\.json"):
+        list(run_files([path], ReferenceEngine()))
+
+
+def test_a_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(TranscriptError, match=r"absent\.json cannot be read"):
+        list(run_files([tmp_path / "absent.json"], ReferenceEngine()))
+
+
+def test_a_verdict_says_what_was_expected_and_what_came() -> None:
+    changed = copy.deepcopy(RIGHT)
+    changed["steps"][2]["expect"][0]["values"] = [1]
+    line = verdict_of(changed).as_json()
+    assert (line["id"], line["ok"]) == ("right", False)
+    assert line["expected"][0] == [{"window": [0, 10], "values": [1], "early": True, "index": 0}]
+    assert line["got"][0][0]["values"] == [1, 2]
+    assert json.loads(json.dumps(line)) == line
+
+
+def test_a_pane_that_nobody_expected_fails_the_case() -> None:
+    changed = copy.deepcopy(RIGHT)
+    del changed["steps"][4]
+    verdict = verdict_of(changed)
+    assert not verdict.ok
+    assert [pane["timing"] for pane in verdict.got[1]] == ["on_time"]
+
+
+def test_panes_are_paired_however_little_each_says() -> None:
+    changed = copy.deepcopy(RIGHT)
+    changed["steps"] = [
+        {"elements": [{"key": key, "value": 1, "ts": 1} for key in ("a", "a", "b", "b")]},
+        {"expect": [{}, {"key": "a"}]},
+        {"watermark": "inf"},
+        {"expect": [{"timing": "on_time"}, {"key": "b", "timing": "on_time"}]},
+    ]
+    assert verdict_of(changed).ok
+
+
+def test_an_engine_specific_case_informs_and_a_case_that_must_fail_does(tmp_path: Path) -> None:
+    broken = wrong(steps=[*RIGHT["steps"][:2]])
+    said: list[Verdict] = []
+    informing = [wrong(engine_specific=True, steps=broken["steps"]), RIGHT]
+    assert passed(run_nodes(informing, ReferenceEngine()), said.append)
+    assert [verdict.ok for verdict in said] == [False, True]
+    assert said[0].as_json()["engine_specific"] is True
+    assert verdict_of(broken | {"must_fail_with": "Unexpected output"}).ok
+    assert not passed(run_nodes([broken, RIGHT], ReferenceEngine()), said.append)
+
+
+def test_a_field_that_means_nothing_here_is_named() -> None:
+    changed = copy.deepcopy(RIGHT)
+    changed["steps"][2]["expect"][0]["colour"] = "red"
+    verdict = verdict_of(changed)
+    assert verdict.ok
+    assert verdict.as_json()["not_compared"] == ["colour"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"unit": "fortnights"}, "the unit 'fortnights' is not known"),
+        ({"window": {"type": "hexagonal"}}, "no windows of type 'hexagonal'"),
+        ({"window": {"type": "fixed"}}, "'fixed' needs size"),
+        ({"window": {"type": "fixed", "size": 0}}, "above 0|not of the schema"),
+        ({"trigger": {"type": "after_lunch"}}, "no trigger of type 'after_lunch'"),
+        ({"trigger": {"type": "after_count"}}, "needs a whole number in `count`"),
+        ({"trigger": {"type": "after_any"}}, "needs a list of parts"),
+        ({"accumulation": "hoarding"}, "not of the schema"),
+        ({"combine": "entropy"}, "the aggregate 'entropy' is not known"),
+        ({"steps": [{"watermark": "soon"}]}, "'soon' is no time"),
+        ({"steps": [{"elements": [{"value": "a", "ts": 1}]}], "combine": "sum"}, "sum needs numbers"),
+        ({"steps": [{"elements": [{"value": "a", "ts": 1}, {"value": 1, "ts": 1}]}]}, "several types"),
+        ({"steps": 3}, "not of the schema"),
+    ],
+)
+def test_a_case_that_cannot_be_run_says_why_and_stops_no_other(change: dict[str, Any], says: str) -> None:
+    broken, right = run_nodes([wrong(**change), RIGHT], ReferenceEngine())
+    assert right.ok
+    assert not broken.ok
+    with pytest.raises(TranscriptError, match=says):
+        case_of(wrong(**change))
+    assert isinstance(broken.got, dict)
+    assert broken.got["error"]
+
+
+anything = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-5, 5),
+    st.just("inf"),
+    st.just("x"),
+    st.just([]),
+    st.just({}),
+    st.just([{}]),
+)
+
+
+@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_no_broken_case_stops_the_others(data: st.DataObject) -> None:
+    broken = copy.deepcopy(RIGHT)
+    for _ in range(data.draw(st.integers(1, 3))):
+        node: Any = broken
+        while True:
+            places = list(node) if isinstance(node, dict) else list(range(len(node)))
+            if not places:
+                break
+            place = data.draw(st.sampled_from(places))
+            if isinstance(node[place], dict | list) and node[place] and data.draw(st.booleans()):
+                node = node[place]
+                continue
+            if data.draw(st.booleans()):
+                node[place] = copy.deepcopy(data.draw(anything))
+            else:
+                del node[place]
+            break
+    verdicts = list(run_nodes([broken, RIGHT], ReferenceEngine()))
+    assert verdicts[1].ok
+    json.dumps(verdicts[0].as_json(), default=str)
