@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ import pytest
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model import combine, fixed, read
-from penstock.pipelines.plan import fingerprint, from_dict, opaque, to_dict
+from penstock.pipelines.plan import combiner_ref, fingerprint, from_dict, opaque, to_dict
 from penstock.pipelines.reference import Record, bounded
 
 
@@ -41,6 +43,34 @@ class Product:
         return pc.multiply(partials, self.times)
 
 
+LIMIT = 3
+
+
+def helped(frame: Any) -> Any:
+    return frame.where(1)
+
+
+def otherwise_helped(frame: Any) -> Any:
+    return frame.where(2)
+
+
+def recursive(frame: Any) -> Any:
+    return recursive(frame.where({"a": {1, 2}}))
+
+
+class Caller:
+    """Something that is called like a function."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def __call__(self, frame: Any) -> Any:
+        return frame.limit(self.limit)
+
+    def method(self, frame: Any) -> Any:
+        return frame.head(self.limit)
+
+
 def drop_nothing(frame: Any) -> Any:
     return frame
 
@@ -53,6 +83,19 @@ def test_a_function_is_found_again_by_its_name() -> None:
     (step,) = again.stage.steps
     assert step.function.function is None
     assert step.function.name.endswith(":drop_nothing")
+    assert step.function.resolve() is drop_nothing
+    (output,) = again.stage.aggregates
+    assert isinstance(output.of.combiner.resolve(), Product)
+
+
+def test_code_that_changed_since_the_plan_was_stored_is_refused() -> None:
+    stored = replace(opaque(drop_nothing), function=None)
+    assert stored.resolve() is drop_nothing
+    with pytest.raises(DefinitionError, match="has changed since"):
+        replace(stored, fingerprint="code:0123456789abcdef").resolve()
+    assert replace(stored, fingerprint="version:7").resolve() is drop_nothing
+    with pytest.raises(DefinitionError, match="has changed since"):
+        replace(combiner_ref(Product(2.0)), combiner=None).resolve()
 
 
 def test_a_lambda_cannot_be_found_again_and_the_error_says_what_to_do() -> None:
@@ -78,6 +121,16 @@ def test_a_fingerprint_tells_what_a_function_does() -> None:
             lambda frame, by=2: frame.where(by),
             lambda frame: [item for item in frame if item > 1],
             lambda frame: [item for item in frame if item > 2],
+            partial(drop_nothing, 1),
+            partial(drop_nothing, 2),
+            Caller(1),
+            Caller(2),
+            Caller(1).method,
+            lambda frame: frame.where(LIMIT),
+            lambda frame: frame.where(len),
+            lambda frame: helped(frame.alias("x")),
+            lambda frame: otherwise_helped(frame.alias("x")),
+            recursive,
         )
     ]
     assert len(set(prints)) == len(prints)
@@ -91,10 +144,16 @@ def test_a_fingerprint_does_not_depend_on_where_a_function_is_written() -> None:
     assert one.fingerprint == two.fingerprint
 
 
+def test_a_changed_constant_of_the_module_changes_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = opaque(lambda frame: frame.where(LIMIT)).fingerprint
+    monkeypatch.setattr(sys.modules[__name__], "LIMIT", 4)
+    assert opaque(lambda frame: frame.where(LIMIT)).fingerprint != before
+
+
 def test_a_version_stands_for_the_code() -> None:
     one = opaque(lambda frame: frame, version="1")
     two = opaque(lambda frame: frame.cache(), version="1")
-    assert one.fingerprint == two.fingerprint == "1"
+    assert one.fingerprint == two.fingerprint == "version:1"
 
 
 def test_a_fingerprint_is_the_same_in_every_process() -> None:

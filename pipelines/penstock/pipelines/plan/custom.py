@@ -1,13 +1,12 @@
 """One's own code in a plan: named and fingerprinted, never stored by value."""
 
-import hashlib
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.plan.code import code_fingerprint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +46,7 @@ class Opaque:
     """A function that the plan knows by name and fingerprint.
 
     Two plans are equal when name and fingerprint are. A plan that was read back from JSON has no function at
-    hand: `resolve` imports it by name.
+    hand: `resolve` imports it by name, and refuses one whose code has changed since.
     """
 
     name: str
@@ -59,12 +58,13 @@ class Opaque:
         if self.function is not None:
             return self.function
         found: Callable[..., Any] = imported(self.name)
+        unchanged(self.name, self.fingerprint, opaque(found).fingerprint)
         return found
 
 
 @dataclass(frozen=True)
 class CombinerRef:
-    """A combiner that the plan knows by name and fingerprint."""
+    """A combiner that the plan knows by the name of its class and by its fingerprint."""
 
     name: str
     fingerprint: str
@@ -72,71 +72,38 @@ class CombinerRef:
     combiner: Combiner | None = field(default=None, compare=False, repr=False)
 
     def resolve(self) -> Combiner:
-        """Return the combiner itself, imported by name where the plan came from JSON."""
+        """Return the combiner itself; where the plan came from JSON, made new from its class."""
         if self.combiner is not None:
             return self.combiner
-        found: Combiner = imported(self.name)
+        kind = imported(self.name)
+        found: Combiner = kind() if isinstance(kind, type) else kind
+        unchanged(self.name, self.fingerprint, combiner_ref(found).fingerprint)
         return found
 
 
 def opaque(function: Callable[..., Any], version: str | None = None) -> Opaque:
     """Name and fingerprint a function; `version` stands for its code where the writer keeps count himself."""
-    return Opaque(qualified_name(function), version or code_fingerprint(function), function)
+    return Opaque(qualified_name(function), known_by(function, version), function)
 
 
 def combiner_ref(combiner: Combiner, version: str | None = None) -> CombinerRef:
     """Name and fingerprint a combiner by the code of its class and its own attributes."""
     kind = type(combiner)
-    code = "".join(code_fingerprint(getattr(kind, name)) for name in ("add", "merge", "result"))
-    settings = repr(sorted(vars(combiner).items()))
-    digest = hashlib.sha256((code + settings).encode()).hexdigest()[:16]
-    return CombinerRef(
-        f"{kind.__module__}:{kind.__qualname__}", version or digest, combiner.takes_back, combiner
-    )
+    does = tuple(getattr(kind, name) for name in ("add", "merge", "subtract", "result"))
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    return CombinerRef(name, known_by((does, vars(combiner)), version), combiner.takes_back, combiner)
 
 
-def code_fingerprint(function: Callable[..., Any]) -> str:
-    """Hash what a function does: its bytecode, constants, names, defaults and what it closes over.
-
-    Equal between processes of one Python version; line numbers and file names do not count.
-    """
-    digest = hashlib.sha256()
-    for part in described(function):
-        digest.update(part.encode())
-        digest.update(b"\x00")
-    return digest.hexdigest()[:16]
+def known_by(what: object, version: str | None) -> str:
+    """Return a fingerprint that says whether it stands for the code or for a version."""
+    return f"code:{code_fingerprint(what)}" if version is None else f"version:{version}"
 
 
-def described(function: Callable[..., Any]) -> list[str]:
-    """Spell out what makes a function what it is."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return [qualified_name(function)]
-    cells = getattr(function, "__closure__", None) or ()
-    closed = [spelled(cell.cell_contents) for cell in cells]
-    defaults = [spelled(value) for value in getattr(function, "__defaults__", None) or ()]
-    return [*spelled_code(code), *closed, *defaults]
-
-
-def spelled_code(code: CodeType) -> list[str]:
-    """Spell out a code object, with those inside it."""
-    constants = [spelled(value) for value in code.co_consts]
-    return [code.co_code.hex(), *code.co_names, *code.co_varnames, *constants]
-
-
-def spelled(value: object) -> str:
-    """Spell out a constant or a closed-over value without addresses in memory."""
-    match value:
-        case CodeType():
-            return "|".join(spelled_code(value))
-        case frozenset() | set():
-            return "{" + ",".join(sorted(spelled(item) for item in value)) + "}"
-        case tuple() | list():
-            return "(" + ",".join(spelled(item) for item in value) + ")"
-        case _ if callable(value):
-            return "|".join(described(value))
-        case _:
-            return repr(value)
+def unchanged(name: str, before: str, now: str) -> None:
+    """Refuse code that is not what the plan was made with; of a version its writer keeps count."""
+    if before.startswith("code:") and before != now:
+        fix = "Define the pipeline again, and with it the plan"
+        raise DefinitionError("apply", f"{name} has changed since the plan was stored", fix)
 
 
 def qualified_name(function: Callable[..., Any]) -> str:
