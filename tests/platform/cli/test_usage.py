@@ -25,6 +25,14 @@ def leaves(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[tup
 LEAVES = leaves(penstock)
 
 
+def understands(command: click.Command, arguments: list[str]) -> None:
+    """Fail unless the command takes these arguments; files that an example names need not be there."""
+    try:
+        command.make_context("penstock", arguments)
+    except click.BadParameter as problem:
+        assert "does not exist" in problem.message
+
+
 @pytest.mark.parametrize(("words", "command"), LEAVES, ids=[" ".join(words) for words, _ in LEAVES])
 def test_every_command_explains_itself_and_gives_an_example_that_it_understands(
     words: tuple[str, ...], command: click.Command
@@ -35,7 +43,7 @@ def test_every_command_explains_itself_and_gives_an_example_that_it_understands(
     called = [line[line.index("penstock ") :].split(">")[0].split()[1:] for line in lines]
     for arguments in called:
         assert tuple(arguments[: len(words)]) == words
-        command.make_context("penstock", arguments[len(words) :], resilient_parsing=False)
+        understands(command, arguments[len(words) :])
 
 
 def test_every_command_that_lists_takes_json() -> None:
@@ -47,7 +55,20 @@ def test_every_command_that_lists_takes_json() -> None:
 def test_help_of_the_whole_names_every_command(run) -> None:
     answer = run("--help")
     assert answer.code == 0
-    for name in ("up", "down", "status", "logs", "doctor", "stream", "table", "topics", "completion"):
+    for name in (
+        "up",
+        "down",
+        "status",
+        "logs",
+        "doctor",
+        "stream",
+        "table",
+        "topics",
+        "ingest",
+        "explain",
+        "transcript",
+        "env",
+    ):
         assert f"\n  {name} " in answer.out
 
 
@@ -99,3 +120,15 @@ def test_words_are_completed(home: Path) -> None:
     words = {"COMP_WORDS": "penstock st", "COMP_CWORD": "1", "_PENSTOCK_COMPLETE": "bash_complete"}
     done = subprocess.run([script], env=words, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["plain,status", "plain,stream"]
+
+
+def test_a_source_that_is_not_there_is_wrong_usage(run) -> None:
+    answer = run("ingest", "nonsense")
+    assert answer.code == 2
+    assert "'nonsense' is no source; there are access-log, " in answer.err
+
+
+def test_a_topic_without_a_contract_is_wrong_configuration(run) -> None:
+    answer = run("ingest", "csv", "--place", "x.csv")
+    assert answer.code == 2
+    assert "there is no contract 'csv'" in answer.err

@@ -18,10 +18,12 @@ _COMMANDS = {
     "doctor": f"{_HERE}.doctor",
     "stream": f"{_HERE}.stream",
     "table": f"{_HERE}.table",
+    "explain": f"{_HERE}.explain",
     "topics": f"{_HERE}.topics",
     "ingest": f"{_HERE}.ingest",
     "host": f"{_HERE}.host",
     "env": f"{_HERE}.env",
+    "transcript": f"{_HERE}.transcript",
     "completion": f"{_HERE}.completion",
 }
 

@@ -3,6 +3,7 @@
 import click
 
 from penstock.pipelines.host.control import Desired
+from penstock.platform.cli.choices import stream_argument
 from penstock.platform.cli.context import control_store, current_settings
 from penstock.platform.cli.output import Steps, example
 
@@ -15,20 +16,13 @@ def command() -> None:
     """
 
 
-def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    from penstock.pipelines.catalog import names
-
-    return [name for name in names() if name.startswith(typed)]
-
-
-_stream = click.argument("stream", shell_complete=_complete)
 _wait = click.option(
     "--wait", default=60.0, show_default=True, help="Seconds to wait until it is so; 0 to only say it."
 )
 
 
 @command.command(epilog=example("penstock stream start sensor_minute"))
-@_stream
+@stream_argument
 @_wait
 def start(stream: str, wait: float) -> None:
     """Have a stream run; one that runs is left alone."""
@@ -36,7 +30,7 @@ def start(stream: str, wait: float) -> None:
 
 
 @command.command(epilog=example("penstock stream drain sensor_minute"))
-@_stream
+@stream_argument
 @_wait
 def drain(stream: str, wait: float) -> None:
     """Let a stream finish its batch, commit it, and stop."""
@@ -44,7 +38,7 @@ def drain(stream: str, wait: float) -> None:
 
 
 @command.command(epilog=example("penstock stream stop sensor_minute"))
-@_stream
+@stream_argument
 @_wait
 def stop(stream: str, wait: float) -> None:
     """Stop a stream now; a batch in flight is cut off, and repeated whole at the next start."""

@@ -25,6 +25,8 @@ class KafkaSettings(Section):
     heap_mb: int = Field(256, ge=64, description="the local broker's heap, in MB")
     bootstrap: str | None = Field(None, description="another broker to use; no local one is started then")
 
+    registry: str | None = Field(None, description="a schema registry's address; a folder in home without it")
+
     @property
     def servers(self) -> str:
         """The bootstrap servers that clients use."""
@@ -119,6 +121,11 @@ class Settings(BaseSettings):
                 raise ValueError(f"{name} and {taken[port]} are both {port}: give each a port of its own")
             taken[port] = name
         return self
+
+    @property
+    def registry(self) -> str:
+        """The schema registry: an address, or a folder."""
+        return self.kafka.registry or str(self.home / "registry")
 
     @property
     def ports(self) -> dict[str, int]:

@@ -1,0 +1,27 @@
+"""`penstock explain`: a pipeline in words."""
+
+import click
+
+from penstock.platform.cli.choices import stream_argument
+from penstock.platform.cli.output import example, print_json
+
+EXAMPLE = example("penstock explain sensor_minute", "penstock explain sensor_minute --json")
+
+
+@click.command(name="explain", epilog=EXAMPLE)
+@stream_argument
+@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+def command(stream: str, as_json: bool) -> None:
+    """Answer the four questions of a pipeline in words; show its plan, its state, and when that goes.
+
+    What: what is computed. Where: in which windows of event time. When: at which moments results appear. How:
+    how a later result of a window relates to those before it.
+    """
+    from penstock.pipelines.catalog import load
+    from penstock.pipelines.explain import explain
+
+    explanation = explain(load(stream))
+    if as_json:
+        print_json(explanation.as_json())
+    else:
+        click.echo(explanation.text(), nl=False)

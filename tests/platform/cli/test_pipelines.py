@@ -1,0 +1,61 @@
+"""Pipelines in words, and recorded cases."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+def test_a_pipeline_is_explained_by_its_four_questions(run) -> None:
+    answer = run("explain", "sensor_minute")
+    assert answer.code == 0
+    for word in ("what", "where", "when", "how"):
+        assert f"\n{word} " in answer.out
+    explained = json.loads(run("explain", "sensor_minute", "--json").out)
+    assert explained["name"] == "sensor_minute"
+    assert set(explained["stages"]["sensor_minute"]) == {"what", "where", "when", "how"}
+
+
+def test_a_pipeline_that_is_not_there_is_wrong_usage(run) -> None:
+    answer = run("explain", "nonsense")
+    assert answer.code == 2
+    assert "sensor_minute" in answer.err
+
+
+def case(name: str, values: list[int]) -> dict[str, object]:
+    """One record at second 1 in a window of ten seconds, and the values expected of it."""
+    return {
+        "id": name,
+        "unit": "s",
+        "window": {"type": "fixed", "size": 10},
+        "trigger": {"type": "default"},
+        "accumulation": "accumulating",
+        "allowed_lateness": 0,
+        "steps": [
+            {"elements": [{"key": "k", "value": 7, "ts": 1}]},
+            {"watermark": 25},
+            {"expect": [{"window": [0, 10], "values": values}]},
+        ],
+    }
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    """Two cases, of which the second expects what cannot be."""
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps({"cases": [case("right", [7]), case("wrong", [8])]}), "utf-8")
+    return file
+
+
+def test_each_case_is_a_line_and_one_that_differs_is_told_by_the_exit_code(run, cases: Path) -> None:
+    answer = run("transcript", "run", str(cases))
+    lines = [json.loads(line) for line in answer.out.splitlines()]
+    assert [(line["id"], line["ok"]) for line in lines] == [("right", True), ("wrong", False)]
+    assert {"expected", "got"} <= set(lines[1])
+    assert answer.code == 1
+
+
+def test_a_case_is_chosen_by_its_id(run, cases: Path) -> None:
+    answer = run("transcript", "run", str(cases), "--id", "right")
+    assert (len(answer.out.splitlines()), answer.code) == (1, 0)
+    assert "no case has the id nonsense" in run("transcript", "run", str(cases), "--id", "nonsense").err
