@@ -30,7 +30,8 @@ def understands(command: click.Command, arguments: list[str]) -> None:
     try:
         command.make_context("penstock", arguments)
     except click.BadParameter as problem:
-        assert "does not exist" in problem.message
+        if "does not exist" not in problem.message:
+            raise
 
 
 @pytest.mark.parametrize(("words", "command"), LEAVES, ids=[" ".join(words) for words, _ in LEAVES])
@@ -55,20 +56,7 @@ def test_every_command_that_lists_takes_json() -> None:
 def test_help_of_the_whole_names_every_command(run) -> None:
     answer = run("--help")
     assert answer.code == 0
-    for name in (
-        "up",
-        "down",
-        "status",
-        "logs",
-        "doctor",
-        "stream",
-        "table",
-        "topics",
-        "ingest",
-        "explain",
-        "transcript",
-        "env",
-    ):
+    for name in penstock.list_commands(click.Context(penstock)):
         assert f"\n  {name} " in answer.out
 
 
