@@ -1,0 +1,83 @@
+"""Dagster's UI in a real browser: the graph, a materialization with its numbers, a launch from the launchpad."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+from tests.platform.whole.stack import ScratchStack, until
+
+pytestmark = pytest.mark.whole
+
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PATIENCE_MS = 30_000
+
+
+@pytest.fixture(scope="module")
+def browser_page() -> Iterator[Page]:
+    """A page in headless Chromium; skipped by name where it is not installed."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        page = browser.new_page(viewport={"width": 1500, "height": 950})
+        page.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        yield page
+        browser.close()
+
+
+@pytest.fixture
+def page(browser_page: Page, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
+    """The page, which keeps a picture of its end for whoever reads a failure."""
+    yield browser_page
+    browser_page.screenshot(path=tmp_path / "end.png")
+
+
+def test_the_graph_leads_from_topic_to_stream_to_tables(running: ScratchStack, page: Page) -> None:
+    page.goto(f"{running.ui}/asset-groups")
+    for group in ("topics", "streams", "tables"):
+        expect(page.get_by_text(group, exact=True).first).to_be_visible()
+    page.goto(f"{running.ui}/assets/streams/sensor_minute?view=lineage&lineageScope=neighbors")
+    for node in ("sensors", "sensor_minute"):
+        expect(page.get_by_text(node, exact=True).last).to_be_visible()
+    expect(page.get_by_text("latest").first).to_be_visible()
+
+
+def test_a_materialization_carries_what_its_batches_did(running: ScratchStack, page: Page) -> None:
+    page.goto(f"{running.ui}/assets/streams/sensor_minute")
+    expect(page.get_by_text("Mean temperature per device and minute", exact=False)).to_be_visible()
+    for name in ("batch", "rows", "records_read", "watermark", "lag_records", "lag_seconds"):
+        row = page.get_by_role("row").filter(has=page.get_by_text(name, exact=True))
+        expect(row).to_contain_text(re.compile(r"\d"))
+    page.get_by_role("button", name="Plots").click()
+    expect(page.locator("canvas").first).to_be_visible()
+
+
+def test_columns_of_a_table_are_shown(running: ScratchStack, page: Page) -> None:
+    page.goto(f"{running.ui}/assets/latest/sensor_minute")
+    for column in ("device", "temperature", "readings", "window_start"):
+        expect(page.get_by_text(column, exact=True).first).to_be_visible()
+
+
+def test_a_stream_is_started_from_the_launchpad(running: ScratchStack, page: Page) -> None:
+    running.must("stream", "drain", "sensor_minute")
+    batch = running.batch()
+    page.goto(f"{running.ui}/locations/penstock/jobs/stream_start/playground")
+    page.get_by_role("button", name="Scaffold missing config").click()
+    page.get_by_role("button", name="Launch Run").click()
+    page.wait_for_url("**/runs/**")
+    expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=60_000)
+    until(lambda: running.batch() > batch, 60, "a batch of the stream that was started")
