@@ -9,6 +9,7 @@ IngestionError
 ├── TopicsError              the cluster's topics cannot be made as declared
 ├── LedgerError              a delivery ledger cannot be read, written or continued
 ├── DeliveryError            the producer stopped; carries the sequence it reached
+├── GroupError               a consumer group cannot be read, or its offsets not kept
 └── SourceError              a source cannot be read from the position asked for
 """
 
@@ -56,6 +57,10 @@ class DeliveryError(IngestionError):
     def __init__(self, message: str, reached: int) -> None:
         super().__init__(message)
         self.reached = reached
+
+
+class GroupError(IngestionError):
+    """A consumer group cannot consume, or its offsets cannot be read or kept."""
 
 
 class SourceError(IngestionError):

@@ -27,7 +27,7 @@ class AvroColumns:
     """A pass over the records of one writer's fields, each beginning after `header` bytes."""
 
     def __init__(self, values: Sequence[bytes], fields: Sequence[Field], header: int) -> None:
-        lengths = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
+        self.lengths = lengths = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
         self._bytes = np.frombuffer(b"".join(values) + bytes(16), dtype=np.uint8)
         self._ends = np.cumsum(lengths)
         self._starts = self._ends - lengths
@@ -139,6 +139,12 @@ class AvroColumns:
         self._at[rows] = self._ends[rows]
 
     def _check_texts(self) -> None:
+        beyond_ascii = np.cumsum(self._bytes >= 0x80, dtype=np.int64)
+        counts = np.concatenate(([0], beyond_ascii))
+        if any((counts[end] > counts[begin]).any() for begin, end in self._texts):
+            self._decode_texts()
+
+    def _decode_texts(self) -> None:
         edges = np.zeros(len(self._bytes) + 1, dtype=np.int8)
         for begin, end in self._texts:
             taken = begin < end

@@ -44,34 +44,46 @@ class AvroChecker:
 
     def _checked(self, batch: Batch) -> Batch:
         keys: list[bytes | None] = [None] * len(batch)
-        doubtful = set(range(len(batch)))
-        for head in {value[:HEADER_BYTES] for value in batch.values}:
-            places = [place for place, value in enumerate(batch.values) if value[:HEADER_BYTES] == head]
-            doubtful -= self._pass(batch.values, places, head, keys)
+        doubtful: list[int] = []
+        for head, places in _by_schema(batch.values):
+            doubtful += self._pass(batch.values, places, head, keys)
         broken: dict[int, BrokenRecordError] = {}
         for place in sorted(doubtful):
             try:
                 keys[place] = self._key_of(self._codec.decode(batch.values[place]))
             except BrokenRecordError as error:
+                keys[place] = None
                 broken[place] = error
-        return Batch(batch.values, batch.position, keys, broken, batch.skip)
+        return Batch(batch.values, batch.position, keys, broken, batch.skip, encoded=True)
 
     def _pass(
         self, values: Sequence[bytes], places: Sequence[int], head: bytes, keys: list[bytes | None]
-    ) -> set[int]:
-        """Find the keys of the records that one pass over their columns can clear, and return their places."""
+    ) -> list[int]:
+        """Find the keys of the records that a pass over columns clears; return the places of the others."""
         try:
             _, fields = self._codec.writer(int.from_bytes(head[1:], "big") if head[:1] == b"\0" else -1)
         except BrokenRecordError:
-            return set()
+            return list(places)
+        picked = values if len(places) == len(values) else [values[place] for place in places]
+        columns = AvroColumns(picked, fields, HEADER_BYTES)
+        clear = columns.good & (columns.lengths <= self._contract.max_bytes)
         key = next((field for field in fields if field.name == self._contract.key), None)
-        columns = AvroColumns([values[place] for place in places], fields, HEADER_BYTES)
-        small = np.fromiter(
-            (len(values[place]) <= self._contract.max_bytes for place in places), dtype=np.bool_
-        )
-        clear = np.flatnonzero(columns.good & small).tolist()
         if key is not None:
             texts = columns.keys(key)
-            for number in clear:
-                keys[places[number]] = texts[number]
-        return {places[number] for number in clear}
+            if picked is values:
+                keys[:] = texts
+            else:
+                for place, text in zip(places, texts, strict=True):
+                    keys[place] = text
+        return [places[number] for number in np.flatnonzero(~clear).tolist()]
+
+
+def _by_schema(values: Sequence[bytes]) -> list[tuple[bytes, Sequence[int]]]:
+    """Return the places of the values that begin with the same schema id."""
+    heads = {value[:HEADER_BYTES] for value in values}
+    if len(heads) == 1:
+        return [(heads.pop(), range(len(values)))]
+    return [
+        (head, [place for place, value in enumerate(values) if value[:HEADER_BYTES] == head])
+        for head in heads
+    ]

@@ -80,6 +80,16 @@ class HttpPush:
         """The port that is served, once `read` has begun."""
         return int(self._server.servers[0].sockets[0].getsockname()[1])
 
+    @property
+    def serving(self) -> bool:
+        """Whether senders are listened to."""
+        return self._server.started
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How much has come and is not answered yet."""
+        return self._waiting_bytes
+
     def read(self, position: Any | None) -> Iterator[Batch]:
         """Serve, and yield what is pushed, requests that came together in one batch."""
         self._start()

@@ -78,17 +78,17 @@ def _without_first(batches: list[Batch], skip: int) -> list[Batch]:
 
 
 def rest_of(source: Source, position: Any, skip: int) -> Iterator[Batch]:
-    """Yield what follows the first `skip` records after a position."""
+    """Yield what follows the first `skip` records after a position; all of them have to be there still."""
     for batch in source.read(position):
+        if skip and not len(batch):
+            break
         if skip >= len(batch) > 0:
             skip -= len(batch)
-        elif skip and not len(batch):
-            raise SourceError(
-                f"{source.description} is shorter than it was: {skip} records after {position} are gone; "
-                "bring its data back, or use another producer name"
-            )
-        elif not skip:
-            yield batch
-        else:
-            yield batch.part(skip, len(batch) - skip)
-            skip = 0
+            continue
+        yield batch.part(skip, len(batch) - skip) if skip else batch
+        skip = 0
+    if skip:
+        raise SourceError(
+            f"{source.description} is shorter than it was: {skip} records after {position} are gone; "
+            "bring its data back, or use another producer name"
+        )

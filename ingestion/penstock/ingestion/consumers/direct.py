@@ -1,0 +1,33 @@
+"""Reading a source without a broker between: what a broker adds is what is missing here.
+
+The same lines, `socket -> consumer` and `socket -> topic -> consumer`:
+
+- A slow consumer: direct, it holds the sender back, who must wait or drop. Through a topic the sender goes on; the
+  lag grows, and is worked off.
+- A dead consumer: direct, all is gone that it had received, and that is sent until it is back. Through a topic it
+  goes on where it was.
+"""
+
+from collections.abc import Callable, Sequence
+from threading import Event
+
+from penstock.ingestion.sources.source import Source
+
+_PAUSE_SECONDS = 0.02
+
+
+def consume_directly(source: Source, handle: Callable[[Sequence[bytes]], None], stop: Event) -> int:
+    """Hand each record of a source to `handle` as it comes, until the source ends or `stop` is set.
+
+    Nothing is written down anywhere: this is the comparison, not a way to run anything.
+    """
+    handled = 0
+    for batch in source.read(None):
+        if stop.is_set():
+            break
+        if len(batch):
+            handle(batch.values)
+            handled += len(batch)
+        else:
+            stop.wait(_PAUSE_SECONDS)
+    return handled

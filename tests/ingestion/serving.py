@@ -1,0 +1,88 @@
+"""Small servers for tests: lines over TCP as `nc -lk` sends them, and events over HTTP."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
+
+from penstock.ingestion.feed import Feed, Limits, Summary
+
+
+@contextmanager
+def line_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
+    """Run `serve` for each client in turn, and yield the port."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def accept() -> None:
+            while True:
+                try:
+                    client, _ = listening.accept()
+                except OSError:
+                    return
+                with client:
+                    try:
+                        serve(client)
+                    except OSError:
+                        continue
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+    thread.join(10)
+
+
+@contextmanager
+def event_server(events: list[bytes]) -> Iterator[str]:
+    """Serve numbered events from the one after `Last-Event-ID` on, five hundred a connection."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            first = int(self.headers.get("Last-Event-ID", "-1")) + 1
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(b": a comment\n\n")
+            for number, event in enumerate(events[first : first + 500], first):
+                data = b"".join(b"data: %s\n" % line for line in event.split(b"\n"))
+                self.wfile.write(b"id: %d\nevent: reading\n%s\n" % (number, data))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/events"
+    server.shutdown()
+    server.server_close()
+    thread.join(10)
+
+
+class Running:
+    """A feed in a thread, ended in order with the `with` block."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.summary: Summary | None = None
+        self.error: BaseException | None = None
+
+    def _run(self) -> None:
+        try:
+            self.summary = self._feed.run(self._stop, limits=Limits(finish_ms=30_000))
+        except BaseException as error:  # noqa: BLE001 - handed to the test
+            self.error = error
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(60)
+        if self.error is not None:
+            raise self.error

@@ -1,0 +1,266 @@
+"""Sockets, pushes and events, into a real broker."""
+
+import dataclasses
+import http.client
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.ingestion.serving import Running, event_server, line_server
+from tests.ingestion.topic_reading import whole_topic
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.infra.ports import free_ports
+from penstock.ingestion.consumers import PlainConsumer, consume_directly
+from penstock.ingestion.contracts import Contract, load_contract
+from penstock.ingestion.errors import SourceError
+from penstock.ingestion.feed import Feed, Limits
+from penstock.ingestion.producer import format_of
+from penstock.ingestion.sources import Source
+from penstock.ingestion.sources.http_push import HttpPush, PushLimits
+from penstock.ingestion.sources.opening import SourceOptions, open_source
+from penstock.ingestion.topics import ensure_topics
+
+pytestmark = pytest.mark.kafka
+GOOD = b'{"id":"%d","device":"d%d","site":"s","at":1700000000000,"temperature":21.5}'
+
+
+def clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def topic_of(broker: LocalBroker, name: str, like: str = "sensors") -> Contract:
+    contract = dataclasses.replace(load_contract(like), topic=name)
+    ensure_topics(broker.bootstrap, [contract])
+    return contract
+
+
+def opened(kind: str, contract: Contract, place: str, **options: object) -> Source:
+    return open_source(kind, contract, format_of(contract), clock, SourceOptions(place=place, **options))
+
+
+def feed_of(broker: LocalBroker, contract: Contract, source: Source, ledger: Path) -> Feed:
+    return Feed(source, contract, broker.bootstrap, ledger, clock)
+
+
+class Sender:
+    """One client of an HTTP push."""
+
+    def __init__(self, source: HttpPush) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", source.port, timeout=60)
+
+    def post(self, body: bytes, kind: str = "application/json") -> tuple[int, dict[str, object]]:
+        self._connection.request("POST", "/", body, {"Content-Type": kind})
+        response = self._connection.getresponse()
+        return response.status, json.loads(response.read())
+
+
+@pytest.fixture
+def push(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest):
+    contract = topic_of(broker, f"push-{request.node.name[:40].replace('[', '-').strip('-')}")
+    limits = getattr(request, "param", PushLimits())
+    source = HttpPush("127.0.0.1", 0, format_of(contract).checker, limits)
+    with Running(feed_of(broker, contract, source, tmp_path / "push")) as running:
+        wait_for(lambda: source.serving or running.error is not None)
+        yield source, contract.topic
+
+
+def wait_for(true: object, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.005)
+
+
+def test_an_answer_means_that_the_records_are_in_the_topic(broker: LocalBroker, push):
+    source, topic = push
+    sender = Sender(source)
+    assert sender.post(GOOD % (0, 0)) == (200, {"records": 1, "broken": {}})
+    assert [record.value for record in whole_topic(broker.bootstrap, topic)] == [GOOD % (0, 0)]
+    lines = [GOOD % (n, n % 5) for n in range(1, 400)]
+    lines[7] = b'{"id": 1'
+    status, answer = sender.post(b"\n".join(lines), "application/x-ndjson")
+    assert (status, answer["records"], list(answer["broken"])) == (200, 399, ["7"])
+    found = {record.value for record in whole_topic(broker.bootstrap, topic)}
+    assert found == {GOOD % (0, 0), *lines} - {lines[7]}
+    assert [record.value for record in whole_topic(broker.bootstrap, f"{topic}.dead-letters")] == [lines[7]]
+
+
+@pytest.mark.parametrize("push", [PushLimits(body_bytes=10_000)], indirect=True)
+def test_a_body_that_is_too_large_is_refused_and_the_next_one_taken(push):
+    source, _ = push
+    sender = Sender(source)
+    assert sender.post(b"x" * 200_000)[0] == 413
+    assert sender.post(GOOD % (1, 1))[0] == 200
+
+
+def test_many_senders_are_all_answered_and_nothing_is_twice(broker: LocalBroker, push):
+    source, topic = push
+    answers: list[int] = []
+
+    def send(number: int) -> None:
+        sender = Sender(source)
+        for turn in range(10):
+            lines = [GOOD % (number * 10_000 + turn * 100 + n, n % 5) for n in range(100)]
+            answers.append(sender.post(b"\n".join(lines), "application/x-ndjson")[0])
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [200] * 80
+    found = [json.loads(record.value)["id"] for record in whole_topic(broker.bootstrap, topic)]
+    assert len(found) == len(set(found)) == 8_000
+
+
+def test_senders_are_turned_away_while_the_broker_is_gone_and_served_when_it_is_back(
+    own_broker: LocalBroker, tmp_path: Path
+):
+    contract = topic_of(own_broker, "pressed")
+    limits = PushLimits(waiting_bytes=20_000, answer_seconds=60)
+    source = HttpPush("127.0.0.1", 0, format_of(contract).checker, limits)
+    with Running(feed_of(own_broker, contract, source, tmp_path / "push")):
+        wait_for(lambda: source.serving)
+        assert Sender(source).post(GOOD % (0, 0))[0] == 200
+        own_broker.kill()
+        body = b"\n".join(GOOD % (n, 1) for n in range(1, 200))
+        answers: list[int] = []
+        waiting = threading.Thread(
+            target=lambda: answers.append(Sender(source).post(body, "application/x-ndjson")[0])
+        )
+        waiting.start()
+        wait_for(lambda: source.waiting_bytes >= len(body))
+        assert Sender(source).post(body, "application/x-ndjson")[0] == 429
+        own_broker.start()
+        waiting.join(60)
+        assert answers == [200]
+    assert len(whole_topic(own_broker.bootstrap, "pressed")) == 200
+
+
+def test_a_port_that_is_taken_is_said(broker: LocalBroker, tmp_path: Path):
+    contract = topic_of(broker, "taken")
+    (port,) = free_ports(1)
+    with line_server(lambda _client: None) as taken:
+        assert port != taken
+        source = HttpPush("127.0.0.1", taken, format_of(contract).checker)
+        with pytest.raises(SourceError, match="port taken"):
+            feed_of(broker, contract, source, tmp_path / "push").run(threading.Event())
+
+
+def test_lines_of_a_socket_become_records(broker: LocalBroker, tmp_path: Path):
+    contract = topic_of(broker, "socket-lines", like="lines")
+    words = ["one", "two and more", "", "wört"]
+    with line_server(lambda client: client.sendall("\n".join(words).encode())) as port:
+        source = opened("socket", contract, f"127.0.0.1:{port}", text=True)
+        assert feed_of(broker, contract, source, tmp_path / "s").run(threading.Event()).acknowledged == 4
+    found = [json.loads(record.value)["text"] for record in whole_topic(broker.bootstrap, "socket-lines")]
+    assert sorted(found) == sorted(words)
+
+
+def test_nobody_serving_lines_is_said(broker: LocalBroker):
+    (port,) = free_ports(1)
+    source = opened("socket", load_contract("lines"), f"127.0.0.1:{port}", text=True)
+    with pytest.raises(SourceError, match="nc -lk"):
+        next(source.read(None))
+
+
+def test_a_dead_consumer_loses_lines_directly_and_none_through_a_topic(broker: LocalBroker, tmp_path: Path):
+    """The same numbered lines, and the same consumer that dies while it handles them and comes back."""
+    sent = iter(range(10**9))
+
+    def serve(client) -> None:
+        while True:
+            client.sendall(GOOD % (next(sent), 1) + b"\n")
+
+    handled = dying_consumer_directly(serve)
+    assert missing_in(handled) > 0
+    sent = iter(range(10**9))
+    contract = topic_of(broker, "through")
+    with line_server(serve) as port:
+        source = opened("socket", contract, f"127.0.0.1:{port}")
+        summary = feed_of(broker, contract, source, tmp_path / "s").run(
+            threading.Event(), limits=Limits(count=20_000, finish_ms=30_000)
+        )
+    assert summary.acknowledged == 20_000
+    handled = dying_consumer_of(broker, "through", 20_000)
+    assert missing_in(handled) == 0
+    assert len(handled) > 20_000, "what was handled and not committed is handled again"
+    assert set(handled) == set(range(20_000))
+
+
+class DiesError(Exception):
+    pass
+
+
+def dying_consumer_directly(serve) -> list[int]:
+    handled: list[int] = []
+
+    def handle(values) -> None:
+        handled.extend(int(json.loads(value)["id"]) for value in values[:100])
+        if 1_000 < len(handled) < 1_500:
+            raise DiesError
+
+    with line_server(serve) as port:
+        while len(handled) < 2_000:
+            source = opened("socket", load_contract("sensors"), f"127.0.0.1:{port}")
+            with pytest.raises(DiesError) if len(handled) < 1_500 else stopping():
+                consume_directly(source, lambda values: (handle(values), stop_after(handled)), STOP)
+    STOP.clear()
+    return handled
+
+
+STOP = threading.Event()
+
+
+def stop_after(handled: list[int]) -> None:
+    if len(handled) >= 2_000:
+        STOP.set()
+
+
+class stopping:  # noqa: N801 - reads as a word in a with statement
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def missing_in(handled: list[int]) -> int:
+    return max(handled) + 1 - len(set(handled))
+
+
+def dying_consumer_of(broker: LocalBroker, topic: str, number: int) -> list[int]:
+    handled: list[int] = []
+
+    def handle(records) -> None:
+        handled.extend(int(json.loads(record.value)["id"]) for record in records)
+        if 1_000 < len(handled) < 1_900:
+            raise DiesError
+
+    with pytest.raises(DiesError):
+        PlainConsumer(broker.bootstrap, topic, "dying", handle).run(threading.Event())
+    stop = threading.Event()
+
+    def handle_on(records) -> None:
+        handled.extend(int(json.loads(record.value)["id"]) for record in records)
+        if len(set(handled)) == number:
+            stop.set()
+
+    PlainConsumer(broker.bootstrap, topic, "dying", handle_on).run(stop)
+    return handled
+
+
+def test_events_are_resumed_after_the_last_one(broker: LocalBroker, tmp_path: Path):
+    contract = topic_of(broker, "events")
+    events = [GOOD % (n, n % 3) for n in range(1_700)]
+    events[3] = b'{"id":"3","device":"d0",\n"site":"s","at":1}'
+    reached = []
+    with event_server(events) as url:
+        for _ in range(5):
+            source = opened("sse", contract, url)
+            feed = feed_of(broker, contract, source, tmp_path / "events")
+            reached.append(feed.run(threading.Event(), limits=Limits(finish_ms=30_000)).reached)
+    assert reached == [500, 1_000, 1_500, 1_700, 1_700]
+    found = [int(json.loads(record.value)["id"]) for record in whole_topic(broker.bootstrap, "events")]
+    assert sorted(found) == list(range(1_700))

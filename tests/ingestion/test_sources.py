@@ -1,0 +1,271 @@
+"""Each source gives what is there, and from a position of its own the same again, byte for byte."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.ingestion.contracts import Contract, json_codec, load_contract
+from penstock.ingestion.errors import SourceError
+from penstock.ingestion.producer import Batch, format_of
+from penstock.ingestion.sources import Source
+from penstock.ingestion.sources.access_log import parsed
+from penstock.ingestion.sources.opening import SourceOptions, open_source, source_kinds
+from penstock.ingestion.sources.replay import Pace
+from penstock.ingestion.sources.source import replay_of, rest_of
+
+SENSORS = load_contract("sensors")
+ROWS = [
+    {
+        "id": f"r{n}",
+        "device": f"d{n % 7}",
+        "site": "s,\n1" if n % 50 == 0 else "s",
+        "at": 1_700_000_000_000 + n * 10,
+        "temperature": n / 4,
+        "humidity": None if n % 3 else 50.5,
+    }
+    for n in range(12_000)
+]
+
+
+def opened(
+    kind: str, place: object, contract: Contract = SENSORS, clock: Callable[[], int] = int, **options: Any
+):
+    given = SourceOptions(place=str(place), **options)
+    return open_source(kind, contract, format_of(contract), clock, given)
+
+
+def records(batches: list[Batch]) -> list[dict[str, Any]]:
+    return [json.loads(value) for batch in batches for value in batch.values]
+
+
+def as_rows(batches: list[Batch]) -> list[dict[str, Any]]:
+    return [{name: found.get(name) for name in ROWS[0]} for found in records(batches)]
+
+
+def write_json_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def write_csv(path: Path, rows: list[dict[str, Any]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ROWS[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def write_parquet(path: Path, rows: list[dict[str, Any]]) -> Path:
+    dated = [row | {"at": datetime.fromtimestamp(row["at"] / 1_000, UTC)} for row in rows]
+    pq.write_table(pa.Table.from_pylist(dated), path, row_group_size=3_000)
+    return path
+
+
+WRITERS = {"json-lines": write_json_lines, "csv": write_csv, "parquet": write_parquet}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_file_gives_its_records_and_the_same_again_from_any_position(kind: str, tmp_path: Path):
+    source = opened(kind, WRITERS[kind](tmp_path / "file", ROWS))
+    batches = list(source.read(None))
+    assert as_rows(batches) == ROWS
+    check_positions(source, batches)
+
+
+def check_positions(source: Source, batches: list[Batch]) -> None:
+    values = [value for batch in batches for value in batch.values]
+    replay, place = replay_of(source), 0
+    for batch in batches:
+        middle = len(batch) // 2
+        again = [value for part in replay(batch.position, middle, len(batch)) for value in part.values]
+        assert again == values[place + middle : place + middle + len(batch)]
+        rest = [value for part in rest_of(source, batch.position, len(batch)) for value in part.values]
+        assert rest == values[place + len(batch) :]
+        place += len(batch)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_folder_takes_up_new_files_once_each_and_survives_a_restart(kind: str, tmp_path: Path):
+    folder, index = tmp_path / "in", tmp_path / "index"
+    folder.mkdir()
+    WRITERS[kind](folder / "z", ROWS[:3_000])
+    source = opened(kind, folder, follow=True, index=index)
+    stream = source.read(None)
+    first = until_nothing(stream)
+    assert as_rows(first) == ROWS[:3_000]
+    WRITERS[kind](folder / "a", ROWS[3_000:4_000])
+    (folder / ".hidden").write_text("no record")
+    (folder / "b.tmp").write_text("no record")
+    second = until_nothing(stream)
+    assert as_rows(second) == ROWS[3_000:4_000]
+    WRITERS[kind](folder / "0", ROWS[4_000:5_000])
+    again = opened(kind, folder, follow=True, index=index)
+    rest = until_nothing(rest_of(again, second[-1].position, len(second[-1])))
+    assert as_rows(rest) == ROWS[4_000:5_000]
+
+
+def until_nothing(stream: Iterator[Batch]) -> list[Batch]:
+    found = []
+    for batch in stream:
+        if not len(batch):
+            return found
+        found.append(batch)
+    return found
+
+
+def test_a_broken_row_of_csv_keeps_its_bytes_and_its_reason(tmp_path: Path):
+    path = tmp_path / "file"
+    path.write_bytes(
+        b"id,device,site,at,temperature\r\n"
+        b"a,d,s,1,2.5\r\n"
+        b"b,d,s,noon,2.5\r\n"
+        b"c,d,s,1\r\n"
+        b"d,\xff,s,1,2\r\n"
+        b"e,d,s,,1\r\n"
+        b'f,"d"x,s,1,1\r\n'
+        b"g,d,s,2,\r\n"
+    )
+    (batch,) = opened("csv", path).read(None)
+    assert {place: error.reason for place, error in batch.broken.items()} == {
+        1: "wrong type",
+        2: "malformed",
+        3: "invalid utf-8",
+        4: "wrong type",
+        5: "malformed",
+    }
+    assert batch.values[3] == b"d,\xff,s,1,2\r\n"
+    assert json.loads(batch.values[6]) == {"id": "g", "device": "d", "site": "s", "at": 2}
+
+
+def test_a_line_longer_than_any_record_is_cut_and_the_next_one_is_read(tmp_path: Path):
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 40_000_000 + b'\n{"id":1}\n')
+    (batch,) = opened("json-lines", path).read(None)
+    assert [len(value) for value in batch.values] == [16_777_216, 8]
+
+
+def test_what_is_not_there_is_said(tmp_path: Path):
+    with pytest.raises(SourceError, match="there is no"):
+        opened("csv", tmp_path / "missing")
+    with pytest.raises(SourceError, match="index"):
+        opened("csv", tmp_path)
+    with pytest.raises(SourceError, match="sensors"):
+        opened("sensor", "")
+    assert {"csv", "http", "nexmark-bids", "sse"} < set(source_kinds())
+
+
+def test_a_file_that_became_shorter_is_refused(tmp_path: Path):
+    path = write_json_lines(tmp_path / "file", ROWS[:100])
+    source = opened("json-lines", path)
+    (batch,) = source.read(None)
+    write_json_lines(path, ROWS[:50])
+    with pytest.raises(SourceError, match="shorter"):
+        list(rest_of(source, batch.position, 100))
+
+
+def test_a_log_is_followed_through_rotation_and_growth(tmp_path: Path):
+    path = tmp_path / "app.log"
+    path.write_bytes(b'{"n":1}\n{"n":2}\n{"n":')
+    source = opened("log", path)
+    stream = source.read(None)
+    assert records(until_nothing(stream)) == [{"n": 1}, {"n": 2}]
+    with path.open("ab") as file:
+        file.write(b"3}\n")
+    third = until_nothing(stream)
+    assert records(third) == [{"n": 3}]
+    path.rename(tmp_path / "app.log.1")
+    with (tmp_path / "app.log.1").open("ab") as file:
+        file.write(b'{"n":4}\n')
+    path.write_bytes(b'{"n":5}\n')
+    assert records(until_nothing(stream)) == [{"n": 4}, {"n": 5}]
+    again = opened("log", path)
+    assert records(until_nothing(rest_of(again, third[0].position, 1))) == [{"n": 4}, {"n": 5}]
+    (tmp_path / "app.log.1").unlink()
+    with pytest.raises(SourceError, match="rotated"):
+        next(again.read(third[0].position))
+
+
+def test_a_log_that_is_cut_in_place_is_read_from_its_start(tmp_path: Path):
+    path = tmp_path / "app.log"
+    path.write_bytes(b'{"n":1}\n{"n":2}\n')
+    stream = opened("log", path).read(None)
+    until_nothing(stream)
+    path.write_bytes(b'{"n":3}\n')
+    assert records(until_nothing(stream)) == [{"n": 3}]
+
+
+def test_an_access_log_becomes_records(tmp_path: Path):
+    path = tmp_path / "access.log"
+    path.write_bytes(
+        b'10.0.0.1 - ada [10/Oct/2025:13:55:36 -0700] "GET /a?b=\\"c\\" HTTP/1.1" 200 2326 "-" "Mozilla/5.0"\n'
+        b'10.0.0.2 - - [10/Oct/2025:20:55:37 +0000] "POST /x HTTP/1.0" 404 -\n'
+        b"no line of a log\n"
+        b'10.0.0.2 - - [99/Oct/2025:20:55:37 +0000] "GET / HTTP/1.0" 200 1\n'
+    )
+    (batch,) = until_nothing(opened("access-log", path, load_contract("access-log")).read(None))
+    codec = json_codec(load_contract("access-log"))
+    first, second = (codec.decode(value) for value in batch.values[:2])
+    assert (first.user, first.path, first.status, first.bytes, first.referer) == (
+        "ada",
+        '/a?b=\\"c\\"',
+        200,
+        2326,
+        None,
+    )
+    assert first.at + 1_000 == second.at == 1_760_129_737_000
+    assert (second.user, second.bytes, second.protocol) == (None, None, "HTTP/1.0")
+    assert {place: error.reason for place, error in batch.broken.items()} == {2: "malformed", 3: "malformed"}
+    assert parsed(b"\xff").reason == "invalid utf-8"
+
+
+@pytest.mark.parametrize(
+    ("pace", "expected"),
+    [
+        (Pace(rate=100), [10, 20, 30, 40]),
+        (Pace(speed=1), [0, 10, 20, 30]),
+        (Pace(speed=0.5), [0, 20, 40, 60]),
+    ],
+)
+def test_a_replay_sends_records_when_they_are_due(pace: Pace, expected: list[int], tmp_path: Path):
+    now = count()
+    clock = lambda: next(now)  # noqa: E731 - a clock that ticks when it is looked at
+    source = opened("json-lines", write_json_lines(tmp_path / "file", ROWS[:4]), clock=clock, pace=pace)
+    due = [ticks for ticks, batch in enumerate(source.read(None)) for _ in batch.values]
+    assert [abs(found - wanted) <= 3 for found, wanted in zip(due, expected, strict=True)] == [True] * 4
+
+
+def test_disorder_is_as_declared_and_the_same_again(tmp_path: Path):
+    pace = Pace(disorder=0.2, disorder_ms=500, seed=3)
+    source = opened("json-lines", write_json_lines(tmp_path / "file", ROWS), pace=pace)
+    batches = list(source.read(None))
+    times = [record["at"] for record in records(batches)]
+    assert sorted(times) == [row["at"] for row in ROWS]
+    newest, held = 0, 0
+    for time in times:
+        newest = max(newest, time)
+        held += time < newest
+        assert newest - time <= 500
+    assert 0.1 < held / len(times) < 0.2
+    check_positions(source, batches)
+
+
+def test_flights_leave_in_order_and_are_late_as_they_were():
+    contract = load_contract("flights")
+    source = opened("flights", "", contract)
+    batches = [batch for batch, _ in zip(source.read(None), range(3), strict=False)]
+    codec = json_codec(contract)
+    found = [codec.decode(value) for batch in batches for value in batch.values]
+    assert not any(batch.broken for batch in batches)
+    assert [flight.departed for flight in found] == sorted(flight.departed for flight in found)
+    assert all(flight.departed - flight.planned == flight.dep_delay * 60_000 for flight in found)
+    assert max(flight.dep_delay for flight in found) > 600
+    check_again = [value for part in replay_of(source)(batches[1].position, 10, 100) for value in part.values]
+    assert check_again == list(batches[1].values[10:110])
