@@ -8,17 +8,17 @@ locals {
   dagster = {
     webserver = {
       image   = "dagster"
-      command = ["dagster-webserver", "-h", "0.0.0.0", "-p", "3000", "-w", "/opt/penstock/workspace.yaml"]
+      command = ["exec", "dagster-webserver", "-h", "0.0.0.0", "-p", "3000", "-w", "/opt/penstock/dagster/workspace.yaml"]
       cpu     = 512, memory_mb = 2048, port = 3000
     }
     daemon = {
       image   = "dagster"
-      command = ["dagster-daemon", "run", "-w", "/opt/penstock/workspace.yaml"]
+      command = ["exec", "dagster-daemon", "run", "-w", "/opt/penstock/dagster/workspace.yaml"]
       cpu     = 512, memory_mb = 2048, port = 0
     }
     code = {
       image   = "dagster"
-      command = ["dagster", "code-server", "start", "-h", "0.0.0.0", "-p", "4000", "-m", "penstock.platform.definitions.location"]
+      command = ["exec", "dagster", "code-server", "start", "-h", "0.0.0.0", "-p", "4000", "-m", "penstock.platform.definitions.location", "--location-name", "penstock"]
       cpu     = 1024, memory_mb = 4096, port = 4000
     }
   }
@@ -124,6 +124,20 @@ module "orchestrator" {
   log_group       = module.logs.groups["dagster"].name
   image_tag       = var.image_tag
   services        = local.dagster
+
+  environment = {
+    DAGSTER_CODE_HOST             = "code.${var.name}.internal"
+    DAGSTER_CODE_PORT             = "4000"
+    PENSTOCK_CONTROL_URL          = module.control_store.url
+    PENSTOCK_DAGSTER__STORAGE_URL = replace(module.control_store.url, "+psycopg", "")
+    PENSTOCK_HOME                 = "/tmp/penstock"
+    PENSTOCK_KAFKA__BOOTSTRAP     = join(",", module.kafka.brokers)
+    PENSTOCK_ROOT                 = "/opt/penstock"
+    PENSTOCK_WAREHOUSE            = module.warehouse.root
+  }
+
+  # PostgreSQL's clients look there for a password that the URL does not have.
+  secrets = { PGPASSWORD = "${module.control_store.secret_arn}:password::" }
 }
 
 module "alarms" {

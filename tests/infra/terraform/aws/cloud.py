@@ -202,7 +202,8 @@ class Memory:
             groups = _backend("ec2").groups.values()
             rules = [rule for vpc in groups for group in vpc.values() for rule in _rules(group)]
             for rule in rules:
-                rule.ip_range.setdefault("Description", self.descriptions.get(rule.id))
+                if rule.id in self.descriptions:
+                    rule.ip_range["Description"] = self.descriptions[rule.id]
         if service == "ecs":
             for found in _backend("ecs").services.values():
                 found.availability_zone_rebalancing = "DISABLED"

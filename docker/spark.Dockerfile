@@ -1,0 +1,27 @@
+# Spark's master or one of its workers: Java, the wheel that pyspark is, the jars that jobs need.
+FROM python:3.11.10-slim-bookworm AS build
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /build
+COPY requirements.lock ./
+RUN python -m venv /opt/penstock/venv \
+    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --require-hashes -r requirements.lock
+COPY infra/penstock /opt/penstock/code/penstock
+COPY ingestion/penstock /opt/penstock/code/penstock
+COPY pipelines/penstock /opt/penstock/code/penstock
+RUN PYTHONPATH=/opt/penstock/code /opt/penstock/venv/bin/python -m penstock.infra.jars --quiet --set spark /opt/penstock/jars
+
+FROM python:3.11.10-slim-bookworm
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin penstock \
+    && install --directory --owner 10001 --group 10001 /var/lib/penstock
+COPY --from=build /opt/penstock /opt/penstock
+ENV PATH=/opt/penstock/venv/bin:$PATH PYTHONPATH=/opt/penstock/code PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+USER 10001:10001
+VOLUME /var/lib/penstock
+EXPOSE 7077 8080
+ENTRYPOINT ["python", "-m", "penstock.infra.container"]
+CMD ["spark-master", "--help"]

@@ -1,0 +1,1 @@
+"""What the containers of `docker/` run: each command prepares, then becomes the program itself."""

@@ -1,0 +1,78 @@
+"""The part of the compose format that our file uses; a name that is not here is a typing error in it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Duration = Annotated[str, Field(pattern=r"^\d+(s|m)$")]
+Memory = Annotated[str, Field(pattern=r"^\d+[mg]$")]
+Mount = Annotated[str, Field(pattern=r"^[a-z0-9-]+:/[a-z/]+$")]
+Image = Annotated[str, Field(pattern=r"^(penstock/[a-z]+|postgres:\d+\.\d+-[a-z]+)$")]
+LoopbackPort = Annotated[str, Field(pattern=r"^127\.0\.0\.1:\d+:\d+$")]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Build(Strict):
+    context: Literal[".."]
+    dockerfile: Annotated[str, Field(pattern=r"^docker/[a-z]+\.Dockerfile$")]
+
+
+class Dependency(Strict):
+    condition: Literal["service_healthy", "service_completed_successfully"]
+
+
+class Health(Strict):
+    test: Annotated[list[str], Field(min_length=2)]
+    interval: Duration
+    timeout: Duration
+    retries: int
+    start_period: Duration
+
+
+class Deploy(Strict):
+    replicas: Annotated[int, Field(ge=1)]
+
+
+class Service(Strict):
+    image: Image
+    build: Build | None = None
+    command: list[str] | None = None
+    environment: dict[str, str] = {}
+    secrets: list[str] = []
+    volumes: list[Mount] = []
+    ports: list[LoopbackPort] = []
+    depends_on: dict[str, Dependency] = {}
+    healthcheck: Health | None = None
+    deploy: Deploy | None = None
+    init: bool = False
+    restart: Literal["unless-stopped", "on-failure"]
+    read_only: bool = False
+    cap_drop: list[str] = []
+    security_opt: list[str] = []
+    tmpfs: list[str] = []
+    mem_limit: Memory
+    stop_grace_period: Duration | None = None
+
+
+class Nothing(Strict):
+    """A volume with the engine's own settings."""
+
+
+class Secret(Strict):
+    file: Annotated[str, Field(pattern=r"^secrets/[a-z_]+$")]
+
+
+class Compose(BaseModel):
+    """The whole file. Names that begin with x- are the format's own place for shared parts."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Literal["penstock"]
+    services: dict[str, Service]
+    volumes: dict[str, Nothing]
+    secrets: dict[str, Secret]

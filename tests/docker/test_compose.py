@@ -1,0 +1,94 @@
+"""The compose file: its form, and what holds for every service in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from tests.docker.compose_model import Compose
+
+DOCKER = Path(__file__).parents[2] / "docker"
+ENDS = {"topics"}
+"""Done when they end: they need no health check."""
+FEEDS = {"feed"}
+"""They listen nowhere: that they run is all that can be asked."""
+
+
+def test_it_is_the_whole_platform(compose: Compose) -> None:
+    assert set(compose.services) == {
+        *("kafka-1", "kafka-2", "kafka-3", "spark-master", "spark-worker", "postgres"),
+        *("code", "webserver", "daemon", "topics", "host", "feed"),
+    }
+    worker = compose.services["spark-worker"].deploy
+    assert worker is not None
+    assert worker.replicas == 2
+
+
+def test_nothing_but_shared_parts_is_unknown_to_the_format(compose: Compose) -> None:
+    assert all(name.startswith("x-") for name in compose.model_extra or {})
+
+
+def test_every_service_that_stays_has_a_health_check(compose: Compose) -> None:
+    without = {name for name, service in compose.services.items() if service.healthcheck is None}
+    assert without == ENDS | FEEDS
+
+
+def test_what_a_service_waits_for_is_there_and_can_become_so(compose: Compose) -> None:
+    for name, service in compose.services.items():
+        for other, dependency in service.depends_on.items():
+            needed = compose.services[other]
+            if dependency.condition == "service_healthy":
+                assert needed.healthcheck is not None, f"{name} waits for {other}"
+            else:
+                assert other in ENDS, f"{name} waits for {other}"
+
+
+def test_our_containers_may_do_as_little_as_possible(compose: Compose) -> None:
+    for name, service in compose.services.items():
+        assert "no-new-privileges:true" in service.security_opt, name
+        if service.build is not None:
+            assert service.read_only, name
+            assert service.cap_drop == ["ALL"], name
+            assert service.init, name
+
+
+def test_only_dagsters_pages_are_published_and_only_to_this_machine(compose: Compose) -> None:
+    published = {name: service.ports for name, service in compose.services.items() if service.ports}
+    assert published == {"webserver": ["127.0.0.1:3000:3000"]}
+
+
+def test_volumes_and_secrets_are_declared_and_used(compose: Compose) -> None:
+    mounted = {mount.split(":")[0] for service in compose.services.values() for mount in service.volumes}
+    used = {secret for service in compose.services.values() for secret in service.secrets}
+    assert mounted == set(compose.volumes)
+    assert used == set(compose.secrets)
+
+
+def test_no_secret_is_in_the_file(compose: Compose) -> None:
+    text = (DOCKER / "compose.yaml").read_text("utf-8")
+    assert "PASSWORD:" not in text.replace("_FILE:", "")
+    for service in compose.services.values():
+        for value in service.environment.values():
+            assert "@" not in value or ":" not in value.split("//")[1].split("@")[0], value
+
+
+def test_every_image_is_built_from_a_file_that_is_there(compose: Compose) -> None:
+    built = {service.build.dockerfile for service in compose.services.values() if service.build}
+    assert built == {f"docker/{path.name}" for path in DOCKER.glob("*.Dockerfile")}
+
+
+def test_brokers_agree_on_who_votes(compose: Compose) -> None:
+    commands = [compose.services[f"kafka-{node}"].command or [] for node in (1, 2, 3)]
+    voters = {command[command.index("--voters") + 1] for command in commands}
+    assert voters == {"1@kafka-1:9093,2@kafka-2:9093,3@kafka-3:9093"}
+    assert len({command[command.index("--cluster") + 1] for command in commands}) == 1
+
+
+def test_dagster_finds_its_code_where_the_code_server_listens(compose: Compose) -> None:
+    workspace = yaml.safe_load((DOCKER / "dagster" / "workspace.yaml").read_text("utf-8"))
+    server = workspace["load_from"][0]["grpc_server"]
+    environment = compose.services["webserver"].environment
+    assert environment[server["host"]["env"]] == "code"
+    command = compose.services["code"].command or []
+    assert command[command.index("-p") + 1] == environment[server["port"]["env"]]
+    assert command[command.index("--location-name") + 1] == server["location_name"]
