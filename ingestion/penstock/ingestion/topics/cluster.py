@@ -24,11 +24,11 @@ _SECONDS = 30.0
 _VISIBLE_ROUNDS = 600
 
 
-def observe(bootstrap: str, settings: Iterable[str] = ()) -> dict[str, TopicSpec]:
+def observe(bootstrap: str, settings: Iterable[str] = (), seconds: float = _SECONDS) -> dict[str, TopicSpec]:
     """Return the cluster's topics, internal ones left out, with the values of the settings asked for."""
     admin = _admin(bootstrap)
     try:
-        found = admin.list_topics(timeout=_SECONDS).topics
+        found = admin.list_topics(timeout=seconds).topics
         names = [name for name in found if not name.startswith("__")]
         values = _settings(admin, names, set(settings))
     except KafkaException as error:

@@ -1,0 +1,163 @@
+"""Clients that are not ours read what we write, and write what we read: kcat, and Kafka's own console tools."""
+
+import os
+import shutil
+import subprocess
+import threading
+import time
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from tests.ingestion.topic_reading import whole_topic
+from tests.ingestion.topics_for_tests import sensors_like
+
+from penstock.infra.java import find_java
+from penstock.infra.local_broker import LocalBroker
+from penstock.ingestion.consumers import GroupOffsets, PlainConsumer, Received
+from penstock.ingestion.contracts import json_codec, load_contract
+from penstock.ingestion.feed import Feed, Limits
+from penstock.ingestion.generators import Sensors, evenly
+from penstock.ingestion.producer.routing import ByKey
+from penstock.ingestion.sources import Generated
+from penstock.ingestion.topics import ensure_topics
+
+pytestmark = pytest.mark.kafka
+CODEC = json_codec(load_contract("sensors"))
+
+
+def clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.fixture
+def kcat() -> str:
+    found = shutil.which("kcat")
+    if found is None:
+        pytest.skip("kcat is not installed (Debian package kcat)")
+    return found
+
+
+@pytest.fixture
+def console(kafka_jar_paths: list[Path]):
+    """Run one of Kafka's own tools by its class."""
+    if not any(path.name.startswith("kafka-tools-4") for path in kafka_jar_paths):
+        pytest.skip("the jar kafka-tools is not among the locked ones")
+    java = find_java().home / "bin" / "java"
+    jars = os.pathsep.join(map(str, kafka_jar_paths))
+
+    def run(tool: str, *options: str, given: bytes = b"") -> bytes:
+        command = [str(java), "-cp", jars, tool, *options]
+        return subprocess.run(command, input=given, capture_output=True, timeout=90, check=True).stdout
+
+    return run
+
+
+def fed(broker: LocalBroker, topic: str, ledger: Path, number: int) -> list[bytes]:
+    contract = sensors_like(topic)
+    ensure_topics(broker.bootstrap, [contract])
+    source = Generated(Sensors(5), contract, clock)
+    summary = Feed(source, contract, broker.bootstrap, ledger, clock).run(
+        threading.Event(), limits=Limits(count=number, finish_ms=30_000)
+    )
+    assert summary.acknowledged == number
+    return sorted(record.value for record in whole_topic(broker.bootstrap, topic))
+
+
+def consumed(broker: LocalBroker, topic: str, number: int) -> list[Received]:
+    found: list[Received] = []
+    PlainConsumer(broker.bootstrap, topic, f"read-{topic}", found.extend).run(threading.Event(), number)
+    return found
+
+
+def test_kcat_reads_what_the_feed_writes(broker: LocalBroker, kcat: str, tmp_path: Path):
+    values = fed(broker, "for-kcat", tmp_path / "feed", 3_000)
+    command = [kcat, "-C", "-b", broker.bootstrap, "-t", "for-kcat", "-e", "-q", "-o", "beginning"]
+    read = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout
+    assert sorted(read.splitlines()) == values
+
+
+def test_what_kcat_writes_is_read_and_its_keys_lie_where_ours_would(broker: LocalBroker, kcat: str):
+    ensure_topics(broker.bootstrap, [sensors_like("from-kcat")])
+    records = list(islice(Sensors(6).records(0, evenly(1_700_000_000_000, 10)), 500))
+    lines = b"".join(record.device.encode() + b"|" + CODEC.encode(record) + b"\n" for record in records)
+    options = ["-X", "partitioner=murmur2_random", "-K", "|"]
+    command = [kcat, "-P", "-b", broker.bootstrap, "-t", "from-kcat", *options]
+    subprocess.run(command, input=lines, timeout=60, check=True)
+    found = consumed(broker, "from-kcat", 500)
+    assert sorted(found_one.value for found_one in found) == sorted(map(CODEC.encode, records))
+    route = ByKey()
+    assert all(route([one.key], 0, 3) == [one.partition] for one in found)
+
+
+def test_kafkas_console_consumer_reads_what_the_feed_writes(broker: LocalBroker, console, tmp_path: Path):
+    values = fed(broker, "for-console", tmp_path / "feed", 1_000)
+    options = ["--bootstrap-server", broker.bootstrap, "--topic", "for-console", "--from-beginning"]
+    tool = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+    read = console(tool, *options, "--max-messages", "1000")
+    assert sorted(read.splitlines()) == values
+
+
+def test_what_kafkas_console_producer_writes_is_read_and_its_keys_lie_where_ours_would(
+    broker: LocalBroker, console
+):
+    ensure_topics(broker.bootstrap, [sensors_like("from-console")])
+    records = list(islice(Sensors(6).records(0, evenly(1_700_000_000_000, 10)), 300))
+    lines = b"".join(record.device.encode() + b"|" + CODEC.encode(record) + b"\n" for record in records)
+    options = ["--bootstrap-server", broker.bootstrap, "--topic", "from-console"]
+    keyed = ["--property", "parse.key=true", "--property", "key.separator=|"]
+    console("org.apache.kafka.tools.ConsoleProducer", *options, *keyed, given=lines)
+    found = consumed(broker, "from-console", 300)
+    assert sorted(one.value for one in found) == sorted(map(CODEC.encode, records))
+    route = ByKey()
+    assert all(route([one.key], 0, 3) == [one.partition] for one in found)
+
+
+def test_a_hosts_offsets_are_seen_as_a_groups_lag(broker: LocalBroker, tmp_path: Path):
+    fed(broker, "lagging", tmp_path / "feed", 100)
+    group = GroupOffsets(broker.bootstrap, "stream-sensor-minute")
+    group.report({("lagging", 0): 7, ("lagging", 1): 9})
+    group.reported()
+    group.report({("lagging", 1): 11})
+    group.reported()
+    assert group.read() == {("lagging", 0): 7, ("lagging", 1): 11}
+
+
+def test_partitions_move_when_members_join_and_leave_and_every_record_is_handled(
+    broker: LocalBroker, tmp_path: Path
+):
+    fed(broker, "grouped", tmp_path / "feed", 2_000)
+    handled: list[tuple[int, int]] = []
+    held: dict[str, tuple[int, ...]] = {}
+    stops = {name: threading.Event() for name in ("one", "two")}
+
+    def member(name: str) -> threading.Thread:
+        consumer = PlainConsumer(
+            broker.bootstrap,
+            "grouped",
+            "members",
+            lambda records: handled.extend((one.partition, one.offset) for one in records),
+            tell=lambda assignment: held.__setitem__(name, assignment.held),
+            settings={"session.timeout.ms": 6_000, "heartbeat.interval.ms": 500},
+        )
+        thread = threading.Thread(target=consumer.run, args=(stops[name],))
+        thread.start()
+        return thread
+
+    first = member("one")
+    wait_for(lambda: held.get("one") == (0, 1, 2))
+    second = member("two")
+    wait_for(lambda: len(held.get("two", ())) >= 1 and sorted(held["one"] + held["two"]) == [0, 1, 2])
+    stops["one"].set()
+    first.join(30)
+    wait_for(lambda: held["two"] == (0, 1, 2))
+    wait_for(lambda: len(set(handled)) == 2_000)
+    stops["two"].set()
+    second.join(30)
+
+
+def wait_for(true: object, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.02)
