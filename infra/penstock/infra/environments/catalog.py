@@ -55,7 +55,7 @@ class Catalog:
         if directory.name in HERE and self.home != self.root / ".penstock":
             # Only what differs is handed over, so that Terraform by hand sees the same as we do.
             backend = {"path": str(self.home / "environments" / directory.name / "terraform.tfstate")}
-            variables = {"home": str(self.home), **variables}
+            variables = {**({"home": str(self.home)} if directory.name == "local" else {}), **variables}
         return Workspace(
             directory=directory,
             work=self.home / "environments" / directory.name / "terraform",

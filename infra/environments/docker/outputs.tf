@@ -1,0 +1,30 @@
+# The same outputs, of the same types, in every environment: penstock.infra.environments reads them.
+
+output "kafka" {
+  description = "Where Kafka is and how clients talk to it; `secrets` names the secret of each user."
+  value = {
+    brokers  = module.stack.brokers
+    security = merge(module.stack.security, { secrets = {} })
+  }
+}
+
+output "spark" {
+  description = "How Spark is reached: a standalone master's URL, or an application and the role of its jobs."
+  value = {
+    kind        = "standalone"
+    master      = module.stack.master
+    application = ""
+    job_role    = ""
+    secret      = ""
+  }
+}
+
+output "warehouse" {
+  description = "Where tables live."
+  value       = { root = module.stack.warehouse }
+}
+
+output "control_store" {
+  description = "Where the control store is, without a password, and the secret that holds one."
+  value       = module.stack.control_store
+}
