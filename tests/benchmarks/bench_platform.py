@@ -1,0 +1,127 @@
+"""What the platform's own parts take: status, loading for Dagster, the sensor over many streams and batches.
+
+Nothing needs to run for it. `python tests/benchmarks/bench_platform.py [streams] [batches of each]`.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from dagster import AssetMaterialization, DagsterInstance, build_sensor_context
+from rich.console import Console
+from rich.table import Table
+
+from penstock.pipelines import catalog
+from penstock.pipelines.host.control import BatchRecord, PartitionAccount
+from penstock.pipelines.plan import Plan
+from penstock.platform.control import ControlStore, open_control
+from penstock.platform.control.engine import insert_into
+from penstock.platform.control.rows import batch_row
+from penstock.platform.control.tables import batches
+from penstock.platform.definitions.sensor import Reporter, batch_sensor
+
+LOAD = "from penstock.platform.definitions.location import defs; defs.resolve_asset_graph()"
+PENSTOCK = str(Path(sys.executable).with_name("penstock"))
+
+
+def seconds(what: Callable[[], object], rounds: int = 1) -> float:
+    """The median time of some rounds."""
+    taken = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        what()
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken)
+
+
+def command(*words: str, home: Path) -> Callable[[], object]:
+    """A process, ready to be run; bytecode is cached as it is after `make up`."""
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {**variables, "PENSTOCK_HOME": str(home)}
+    return lambda: subprocess.run(words, env=environment, capture_output=True, check=False)
+
+
+def rows_of(stream: str, first: int, count: int) -> Iterator[dict[str, object]]:
+    """Batches as the store holds them."""
+    account = PartitionAccount("sensors", 0, 0, 10, 10, 10, 0, 0, 0)
+    sample = BatchRecord(stream, 0, 1, "data", 0, 0, (account,), {"early": 1}, 1, 0, {"fold": 1.0})
+    for number in range(first, first + count):
+        yield batch_row(replace(sample, batch_id=number, clock_ms=number))
+
+
+def fill(store: ControlStore, streams: list[str], count: int) -> None:
+    """Write batches for every stream."""
+    with store.engine.begin() as connection:
+        for stream in streams:
+            connection.execute(insert_into(connection, batches), list(rows_of(stream, 0, count)))
+
+
+def tick(sensor: object, instance: DagsterInstance) -> int:
+    """One tick of the sensor, its events kept as the daemon keeps them; returns how many there were."""
+    with build_sensor_context(instance=instance) as context:
+        result = sensor(context)  # type: ignore[operator]  # a sensor is called with its context
+    events = getattr(result, "asset_events", [])
+    for event in events:
+        instance.report_runless_asset_event(event)
+    return sum(isinstance(event, AssetMaterialization) for event in events)
+
+
+def sensor_seconds(folder: Path, streams: int, count: int) -> tuple[float, float]:
+    """How long the sensor takes over a whole history, and over one new batch of each stream."""
+    plan: Plan = catalog.load(catalog.names()[0])
+    plans = [
+        replace(plan, name=f"stream_{number}", stages=renamed(plan, number)) for number in range(streams)
+    ]
+    store = open_control(f"sqlite:///{folder}/control.db")
+    fill(store, [each.name for each in plans], count)
+    sensor = batch_sensor(Reporter(plans, lambda: store, lambda: 0, 0))
+    with DagsterInstance.local_temp(str(folder)) as instance:
+        whole = seconds(lambda: tick(sensor, instance))
+        for each in plans:
+            store.record_batch(record(each.name, count))
+        began = time.perf_counter()
+        with build_sensor_context(instance=instance) as context:
+            sensor(context)
+        one = time.perf_counter() - began
+    store.close()
+    return whole, one
+
+
+def renamed(plan: Plan, number: int) -> tuple[object, ...]:
+    """The plan's stages with tables of their own."""
+    return tuple(
+        replace(stage, sinks=tuple(replace(sink, table=f"{sink.table}_{number}") for sink in stage.sinks))
+        for stage in plan.stages
+    )
+
+
+def record(stream: str, number: int) -> BatchRecord:
+    """One more batch."""
+    account = PartitionAccount("sensors", 0, 0, 10, 10, 10, 0, 0, 0)
+    return BatchRecord(stream, number, 1, "data", number, 0, (account,), {"early": 1}, 1, 0, {"fold": 1.0})
+
+
+def main(streams: int = 100, count: int = 10_000) -> None:
+    """Measure and print."""
+    table = Table("what", "seconds", "at most")
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch) / "home"
+        open_control(f"sqlite:///{home}/control.db").close()
+        table.add_row("penstock status", f"{seconds(command(PENSTOCK, 'status', home=home), 7):.2f}", "0.5")
+        table.add_row("penstock --help", f"{seconds(command(PENSTOCK, '--help', home=home), 5):.2f}", "")
+        loading = command(sys.executable, "-c", LOAD, home=home)
+        table.add_row("code location loads", f"{seconds(loading, 5):.2f}", "5")
+        whole, one = sensor_seconds(Path(scratch), streams, count)
+        table.add_row(f"sensor: {streams} streams, {streams * count} batches never told", f"{whole:.2f}", "")
+        table.add_row(f"sensor: {streams} streams, one new batch each", f"{one:.2f}", "2")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main(*(int(word) for word in sys.argv[1:]))
