@@ -78,4 +78,6 @@ class StreamEndedError(PipelineError):
     """A query ended by itself without saying why."""
 
     def __init__(self, stream: str | None) -> None:
-        super().__init__(f"The query of stream {stream} ended by itself. It is started again; see the host's log.")
+        super().__init__(
+            f"The query of stream {stream} ended by itself. It is started again; see the host's log."
+        )

@@ -33,7 +33,8 @@ class StoredReading:
         pieces = [self._good(number, [r for r in good if r.partition == number]) for number in (0, 1)]
         bad = [record for record in self.records if record.error is not None]
         accounts = [
-            {"_topic": r.source, "_partition": r.partition, "_invalid": r.error, "_counted": 1} for r in bad
+            {"_topic": r.source, "_partition": r.partition, "_set_aside": "quarantined", "_counted": 1}
+            for r in bad
         ]
         schema = pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns])
         return pa.concat_tables([*pieces, pa.Table.from_pylist(accounts, schema=schema)])

@@ -12,7 +12,6 @@ from penstock.pipelines.reference.assignment import windows_of
 from penstock.pipelines.reference.records import Record
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 
-
 CONNECTION = duckdb.connect(config={"threads": 1})
 
 

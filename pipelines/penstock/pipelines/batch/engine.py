@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from penstock.pipelines.batch import reading as reads
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.journal import KEPT, Journal
 from penstock.pipelines.batch.late import late_rows
@@ -170,12 +172,12 @@ class Engine:
     ) -> Written:
         """Everything that the batch has to say; single records are looked for only where there are any."""
         refused = windowed(partials).filter(pa.array(folded.late))
-        quarantined = partials.filter(partials.column("_invalid").is_valid())
+        quarantined = pc.any(pc.equal(partials.column("_set_aside"), reads.QUARANTINED)).as_py()
         return Written(
             panes=folded.panes,
             late=late_rows(self._stage, refused, reading, moment),
-            quarantined=reading.invalid() if quarantined.num_rows else QUARANTINED.empty_table(),
-            accounts=accounts(intent.ranges, windowed(partials), folded.late, quarantined),
+            quarantined=reading.invalid() if quarantined else QUARANTINED.empty_table(),
+            accounts=accounts(intent.ranges, partials, folded.late),
         )
 
     def _publish(self, outcome: Outcome) -> None:

@@ -1,6 +1,7 @@
 """What a batch is given to fold: partials, and the single records that need a place of their own."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,22 +17,26 @@ ACCOUNT_COLUMNS = pa.schema(
     [
         pa.field("_topic", pa.string()),
         pa.field("_partition", pa.int32()),
-        pa.field("_invalid", pa.string()),
+        pa.field("_set_aside", pa.string()),
         pa.field("_counted", pa.int64()),
         pa.field("_newest", pa.int64()),
     ]
 )
-"""What a partial says of records: their partition, why they are no good, how many, and the newest event time.
+"""What a partial says of records: their partition, what kept them from a window, how many, the newest event time.
 
 A record in several windows is counted in one of its partials only, that of its last window.
 """
+
+
+QUARANTINED = "quarantined"
+FILTERED = "filtered"
 
 
 class Reading(Protocol):
     """The records of one batch. Asked again, it answers the same."""
 
     def partials(self) -> pa.Table:
-        """One row per partition, key and window, and one per partition and reason for records that are no good."""
+        """One row per partition, key and window, and one per partition for records that were set aside."""
 
     def invalid(self) -> pa.Table:
         """The records that are no good, as the quarantine keeps them."""
@@ -76,27 +81,33 @@ def nothing_read(stage: ReadyStage) -> Reading:
 
 def windowed(partials: pa.Table) -> pa.Table:
     """The partials of good records."""
-    return partials.filter(pc.is_null(partials.column("_invalid")))
+    return partials.filter(pc.is_null(partials.column("_set_aside")))
 
 
 def newest_times(partials: pa.Table) -> dict[str, int]:
     """The newest event time of each partition that had records, BEFORE_ALL where none of them can tell."""
     found: dict[str, int] = {}
-    columns = [partials.column(name).to_pylist() for name in ("_topic", "_partition", "_invalid", "_newest")]
-    for topic, partition, invalid, newest in zip(*columns, strict=True):
+    columns = [partials.column(name).to_pylist() for name in ("_topic", "_partition", "_newest")]
+    for topic, partition, newest in zip(*columns, strict=True):
         name = partition_name(topic, partition)
-        told = BEFORE_ALL if invalid is not None or newest is None else newest
+        told = BEFORE_ALL if newest is None else newest
         found[name] = max(told, found.get(name, BEFORE_ALL))
     return found
 
 
-def accounts(
-    ranges: tuple[Range, ...], good: pa.Table, late: Mask, quarantined: pa.Table
-) -> tuple[PartitionAccount, ...]:
-    """What became of the records of each partition; `late` says which partials were refused."""
+def accounts(ranges: Sequence[Range], partials: pa.Table, late: Mask) -> tuple[PartitionAccount, ...]:
+    """What became of the records of each partition; `late` says which of the windowed partials were refused."""
+    good = windowed(partials)
     folded_in = _by_partition(good.filter(pa.array(~late)))
-    refused, bad = _by_partition(good.filter(pa.array(late))), _by_partition(quarantined)
-    return tuple(_account(span, folded_in[span.name], refused[span.name], bad[span.name]) for span in ranges)
+    refused = _by_partition(good.filter(pa.array(late)))
+    aside = {
+        fate: _by_partition(partials.filter(pc.equal(partials.column("_set_aside"), fate)))
+        for fate in (QUARANTINED, FILTERED)
+    }
+    return tuple(
+        _account(span, folded_in[span.name], refused[span.name], {f: n[span.name] for f, n in aside.items()})
+        for span in ranges
+    )
 
 
 def _by_partition(partials: pa.Table) -> Counter[str]:
@@ -107,15 +118,16 @@ def _by_partition(partials: pa.Table) -> Counter[str]:
     return total
 
 
-def _account(span: Range, folded: int, late: int, quarantined: int) -> PartitionAccount:
+def _account(span: Range, folded: int, late: int, aside: Mapping[str, int]) -> PartitionAccount:
     return PartitionAccount(
         span.topic,
         span.partition,
         span.start,
         span.end,
-        folded + late + quarantined,
+        folded + late + sum(aside.values()),
         folded=folded,
         late=late,
-        quarantined=quarantined,
+        quarantined=aside[QUARANTINED],
         duplicate=0,
+        filtered=aside[FILTERED],
     )

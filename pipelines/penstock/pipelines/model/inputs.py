@@ -43,7 +43,9 @@ class Input:
         if event_time is None:
             fix = "Name the field with read(..., event_time='...'), or in the contract"
             raise DefinitionError("event_time", f"the contract of {contract.topic} has none", fix)
-        columns = tuple(Column(field.name, spark_type(field.kind), field.required) for field in contract.fields)
+        columns = tuple(
+            Column(field.name, spark_type(field.kind), field.required) for field in contract.fields
+        )
         rule = self.watermark_rule(contract)
         deduplication = repeats.of(contract) if repeats else None
         return Source(contract.topic, self.origin(contract), columns, event_time, rule, deduplication)

@@ -7,6 +7,7 @@ good have no window.
 
 from typing import TYPE_CHECKING
 
+from penstock.pipelines.batch.reading import QUARANTINED
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import predicate_sql, quoted
 from penstock.pipelines.plan.source import WatermarkRule
@@ -54,10 +55,11 @@ def partials(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
 
     keys = [expr(_good(quoted(field.name), quoted(field.name))) for field in stage.key]
     bounds = ["window_start", "window_end"]
-    grouped = windowed(records, stage).groupBy("_topic", "_partition", "_invalid", *keys, *bounds)
+    aside = expr(f"CASE WHEN _invalid IS NOT NULL THEN '{QUARANTINED}' END AS _set_aside")
+    grouped = windowed(records, stage).groupBy("_topic", "_partition", aside, *keys, *bounds)
     measures = {
         "_counted": "count_if(_last)",
-        "_newest": "max(_moving)",
+        "_newest": "max(CASE WHEN _invalid IS NULL THEN _moving END)",
         "elements": "count(1)",
         **{f"matches_{i}": f"count_if({predicate_sql(p)})" for i, p in enumerate(stage.predicates)},
         **{part.name: part.sql for part in stage.parts},

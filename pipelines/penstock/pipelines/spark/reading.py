@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, LATE
 from penstock.pipelines.batch.tables import QUARANTINED
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.plan.source import Source
+from penstock.pipelines.spark.observation import observed, set_aside
 from penstock.pipelines.spark.partials import guarded, partials, windowed
 from penstock.pipelines.spark.records import judged
+from penstock.pipelines.spark.steps import applied
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,20 +25,23 @@ SMALL = 20_000
 
 @dataclass(frozen=True)
 class SparkReading:
-    """The records of one micro-batch of a topic. `expected` is how many there are by their offsets."""
+    """The records of one micro-batch of a topic."""
 
     raw: "DataFrame"
     source: Source
     stage: ReadyStage
     clock: int
-    expected: int
+    ranges: tuple[Range, ...]
 
     def partials(self) -> pa.Table:
         """Run the batch's job, and fetch what it says."""
-        records = self._records()
-        frame = partials(records.coalesce(1) if self.expected <= SMALL else records, self.stage)
+        records = self._in_tasks(self._records())
         schema = pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns])
-        return frame.toArrow().select(schema.names).cast(schema)
+        if not self.stage.plan.steps:
+            return _fetched(partials(records, self.stage), schema)
+        counted, counts = observed(records, self.ranges)
+        passed = _fetched(partials(self._stepped(counted), self.stage), schema)
+        return pa.concat_tables([passed, set_aside(self.ranges, counts, passed, schema)])
 
     def invalid(self) -> pa.Table:
         """Fetch the records that are no good, byte for byte as they are in the topic."""
@@ -53,10 +59,11 @@ class SparkReading:
 
     def late(self, windows: pa.Table) -> pa.Table:
         """Fetch the records of the windows named."""
-        good = windowed(self._records(), self.stage).where("_invalid IS NULL")
+        good = windowed(self._stepped(self._records()), self.stage)
         refused = self.raw.sparkSession.createDataFrame(windows)
         same = [good[name].eqNullSafe(refused[name]) for name in windows.column_names]
-        fields = ", ".join(quoted(column.name) for column in self.source.columns)
+        ours = {*windows.column_names[-2:], *(name for name in good.columns if name.startswith("_"))}
+        fields = ", ".join(quoted(name) for name in good.columns if name not in ours)
         found = good.join(refused.hint("broadcast"), same, "left_semi").selectExpr(
             "_topic AS topic",
             "_partition AS partition",
@@ -70,8 +77,20 @@ class SparkReading:
         schema = pa.schema([*LATE, *self.stage.key])
         return _in_order(found.toArrow().select(schema.names).cast(schema))
 
+    def _stepped(self, records: "DataFrame") -> "DataFrame":
+        """Good records after the user's steps."""
+        return applied(records.where("_invalid IS NULL"), self.stage.plan.steps)
+
+    def _in_tasks(self, records: "DataFrame") -> "DataFrame":
+        expected = sum(span.end - span.start for span in self.ranges)
+        return records.coalesce(1) if expected <= SMALL else records
+
     def _records(self, *, bytes_too: bool = False) -> "DataFrame":
         return guarded(judged(self.raw, self.source, bytes_too=bytes_too), self.source.watermark, self.clock)
+
+
+def _fetched(frame: "DataFrame", schema: pa.Schema) -> pa.Table:
+    return frame.toArrow().select(schema.names).cast(schema)
 
 
 def _in_order(rows: pa.Table) -> pa.Table:

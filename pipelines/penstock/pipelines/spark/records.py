@@ -13,6 +13,9 @@ from penstock.pipelines.plan.source import Source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+KAFKA_SCHEMA = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
+"""What Spark's Kafka source says of a record, as far as we look at it."""
+
 YEAR_ONE = -62_135_596_800_000
 YEAR_TEN_THOUSAND = 253_402_300_800_000
 """Event times outside of these years are mistakes of the sender, and no table can show them."""

@@ -20,9 +20,11 @@ from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.source import Topic
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.spark.offsets import ranges_of
+from penstock.pipelines.spark.partials import guarded
 from penstock.pipelines.spark.reading import SparkReading
-from penstock.pipelines.spark.records import value_schema
+from penstock.pipelines.spark.records import KAFKA_SCHEMA, judged
 from penstock.pipelines.spark.session import is_alive
+from penstock.pipelines.spark.steps import applied
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -125,10 +127,9 @@ class Stream:
             if self._stopping.is_set():
                 return
             ranges = ranges_of(self._checkpoint, spark_batch)
-            expected = sum(span.end - span.start for span in ranges)
 
             def read(intent: Intent) -> Reading:
-                return SparkReading(frame, self._source, self._stage, intent.clock, expected)
+                return SparkReading(frame, self._source, self._stage, intent.clock, ranges)
 
             self._engine.data(spark_batch, self._clock(), ranges, read)
 
@@ -180,9 +181,11 @@ def _kafka(config: StreamConfig, origin: Topic) -> dict[str, str]:
 
 
 def _ready(plan: Plan, session: "SparkSession") -> ReadyStage:
-    """Make the plan's stage ready, over the types that Spark gives the source's columns."""
+    """Make the plan's stage ready, over the types that Spark gives the columns after the user's steps."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     (source,) = plan.sources
-    schema = session.createDataFrame([], value_schema(source)).schema
-    return ready_stage(plan.stage, {f.name: f.type for f in to_arrow_schema(schema, timezone="UTC")})
+    raw = session.createDataFrame([], KAFKA_SCHEMA)
+    good = guarded(judged(raw, source), source.watermark, clock=0)
+    schema = to_arrow_schema(applied(good, plan.stage.steps).schema, timezone="UTC")
+    return ready_stage(plan.stage, {f.name: f.type for f in schema})

@@ -1,0 +1,98 @@
+"""A stream at work in a test: fed by a real producer, awaited by what it has committed, read as whole tables."""
+
+import json
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from confluent_kafka import Producer
+from deltalake import DeltaTable
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.plan import Plan
+from penstock.pipelines.spark.stream import Stream, StreamConfig
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PATIENCE_S = 90
+
+
+@dataclass
+class Progress:
+    """What a stream has committed, and who waits for more of it."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def told(self, outcome: Outcome) -> None:
+        with self.changed:
+            if all(each.batch_id != outcome.batch_id for each in self.outcomes):
+                self.outcomes.append(outcome)
+            self.changed.notify_all()
+
+    @property
+    def read(self) -> int:
+        return sum(account.read for outcome in self.outcomes for account in outcome.accounts)
+
+    def wait_for(self, records: int, stream: Stream) -> None:
+        with self.changed:
+            done = self.changed.wait_for(
+                lambda: self.read >= records or stream.failure() is not None, PATIENCE_S
+            )
+        failure = stream.failure()
+        if failure is not None:
+            raise failure
+        assert done, f"{self.read} of {records} records after {PATIENCE_S} s"
+
+
+@dataclass
+class Running:
+    """A stream that can be started, drained, and started again over the same folder."""
+
+    plan: Plan
+    session: "SparkSession"
+    broker: LocalBroker
+    folder: Path
+    clock: int = 1_000_000
+    epoch: int = 0
+    progress: Progress = field(default_factory=Progress)
+
+    def start(self) -> Stream:
+        self.epoch += 1
+        config = StreamConfig(self.broker.bootstrap, self.folder / "stream", self.folder / "warehouse")
+        right = Right(self.plan.name, self.epoch, lambda: True)
+        stream = Stream(self.plan, self.session, config, right, self.progress.told, lambda: self.clock)
+        stream.start()
+        return stream
+
+    def table(self, name: str) -> pa.Table:
+        return pa.table(DeltaTable(self.folder / "warehouse" / name).to_pyarrow_table())
+
+    def until_read(self, records: int) -> None:
+        """Start, read so many records in all, and drain."""
+        stream = self.start()
+        try:
+            self.progress.wait_for(records, stream)
+        finally:
+            stream.drain()
+
+
+def send(
+    broker: LocalBroker, topic: str, records: Iterable[Mapping[str, Any] | bytes | None], partition: int = 0
+) -> None:
+    """Send records, as JSON where they are not bytes already; all are acknowledged when this returns."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "acks": "all", "enable.idempotence": True})
+    failed: list[Any] = []
+    for record in records:
+        value = record if record is None or isinstance(record, bytes) else json.dumps(record).encode()
+        producer.produce(
+            topic, value, partition=partition, on_delivery=lambda e, _: failed.append(e) if e else None
+        )
+    assert producer.flush(30) == 0
+    assert not any(failed)
