@@ -33,7 +33,8 @@ def reference(stage: Stage, batches: Sequence[Batch]) -> list[list[tuple[Any, ..
 def said(pane: Pane) -> tuple[Any, ...]:
     watermark = instant(pane.watermark)
     return (
-        *pane.key, *(value for _, value in pane.values), instant(pane.start), instant(pane.end), pane.pane, pane.timing,
+        *pane.key, *(value for _, value in pane.values), instant(pane.start), instant(pane.end), pane.pane,
+        pane.timing,
         pane.on_time_index, pane.final, pane.kind, pane.records, pane.batch, pane.clock, watermark,
     )  # fmt: skip
 

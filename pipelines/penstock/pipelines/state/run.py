@@ -100,7 +100,7 @@ class Run:
         return Found(groups[same], rows[same])
 
     def due(self, column: str, after: int, until: int) -> Ints:
-        """Rows whose due time in `column` lies in (after, until], in no order; at the end of time all others too."""
+        """Rows whose due time in `column` lies in (after, until]; at the end of time all others too."""
         times, rows = self._due[column]
         begin, end = np.searchsorted(times, [after, until], side="right")
         found: Ints = rows[begin:end].astype(np.int64)
