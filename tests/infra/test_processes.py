@@ -275,6 +275,28 @@ def test_a_program_that_keeps_failing_is_reported_with_its_log_and_never_given_u
     eventually(lambda: _state(manager, "pump") == "running")
 
 
+def test_a_start_tries_at_once_what_waits_for_its_next_try(
+    manager: Manager, python_program: MakeProgram, tmp_path: Path
+) -> None:
+    mend = tmp_path / "mend"
+    code = (
+        f"import pathlib, signal\nif not pathlib.Path({str(mend)!r}).exists(): raise SystemExit('no oil')\n"
+        "signal.pause()"
+    )
+    with pytest.raises(ProgramsNotReadyError, match="no oil"):
+        manager.start([python_program("pump", code)])
+    mend.touch()
+    manager.start([python_program("pump", code)])
+    [status] = manager.status()
+    assert (status.ready, status.failures) == (True, 0)
+
+
+def test_only_what_is_awaited_is_waited_for(manager: Manager, python_program: MakeProgram) -> None:
+    fails = python_program("fails", "raise SystemExit(1)")
+    manager.start([python_program("base"), fails], awaited=["base"])
+    assert [status.ready for status in manager.status()] == [True, False]
+
+
 def test_a_program_that_is_retried_can_be_stopped_meanwhile(
     manager: Manager, python_program: MakeProgram, eventually: Callable[..., None]
 ) -> None:

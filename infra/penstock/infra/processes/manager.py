@@ -6,7 +6,7 @@ itself with all its programs, and one whose own tether is killed ends with every
 
 import json
 import xmlrpc.client
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
@@ -48,19 +48,23 @@ class Manager:
         programs: Sequence[Program],
         seconds: float = READY_SECONDS,
         ready: Callable[[ProgramStatus], None] = lambda _: None,
+        awaited: Collection[str] | None = None,
     ) -> None:
         """Have exactly these programs running, and return once each is ready or done.
 
         What already runs as asked is left alone; what changed is restarted; what is not among them is
-        stopped. `ready` is told each program once, when it is. Raises ProgramsNotReadyError when the time
-        is over, or as soon as one keeps failing; all stays as it is then, for the caller to judge.
+        stopped; what waits for its next try is tried at once. `ready` is told each program once, when it
+        is. With `awaited`, only the programs of these names are waited for. Raises ProgramsNotReadyError
+        when the time is over, or as soon as one keeps failing; all stays as it is then, for the caller to
+        judge.
         """
         with self._turn():
             self._write(programs)
             self._daemon.start()
             self._apply()
             self._forget_old_specs()
-        self._wait_until_ready(seconds, ready)
+        names = {program.name for program in programs}
+        self._wait_until_ready(names if awaited is None else names & set(awaited), seconds, ready)
 
     def stop(self) -> None:
         """Stop every program in order, then the manager; return when nothing of them is left.
@@ -153,8 +157,10 @@ class Manager:
             self._call("removeProcessGroup", name)
         for name in (*added, *changed):
             self._call("addProcessGroup", name)
-        for status in statuses:
-            if status.state == "stopped" and status.name not in (*changed, *removed):
+        kept = [status for status in statuses if status.name not in (*changed, *removed)]
+        self._stop_names([status.name for status in kept if status.state == "retrying"], STOP_MARGIN_SECONDS)
+        for status in kept:
+            if status.state in ("stopped", "retrying"):
                 self.start_program(status.name)
 
     def _forget_old_specs(self) -> None:
@@ -163,11 +169,13 @@ class Manager:
             if str(path) not in kept:
                 path.unlink()
 
-    def _wait_until_ready(self, seconds: float, ready: Callable[[ProgramStatus], None]) -> None:
+    def _wait_until_ready(
+        self, names: Collection[str], seconds: float, ready: Callable[[ProgramStatus], None]
+    ) -> None:
         told: set[str] = set()
 
         def all_ready() -> bool:
-            statuses = self.status()
+            statuses = [status for status in self.status() if status.name in names]
             for status in statuses:
                 if status.ready and status.name not in told:
                     told.add(status.name)
@@ -179,7 +187,7 @@ class Manager:
         try:
             wait_until(all_ready, seconds, "the programs to become ready")
         except NotInTimeError as error:
-            late = [status for status in self.status() if not status.ready]
+            late = [status for status in self.status() if status.name in names and not status.ready]
             raise ProgramsNotReadyError(self._explain(late)) from error
 
     def _explain(self, late: Iterable[ProgramStatus]) -> str:

@@ -78,7 +78,7 @@ def _answering_broker(settings: Settings, manager: Manager, jars: list[Path], pr
         return
     programs = stack_programs(settings, jars) if manager.status() else [broker(settings, jars)]
     with progress.step(f"broker answers at {settings.kafka.servers}"):
-        manager.start(programs)
+        manager.start(programs, awaited=["broker"])
 
 
 def _start(manager: Manager, programs: list[Program], progress: Progress) -> None:
