@@ -1,0 +1,68 @@
+"""What it costs to bring a batch of 1,000 rows into Delta: our commit, and the library's own append, in turns.
+
+`python tests/benchmarks/bench_pipelines_commit.py [batches]`; nothing needs to run for it.
+"""
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import write_deltalake
+from rich.console import Console
+from rich.table import Table
+
+from penstock.pipelines.tables.log import LogTable
+
+ROWS = 1_000
+SCHEMA = pa.schema([("device", pa.string()), ("at", pa.timestamp("us", tz="UTC")), ("value", pa.float64())])
+
+
+def batch(number: int) -> pa.Table:
+    """Rows of a batch."""
+    return pa.table(
+        [
+            pa.array([f"device-{row}" for row in range(ROWS)]),
+            pa.array([number * 1_000_000] * ROWS, SCHEMA.field("at").type),
+            pa.array([float(row) for row in range(ROWS)]),
+        ],
+        schema=SCHEMA,
+    )
+
+
+def ours(table: LogTable, number: int) -> float:
+    """Milliseconds for a batch, written and committed."""
+    began = time.perf_counter()
+    table.commit(number, table.write(batch(number), number, number), number)
+    return (time.perf_counter() - began) * 1000
+
+
+def library(path: Path, number: int) -> float:
+    """Milliseconds for the same rows, appended by the library."""
+    began = time.perf_counter()
+    write_deltalake(path, batch(number), mode="append")
+    return (time.perf_counter() - began) * 1000
+
+
+def main(batches: int = 500) -> None:
+    """Measure, and print the median and the slowest of each fifth of the run."""
+    figures = Table(
+        "batches", "ours p50", "p99", "library p50", "p99", "ratio p50", title=f"{ROWS} rows a batch"
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        table = LogTable(Path(scratch) / "ours", SCHEMA, "bench")
+        taken = [(ours(table, n), library(Path(scratch) / "library", n)) for n in range(batches)]
+    part = batches // 5
+    for begin in range(0, part * 5, part):
+        mine, theirs = (sorted(side) for side in zip(*taken[begin : begin + part], strict=True))
+        middle = [statistics.median(mine), statistics.median(theirs)]
+        slow = [side[int(len(side) * 0.99)] for side in (mine, theirs)]
+        cells = [f"{middle[0]:.1f} ms", f"{slow[0]:.1f} ms", f"{middle[1]:.1f} ms", f"{slow[1]:.1f} ms"]
+        figures.add_row(f"{begin}-{begin + part}", *cells, f"{middle[1] / middle[0]:.1f}")
+    Console().print(figures)
+
+
+if __name__ == "__main__":
+    main(*(int(word) for word in sys.argv[1:]))
