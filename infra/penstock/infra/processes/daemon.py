@@ -25,7 +25,10 @@ START_SECONDS = 20.0
 HANGING_SECONDS = 5.0
 """A manager that lives and has not answered for so long is replaced."""
 
-GONE_SECONDS = 5.0
+KEEPER_SECONDS = MANAGER_STOP_SECONDS + 15.0
+"""A keeper stops supervisord within the first part, and has the rest to end what is left by force."""
+
+GONE_SECONDS = 10.0
 _FLOCK = "hhqqi"
 
 
@@ -65,9 +68,7 @@ class Daemon:
         """End supervisord and all that is under it; return when nothing of them is left."""
         keeper = self.keeper()
         if keeper is not None:
-            under = psutil.Process(keeper).children(recursive=True)
-            self._end_keeper(keeper)
-            self._end(under)
+            self._end(self._end_keeper(keeper))
         self._end(self._strays())
 
     def _launch(self) -> None:
@@ -106,17 +107,24 @@ class Daemon:
             return False
         return self._supervisor.answers()
 
-    def _end_keeper(self, keeper: int) -> None:
-        for by, seconds in ((signal.SIGTERM, MANAGER_STOP_SECONDS + 2), (signal.SIGKILL, GONE_SECONDS)):
+    def _end_keeper(self, keeper: int) -> list[psutil.Process]:
+        """End the keeper, and return all that was under it.
+
+        It is given time, for it alone finds what descends from processes that end meanwhile; by force
+        it is ended only when it hangs.
+        """
+        under: list[psutil.Process] = []
+        for by, seconds in ((signal.SIGTERM, KEEPER_SECONDS), (signal.SIGKILL, GONE_SECONDS)):
             try:
+                under += psutil.Process(keeper).children(recursive=True)
                 os.kill(keeper, by)
                 os.kill(keeper, signal.SIGCONT)  # a paused one could not hear it
                 wait_until(lambda: self.keeper() != keeper, seconds, "the process manager to end")
-            except ProcessLookupError:
-                return
+            except (ProcessLookupError, psutil.NoSuchProcess):
+                return under
             except NotInTimeError:
                 continue
-            return
+            return under
         raise ManagerError(f"The process manager, process {keeper}, does not end, not even by SIGKILL.")
 
     def _strays(self) -> list[psutil.Process]:

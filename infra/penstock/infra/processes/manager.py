@@ -73,9 +73,11 @@ class Manager:
         that does not answer is ended by force. Nothing to stop is no error.
         """
         with self._turn():
-            if self._supervisor.answers():
-                self._stop_in_order()
-            self._daemon.end()
+            try:
+                if self._supervisor.answers():
+                    self._stop_in_order()
+            finally:
+                self._daemon.end()
 
     def running(self) -> bool:
         """Say whether a manager lives, answering or not."""
