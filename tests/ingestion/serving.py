@@ -1,5 +1,6 @@
 """Small servers for tests: lines over TCP as `nc -lk` sends them, and events over HTTP."""
 
+import itertools
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -36,7 +37,8 @@ def line_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
 
 @contextmanager
 def event_server(events: list[bytes]) -> Iterator[str]:
-    """Serve numbered events from the one after `Last-Event-ID` on, five hundred a connection."""
+    """Serve numbered events after `Last-Event-ID`: the first 500 of all, and 500 more with each connection."""
+    connections = itertools.count(1)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -45,7 +47,7 @@ def event_server(events: list[bytes]) -> Iterator[str]:
             self.send_header("Content-Type", "text/event-stream")
             self.end_headers()
             self.wfile.write(b": a comment\n\n")
-            for number, event in enumerate(events[first : first + 500], first):
+            for number, event in enumerate(events[first : 500 * next(connections)], first):
                 data = b"".join(b"data: %s\n" % line for line in event.split(b"\n"))
                 self.wfile.write(b"id: %d\nevent: reading\n%s\n" % (number, data))
 

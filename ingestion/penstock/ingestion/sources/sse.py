@@ -12,7 +12,7 @@ from penstock.ingestion.errors import SourceError
 from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.sources.files import BATCH, LONGEST_LINE
 from penstock.ingestion.sources.lines import MakeBatch
-from penstock.ingestion.sources.source import NOTHING
+from penstock.ingestion.sources.source import NOTHING, Repeatable
 
 _CONNECT_SECONDS = 10.0
 _REPEAT_SECONDS = 10.0
@@ -26,14 +26,12 @@ class Event(NamedTuple):
     data: bytes
 
 
-class ServerSentEvents:
+class ServerSentEvents(Repeatable):
     """Reads events, and resumes after the last one it knows by `Last-Event-ID`, as the standard has it.
 
-    A position is the id before its batch; the source repeats itself as far as its server does. Events without ids
-    have no positions: what of them is in flight at a kill is written down as abandoned.
+    A position is the id before its batch, and how many it had; the source repeats itself as far as its server does.
+    Events without ids have no positions: what of them is in flight at a kill is written down as abandoned.
     """
-
-    repeats = True
 
     def __init__(self, url: str, make_batch: MakeBatch) -> None:
         self.description = f"events of {url}"
@@ -43,30 +41,24 @@ class ServerSentEvents:
             raise SourceError(f"'{url}' is no address of events; it has to begin with http:// or https://")
 
     def read(self, position: Any | None) -> Iterator[Batch]:
-        """Yield events as they come, until the server hangs up."""
-        return self._batches(position, None)
-
-    def repeat(self, position: Any) -> Iterator[Batch]:
-        """Yield the events of a position again, giving the server some seconds for each."""
-        return self._batches(position, _REPEAT_SECONDS)
-
-    def acknowledged(self, records: int) -> None:
-        """Take note of nothing: the server waits for no answer."""
-
-    def _batches(self, position: Any | None, patience: float | None) -> Iterator[Batch]:
+        """Yield events as they come, until the server hangs up; those of a position first, in one batch."""
         last = "" if position is None else str(position["after"])
         with _opened(self._url, last, self.description) as response:
             arriving = _Arriving(response, last, self.description)
-            while True:
-                events = arriving.take(patience)
-                if events is None:
-                    return
-                if not events:
+            again = 0 if position is None else int(position["count"])
+            events: list[Event] | None = arriving.repeated(again)
+            while events is not None:
+                if events:
+                    yield self._make_batch([event.data for event in events], _position(last, events))
+                    last = events[-1].id
+                else:
                     yield NOTHING
-                    continue
-                known = all(event.id for event in events)
-                yield self._make_batch([event.data for event in events], {"after": last} if known else None)
-                last = events[-1].id
+                events = arriving.take()
+
+
+def _position(last: str, events: list[Event]) -> Any | None:
+    """Return where the events can be read again, which only ids make possible."""
+    return {"after": last, "count": len(events)} if all(event.id for event in events) else None
 
 
 class _Arriving:
@@ -75,28 +67,37 @@ class _Arriving:
     def __init__(self, response: http.client.HTTPResponse, last: str, description: str) -> None:
         self._queue: queue.Queue[Event | Exception | None] = queue.Queue(BATCH)
         self._description = description
+        self._ended = False
         threading.Thread(target=self._read, args=(response, last), daemon=True).start()
 
-    def take(self, patience: float | None) -> list[Event] | None:
-        """Return what has come, after waiting for the first so long; None at the end."""
+    def take(self) -> list[Event] | None:
+        """Return what has come, which may be nothing; None at the end."""
         events: list[Event] = []
-        while len(events) < BATCH:
+        while len(events) < BATCH and not self._ended:
             try:
-                found = (
-                    self._queue.get(timeout=patience) if patience and not events else self._queue.get_nowait()
-                )
+                found = self._queue.get_nowait()
             except queue.Empty:
                 return events
-            if isinstance(found, Event):
-                events.append(found)
-                continue
-            if events:
-                self._queue.put(found)
-                return events
-            if found is not None:
-                raise SourceError(f"{self._description} broke off: {found}; start again to resume") from found
-            return None
+            self._add(events, found)
+        return None if self._ended and not events else events
+
+    def repeated(self, count: int) -> list[Event]:
+        """Return so many events that were sent before, or those that come again within some seconds."""
+        events: list[Event] = []
+        while len(events) < count and not self._ended:
+            try:
+                self._add(events, self._queue.get(timeout=_REPEAT_SECONDS))
+            except queue.Empty:
+                break
         return events
+
+    def _add(self, events: list[Event], found: Event | Exception | None) -> None:
+        if isinstance(found, Event):
+            events.append(found)
+        elif found is None:
+            self._ended = True
+        else:
+            raise SourceError(f"{self._description} broke off: {found}; start again to resume") from found
 
     def _read(self, response: http.client.HTTPResponse, last: str) -> None:
         try:
