@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -71,9 +72,9 @@ class Machine:
         """A word of a command or of the environment, as it is on this machine."""
         if text in self.whole_words:
             return self.whole_words[text]
-        for name, place in {**self.words, "/var/lib/penstock": str(self.volume(service))}.items():
-            text = text.replace(name, place)
-        return text
+        places = {**self.words, "/var/lib/penstock": str(self.volume(service))}
+        names = "|".join(re.escape(name) for name in sorted(places, key=len, reverse=True))
+        return re.sub(names, lambda found: places[found[0]], text)
 
     def volume(self, service: str) -> Path:
         mounts = self.compose.services[service].volumes
