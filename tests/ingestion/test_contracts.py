@@ -3,7 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.ingestion.contracts import Contract, Field, contract_from, contracts, json_codec, load_contract
+from penstock.ingestion.contracts import (
+    Contract,
+    Field,
+    contract_from,
+    contracts,
+    describe,
+    json_codec,
+    load_contract,
+)
 from penstock.ingestion.durations import milliseconds
 from penstock.ingestion.errors import BrokenRecordError, ContractError, ContractNotFoundError
 
@@ -111,3 +119,7 @@ def test_spans_of_time_are_read_as_written(text: str, expected: int):
 def test_what_is_no_span_of_time_is_refused(text: str):
     with pytest.raises(ContractError, match="span of time"):
         milliseconds(text)
+
+
+def test_the_page_of_topics_says_what_the_contracts_say():
+    assert describe.PAGE.read_text() == describe.page(contracts())
