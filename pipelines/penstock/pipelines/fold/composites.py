@@ -40,7 +40,8 @@ class Together(Machine):
 
     @override
     def at_end(self, rows: Rows, moment: Moment) -> Mask:
-        return np.asarray(reduce(np.logical_or, [part.at_end(rows, moment) for part in self.parts]))
+        some = reduce(np.logical_or, [part.at_end(rows, moment) for part in self.parts])
+        return np.asarray(some & self.ready(rows, moment))
 
     @override
     def clock_due(self, rows: Rows) -> Ints:

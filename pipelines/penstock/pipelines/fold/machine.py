@@ -42,7 +42,7 @@ class Machine:
         raise NotImplementedError
 
     def at_end(self, rows: Rows, moment: Moment) -> Mask:
-        """Whether a part that has its turn waits for the watermark, and now need not wait."""
+        """Whether it is ready, and a part of it that is ready too waits for the watermark alone."""
         return np.zeros(len(rows), bool)
 
     def fire(self, rows: Rows, who: Mask, moment: Moment) -> Mask:

@@ -1,0 +1,44 @@
+"""Makes the README's picture from the real thing: `python -m tests.platform.whole.picture platform/ui.png`.
+
+A stack in a scratch folder runs until Dagster shows a materialization of the stream; then its graph is photographed.
+"""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import expect, sync_playwright
+from tests.platform.whole.stack import ScratchStack, until
+from tests.platform.whole.test_browser import ARGUMENTS
+
+JARS = Path(__file__).resolve().parents[3] / ".penstock" / "jars"
+SIZE = {"width": 1400, "height": 620}
+
+
+def photograph(stack: ScratchStack, target: Path) -> None:
+    """Wait until the graph has something to show, and keep a picture of it."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(ARGUMENTS))
+        page = browser.new_page(viewport=SIZE)
+        page.goto(f"{stack.ui}/asset-groups")
+        expect(page.get_by_text("Materialized").first).to_be_visible(timeout=60_000)
+        page.wait_for_load_state("networkidle")
+        page.screenshot(path=target)
+        browser.close()
+
+
+def main(target: Path) -> None:
+    """Start, photograph, stop."""
+    with tempfile.TemporaryDirectory() as scratch:
+        stack = ScratchStack(Path(scratch), JARS)
+        try:
+            stack.up()
+            until(lambda: stack.batch() > 20, 120, "twenty batches")
+            photograph(stack, target)
+        finally:
+            stack.down()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
