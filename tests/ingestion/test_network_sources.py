@@ -5,6 +5,7 @@ import http.client
 import json
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -46,15 +47,16 @@ def feed_of(broker: LocalBroker, contract: Contract, source: Source, ledger: Pat
 
 
 class Sender:
-    """One client of an HTTP push."""
+    """Posts to an HTTP push, each time over a connection of its own."""
 
     def __init__(self, source: HttpPush) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", source.port, timeout=60)
+        self._port = source.port
 
     def post(self, body: bytes, kind: str = "application/json") -> tuple[int, dict[str, object]]:
-        self._connection.request("POST", "/", body, {"Content-Type": kind})
-        response = self._connection.getresponse()
-        return response.status, json.loads(response.read())
+        with closing(http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)) as connection:
+            connection.request("POST", "/", body, {"Content-Type": kind})
+            with connection.getresponse() as response:
+                return response.status, json.loads(response.read())
 
 
 @pytest.fixture
@@ -197,33 +199,24 @@ class DiesError(Exception):
 
 def dying_consumer_directly(serve) -> list[int]:
     handled: list[int] = []
+    stop = threading.Event()
 
-    def handle(values) -> None:
-        handled.extend(int(json.loads(value)["id"]) for value in values[:100])
-        if 1_000 < len(handled) < 1_500:
-            raise DiesError
+    def die_in_the_middle(values) -> None:
+        handled.extend(int(json.loads(value)["id"]) for value in values[: len(values) // 2])
+        raise DiesError
+
+    def handle_on(values) -> None:
+        handled.extend(int(json.loads(value)["id"]) for value in values)
+        if len(handled) > 5_000:
+            stop.set()
 
     with line_server(serve) as port:
-        while len(handled) < 2_000:
-            source = opened("socket", load_contract("sensors"), f"127.0.0.1:{port}")
-            with pytest.raises(DiesError) if len(handled) < 1_500 else stopping():
-                consume_directly(source, lambda values: (handle(values), stop_after(handled)), STOP)
-    STOP.clear()
+        with pytest.raises(DiesError):
+            consume_directly(
+                opened("socket", load_contract("sensors"), f"127.0.0.1:{port}"), die_in_the_middle, stop
+            )
+        consume_directly(opened("socket", load_contract("sensors"), f"127.0.0.1:{port}"), handle_on, stop)
     return handled
-
-
-STOP = threading.Event()
-
-
-def stop_after(handled: list[int]) -> None:
-    if len(handled) >= 2_000:
-        STOP.set()
-
-
-class stopping:  # noqa: N801 - reads as a word in a with statement
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 def missing_in(handled: list[int]) -> int:

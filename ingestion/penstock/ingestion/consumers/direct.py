@@ -8,9 +8,11 @@ The same lines, `socket -> consumer` and `socket -> topic -> consumer`:
   goes on where it was.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from threading import Event
 
+from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.sources.source import Source
 
 _PAUSE_SECONDS = 0.02
@@ -22,12 +24,17 @@ def consume_directly(source: Source, handle: Callable[[Sequence[bytes]], None], 
     Nothing is written down anywhere: this is the comparison, not a way to run anything.
     """
     handled = 0
-    for batch in source.read(None):
-        if stop.is_set():
-            break
-        if len(batch):
-            handle(batch.values)
-            handled += len(batch)
-        else:
-            stop.wait(_PAUSE_SECONDS)
+    with closing(_batches(source)) as batches:
+        for batch in batches:
+            if stop.is_set():
+                break
+            if len(batch):
+                handle(batch.values)
+                handled += len(batch)
+            else:
+                stop.wait(_PAUSE_SECONDS)
     return handled
+
+
+def _batches(source: Source) -> Generator[Batch]:
+    yield from source.read(None)
