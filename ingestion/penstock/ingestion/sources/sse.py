@@ -2,9 +2,10 @@
 
 import http.client
 import queue
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -107,6 +108,8 @@ class _Arriving:
         except (OSError, http.client.HTTPException, AttributeError, ValueError) as error:
             # Closing the connection ends a read that is under way with an error of any of these kinds.
             self._queue.put(error)
+        finally:
+            response.close()
 
 
 def parsed(lines: Iterator[bytes], last: str) -> Iterator[Event]:
@@ -132,15 +135,20 @@ def _opened(url: SplitResult, last: str, description: str) -> Iterator[http.clie
     if last:
         headers["Last-Event-ID"] = last
     try:
+        connection.connect()
+        wire = connection.sock
         connection.request("GET", f"{url.path or '/'}?{url.query}".rstrip("?"), headers=headers)
         response = connection.getresponse()
         if response.status != _OK:
+            response.close()
             raise SourceError(
-                f"{description} cannot be read: the server answered {response.status} {response.reason}"
+                f"{description} cannot be read: the answer is {response.status} {response.reason}"
             )
-        if connection.sock is not None:
-            connection.sock.settimeout(None)
+        wire.settimeout(None)
         yield response
+        # Ends a read that is under way in the other thread, which then closes the response.
+        with suppress(OSError):
+            wire.shutdown(socket.SHUT_RDWR)
     except (OSError, http.client.HTTPException) as error:
         raise SourceError(f"{description} cannot be read: {error}; is the server up?") from error
     finally:
