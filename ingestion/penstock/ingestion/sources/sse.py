@@ -17,6 +17,7 @@ from penstock.ingestion.sources.source import NOTHING, Repeatable
 
 _CONNECT_SECONDS = 10.0
 _REPEAT_SECONDS = 10.0
+_LOOK_SECONDS = 0.5
 _OK = 200
 
 
@@ -46,15 +47,20 @@ class ServerSentEvents(Repeatable):
         last = "" if position is None else str(position["after"])
         with _opened(self._url, last, self.description) as response:
             arriving = _Arriving(response, last, self.description)
-            again = 0 if position is None else int(position["count"])
-            events: list[Event] | None = arriving.repeated(again)
-            while events is not None:
-                if events:
-                    yield self._make_batch([event.data for event in events], _position(last, events))
-                    last = events[-1].id
-                else:
-                    yield NOTHING
-                events = arriving.take()
+            try:
+                yield from self._batches(arriving, last, 0 if position is None else int(position["count"]))
+            finally:
+                arriving.leave()
+
+    def _batches(self, arriving: "_Arriving", last: str, again: int) -> Iterator[Batch]:
+        events: list[Event] | None = arriving.repeated(again)
+        while events is not None:
+            if events:
+                yield self._make_batch([event.data for event in events], _position(last, events))
+                last = events[-1].id
+            else:
+                yield NOTHING
+            events = arriving.take()
 
 
 def _position(last: str, events: list[Event]) -> Any | None:
@@ -69,6 +75,7 @@ class _Arriving:
         self._queue: queue.Queue[Event | Exception | None] = queue.Queue(BATCH)
         self._description = description
         self._ended = False
+        self._left = False
         threading.Thread(target=self._read, args=(response, last), daemon=True).start()
 
     def take(self) -> list[Event] | None:
@@ -103,13 +110,25 @@ class _Arriving:
     def _read(self, response: http.client.HTTPResponse, last: str) -> None:
         try:
             for event in parsed(iter(lambda: response.readline(LONGEST_LINE), b""), last):
-                self._queue.put(event)
-            self._queue.put(None)
+                self._put(event)
+            self._put(None)
         except (OSError, http.client.HTTPException, AttributeError, ValueError) as error:
             # Closing the connection ends a read that is under way with an error of any of these kinds.
-            self._queue.put(error)
+            if not self._left:
+                self._put(error)
         finally:
             response.close()
+
+    def _put(self, found: Event | Exception | None) -> None:
+        while not self._left:
+            with suppress(queue.Full):
+                self._queue.put(found, timeout=_LOOK_SECONDS)
+                return
+        raise ConnectionAbortedError("nobody reads these events any more")
+
+    def leave(self) -> None:
+        """Say that nobody takes events any more."""
+        self._left = True
 
 
 def parsed(lines: Iterator[bytes], last: str) -> Iterator[Event]:
@@ -134,6 +153,7 @@ def _opened(url: SplitResult, last: str, description: str) -> Iterator[http.clie
     headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
     if last:
         headers["Last-Event-ID"] = last
+    wire: socket.socket | None = None
     try:
         connection.connect()
         wire = connection.sock
@@ -146,10 +166,11 @@ def _opened(url: SplitResult, last: str, description: str) -> Iterator[http.clie
             )
         wire.settimeout(None)
         yield response
-        # Ends a read that is under way in the other thread, which then closes the response.
-        with suppress(OSError):
-            wire.shutdown(socket.SHUT_RDWR)
     except (OSError, http.client.HTTPException) as error:
         raise SourceError(f"{description} cannot be read: {error}; is the server up?") from error
     finally:
+        if wire is not None:
+            # Ends a read that is under way in the other thread, which then closes the response.
+            with suppress(OSError):
+                wire.shutdown(socket.SHUT_RDWR)
         connection.close()
