@@ -4,7 +4,7 @@ import itertools
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
@@ -46,6 +46,10 @@ def event_server(events: list[bytes]) -> Iterator[str]:
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.end_headers()
+            with suppress(ConnectionError):
+                self._send(first)
+
+        def _send(self, first: int) -> None:
             self.wfile.write(b": a comment\n\n")
             for number, event in enumerate(events[first : 500 * next(connections)], first):
                 data = b"".join(b"data: %s\n" % line for line in event.split(b"\n"))
