@@ -1,3 +1,4 @@
+import copy
 import random
 from itertools import count
 from pathlib import Path
@@ -52,8 +53,7 @@ def test_a_ledger_cut_anywhere_goes_on_from_its_last_whole_entry(tmp_path: Path)
     (whole,) = segments(tmp_path / "whole")
     content, states = whole.read_bytes(), [LedgerState()]
     for entry in read_entries(whole):
-        state = LedgerState(**{name: getattr(states[-1], name) for name in LedgerState.__slots__})
-        state.ends = list(state.ends)
+        state = copy.deepcopy(states[-1])
         state.follow(entry)
         states.append(state)
     for cut in range(len(content)):
