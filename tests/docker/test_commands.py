@@ -95,13 +95,9 @@ class Machine:
         return {**kept, **image, **told, "PATH": path, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONUNBUFFERED": "1"}
 
     def entry(self, name: str) -> list[str]:
-        command = self.compose.services[name].command or []
-        return [
-            sys.executable,
-            "-m",
-            "penstock.infra.container",
-            *(self.here(word, name) for word in command),
-        ]
+        what, *words = self.compose.services[name].command or []
+        here = [self.here(word, name) for word in words]
+        return [sys.executable, "-m", "penstock.infra.container", what, *here]
 
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"

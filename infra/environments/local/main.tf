@@ -11,6 +11,7 @@ module "kafka" {
   jars       = local.jars
   python     = var.python
   first_port = var.first_port
+  secured    = var.secured
   brokers    = var.brokers
   heap_mb    = var.broker_heap_mb
 }
@@ -22,6 +23,7 @@ module "spark" {
   jars       = local.jars
   python     = var.python
   first_port = var.first_port + 30
+  secured    = var.secured
   workers    = var.workers
   cores      = var.worker_cores
   memory_mb  = var.worker_memory_mb

@@ -4,7 +4,7 @@ output "kafka" {
   description = "Where Kafka is and how clients talk to it; `secrets` names the secret of each user."
   value = {
     brokers  = module.kafka.brokers
-    security = merge(module.kafka.security, { secrets = {} })
+    security = module.kafka.security
   }
 }
 
@@ -15,7 +15,7 @@ output "spark" {
     master      = module.spark.master
     application = ""
     job_role    = ""
-    secret      = ""
+    secret      = module.spark.secret
   }
 }
 

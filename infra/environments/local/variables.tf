@@ -27,6 +27,12 @@ variable "first_port" {
   }
 }
 
+variable "secured" {
+  description = "Whether Kafka wants TLS, passwords and permissions, and Spark a secret; decided once."
+  type        = bool
+  default     = false
+}
+
 variable "brokers" {
   description = "How many Kafka brokers."
   type        = number

@@ -1,5 +1,6 @@
 locals {
-  cluster = { directory = var.directory, first_port = var.first_port, jars = var.jars }
+  cluster = { directory = var.directory, first_port = var.first_port, jars = var.jars, secured = var.secured }
+  users   = toset(["host", "ingestion", "topics"])
   nodes   = toset([for node in range(1, var.brokers + 1) : tostring(node)])
 
   # What each broker's record says, and whether the process it names still is that broker: a plan looks,
@@ -38,6 +39,11 @@ resource "terraform_data" "cluster" {
   }
 
   lifecycle {
+    precondition {
+      condition     = try(jsondecode(file("${var.directory}/cluster.json")).secured, var.secured) == var.secured
+      error_message = "A cluster is secured from its beginning or not at all. Destroy it first, with what it holds."
+    }
+
     precondition {
       condition     = length(local.leaving) == 0
       error_message = "A broker that is to go still holds partitions (${join(", ", slice(local.leaving, 0, min(3, length(local.leaving))))}). Move them to other brokers first."
@@ -87,5 +93,19 @@ resource "terraform_data" "running" {
         token   = local.starts[each.key]
       })
     }
+  }
+}
+
+# A secured cluster's users: made over TLS, with passwords from files that Terraform never reads.
+resource "terraform_data" "users" {
+  count      = var.secured ? 1 : 0
+  depends_on = [terraform_data.running]
+
+  triggers_replace = { users = local.users }
+
+  provisioner "local-exec" {
+    interpreter = [var.python, "-m", "penstock.infra.local"]
+    command     = "grant-users"
+    environment = { PENSTOCK_ORDER = jsonencode({ cluster = local.cluster, brokers = var.brokers }) }
   }
 }

@@ -6,5 +6,11 @@ output "brokers" {
 
 output "security" {
   description = "How clients talk to the brokers."
-  value       = { protocol = "PLAINTEXT", mechanism = "", ca = "" }
+  value = {
+    protocol  = var.secured ? "SASL_SSL" : "PLAINTEXT"
+    mechanism = var.secured ? "SCRAM-SHA-512" : ""
+    ca        = var.secured ? "${var.directory}/certificates/ca.pem" : ""
+    secrets   = { for user in local.users : user => "${var.directory}/secrets/${user}" if var.secured }
+  }
+  depends_on = [terraform_data.users]
 }

@@ -28,6 +28,11 @@ variable "brokers" {
   }
 }
 
+variable "secured" {
+  description = "Whether clients must log in over TLS and may do only what they are allowed; decided once."
+  type        = bool
+}
+
 variable "heap_mb" {
   description = "Heap of a broker, in MB."
   type        = number

@@ -1,5 +1,5 @@
 locals {
-  spark   = { directory = var.directory, first_port = var.first_port, jars = var.jars }
+  spark   = { directory = var.directory, first_port = var.first_port, jars = var.jars, secured = var.secured }
   numbers = toset([for number in range(1, var.workers + 1) : tostring(number)])
   names   = toset(concat(["spark-master"], [for number in local.numbers : "spark-worker-${number}"]))
 
@@ -45,7 +45,7 @@ resource "terraform_data" "master" {
 resource "terraform_data" "master_running" {
   depends_on = [terraform_data.master]
 
-  triggers_replace = { start = local.starts["spark-master"] }
+  triggers_replace = { secured = var.secured, start = local.starts["spark-master"] }
 
   provisioner "local-exec" {
     interpreter = [var.python, "-m", "penstock.infra.local"]
@@ -82,6 +82,7 @@ resource "terraform_data" "worker_running" {
   triggers_replace = {
     cores     = var.cores
     memory_mb = var.memory_mb
+    secured   = var.secured
     start     = local.starts["spark-worker-${each.key}"]
   }
 

@@ -3,3 +3,8 @@ output "master" {
   value       = "spark://127.0.0.1:${var.first_port}"
   depends_on  = [terraform_data.worker_running]
 }
+
+output "secret" {
+  description = "The file that holds the secret which jobs must know; empty when there is none."
+  value       = var.secured ? "${var.directory}/secret" : ""
+}

@@ -18,6 +18,11 @@ variable "first_port" {
   type        = number
 }
 
+variable "secured" {
+  description = "Whether master, workers and jobs must know a secret, and encrypt what they tell each other."
+  type        = bool
+}
+
 variable "workers" {
   description = "How many workers."
   type        = number

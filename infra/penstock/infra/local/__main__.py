@@ -20,6 +20,7 @@ from penstock.infra.local.orders import (
     FolderOrder,
     MasterOrder,
     ProgramOrder,
+    UsersOrder,
     WorkerOrder,
     read_order,
 )
@@ -49,6 +50,7 @@ ACTIONS: dict[str, Callable[[str], None]] = {
     "form-cluster": lambda text: kafka.form_cluster(read_order(text, ClusterOrder)),
     "remove-cluster": lambda text: kafka.remove_cluster(read_order(text, ClusterOrder)),
     "start-broker": lambda text: kafka.start_broker(read_order(text, BrokerOrder)),
+    "grant-users": lambda text: kafka.grant(read_order(text, UsersOrder)),
     "start-master": lambda text: spark.start_master(read_order(text, MasterOrder)),
     "start-worker": lambda text: spark.start_worker(read_order(text, WorkerOrder)),
     "end-program": lambda text: end_program(read_order(text, ProgramOrder)),

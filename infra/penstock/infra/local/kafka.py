@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC, datetime
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -15,8 +16,9 @@ from penstock.infra.local import cluster as clusters
 from penstock.infra.local.cluster import Cluster
 from penstock.infra.local.errors import ProgramFailedError
 from penstock.infra.local.folders import remove_tree
-from penstock.infra.local.orders import BrokerOrder, ClusterOrder
+from penstock.infra.local.orders import BrokerOrder, ClusterOrder, UsersOrder
 from penstock.infra.local.programs import Program, Record, last_lines, runs, start, stop
+from penstock.infra.local.users import grant_users
 from penstock.infra.ports import LOCALHOST, answers, require_free
 from penstock.infra.waiting import wait_until
 
@@ -29,7 +31,7 @@ ANSWER_SECONDS = 3.0
 def form_cluster(order: ClusterOrder) -> None:
     """Decide the cluster's ids, and have the jars."""
     ensure_jars(Path(order.jars), ["kafka"])
-    clusters.form(order.path, order.first_port)
+    clusters.form(order.path, order.first_port, order.secured, datetime.now(UTC))
 
 
 def remove_cluster(order: ClusterOrder) -> None:
@@ -58,6 +60,11 @@ def start_broker(order: BrokerOrder) -> None:
             _wait_until_well(cluster, config, program, order.brokers, START_SECONDS)
         else:
             _name_again(program, order.token)
+
+
+def grant(order: UsersOrder) -> None:
+    """Make the users of a secured cluster, with what each may do."""
+    grant_users(clusters.formed(order.cluster.path, order.cluster.first_port), order.brokers)
 
 
 def _start(config: BrokerConfig, program: Program, order: BrokerOrder) -> None:
@@ -97,8 +104,7 @@ def _wait_until_well(
 
 
 def _caught_up(cluster: Cluster, node: int, brokers: int) -> bool:
-    # Without the log level, librdkafka writes each refused connection to stderr.
-    client = AdminClient({"bootstrap.servers": cluster.bootstrap(brokers), "log_level": 0})
+    client = AdminClient(cluster.admin_settings(brokers))
     try:
         told = client.list_topics(timeout=ANSWER_SECONDS)
     except KafkaException:

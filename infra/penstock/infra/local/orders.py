@@ -34,6 +34,13 @@ class BrokerOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     token: str
 
 
+class UsersOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The users of a secured cluster of so many brokers."""
+
+    cluster: ClusterOrder
+    brokers: int
+
+
 class SparkOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A standalone Spark: its folder, its first port, the folder of jars, whether it is secured."""
 

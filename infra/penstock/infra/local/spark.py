@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from penstock.infra.files import write_whole
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
 from penstock.infra.local.errors import LocalEnvironmentError, ProgramFailedError
 from penstock.infra.local.orders import MasterOrder, SparkOrder, WorkerOrder
+from penstock.infra.local.private import secret_in, write_private
 from penstock.infra.local.programs import Program, Record, last_lines, runs, start, stop
 from penstock.infra.ports import LOCALHOST, answers, require_free
 from penstock.infra.waiting import wait_until
@@ -23,6 +23,7 @@ from penstock.infra.waiting import wait_until
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
 DAEMON_MEMORY = "512m"
+SECRET = "secret"  # noqa: S105  the name of the file that holds it
 _MASTER_PAGES = 1
 _WORKERS_FROM = 10
 _WORKER_PAGES_FROM = 20
@@ -30,7 +31,7 @@ _WORKER_PAGES_FROM = 20
 
 def start_master(order: MasterOrder) -> None:
     """Have the master running, and return once it answers."""
-    _have(master_program(order.spark), order.token, _master_ports(order.spark), "")
+    _have(master_program(order.spark), order.token, _master_ports(order.spark), "", order.spark.secured)
     program = master_program(order.spark)
     _wait(program, lambda: _state(order.spark) is not None, "Spark's master to answer")
 
@@ -38,7 +39,7 @@ def start_master(order: MasterOrder) -> None:
 def start_worker(order: WorkerOrder) -> None:
     """Have one worker running as ordered, and return once the master has it. Otherwise it is restarted."""
     program = worker_program(order)
-    _have(program, order.token, _worker_ports(order), _settings(program))
+    _have(program, order.token, _worker_ports(order), _settings(program), order.spark.secured)
     wanted = (order.cores, order.memory_mb)
     _wait(
         program,
@@ -95,7 +96,16 @@ def worker_program(order: WorkerOrder) -> Program:
     )
 
 
-def _have(program: Program, token: str, ports: tuple[int, ...], settings: str) -> None:
+def _properties(directory: Path, secured: bool) -> str:
+    """What master and workers are told in a file; with security, a secret that jobs must know, too."""
+    told = ["spark.ui.killEnabled false"]
+    if secured:
+        told += ["spark.authenticate true", f"spark.authenticate.secret {secret_in(directory / SECRET)}"]
+        told += ["spark.network.crypto.enabled true"]
+    return "\n".join([*told, ""])
+
+
+def _have(program: Program, token: str, ports: tuple[int, ...], settings: str, secured: bool) -> None:
     record = Record.read(program.directory, program.name)
     if record is not None and record.process is not None and record.settings == settings:
         Record(record.pid, record.marker, token, settings).write(program.directory, program.name)
@@ -105,7 +115,7 @@ def _have(program: Program, token: str, ports: tuple[int, ...], settings: str) -
         require_free(LOCALHOST, port, program.name)
     program.directory.mkdir(parents=True, exist_ok=True)
     for properties in ("master.properties", "worker.properties"):
-        write_whole(program.directory / properties, "spark.ui.killEnabled false\n")
+        write_private(program.directory / properties, _properties(program.directory, secured))
     start(program, token, settings)
 
 

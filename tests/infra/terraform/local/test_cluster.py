@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,17 @@ from penstock.infra.broker import server_properties
 from penstock.infra.local.cluster import form, formed
 from penstock.infra.local.errors import LocalEnvironmentError
 
+NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
+
 
 def test_a_cluster_is_formed_once(tmp_path: Path) -> None:
-    first = form(tmp_path / "kafka", 21000)
-    assert form(tmp_path / "kafka", 21000) == first
+    first = form(tmp_path / "kafka", 21000, False, NOON)
+    assert form(tmp_path / "kafka", 21000, False, NOON) == first
     assert len({first.cluster_id, *first.directory_ids}) == 4
 
 
 def test_three_nodes_vote_and_hold_topics(tmp_path: Path) -> None:
-    cluster = form(tmp_path, 21000)
+    cluster = form(tmp_path, 21000, False, NOON)
     told = [server_properties(cluster.node(node, 256)) for node in (1, 2, 3)]
     assert {one["process.roles"] for one in told} == {"broker,controller"}
     assert {one["controller.quorum.bootstrap.servers"] for one in told} == {
@@ -28,13 +31,13 @@ def test_three_nodes_vote_and_hold_topics(tmp_path: Path) -> None:
 
 
 def test_a_fourth_node_only_holds_topics(tmp_path: Path) -> None:
-    told = server_properties(form(tmp_path, 21000).node(4, 256))
+    told = server_properties(form(tmp_path, 21000, False, NOON).node(4, 256))
     assert told["process.roles"] == "broker"
     assert told["listeners"] == "PLAINTEXT://127.0.0.1:21004"
 
 
 def test_clients_are_given_every_broker(tmp_path: Path) -> None:
-    assert form(tmp_path, 21000).bootstrap(4).split(",")[-1] == "127.0.0.1:21004"
+    assert form(tmp_path, 21000, False, NOON).bootstrap(4).split(",")[-1] == "127.0.0.1:21004"
 
 
 def test_a_cluster_that_was_never_formed_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""Certificates that are made on the spot."""
+
+from __future__ import annotations
+
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from penstock.infra.local.certificates import LASTS, make_certificates
+from penstock.infra.local.private import secret_in, write_private
+
+NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
+
+
+def read(path: Path) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(path.read_bytes())
+
+
+def test_a_broker_is_signed_by_the_authority_for_this_machine_alone(tmp_path: Path) -> None:
+    make_certificates(tmp_path, NOON)
+    authority, broker = read(tmp_path / "ca.pem"), read(tmp_path / "broker.crt")
+    broker.verify_directly_issued_by(authority)
+    names = broker.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["localhost"]
+    assert [str(one) for one in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1"]
+    assert broker.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == "penstock-broker"
+    assert not broker.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    assert broker.not_valid_before_utc < NOON < broker.not_valid_after_utc <= NOON + LASTS
+
+
+def test_the_authoritys_key_is_kept_nowhere(tmp_path: Path) -> None:
+    make_certificates(tmp_path, NOON)
+    public = read(tmp_path / "ca.pem").public_key()
+    assert isinstance(public, ec.EllipticCurvePublicKey)
+    keys = [path for path in tmp_path.iterdir() if b"PRIVATE KEY" in path.read_bytes()]
+    assert {path.name for path in keys} == {"broker.key", "broker.pem"}
+    assert read(tmp_path / "broker.crt").public_key() != public
+
+
+def test_certificates_are_made_once(tmp_path: Path) -> None:
+    make_certificates(tmp_path, NOON)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    make_certificates(tmp_path, NOON + timedelta(days=1))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+
+
+def test_a_secret_is_made_once_and_is_another_each_time(tmp_path: Path) -> None:
+    first = secret_in(tmp_path / "one")
+    assert secret_in(tmp_path / "one") == first != secret_in(tmp_path / "two")
+    assert len(first) >= 32
+
+
+def test_a_private_file_is_replaced_whole(tmp_path: Path) -> None:
+    write_private(tmp_path / "deep" / "file", "one")
+    write_private(tmp_path / "deep" / "file", b"two")
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["file"]
+    assert (tmp_path / "deep" / "file").read_text() == "two"

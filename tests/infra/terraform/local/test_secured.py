@@ -1,0 +1,189 @@
+"""The secured environment, really applied: who gets in, who may do what, and where no secret is found."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from tests.infra.terraform.local.test_local_environment import ROOT, block_of_ports
+
+from penstock.infra.environments.clients import kafka_client
+from penstock.infra.environments.outputs import EnvironmentOutputs, read_outputs
+from penstock.infra.local.certificates import make_certificates
+from penstock.infra.terraform import Event, Limits, Workspace, embedded_engine
+from penstock.infra.terraform.errors import PlanFailedError
+
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
+NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
+
+TOPIC = "told"
+Client = dict[str, str | int]
+
+
+@pytest.fixture(scope="module")
+def told() -> list[Event]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def workspace(
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config, told: list[Event]
+) -> Iterator[Workspace]:
+    root = tmp_path_factory.mktemp("secured")
+    for part in ("modules", "environments"):
+        shutil.copytree(ROOT / "infra" / part, root / "infra" / part)
+    surroundings = dict(os.environ)
+    surroundings["PATH"] = f"{Path(sys.executable).parent}:{surroundings['PATH']}"
+    made = Workspace(
+        root / "infra" / "environments" / "local",
+        root / "work",
+        embedded_engine(),
+        variables={
+            "jars": str(pytestconfig.rootpath / ".penstock" / "jars"),
+            "first_port": block_of_ports(),
+            "secured": True,
+            "workers": 1,
+        },
+        environment=surroundings,
+        limits=Limits(apply=200, grace=30),
+    )
+    made.apply(made.plan(), on_event=told.append)
+    yield made
+    made.apply(made.plan(destroy=True))
+
+
+@pytest.fixture(scope="module")
+def outputs(workspace: Workspace) -> EnvironmentOutputs:
+    return read_outputs(workspace.outputs())
+
+
+def client(outputs: EnvironmentOutputs, user: str) -> Client:
+    return {**kafka_client(outputs.kafka, user), "log_level": 0}
+
+
+def produce(settings: Client, value: bytes) -> KafkaError | None:
+    """Write one record and return why it was refused, if it was."""
+    errors: list[KafkaError | None] = []
+    producer = Producer({**settings, "message.timeout.ms": 15_000})
+    producer.produce(TOPIC, value, on_delivery=lambda error, _message: errors.append(error))
+    producer.flush(20)
+    return errors[0]
+
+
+def test_a_plan_right_after_apply_shows_no_change(workspace: Workspace, outputs: EnvironmentOutputs) -> None:
+    assert workspace.plan().is_empty
+    assert outputs.kafka.security.protocol == "SASL_SSL"
+    assert set(outputs.kafka.security.secrets) == {"ingestion", "host", "topics"}
+
+
+def test_each_user_does_its_own_work(outputs: EnvironmentOutputs) -> None:
+    keeper = AdminClient(client(outputs, "topics"))
+    keeper.create_topics([NewTopic(TOPIC, 1)])[TOPIC].result(30)
+    assert produce(client(outputs, "ingestion"), b"told") is None
+    reader = Consumer({**client(outputs, "host"), "group.id": "penstock", "auto.offset.reset": "earliest"})
+    reader.subscribe([TOPIC])
+    message = reader.poll(30)
+    assert message is not None
+    assert message.value() == b"told"
+    reader.commit(message, asynchronous=False)
+    reader.close()
+
+
+def test_nobody_does_anothers_work(outputs: EnvironmentOutputs) -> None:
+    refused = produce(client(outputs, "host"), b"no")
+    assert refused is not None
+    assert refused.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    admin = AdminClient(client(outputs, "ingestion"))
+    with pytest.raises(KafkaException, match="AUTHORIZATION_FAILED"):
+        admin.create_topics([NewTopic("mine", 1)])["mine"].result(30)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sasl.password": "wrong"},
+        {"sasl.username": "nobody"},
+        {"security.protocol": "PLAINTEXT"},
+        {"security.protocol": "SSL"},
+    ],
+    ids=["a wrong password", "an unknown name", "no TLS", "no name"],
+)
+def test_strangers_do_not_get_in(outputs: EnvironmentOutputs, change: Client) -> None:
+    admin = AdminClient({**client(outputs, "host"), **change, "socket.timeout.ms": 3000})
+    with pytest.raises(KafkaException):
+        admin.list_topics(timeout=6)
+
+
+def test_a_server_that_another_authority_signed_is_not_trusted(
+    outputs: EnvironmentOutputs, tmp_path: Path
+) -> None:
+    make_certificates(tmp_path, NOON)
+    admin = AdminClient({**client(outputs, "host"), "ssl.ca.location": str(tmp_path / "ca.pem")})
+    with pytest.raises(KafkaException):
+        admin.list_topics(timeout=6)
+
+
+def test_spark_takes_only_jobs_that_know_the_secret(outputs: EnvironmentOutputs) -> None:
+    code = (
+        "import sys\nfrom pyspark.sql import SparkSession\n"
+        f"b = SparkSession.builder.master({outputs.spark.master!r}).config('spark.ui.enabled', False)\n"
+        "b = b.config('spark.driver.host', '127.0.0.1').config('spark.executor.memory', '512m')\n"
+        "b = b.config('spark.rpc.askTimeout', '10s')\n"
+        "if len(sys.argv) > 1:\n"
+        "    b = b.config('spark.authenticate', True).config('spark.network.crypto.enabled', True)\n"
+        "    b = b.config('spark.authenticate.secret', open(sys.argv[1]).read())\n"
+        "print('rows', b.getOrCreate().range(1000).selectExpr('sum(id)').first()[0])\n"
+    )
+    command = [sys.executable, "-c", code]
+    stranger = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
+    assert "rows" not in stranger.stdout
+    known = subprocess.run(
+        [*command, outputs.spark.secret], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "rows 499500" in known.stdout, known.stderr[-2000:]
+
+
+def test_no_secret_is_where_it_should_not_be(
+    workspace: Workspace, outputs: EnvironmentOutputs, told: list[Event]
+) -> None:
+    """Every file of the environment, every event and every command line is searched for every secret."""
+    files = [Path(path) for path in outputs.kafka.security.secrets.values()] + [Path(outputs.spark.secret)]
+    values = {path.read_bytes() for path in files}
+    assert len(values) == 4
+    plan = workspace.plan()
+    root = workspace.work.parent
+    may_hold = {*files, *Path(outputs.spark.secret).parent.glob("*.properties")}
+    searched = [path for path in root.rglob("*") if path.is_file() and path not in may_hold]
+    assert any(path.name == "terraform.tfstate" for path in searched)
+    assert any(path.suffix == ".log" for path in searched)
+    assert any(path.suffix == ".tfplan" for path in searched)
+    found = [path for path in searched for value in values if value in path.read_bytes()]
+    assert found == []
+    shown = f"{plan!r} {told!r} {outputs!r}".encode()
+    lines = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, check=True).stdout
+    assert not [value for value in values if value in shown or value in lines]
+
+
+def test_secrets_and_keys_are_their_owners_alone(outputs: EnvironmentOutputs) -> None:
+    kept = [Path(path) for path in outputs.kafka.security.secrets.values()] + [Path(outputs.spark.secret)]
+    kept += list(Path(outputs.kafka.security.ca).parent.glob("*.key"))
+    kept += list(Path(outputs.spark.secret).parent.glob("*.properties"))
+    assert len(kept) == 7
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o600}
+
+
+def test_a_cluster_is_not_opened_afterwards(workspace: Workspace) -> None:
+    import dataclasses
+
+    opened = dataclasses.replace(workspace, variables={**workspace.variables, "secured": False})
+    with pytest.raises(PlanFailedError, match="Destroy it first"):
+        opened.plan()
