@@ -1,69 +1,72 @@
 """A Confluent-compatible registry over HTTP."""
 
 import json
+from http import HTTPStatus
 from typing import Any
-
-from confluent_kafka.schema_registry import Schema as ClientSchema
-from confluent_kafka.schema_registry import SchemaRegistryClient
-from confluent_kafka.schema_registry.error import SchemaRegistryError
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 from penstock.ingestion.contracts.schemas import Schema
 from penstock.ingestion.errors import RegistryError
 from penstock.ingestion.registry.registry import Registered
 
-_NOT_FOUND = 404
+_TYPE = "application/vnd.schemaregistry.v1+json"
+_SECONDS = 10.0
 
 
 class HttpRegistry:
-    """Asks a registry server; the server keeps rules of its own beside ours."""
+    """Asks a registry server, which keeps rules of its own beside ours."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        self._client = SchemaRegistryClient({"url": url})
+        if not url.startswith(("http://", "https://")):
+            raise RegistryError(
+                f"'{url}' is no address of a registry; it has to begin with http:// or https://"
+            )
+        self._url = url.rstrip("/")
 
     def register(self, subject: str, schema: Schema) -> Registered:
         """Add a version, or return the one that has this schema already."""
         kind = "AVRO" if schema.get("type") == "record" else "JSON"
-        text = ClientSchema(json.dumps(schema), kind)
-        try:
-            self._client.register_schema(subject, text)
-            found = self._client.lookup_schema(subject, text)
-        except (SchemaRegistryError, OSError) as error:
-            raise self._failed(f"to register {subject}", error) from error
-        return Registered(subject, int(found.version or 0), int(found.schema_id or 0), schema)
+        body = {"schema": json.dumps(schema), "schemaType": kind}
+        self._ask(f"subjects/{quote(subject, safe='')}/versions", body)
+        found = self._ask(f"subjects/{quote(subject, safe='')}", body)
+        return Registered(subject, found["version"], found["id"], schema)
 
     def versions(self, subject: str) -> tuple[Registered, ...]:
         """Return every version of a subject, oldest first."""
-        try:
-            found = [
-                self._client.get_version(subject, number) for number in self._client.get_versions(subject)
-            ]
-        except SchemaRegistryError as error:
-            if error.http_status_code == _NOT_FOUND:
-                return ()
-            raise self._failed(f"to list {subject}", error) from error
-        except OSError as error:
-            raise self._failed(f"to list {subject}", error) from error
+        place = f"subjects/{quote(subject, safe='')}/versions"
+        numbers = self._ask(place) or ()
+        found = [self._ask(f"{place}/{number}") for number in numbers]
         return tuple(
-            Registered(subject, int(one.version or 0), int(one.schema_id or 0), _parsed(one.schema))
-            for one in found
+            Registered(subject, one["version"], one["id"], json.loads(one["schema"])) for one in found
         )
 
     def schema(self, schema_id: int) -> Schema | None:
         """Return the schema of an id, or None where there is none."""
+        found = self._ask(f"schemas/ids/{schema_id}")
+        parsed: Schema | None = None if found is None else json.loads(found["schema"])
+        return parsed
+
+    def _ask(self, place: str, body: object = None) -> Any:
+        """Return what the server answers, or None where it knows of nothing there."""
+        data = None if body is None else json.dumps(body).encode()
+        # The scheme was checked: this opens no files.
+        request = Request(f"{self._url}/{place}", data, {"Accept": _TYPE, "Content-Type": _TYPE})  # noqa: S310
         try:
-            return _parsed(self._client.get_schema(schema_id))
-        except SchemaRegistryError as error:
-            if error.http_status_code == _NOT_FOUND:
-                return None
-            raise self._failed(f"to get schema {schema_id}", error) from error
-        except OSError as error:
-            raise self._failed(f"to get schema {schema_id}", error) from error
+            with urlopen(request, timeout=_SECONDS) as response:  # noqa: S310
+                return json.load(response)
+        except HTTPError as error:
+            with error:
+                if error.code == HTTPStatus.NOT_FOUND and body is None:
+                    return None
+                raise self._failed(
+                    place, f"{error.code} {error.read().decode('utf-8', 'replace')}"
+                ) from error
+        except (URLError, OSError, ValueError) as error:
+            raise self._failed(place, str(error)) from error
 
-    def _failed(self, what: str, error: Exception) -> RegistryError:
-        return RegistryError(f"the registry at {self._url} was asked {what} and failed: {error}; is it up?")
-
-
-def _parsed(schema: Any) -> Schema:
-    parsed: Schema = json.loads(schema.schema_str)
-    return parsed
+    def _failed(self, place: str, why: str) -> RegistryError:
+        return RegistryError(
+            f"the registry at {self._url} was asked for {place} and failed: {why}; is it up?"
+        )

@@ -1,0 +1,63 @@
+"""A registry server of the common HTTP interface, over the registry in a folder."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from penstock.ingestion.registry import FileRegistry, Registered
+
+
+@contextmanager
+def registry_server(folder: Path) -> Iterator[str]:
+    registry = FileRegistry(folder)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            match self._place():
+                case ["schemas", "ids", number]:
+                    found = registry.schema(int(number))
+                    self._answer(None if found is None else {"schema": json.dumps(found)})
+                case ["subjects", subject, "versions"]:
+                    self._answer([one.version for one in registry.versions(subject)] or None)
+                case ["subjects", subject, "versions", number]:
+                    found = registry.versions(subject)
+                    wanted = len(found) if number == "latest" else int(number)
+                    self._answer(told(found[wanted - 1]) if 0 < wanted <= len(found) else None)
+                case _:
+                    self._answer(None)
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            subject = self._place()[1]
+            self._answer(told(registry.register(subject, json.loads(body["schema"]))))
+
+        def _place(self) -> list[str]:
+            return [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
+
+        def _answer(self, content: Any) -> None:
+            body = json.dumps(content or {"error_code": 40401, "message": "not found"}).encode()
+            self.send_response(200 if content else 404)
+            self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join(10)
+
+
+def told(one: Registered) -> dict[str, Any]:
+    return {"subject": one.subject, "version": one.version, "id": one.id, "schema": json.dumps(one.schema)}

@@ -1,0 +1,66 @@
+import dataclasses
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+from tests.ingestion.registry_server import registry_server
+
+from penstock.infra.ports import free_ports
+from penstock.ingestion.contracts import Contract, Field, load_contract
+from penstock.ingestion.contracts.schemas import avro_schema
+from penstock.ingestion.errors import IncompatibleChangeError, RegistryError
+from penstock.ingestion.producer import Batch, format_of
+from penstock.ingestion.registry import FileRegistry, open_registry, register_contract
+
+SENSORS = dataclasses.replace(load_contract("sensors"), encoding="avro")
+RECORD = {
+    "id": "a",
+    "device": "dö",
+    "site": "s",
+    "at": 1_700_000_000_000,
+    "temperature": 2.5,
+    "humidity": None,
+}
+
+
+def with_unit(*, required: bool) -> Contract:
+    return dataclasses.replace(SENSORS, fields=(*SENSORS.fields, Field("unit", "string", "U.", required)))
+
+
+def test_a_registry_over_http_answers_as_the_one_in_its_folder(tmp_path: Path):
+    with registry_server(tmp_path) as url:
+        over_http, in_folder = open_registry(url), FileRegistry(tmp_path)
+        assert over_http.versions("sensors-value") == ()
+        assert over_http.schema(1) is None
+        first = register_contract(over_http, SENSORS)
+        wider = with_unit(required=False)
+        assert register_contract(over_http, wider).version == 2
+        assert register_contract(over_http, SENSORS) == first
+        assert over_http.versions("sensors-value") == in_folder.versions("sensors-value")
+        with pytest.raises(IncompatibleChangeError, match="'unit'"):
+            register_contract(over_http, with_unit(required=True))
+
+
+def test_a_public_serialiser_reads_what_we_encode_and_writes_what_we_take(tmp_path: Path):
+    with registry_server(tmp_path) as url:
+        form = format_of(SENSORS, open_registry(url))
+        ours = form.checker.check(Batch([json.dumps(RECORD).encode()])).values[0]
+        theirs = SchemaRegistryClient({"url": url})
+        context = SerializationContext("sensors", MessageField.VALUE)
+        assert AvroDeserializer(theirs)(ours, context) == RECORD
+        schema = json.dumps(avro_schema(SENSORS))
+        written = AvroSerializer(theirs, schema)(RECORD, context)
+        assert written == ours
+        assert msgspec.to_builtins(form.decode(written)) == {k: v for k, v in RECORD.items() if v is not None}
+        checked = form.checker.check(Batch([written], encoded=True))
+        assert (checked.keys, checked.broken) == (["dö".encode()], {})
+
+
+def test_a_registry_that_is_not_there_is_said_with_its_address():
+    (port,) = free_ports(1)
+    with pytest.raises(RegistryError, match=f"{port}.*is it up"):
+        open_registry(f"http://127.0.0.1:{port}").versions("sensors-value")
