@@ -7,6 +7,7 @@ PipelineError
 ├── TranscriptError     a case file says something that cannot be run
 ├── JournalError        a stream's own files cannot be read, or contradict what is being done
 ├── FencedError         another host writes this stream now
+├── DrainedError        a batch came while its stream was being stopped; it comes again
 ├── StreamEndedError    a stream's query is over, and nobody asked for that
 └── HostError           the stream host itself cannot go on
 """
@@ -80,4 +81,13 @@ class StreamEndedError(PipelineError):
     def __init__(self, stream: str | None) -> None:
         super().__init__(
             f"The query of stream {stream} ended by itself. It is started again; see the host's log."
+        )
+
+
+class DrainedError(PipelineError):
+    """A batch was not begun, because its stream is being stopped."""
+
+    def __init__(self, stream: str, batch: int) -> None:
+        super().__init__(
+            f"Stream {stream} is being stopped: batch {batch} of Spark's is left for the next start."
         )

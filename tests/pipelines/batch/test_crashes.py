@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.pipelines.batch.stored import Bench
 
 from penstock.pipelines.batch.tables import StreamTables, Written
-from penstock.pipelines.errors import FencedError
+from penstock.pipelines.errors import FencedError, JournalError
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.model import after_watermark, count, every, fixed, max_, sum_
@@ -26,6 +26,7 @@ from penstock.pipelines.plan import (
     WatermarkRule,
 )
 from penstock.pipelines.reference.records import Batch, Record
+from penstock.pipelines.state.columns import NEVER
 from penstock.pipelines.tables.change import Change
 
 COLUMNS = tuple(
@@ -187,3 +188,34 @@ def test_a_host_of_an_older_epoch_stops_at_an_intent_of_a_newer_one(tmp_path: Pa
     with pytest.raises(FencedError):
         bench.feed(old, Batch(1, 107, third.records))
     assert sorted(row["batch_id"] for row in bench.rows("ledger/stream")) == [0, 0, 1, 1]
+
+
+def test_a_tick_does_not_overtake_a_batch_that_was_begun(tmp_path: Path) -> None:
+    bench = Bench(PLAN, tmp_path)
+    first, _, third, *_ = history()
+    bench.feed(bench.open(epoch=1), first)
+    fuse = Fuse(-1)
+    killed = bench.open(epoch=2, tables=burning(fuse))
+    fuse.left = 1
+    with pytest.raises(Killed):
+        bench.feed(killed, Batch(1, 106, third.records))
+    resumed = bench.open(epoch=3)
+    assert resumed.next_due() == NEVER
+    resumed.tick(300)
+    assert resumed.last is not None
+    assert resumed.last.batch_id == 0
+    bench.feed(resumed, Batch(1, 301, third.records))
+    assert (resumed.last.batch_id, resumed.last.clock, resumed.last.kind) == (1, 106, "data")
+    assert resumed.next_due() < NEVER
+
+
+def test_records_that_do_not_follow_on_are_refused(tmp_path: Path) -> None:
+    bench = Bench(PLAN, tmp_path)
+    first, _, third, fourth, *_ = history()
+    engine = bench.open()
+    bench.feed(engine, first)
+    with pytest.raises(JournalError, match="records/0 was read up to 2, and batch 1 begins at 3"):
+        bench.feed(engine, Batch(1, 109, fourth.records))
+    bench.feed(engine, Batch(1, 109, third.records))
+    with pytest.raises(JournalError, match="was read up to 3, and batch 2 begins at 2"):
+        bench.feed(engine, Batch(2, 110, third.records))

@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -125,6 +126,20 @@ def test_windows_hold_every_record_once_across_restarts(
         "SELECT sum(CASE kind WHEN 'insert' THEN n ELSE -n END) FROM log",
         log=running.table(f"panes/{running.plan.name}"),
     ) == [(700,)]
+
+
+def test_draining_while_records_flow_loses_none(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    sent = readings(1500, seed=5)
+    feeding = Thread(target=lambda: [send(broker, topic, sent[i : i + 15]) for i in range(0, len(sent), 15)])
+    feeding.start()
+    for _ in range(4):
+        running.until_read(running.progress.read + 1)
+    feeding.join()
+    running.until_read(len(sent))
+    assert values(running.table(f"latest/{running.plan.name}")) == expected(sent, TEN_SECONDS, 10_000)
 
 
 def test_a_sliding_record_is_in_each_of_its_windows_and_counted_once(

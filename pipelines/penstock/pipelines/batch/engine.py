@@ -87,7 +87,7 @@ class Engine:
         if decided is not None:
             self._adopt(decided)
             self._publish(decided)
-        begun = self._journal.intent(self._next_id())
+        begun = self._begun()
         if begun is not None and begun.kind == "tick":
             self._run(begun, None)
 
@@ -104,18 +104,27 @@ class Engine:
         )
 
     def tick(self, clock: int) -> None:
-        """Run a batch without records, for what the clock alone brings about."""
-        self._run(Intent(self._next_id(), "tick", self._clock(clock), self._right.epoch), None)
+        """Run a batch without records, for what the clock alone brings about.
+
+        Nothing is done while a batch of records that was begun is still to be run again: it comes first.
+        """
+        if self._begun() is None:
+            self._run(Intent(self._next_id(), "tick", self._clock(clock), self._right.epoch), None)
 
     def next_due(self) -> int:
         """The next clock at which a tick has something to do; NEVER where only records can change anything."""
-        if self.last is None:
+        if self.last is None or self._begun() is not None:
             return NEVER
         by_clock = self._tree.next_due(DUE_CLOCK, self.last.clock - 1)
         return min(by_clock, self.last.watermark.next_idle(self._rule, self.last.clock))
 
+    def _begun(self) -> Intent | None:
+        """The batch after the last that is decided, where somebody began it."""
+        return self._journal.intent(self._next_id())
+
     def _run(self, wanted: Intent, read: Open | None) -> None:
         self._right.check()
+        self._follow_on(wanted)
         intent = self._journal.declare(wanted)
         if intent.epoch > self._right.epoch:
             raise FencedError(self._right.stream, self._right.epoch)
@@ -129,6 +138,17 @@ class Engine:
         self._right.check()
         self._publish(decided)
         self._clean(decided.batch_id)
+
+    def _follow_on(self, wanted: Intent) -> None:
+        """Refuse records that do not begin where the last batch ended: some would be lost, or counted twice."""
+        for span in wanted.ranges:
+            end = span.start if self.last is None else self.last.ends.get(span.name, span.start)
+            if span.start != end:
+                raise JournalError(
+                    self._journal.directory,
+                    f"{span.name} was read up to {end}, and batch {wanted.batch_id} begins at {span.start}",
+                    "Restore the checkpoint that belongs to this journal, or replay the stream into new tables",
+                )
 
     def _decide(self, intent: Intent, read: Open | None) -> Outcome:
         watch = Stopwatch()
@@ -152,6 +172,7 @@ class Engine:
             epoch=self._right.epoch,
             spark_batch=intent.spark_batch if intent.kind == "data" else self._last_spark_batch(),
             watermark=watermark,
+            ends=({} if self.last is None else dict(self.last.ends)) | {r.name: r.end for r in intent.ranges},
             state_files={self._stage.plan.name: tree.files()},
             changes=changes,
             accounts=written.accounts,

@@ -23,6 +23,8 @@ class Outcome:
     spark_batch: int | None
     """The newest batch of Spark's that is in the state; a tick carries on that of the batch before."""
     watermark: Watermark
+    ends: Mapping[str, int]
+    """For each partition, by name, the offset up to which it was read."""
     state_files: Mapping[str, list[str]]
     changes: Mapping[str, Change]
     accounts: tuple[PartitionAccount, ...] = ()

@@ -13,7 +13,7 @@ from penstock.pipelines.batch.intent import Intent
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.reading import Reading
 from penstock.pipelines.batch.tables import StreamTables
-from penstock.pipelines.errors import DefinitionError, StreamEndedError
+from penstock.pipelines.errors import DefinitionError, DrainedError, StreamEndedError
 from penstock.pipelines.fold.stage import ReadyStage, ready_stage
 from penstock.pipelines.host.lag import Lag
 from penstock.pipelines.plan.codec import fingerprint
@@ -117,15 +117,17 @@ class Stream:
         """Finish the batch at work, and stop. Nothing is cut off."""
         self._stopping.set()
         with self._one_at_a_time:
-            if self._query is not None and is_alive(self._session):
-                self._query.stop()
+            pass  # the batch that was at work is finished, and none begins any more
+        if self._query is not None and is_alive(self._session):
+            self._query.stop()
         if self._ticker.is_alive():
             self._ticker.join()
 
     def _data(self, frame: "DataFrame", spark_batch: int) -> None:
         with self._one_at_a_time:
             if self._stopping.is_set():
-                return
+                # Spark must not take a batch for done that nobody ran: it comes again at the next start.
+                raise DrainedError(self.plan.name, spark_batch)
             ranges = ranges_of(self._checkpoint, spark_batch)
 
             def read(intent: Intent) -> Reading:
