@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Duration = Annotated[str, Field(pattern=r"^\d+(s|m)$")]
 Memory = Annotated[str, Field(pattern=r"^\d+[mg]$")]
-Mount = Annotated[str, Field(pattern=r"^[a-z0-9-]+:/[a-z/]+$")]
+Mount = Annotated[str, Field(pattern=r"^([a-z0-9-]+:/[a-z/]+|\./[a-z]+:/[a-z./-]+:ro)$")]
 Image = Annotated[str, Field(pattern=r"^(penstock/[a-z]+|postgres:\d+\.\d+-[a-z]+)$")]
 LoopbackPort = Annotated[str, Field(pattern=r"^127\.0\.0\.1:\d+:\d+$")]
 

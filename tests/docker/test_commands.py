@@ -40,6 +40,7 @@ class Machine:
     jars: Path
     compose: Compose
     database: str
+    dagster: str
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,6 +55,7 @@ class Machine:
             "127.0.0.1:8081": f"127.0.0.1:{ports['8081']}",
             "127.0.0.1:9464": f"127.0.0.1:{ports['9464']}",
             "postgresql://penstock@postgres:5432/penstock": self.database,
+            "postgresql://penstock@postgres:5432/dagster": self.dagster,
             "/run/secrets/control_store": str(self.folder / "control_store"),
             "/opt/penstock/jars": str(self.jars),
             "/opt/penstock/dagster": str(self.folder / "dagster"),
@@ -159,8 +161,8 @@ def machine(
     pytestconfig: pytest.Config,
 ) -> Iterator[Machine]:
     folder = tmp_path_factory.mktemp("machine")
-    database = postgres.database("compose")
-    made = Machine(folder, pytestconfig.rootpath / ".penstock" / "jars", compose, database)
+    databases = postgres.database("compose"), postgres.database("dagster")
+    made = Machine(folder, pytestconfig.rootpath / ".penstock" / "jars", compose, *databases)
     (folder / "control_store").write_text("not asked for here\n")
     shutil.copytree(ROOT / "docker" / "dagster", folder / "dagster")
     instance = folder / "dagster" / "dagster.yaml"

@@ -58,7 +58,12 @@ def test_only_dagsters_pages_are_published_and_only_to_this_machine(compose: Com
 
 
 def test_volumes_and_secrets_are_declared_and_used(compose: Compose) -> None:
-    mounted = {mount.split(":")[0] for service in compose.services.values() for mount in service.volumes}
+    mounted = {
+        mount.split(":")[0]
+        for service in compose.services.values()
+        for mount in service.volumes
+        if mount[0] != "."
+    }
     used = {secret for service in compose.services.values() for secret in service.secrets}
     assert mounted == set(compose.volumes)
     assert used == set(compose.secrets)
@@ -92,3 +97,11 @@ def test_dagster_finds_its_code_where_the_code_server_listens(compose: Compose) 
     command = compose.services["code"].command or []
     assert command[command.index("-p") + 1] == environment[server["port"]["env"]]
     assert command[command.index("--location-name") + 1] == server["location_name"]
+
+
+def test_dagster_and_the_control_store_have_a_database_each(compose: Compose) -> None:
+    environment = compose.services["code"].environment
+    assert environment["PENSTOCK_CONTROL_URL"].rpartition("/")[2] == "penstock"
+    assert environment["PENSTOCK_DAGSTER__STORAGE_URL"].rpartition("/")[2] == "dagster"
+    assert "CREATE DATABASE dagster;" in (DOCKER / "postgres" / "dagster.sql").read_text("utf-8")
+    assert "./postgres:/docker-entrypoint-initdb.d:ro" in compose.services["postgres"].volumes

@@ -129,7 +129,7 @@ module "orchestrator" {
     DAGSTER_CODE_HOST             = "code.${var.name}.internal"
     DAGSTER_CODE_PORT             = "4000"
     PENSTOCK_CONTROL_URL          = module.control_store.url
-    PENSTOCK_DAGSTER__STORAGE_URL = replace(module.control_store.url, "+psycopg", "")
+    PENSTOCK_DAGSTER__STORAGE_URL = module.control_store.dagster_url
     PENSTOCK_HOME                 = "/tmp/penstock"
     PENSTOCK_KAFKA__BOOTSTRAP     = join(",", module.kafka.brokers)
     PENSTOCK_ROOT                 = "/opt/penstock"

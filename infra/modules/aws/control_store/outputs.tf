@@ -12,3 +12,8 @@ output "secret_arn" {
   description = "The secret that holds user and password."
   value       = aws_db_instance.this.master_user_secret[0].secret_arn
 }
+
+output "dagster_url" {
+  description = "Where Dagster's own database is, on the same machine, without a password; it is made by hand, once."
+  value       = "postgresql://${local.user}@${aws_db_instance.this.endpoint}/dagster?sslmode=require"
+}

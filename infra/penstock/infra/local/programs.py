@@ -12,6 +12,7 @@ import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -20,6 +21,7 @@ from penstock.infra.errors import NotInTimeError
 from penstock.infra.files import write_whole
 from penstock.infra.waiting import wait_until
 
+START_SECONDS = 10.0
 KILL_SECONDS = 10.0
 
 _started: list[subprocess.Popen[bytes]] = []
@@ -102,8 +104,15 @@ def start(program: Program, token: str, settings: str = "") -> Record:
         )
     _started.append(process)
     record = Record(process.pid, program.marker, token, settings)
+    # For a moment after its start a process has no command line, and would be taken for one that ended.
+    seen = partial(_shows_itself, process, record)
+    wait_until(seen, START_SECONDS, f"{program.name} to show its command line")
     record.write(program.directory, program.name)
     return record
+
+
+def _shows_itself(process: subprocess.Popen[bytes], record: Record) -> bool:
+    return record.process is not None or process.poll() is not None
 
 
 def stop(directory: Path, name: str, seconds: float) -> None:

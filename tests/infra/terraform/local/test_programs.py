@@ -69,6 +69,14 @@ def test_a_record_names_the_process_and_how_it_was_started(make: Make) -> None:
     assert said(program) == program.marker
 
 
+def test_a_program_is_seen_to_run_from_the_moment_it_was_started(make: Make) -> None:
+    """A process has no command line for an instant: many starts, none of them taken for an end."""
+    for number in range(40):
+        program = make(name=f"idle-{number}")
+        programs.start(program, "t")
+        assert programs.runs(program.directory, program.name)
+
+
 def test_a_killed_program_does_not_run(make: Make) -> None:
     program = make()
     record = programs.start(program, "t")
