@@ -12,7 +12,6 @@ import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -21,7 +20,6 @@ from penstock.infra.errors import NotInTimeError
 from penstock.infra.files import write_whole
 from penstock.infra.waiting import wait_until
 
-START_SECONDS = 10.0
 KILL_SECONDS = 10.0
 
 _started: list[subprocess.Popen[bytes]] = []
@@ -72,7 +70,9 @@ class Record:
         """The process, when it is still this program; a dead one that nobody has fetched does not count."""
         try:
             process = psutil.Process(self.pid)
-            runs = process.status() != psutil.STATUS_ZOMBIE and self.marker in "\0".join(process.cmdline())
+            # While it takes another program's place, as Spark's script does, it has none for an instant.
+            command = "\0".join(process.cmdline()) or self.marker
+            runs = process.status() != psutil.STATUS_ZOMBIE and self.marker in command
         except psutil.Error:
             return None
         return process if runs else None
@@ -104,15 +104,8 @@ def start(program: Program, token: str, settings: str = "") -> Record:
         )
     _started.append(process)
     record = Record(process.pid, program.marker, token, settings)
-    # For a moment after its start a process has no command line, and would be taken for one that ended.
-    seen = partial(_shows_itself, process, record)
-    wait_until(seen, START_SECONDS, f"{program.name} to show its command line")
     record.write(program.directory, program.name)
     return record
-
-
-def _shows_itself(process: subprocess.Popen[bytes], record: Record) -> bool:
-    return record.process is not None or process.poll() is not None
 
 
 def stop(directory: Path, name: str, seconds: float) -> None:
