@@ -15,7 +15,7 @@ from penstock.ingestion.sources import Generated
 from penstock.ingestion.topics import ensure_topics
 
 pytestmark = pytest.mark.kafka
-LOOKS = 15
+LOOKS, SETTLED = 20, 8
 
 
 def clock() -> int:
@@ -33,7 +33,7 @@ def test_while_the_broker_is_away_a_feed_waits_and_says_so_and_takes_no_more_mem
         if not killed.is_set() and now.acknowledged > 20_000:
             own_broker.kill()
             killed.set()
-        elif now.heard and len(waits) < LOOKS:
+        elif killed.is_set() and now.heard and len(waits) < LOOKS:
             waits.append(now)
             memory.append(psutil.Process().memory_info().rss)
             if len(waits) == LOOKS:
@@ -46,8 +46,9 @@ def test_while_the_broker_is_away_a_feed_waits_and_says_so_and_takes_no_more_mem
         Generated(Sensors(3), contract, clock), contract, own_broker.bootstrap, tmp_path / "feed", clock
     )
     summary = feed.run(stop, progress, Limits(finish_ms=60_000))
-    assert {now.sent for now in waits} == {waits[0].sent}
-    assert max(memory) - memory[0] < 20_000_000
+    # What the broker had answered before it was killed may still have made room at first.
+    assert len({now.sent for now in waits[SETTLED:]}) == 1
+    assert max(memory[SETTLED:]) - memory[SETTLED] < 20_000_000
     assert summary.complete
     assert len(whole_topic(own_broker.bootstrap, "pressed")) == summary.reached
     assert sum(1 for _ in read_addresses(tmp_path / "feed")) == summary.reached
