@@ -1,6 +1,6 @@
 """Makes the README's picture from the real thing: `python -m tests.platform.whole.picture platform/ui.png`.
 
-A stack in a scratch folder runs until Dagster shows a materialization of the stream; then its graph is photographed.
+A stack in a scratch folder runs until Dagster shows a materialization of the stream; then its graph is kept.
 """
 
 import shutil
