@@ -180,9 +180,10 @@ def test_the_brokers_form_a_cluster(machine: Machine) -> None:
     machine.wait(lambda: len(client.list_topics(timeout=10).brokers) == 3, "three brokers", "kafka-1")
 
 
-def test_topics_are_made_and_the_command_ends(machine: Machine) -> None:
-    machine.start("topics")
-    assert machine.running["topics"].wait(90) == 0, machine.end_of_log("topics")
+@pytest.mark.parametrize("name", ["topics", "streams"])
+def test_what_prepares_the_rest_comes_to_its_end(machine: Machine, name: str) -> None:
+    machine.start(name)
+    assert machine.running[name].wait(90) == 0, machine.end_of_log(name)
 
 
 def test_spark_gets_its_worker(machine: Machine) -> None:
@@ -222,4 +223,4 @@ def test_every_command_was_run(machine: Machine) -> None:
     ours: dict[str, Service] = {name: one for name, one in machine.compose.services.items() if one.command}
     assert machine.running.keys() == ours.keys()
     still = {name for name, process in machine.running.items() if process.poll() is None}
-    assert still == ours.keys() - {"topics"}
+    assert still == ours.keys() - {"topics", "streams"}

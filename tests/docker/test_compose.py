@@ -8,7 +8,7 @@ import yaml
 from tests.docker.compose_model import Compose
 
 DOCKER = Path(__file__).parents[2] / "docker"
-ENDS = {"topics"}
+ENDS = {"streams", "topics"}
 """Done when they end: they need no health check."""
 FEEDS = {"feed"}
 """They listen nowhere: that they run is all that can be asked."""
@@ -17,7 +17,7 @@ FEEDS = {"feed"}
 def test_it_is_the_whole_platform(compose: Compose) -> None:
     assert set(compose.services) == {
         *("kafka-1", "kafka-2", "kafka-3", "spark-master", "spark-worker", "postgres"),
-        *("code", "webserver", "daemon", "topics", "host", "feed"),
+        *("code", "webserver", "daemon", "topics", "streams", "host", "feed"),
     }
     worker = compose.services["spark-worker"].deploy
     assert worker is not None
