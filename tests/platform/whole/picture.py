@@ -21,9 +21,9 @@ def photograph(stack: ScratchStack, target: Path) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(ARGUMENTS))
         page = browser.new_page(viewport=SIZE)
-        page.goto(f"{stack.ui}/asset-groups")
+        page.goto(f"{stack.ui}/assets/streams/sensor_minute?view=lineage&lineageScope=neighbors")
+        expect(page.get_by_text("latest").first).to_be_visible(timeout=60_000)
         expect(page.get_by_text("Materialized").first).to_be_visible(timeout=60_000)
-        page.wait_for_load_state("networkidle")
         page.screenshot(path=target)
         browser.close()
 
