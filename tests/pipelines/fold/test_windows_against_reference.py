@@ -61,7 +61,7 @@ def engine(stage: Stage, batches: Sequence[Batch], folder: Any) -> list[list[tup
 
 @settings(
     max_examples=100,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    phases=list(Phase),
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

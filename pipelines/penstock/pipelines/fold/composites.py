@@ -44,8 +44,8 @@ class Together(Machine):
         return np.asarray(some & self.ready(rows, moment))
 
     @override
-    def clock_due(self, rows: Rows) -> Ints:
-        return np.asarray(reduce(np.minimum, [part.clock_due(rows) for part in self.parts]))
+    def clock_due(self, rows: Rows, moment: Moment) -> Ints:
+        return np.asarray(reduce(np.minimum, [part.clock_due(rows, moment) for part in self.parts]))
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,10 @@ class InTurn(Machine):
         return np.asarray(self._of_present(rows, [part.at_end(rows, moment) for part in self.parts], False))
 
     @override
-    def clock_due(self, rows: Rows) -> Ints:
-        return np.asarray(self._of_present(rows, [part.clock_due(rows) for part in self.parts], NEVER))
+    def clock_due(self, rows: Rows, moment: Moment) -> Ints:
+        return np.asarray(
+            self._of_present(rows, [part.clock_due(rows, moment) for part in self.parts], NEVER)
+        )
 
     @override
     def fire(self, rows: Rows, who: Mask, moment: Moment) -> Mask:
@@ -122,8 +124,8 @@ class Until(Machine):
         return over | self.of.fire(rows, who & ~over & self.of.ready(rows, moment), moment)
 
     @override
-    def clock_due(self, rows: Rows) -> Ints:
-        return np.minimum(self.of.clock_due(rows), self.until.clock_due(rows))
+    def clock_due(self, rows: Rows, moment: Moment) -> Ints:
+        return np.minimum(self.of.clock_due(rows, moment), self.until.clock_due(rows, moment))
 
 
 @dataclass(frozen=True)
@@ -154,8 +156,8 @@ class Again(Machine):
         return np.zeros(len(rows), bool)
 
     @override
-    def clock_due(self, rows: Rows) -> Ints:
-        return self.of.clock_due(rows)
+    def clock_due(self, rows: Rows, moment: Moment) -> Ints:
+        return self.of.clock_due(rows, moment)
 
 
 @dataclass(frozen=True)
@@ -198,8 +200,10 @@ class AroundEnd(Machine):
         return np.zeros(len(rows), bool)
 
     @override
-    def clock_due(self, rows: Rows) -> Ints:
-        return np.where(rows[self.name], self.late.clock_due(rows), self.early.clock_due(rows))
+    def clock_due(self, rows: Rows, moment: Moment) -> Ints:
+        return np.where(
+            rows[self.name], self.late.clock_due(rows, moment), self.early.clock_due(rows, moment)
+        )
 
 
 @dataclass(frozen=True)

@@ -73,9 +73,8 @@ class Timed(Machine):
         return np.asarray(rows[self.name] <= moment.clock)
 
     @override
-    def clock_due(self, rows: Rows) -> Ints:
-        due: Ints = rows[self.name]
-        return due
+    def clock_due(self, rows: Rows, moment: Moment) -> Ints:
+        return np.where(rows[self.name] > moment.clock, rows[self.name], NEVER)
 
     def _set_at(self, clock: int) -> int:
         if self.period is None:

@@ -54,6 +54,6 @@ class Machine:
         for slot in self.slots():
             rows[slot.name][who] = slot.initial
 
-    def clock_due(self, rows: Rows) -> Ints:
-        """The clock at which it may become ready without being told of anything; NEVER where there is none."""
+    def clock_due(self, rows: Rows, moment: Moment) -> Ints:
+        """The next clock, after this one, at which a timer of its own may make it ready; NEVER where none is set."""
         return np.full(len(rows), NEVER, np.int64)

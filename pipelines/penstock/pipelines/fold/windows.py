@@ -122,8 +122,8 @@ def _take_in(stage: ReadyStage, touched: Touched, partials: pa.Table, came: Grou
 def _clock_due(stage: ReadyStage, rows: Rows, moment: Moment) -> Ints:
     """When the clock alone would make a window fire: at the next batch where it waits for nothing any more."""
     active = ~rows["finished"]
-    timer = stage.machine.clock_due(rows)
-    to_come = active & (rows["unshown"] > 0) & (timer > moment.clock)
+    timer = stage.machine.clock_due(rows, moment)
+    to_come = active & (rows["unshown"] > 0)
     next_batch = active & waits_for_end(stage, rows, moment) & stage.machine.ready(rows, moment)
     return np.where(next_batch, moment.clock, np.where(to_come, timer, NEVER))
 
