@@ -55,5 +55,5 @@ class Machine:
             rows[slot.name][who] = slot.initial
 
     def clock_due(self, rows: Rows, moment: Moment) -> Ints:
-        """The next clock, after this one, at which a timer of its own may make it ready; NEVER where none is set."""
+        """The next clock, after this one, at which a timer may make it ready; NEVER where none is set."""
         return np.full(len(rows), NEVER, np.int64)
