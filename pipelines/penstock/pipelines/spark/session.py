@@ -57,8 +57,9 @@ def settings(config: SparkConfig) -> dict[str, str]:
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
-        # Asking the broker for news every 10 ms, as Spark does, takes a tenth of a core on a silent topic.
-        "spark.sql.streaming.pollingDelay": "50ms",
+        # How often a silent topic is asked for news. Each question takes processor time, at rest the most of all
+        # that a host takes; while records flow nobody waits for this, for the next batch is there already.
+        "spark.sql.streaming.pollingDelay": "150ms",
         # The host keeps its own account of batches; Spark's progress reports of idle streams are noise.
         "spark.sql.streaming.noDataProgressEventInterval": "600000",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
