@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from penstock.infra.ports import LOCALHOST, answers, free_ports
 from penstock.infra.terraform import Action, Limits, Plan, Workspace, embedded_engine
 from penstock.infra.terraform.errors import PlanFailedError
+from penstock.infra.waiting import wait_until
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
 
@@ -156,8 +157,14 @@ def test_a_plan_right_after_apply_shows_no_change(story: Story) -> None:
 def test_a_topic_has_three_copies_and_needs_two(story: Story) -> None:
     client = AdminClient({"bootstrap.servers": story.bootstrap, "log_level": 0})
     client.create_topics([NewTopic(TOPIC, 4)])[TOPIC].result(30)
-    partitions = client.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions.values()
-    assert {len(partition.replicas) for partition in partitions} == {3}
+
+    def copies() -> list[int]:
+        partitions = client.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions.values()
+        return [len(partition.replicas) for partition in partitions]
+
+    # A broker that was not asked may hear of a new topic a moment later than the one that made it.
+    wait_until(lambda: len(copies()) == 4, 30, "the topic to be known")
+    assert copies() == [3, 3, 3, 3]
     story.write(1000)
     assert len(story.acknowledged) == 1000
 
