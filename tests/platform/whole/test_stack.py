@@ -130,7 +130,7 @@ def test_a_start_that_fails_half_way_leaves_nothing_running(own: ScratchStack) -
     refused = own.run("up", seconds=180)
     assert refused.returncode == 1
     assert "feed" in refused.stderr
-    until(lambda: of_stack(own) == [], 15, "the last processes to end")
+    assert of_stack(own) == []
 
 
 def test_a_start_that_was_killed_is_finished_by_the_next(own: ScratchStack) -> None:
