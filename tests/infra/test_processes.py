@@ -275,6 +275,24 @@ def test_a_program_that_keeps_failing_is_reported_with_its_log_and_never_given_u
     eventually(lambda: _state(manager, "pump") == "running")
 
 
+def test_a_program_that_tells_is_ready_when_it_has_told_and_not_before(
+    manager: Manager, python_program: MakeProgram, tmp_path: Path
+) -> None:
+    mend = tmp_path / "mend"
+    fails_late = (
+        "import pathlib, signal, time\nfrom penstock.infra.readiness import tell_ready\ntime.sleep(1.2)\n"
+        f"if not pathlib.Path({str(mend)!r}).exists(): raise SystemExit('no oil')\n"
+        "tell_ready()\nsignal.pause()"
+    )
+    with pytest.raises(ProgramsNotReadyError, match="no oil"):
+        manager.start([python_program("pump", fails_late, tells_ready=True)])
+    mend.touch()
+    manager.start([python_program("pump", fails_late, tells_ready=True)])
+    assert manager.status()[0].ready
+    manager.stop_program("pump")
+    assert not manager.status()[0].ready
+
+
 def test_a_start_tries_at_once_what_waits_for_its_next_try(
     manager: Manager, python_program: MakeProgram, tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from penstock.infra.backoff import Backoff
 from penstock.infra.kernel import adopt_orphans, children, die_with_parent
+from penstock.infra.readiness import READY_FILE
 from penstock.infra.tether_spec import Address, TetherSpec, TetherState
 
 SWEEP_SECONDS = 1.0
@@ -110,6 +111,9 @@ class Tether:
 
     def _spawn(self) -> None:
         self._ended, self._program = None, None
+        ready = self._spec.ready_file
+        if ready is not None:
+            Path(ready).unlink(missing_ok=True)
         tether = os.getpid()
 
         def in_child() -> None:
@@ -121,7 +125,7 @@ class Tether:
             self._program = subprocess.Popen(
                 self._spec.command,
                 cwd=self._spec.directory,
-                env={**os.environ, **self._spec.environment},
+                env={**os.environ, **self._spec.environment, **({READY_FILE: ready} if ready else {})},
                 stdin=subprocess.DEVNULL,
                 preexec_fn=in_child,  # noqa: PLW1509  safe: a tether is one thread
             )

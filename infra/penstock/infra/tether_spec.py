@@ -29,6 +29,8 @@ class TetherSpec:
     waits_for: tuple[Address, ...] = ()
     """Not started before something answers at each of these."""
     answers_at: Address | None = None
+    ready_file: str | None = None
+    """Where the program tells that it is ready (see readiness); removed before each start."""
     lock_file: str | None = None
     """Held locked while the tether lives. Such a tether detaches itself, and outlives its parent."""
 

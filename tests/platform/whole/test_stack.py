@@ -15,13 +15,10 @@ from tests.platform.whole.stack import ScratchStack, until
 pytestmark = pytest.mark.whole
 
 
-def of_stack(stack: ScratchStack) -> list[psutil.Process]:
-    """Every process that works in the stack's folder."""
-    return [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if any(str(stack.home) in word for word in process.info["cmdline"] or ())
-    ]
+def of_stack(stack: ScratchStack) -> list[str]:
+    """The command of every process that works in the stack's folder."""
+    commands = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+    return [" ".join(words) for words in commands if any(str(stack.home) in word for word in words)]
 
 
 def test_up_ends_with_what_runs_and_where_to_look(running: ScratchStack) -> None:
@@ -129,7 +126,7 @@ def test_a_start_that_fails_half_way_leaves_nothing_running(own: ScratchStack) -
     (own.home / "producers").write_text("a file where the feed wants a folder", "utf-8")
     refused = own.run("up", seconds=180)
     assert refused.returncode == 1
-    assert "feed" in refused.stderr
+    assert "feed is not ready" in refused.stderr
     assert of_stack(own) == []
 
 

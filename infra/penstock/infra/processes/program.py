@@ -36,7 +36,9 @@ class Program:
     waits_for: tuple[Address, ...] = ()
     """Not started before something answers at each of these (host, port)."""
     answers_at: Address | None = None
-    """Where it answers when it is ready; without it, a program is ready when it has run for a second."""
+    """Where it answers when it is ready."""
+    tells_ready: bool = False
+    """It calls readiness.tell_ready(). With neither, a program is ready when it has run for a second."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -60,4 +62,5 @@ class Program:
             until_done=self.until_done,
             waits_for=self.waits_for,
             answers_at=self.answers_at,
+            ready_file=str(state_file.with_suffix(".ready")) if self.tells_ready else None,
         )

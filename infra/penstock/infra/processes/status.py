@@ -66,9 +66,15 @@ def judge(info: Mapping[str, Any], spec: TetherSpec, layout: Layout) -> ProgramS
 
 
 def _is_ready(state: str, spec: TetherSpec) -> bool:
-    if spec.answers_at is None:
-        return state in ("running", "done")
-    return state == "done" or (state in ("starting", "running") and answers(*spec.answers_at))
+    if state == "done":
+        return True
+    if spec.answers_at is None and spec.ready_file is None:
+        return state == "running"
+    return (
+        state in ("starting", "running")
+        and (spec.answers_at is None or answers(*spec.answers_at))
+        and (spec.ready_file is None or Path(spec.ready_file).exists())
+    )
 
 
 def _detail(info: Mapping[str, Any], told: TetherState | None) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from penstock.infra.readiness import tell_ready
 from penstock.platform.cli.context import current_settings
 from penstock.platform.cli.output import Steps, example
 
@@ -125,9 +126,13 @@ def _stopped_by_signal() -> threading.Event:
 
 def _teller(tell: Callable[[str], None]) -> "Callable[[Progress], None]":
     told = 0
+    ready = False
 
     def progress(now: "Progress") -> None:
-        nonlocal told
+        nonlocal told, ready
+        if now.acknowledged and not ready:
+            ready = True
+            tell_ready()
         rate = now.acknowledged * 1000 / now.milliseconds if now.milliseconds else 0.0
         heard = f"; {now.heard}" if now.heard else ""
         text = f"{now.sent} sent, {now.acknowledged} acknowledged, {rate:.0f}/s{heard}"

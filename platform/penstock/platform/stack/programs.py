@@ -68,6 +68,7 @@ def feed(settings: Settings) -> Program:
         environment=as_variables(settings, (*_PLACES, "kafka")),
         start_order=FEED_ORDER,
         waits_for=_broker_address(settings),
+        tells_ready=True,
     )
 
 

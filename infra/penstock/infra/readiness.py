@@ -1,0 +1,18 @@
+"""How a program tells whoever keeps it that it does its work now.
+
+Having run for a while proves little: on a busy machine a program may take seconds to find that it cannot
+work. One that answers at no port says so by a file, of which its tether told it.
+"""
+
+import os
+from pathlib import Path
+
+READY_FILE = "PENSTOCK_READY_FILE"
+"""The variable in which a tether names the file. It is a word between two processes, not a setting."""
+
+
+def tell_ready() -> None:
+    """Tell that this process does its work; does nothing where nobody asked. May be called again."""
+    file = os.environ.get(READY_FILE)
+    if file is not None:
+        Path(file).touch()
