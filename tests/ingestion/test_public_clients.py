@@ -12,6 +12,7 @@ import pytest
 from tests.ingestion.topic_reading import whole_topic
 from tests.ingestion.topics_for_tests import sensors_like
 
+from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.consumers import GroupOffsets, PlainConsumer, Received
@@ -39,15 +40,20 @@ def kcat() -> str:
 
 
 @pytest.fixture
-def console(kafka_jar_paths: list[Path]):
+def console(jar_directory: Path):
     """Run one of Kafka's own tools by its class."""
-    if not any(path.name.startswith("kafka-tools-4") for path in kafka_jar_paths):
-        pytest.skip("the jar kafka-tools is not among the locked ones")
-    java = find_java().home / "bin" / "java"
-    jars = os.pathsep.join(map(str, kafka_jar_paths))
+    jars = os.pathsep.join(map(str, ensure_jars(jar_directory, ["kafka", "tools"])))
 
     def run(tool: str, *options: str, given: bytes = b"") -> bytes:
-        command = [str(java), "-cp", jars, tool, *options]
+        command = [
+            str(find_java().command),
+            "-Xshare:auto",
+            "-XX:TieredStopAtLevel=1",
+            "-cp",
+            jars,
+            tool,
+            *options,
+        ]
         return subprocess.run(command, input=given, capture_output=True, timeout=90, check=True).stdout
 
     return run

@@ -38,11 +38,16 @@ KAFKA_ROOTS = (
     Coordinates("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
 )
 
+# Taken alone too: for reading, writing and describing topics and groups it needs nothing beyond the broker's jars.
+# What it declares brings Kafka Connect and a web server, fifty jars more.
+TOOLS_JARS = (Coordinates("org.apache.kafka", "kafka-tools", KAFKA),)
+
 
 def make_lock(lock: Path = LOCK, repository: str | None = None) -> list[LockedJar]:
     """Fetch every jar anew, and write its coordinates and SHA-256 to the lock, whole or not at all."""
     jars = _hashed(Wanted(SPARK_JARS), "spark", repository)
     jars += _hashed(Wanted(KAFKA_ROOTS, transitive=True), "kafka", repository)
+    jars += _hashed(Wanted(TOOLS_JARS), "tools", repository)
     _refuse_twins(jars)
     written = lock.with_suffix(".new")
     written.write_text(render(jars), "utf-8")

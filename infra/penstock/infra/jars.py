@@ -20,7 +20,9 @@ from pathlib import Path
 from penstock.infra.errors import InfraError, JarDownloadError, JarLockError, JarMismatchError
 from penstock.infra.ivy import Coordinates, Progress, Wanted, fetch, silent
 
-SETS = ("spark", "kafka")
+SETS = ("spark", "kafka", "tools")
+RUNNING = ("spark", "kafka")
+"""What the platform runs from; `tools` adds Kafka's own command-line tools to the broker's jars."""
 LOCK = Path(__file__).with_name("jars.lock")
 NEEDED_BYTES = 300 * 1024 * 1024
 """What a fetch of every set may take while it runs; the jars themselves are about 100 MB."""
@@ -54,7 +56,7 @@ def read_lock(lock: Path = LOCK) -> list[LockedJar]:
 
 def ensure_jars(
     directory: Path,
-    sets: Sequence[str] = SETS,
+    sets: Sequence[str] = RUNNING,
     progress: Progress = silent,
     lock: Path = LOCK,
     repository: str | None = None,
@@ -93,7 +95,7 @@ def kafka_jars(directory: Path) -> list[Path]:
     return _paths(directory, [jar for jar in read_lock() if jar.set == "kafka"])
 
 
-def missing_jars(directory: Path, sets: Sequence[str] = SETS, lock: Path = LOCK) -> list[str]:
+def missing_jars(directory: Path, sets: Sequence[str] = RUNNING, lock: Path = LOCK) -> list[str]:
     """Return the names of the jars that are absent or whose bytes are not the lock's; empty is good."""
     return [jar.file_name for jar in _wrong(directory, [jar for jar in read_lock(lock) if jar.set in sets])]
 
@@ -197,13 +199,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Have the jars in a folder, from the command line: `python -m penstock.infra.jars FOLDER`."""
     parser = argparse.ArgumentParser(prog="python -m penstock.infra.jars", description=main.__doc__)
     parser.add_argument("directory", type=Path, help="the jar folder")
-    parser.add_argument("--set", dest="sets", action="append", choices=SETS, help="only this set")
+    parser.add_argument(
+        "--set", dest="sets", action="append", choices=SETS, help="only this set; spark and kafka without it"
+    )
     parser.add_argument("--repository", help="the address of a Maven mirror; Ivy's default without it")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     asked = parser.parse_args(arguments)
     progress = silent if asked.quiet else _show
     try:
-        ensure_jars(asked.directory, asked.sets or SETS, progress, repository=asked.repository)
+        ensure_jars(asked.directory, asked.sets or RUNNING, progress, repository=asked.repository)
     except InfraError as error:
         print(error, file=sys.stderr)  # noqa: T201  the answer of a command goes to the terminal
         return 1
