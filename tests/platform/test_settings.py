@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from penstock.infra.errors import SecretError
 from penstock.platform.errors import SettingsError
 from penstock.platform.settings import Origin, Settings, load_settings
 from penstock.platform.settings.names import names, variable
+from penstock.platform.settings.variables import as_variables
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +63,18 @@ def test_relative_folders_start_from_the_checkout(checkout: Path, monkeypatch: p
     assert settings.warehouse == "s3://bucket/tables"
 
 
+SECURED = """
+[kafka]
+bootstrap = "b:1"
+[kafka.security]
+protocol = "SASL_SSL"
+mechanism = "SCRAM-SHA-512"
+ca = "/ca.pem"
+[kafka.security.secrets]
+host = "PLACE"
+"""
+
+
 @pytest.mark.parametrize("text", ["a, b", "a,b,"])
 def test_streams_are_a_list_with_commas(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_STREAMS", text)
@@ -87,6 +101,10 @@ def test_streams_are_a_list_with_commas(text: str, monkeypatch: pytest.MonkeyPat
         ({}, "port = ", "penstock.toml is not TOML .*mend that line"),
         ({}, "root = '/'", "set PENSTOCK_ROOT instead"),
         ({"PENSTOCK_KAFKA__PORT": "3000"}, "", "dagster.port and kafka.port are both 3000"),
+        ({}, SECURED.replace('mechanism = "SCRAM-SHA-512"', ""), "protocol SASL_SSL needs a mechanism"),
+        ({}, SECURED.replace("SASL_SSL", "SSL"), "protocol SSL takes no mechanism"),
+        ({}, SECURED.replace('bootstrap = "b:1"', ""), "is for another broker: set kafka.bootstrap, too"),
+        ({}, SECURED.replace("SCRAM-SHA-512", "GSSAPI"), "mechanism in penstock.toml is 'GSSAPI'"),
     ],
 )
 def test_a_bad_value_is_named_with_its_place(
@@ -103,6 +121,28 @@ def test_a_variable_that_sets_nothing_is_told_with_what_was_meant(monkeypatch: p
     monkeypatch.setenv("PENSTOCK_WAREHOSE", "x")
     (sentence,) = load_settings().unknown
     assert sentence.startswith("PENSTOCK_WAREHOSE sets nothing (did you mean PENSTOCK_WAREHOUSE")
+
+
+def test_a_secured_broker_is_told_to_clients_with_a_password_by_its_place(
+    checkout: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "password").write_text("canary\n", "utf-8")
+    write(checkout, SECURED.replace("PLACE", str(tmp_path / "password")))
+    loaded = load_settings()
+    kafka = loaded.settings.kafka
+    assert kafka.client("host") == {
+        "bootstrap.servers": "b:1",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "host",
+        "sasl.password": "canary",
+        "ssl.ca.location": "/ca.pem",
+    }
+    with pytest.raises(SecretError, match="Known are: host"):
+        kafka.client("topics")
+    shown = f"{loaded!r} {list(loaded.provenance())} {as_variables(loaded.settings, ['kafka', 'spark'])}"
+    assert "canary" not in shown
+    assert str(tmp_path / "password") in shown
 
 
 def test_settings_do_not_change_once_read() -> None:

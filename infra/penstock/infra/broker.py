@@ -8,7 +8,7 @@ import base64
 import shutil
 import subprocess
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -165,18 +165,22 @@ def wait_for_broker(
     brokers: int = 1,
     cluster_id: str | None = None,
     alive: Callable[[], bool] = lambda: True,
+    client: Mapping[str, str] | None = None,
 ) -> None:
     """Return once the cluster answers a client and shows that many brokers.
 
-    With `cluster_id`, a broker of another cluster that has the port does not count. Raises BrokerError
+    With `cluster_id`, a broker of another cluster that has the port does not count. `client` is what a
+    secured broker wants of a client. Raises BrokerError
     as soon as `alive` says that the broker's process is gone, NotInTimeError when the time is over.
     """
     host, _, port = bootstrap.split(",")[0].rpartition(":")
+    # Without the log level, librdkafka writes each refused connection to stderr.
+    settings = {"bootstrap.servers": bootstrap, "log_level": "0", **(client or {})}
 
     def ready() -> bool:
         if not alive():
             raise BrokerError(f"The broker at {bootstrap} ended while it started; its log says why.")
-        return answers(host, int(port)) and _live_brokers(bootstrap, cluster_id) >= brokers
+        return answers(host, int(port)) and _live_brokers(settings, cluster_id) >= brokers
 
     wait_until(ready, seconds, f"{brokers} broker(s) to answer at {bootstrap}")
 
@@ -186,9 +190,8 @@ def cluster_id_of(config: BrokerConfig) -> str | None:
     return config.formatted.read_text("utf-8").strip() if config.formatted.exists() else None
 
 
-def _live_brokers(bootstrap: str, cluster_id: str | None) -> int:
-    # Without the log level, librdkafka writes each refused connection to stderr.
-    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+def _live_brokers(settings: Mapping[str, str], cluster_id: str | None) -> int:
+    client = AdminClient(dict(settings))
     try:
         answer = client.list_topics(timeout=2.0)
     except KafkaException:

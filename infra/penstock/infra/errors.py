@@ -54,3 +54,7 @@ class ProgramsNotReadyError(ProcessError):
 
 class BootstrapError(InfraError):
     """The checkout could not be made ready to run."""
+
+
+class SecretError(InfraError):
+    """A secret is not where it was said to be. What it holds is in no message."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from penstock.infra.kafka_access import KafkaAccess
 from penstock.infra.terraform import Output
 from penstock.infra.terraform.errors import OutputError
 
@@ -32,6 +33,12 @@ class Kafka(msgspec.Struct, frozen=True):
     def bootstrap(self) -> str:
         """The brokers in the form that clients take."""
         return ",".join(self.brokers)
+
+    @property
+    def access(self) -> KafkaAccess:
+        """What a client's settings are made from."""
+        how = self.security
+        return KafkaAccess(self.bootstrap, how.protocol, how.mechanism, how.ca, how.secrets)
 
 
 class Spark(msgspec.Struct, frozen=True):
@@ -79,12 +86,17 @@ def read_outputs(outputs: Mapping[str, Output]) -> EnvironmentOutputs:
 
 
 def platform_settings(outputs: EnvironmentOutputs) -> dict[str, str]:
-    """The platform's settings that an environment decides, by their dotted names."""
+    """The platform's settings that an environment decides, by their dotted names. Secrets are named in them."""
+    security = outputs.kafka.security
     settings = {
         "warehouse": outputs.warehouse.root,
         "control_url": outputs.control_store.url,
         "kafka.bootstrap": outputs.kafka.bootstrap,
+        "kafka.security.protocol": security.protocol,
+        "kafka.security.mechanism": security.mechanism,
+        "kafka.security.ca": security.ca,
+        **{f"kafka.security.secrets.{user}": place for user, place in security.secrets.items()},
+        "spark.master": outputs.spark.master,
+        "spark.secret": outputs.spark.secret,
     }
-    if outputs.spark.master:
-        settings["spark.master"] = outputs.spark.master
-    return settings
+    return {name: value for name, value in settings.items() if value}

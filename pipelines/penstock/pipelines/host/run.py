@@ -3,8 +3,8 @@
 import signal
 import socket
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
@@ -26,6 +26,10 @@ class HostConfig:
     bootstrap: str
     streams: Path
     warehouse: Path
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What a secured broker wants of Spark's source; not shown, for a password is among it."""
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What it wants of clients of librdkafka."""
     lease_ms: int = 15_000
     name: str = ""
     """Who holds the leases; made of the machine's name and chance where it is not given."""
@@ -40,7 +44,13 @@ def run(config: HostConfig, control: Control, load: Callable[[str], Plan], clock
     signal.signal(signal.SIGINT, lambda *_: stop.set())  # Spark puts its own in place of the first
 
     def make(name: str, right: Right, told: Callable[[Outcome], None]) -> Running:
-        place = StreamConfig(config.bootstrap, config.streams / name, config.warehouse)
+        place = StreamConfig(
+            config.bootstrap,
+            config.streams / name,
+            config.warehouse,
+            kafka=config.kafka,
+            client=config.client,
+        )
         return Stream(load(name), session, place, right, told, clock)
 
     host = Host(

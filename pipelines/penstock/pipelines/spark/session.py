@@ -1,6 +1,7 @@
 """The one place that makes a Spark session, with `local[*]` and with `spark://…` alike."""
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ class SparkConfig:
     ui: bool = False
     more: Mapping[str, str] = field(default_factory=dict)
     """Settings of the user's own; they win over ours."""
+    private: Path | None = None
+    """A file of settings that hold a secret: all others stand on the Java machine's command line."""
 
 
 def settings(config: SparkConfig) -> dict[str, str]:
@@ -79,6 +82,10 @@ def open_session(config: SparkConfig) -> "SparkSession":
         os.environ["JAVA_HOME"] = str(config.java_home)
     # The Java machine is a child that reads its class path before any session exists.
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    if config.private is not None:
+        os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(
+            ["--properties-file", str(config.private), "pyspark-shell"]
+        )
     conf = SparkConf(loadDefaults=False).setAll(list(settings(config).items()))
     return SparkSession.builder.config(conf=conf).getOrCreate()
 

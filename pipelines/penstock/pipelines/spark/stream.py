@@ -46,9 +46,9 @@ class StreamConfig:
     """Checkpoint, journal and state."""
     warehouse: Path
     records_per_batch: int = 500_000
-    kafka: Mapping[str, str] = field(default_factory=dict)
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
     """More options for Spark's Kafka source, such as those of a secured broker."""
-    client: Mapping[str, str] = field(default_factory=dict)
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The same for clients of librdkafka, which have names of their own for them."""
 
     @property

@@ -28,10 +28,11 @@ def reachable(settings: Settings) -> Iterator[Finding]:
 def _broker(settings: Settings) -> str:
     servers = settings.kafka.servers
     try:
-        wait_for_broker(servers, ANSWER_SECONDS)
+        wait_for_broker(servers, ANSWER_SECONDS, client=settings.kafka.client("host"))
     except NotInTimeError:
         raise StackError(f"no broker answers at {servers}: {UP}") from None
-    return f"answers at {servers}"
+    security = settings.kafka.security
+    return f"answers at {servers}" + (f", by {security.protocol}" if security.is_on else "")
 
 
 def _control(settings: Settings) -> str:

@@ -6,6 +6,9 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 
 from penstock.infra.jars import spark_jars
 from penstock.infra.java import find_java
+from penstock.infra.kafka_access import spark_source
+from penstock.infra.local.private import write_private
+from penstock.infra.secret import read_secret
 from penstock.pipelines.catalog import load
 from penstock.pipelines.host.run import HostConfig, run
 from penstock.pipelines.spark.session import SparkConfig
@@ -27,7 +30,23 @@ def spark_config(settings: Settings) -> SparkConfig:
         driver_memory=settings.spark.driver_memory,
         shuffle_partitions=settings.spark.shuffle_partitions,
         java_home=find_java().home,
+        private=_private(settings),
     )
+
+
+def _private(settings: Settings) -> Path | None:
+    """The file that tells Spark the secret of a secured master; only its owner may read it."""
+    if not settings.spark.secret:
+        return None
+    secret = read_secret(settings.spark.secret, "The secret of Spark's master")
+    path = settings.home / "spark" / "private.properties"
+    told = {
+        "spark.authenticate": "true",
+        "spark.authenticate.secret": secret,
+        "spark.network.crypto.enabled": "true",
+    }
+    write_private(path, "".join(f"{name} {value}\n" for name, value in told.items()))
+    return path
 
 
 def host_config(settings: Settings) -> HostConfig:
@@ -35,6 +54,8 @@ def host_config(settings: Settings) -> HostConfig:
     return HostConfig(
         spark=spark_config(settings),
         bootstrap=settings.kafka.servers,
+        kafka=spark_source(settings.kafka.access, "host"),
+        client=settings.kafka.client("host"),
         streams=settings.home / "streams",
         warehouse=Path(settings.warehouse),
         lease_ms=int(settings.host.lease_seconds * 1000),

@@ -4,17 +4,14 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from penstock.infra.kafka_access import KafkaAccess, kafka_client
+from penstock.platform.settings.security import KafkaSecurity, Section
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 LOOPBACK = "127.0.0.1"
-
-
-class Section(BaseModel):
-    """A group of settings; a name it does not know is refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class KafkaSettings(Section):
@@ -24,19 +21,38 @@ class KafkaSettings(Section):
     controller_port: Port = Field(9093, description="where the local broker's controller listens")
     heap_mb: int = Field(256, ge=64, description="the local broker's heap, in MB")
     bootstrap: str | None = Field(None, description="another broker to use; no local one is started then")
-
     registry: str | None = Field(None, description="a schema registry's address; a folder in home without it")
+    security: KafkaSecurity = KafkaSecurity()
+
+    @model_validator(mode="after")
+    def _local_is_open(self) -> Self:
+        if self.security.is_on and not self.bootstrap:
+            raise ValueError(
+                "kafka.security is for another broker: set kafka.bootstrap, too, or `penstock env use NAME`"
+            )
+        return self
 
     @property
     def servers(self) -> str:
         """The bootstrap servers that clients use."""
         return self.bootstrap or f"{LOOPBACK}:{self.port}"
 
+    @property
+    def access(self) -> KafkaAccess:
+        """What clients' settings are made from, once a user's password was read."""
+        how = self.security
+        return KafkaAccess(self.servers, how.protocol, how.mechanism, how.ca, how.secrets.model_dump())
+
+    def client(self, user: Literal["ingestion", "host", "topics"]) -> dict[str, str]:
+        """Settings of a client of librdkafka for one of the platform's users; its password is among them."""
+        return kafka_client(self.access, user)
+
 
 class SparkSettings(Section):
     """Where Spark runs and what it may take."""
 
     master: str = Field("local[*]", description="local[*], or spark://host:port")
+    secret: str = Field("", description="place of the secret of Spark's master: a file, or env:NAME")
     driver_memory: str = Field("1g", pattern=r"^\d+[mg]$", description="the driver's heap")
     shuffle_partitions: int = Field(
         default_factory=lambda: os.cpu_count() or 1, ge=1, description="partitions of a shuffle"

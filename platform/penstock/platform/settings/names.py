@@ -42,7 +42,8 @@ def unknown_variables(environment: Iterable[str]) -> Iterator[str]:
 
 def _explain(detail: ErrorDetails, is_variable: Callable[[str], bool]) -> str:
     name = ".".join(str(part) for part in detail["loc"] if isinstance(part, str))
-    if not name:
+    if detail["type"] == "value_error":
+        # Raised by a validator of ours: a sentence that names what it is about.
         return detail["msg"].removeprefix("Value error, ")
     place = variable(name) if is_variable(name) else f"{name} in {FILE}"
     if detail["type"] == "extra_forbidden":

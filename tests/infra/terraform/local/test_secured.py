@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.infra.terraform.local.test_local_environment import ROOT, block_of_ports
 
-from penstock.infra.environments.clients import kafka_client
 from penstock.infra.environments.outputs import EnvironmentOutputs, read_outputs
+from penstock.infra.kafka_access import kafka_client
 from penstock.infra.local.certificates import make_certificates
 from penstock.infra.terraform import Event, Limits, Workspace, embedded_engine
 from penstock.infra.terraform.errors import PlanFailedError
@@ -67,7 +67,7 @@ def outputs(workspace: Workspace) -> EnvironmentOutputs:
 
 
 def client(outputs: EnvironmentOutputs, user: str) -> Client:
-    return {**kafka_client(outputs.kafka, user), "log_level": 0}
+    return {**kafka_client(outputs.kafka.access, user), "log_level": 0}
 
 
 def produce(settings: Client, value: bytes) -> KafkaError | None:

@@ -1,0 +1,82 @@
+"""How clients get into a Kafka cluster, in the words of librdkafka and of Spark's JVM.
+
+Passwords are read when a client is made, and are in what is returned: hand it to the client, and show it to
+nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.infra.errors import SecretError
+from penstock.infra.secret import read_secret
+
+MECHANISMS = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+"""Ways of logging in by name and password, with the class that does it in a JVM."""
+
+
+@dataclass(frozen=True)
+class KafkaAccess:
+    """Where a cluster is and how it is secured. `secrets` says where each user's password is; none is in here."""
+
+    bootstrap: str
+    protocol: str = "PLAINTEXT"
+    mechanism: str = ""
+    ca: str = ""
+    """The certificates that are trusted; those of the system where it is empty."""
+    secrets: Mapping[str, str] = field(default_factory=dict)
+
+
+def kafka_client(access: KafkaAccess, user: str) -> dict[str, str]:
+    """Settings of a client of librdkafka, which the producer, the host and the topics' code all are."""
+    settings = {"bootstrap.servers": access.bootstrap, "security.protocol": access.protocol}
+    if access.mechanism:
+        settings |= {
+            "sasl.mechanism": access.mechanism,
+            "sasl.username": user,
+            "sasl.password": _password(access, user),
+        }
+    return settings | ({"ssl.ca.location": access.ca} if access.ca else {})
+
+
+def spark_source(access: KafkaAccess, user: str) -> dict[str, str]:
+    """Options of Spark's Kafka source."""
+    options = {
+        "kafka.bootstrap.servers": access.bootstrap,
+        "kafka.security.protocol": access.protocol,
+    }
+    if access.mechanism:
+        password = _password(access, user)
+        options |= {
+            "kafka.sasl.mechanism": access.mechanism,
+            "kafka.sasl.jaas.config": (
+                f"{MECHANISMS[access.mechanism]} required username={_quoted(user)} password={_quoted(password)};"
+            ),
+        }
+    if access.ca:
+        options |= {
+            "kafka.ssl.truststore.type": "PEM",
+            "kafka.ssl.truststore.location": access.ca,
+        }
+    return options
+
+
+def _quoted(text: str) -> str:
+    """A word of a JAAS configuration: in quotes, with what would end them set apart."""
+    return '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def _password(access: KafkaAccess, user: str) -> str:
+    if access.mechanism not in MECHANISMS:
+        known = ", ".join(sorted(MECHANISMS))
+        raise SecretError(f"Logging in by {access.mechanism} is not known here. Use one of {known}.")
+    place = access.secrets.get(user)
+    if not place:
+        known = ", ".join(sorted(name for name, where in access.secrets.items() if where)) or "none"
+        raise SecretError(f"Nothing says where the password of Kafka's user {user!r} is. Known are: {known}.")
+    return read_secret(place, f"The password of Kafka's user {user}")
