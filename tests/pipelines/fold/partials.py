@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import predicate_sql
+from penstock.pipelines.plan.windows import Sessions, Window
 from penstock.pipelines.reference.assignment import windows_of
 from penstock.pipelines.reference.records import Record
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
@@ -25,12 +26,13 @@ def partials(stage: ReadyStage, records: Iterable[Record], fields: pa.Schema, ti
             "_partition": record.partition,
         }
         for record in records
-        for start, end in windows_of(stage.plan.window, record.fields[time])  # type: ignore[arg-type]
+        for start, end in _places(stage.plan.window, record.fields[time])
     ]
     bounds = [pa.field(name, pa.int64()) for name in ("window_start", "window_end", "_partition")]
     windowed = pa.Table.from_pylist(rows, schema=pa.schema([*fields, *bounds]))
     keys = [f'"{field.name}"' for field in stage.key]
     measures = {
+        **_reach(stage.plan.window, time),
         "elements": "count(1)",
         **{f"matches_{i}": f"count_if({_sql(predicate_sql(p))})" for i, p in enumerate(stage.predicates)},
         **{part.name: _sql(part.sql) for part in stage.parts},
@@ -42,6 +44,22 @@ def partials(stage: ReadyStage, records: Iterable[Record], fields: pa.Schema, ti
     CONNECTION.register("windowed", windowed)
     found: Any = CONNECTION.sql(f"SELECT {columns} FROM windowed GROUP BY {grouped} ORDER BY {grouped}")
     return found.to_arrow_table().select(stage.partial_columns.names).cast(stage.partial_columns)
+
+
+def _places(window: Window, time: int) -> list[tuple[float, float]]:
+    match window:
+        case Sessions(gap):
+            return [(time - time % gap, time - time % gap + gap)]
+        case _:
+            return windows_of(window, time)  # type: ignore[arg-type]
+
+
+def _reach(window: Window, time: str) -> dict[str, str]:
+    match window:
+        case Sessions(gap):
+            return {"piece_start": f'min("{time}")', "piece_end": f'max("{time}") + {gap}'}
+        case _:
+            return {}
 
 
 def _sql(spark: str) -> str:

@@ -24,7 +24,7 @@ from penstock.pipelines.plan import (
     Sum,
 )
 from penstock.pipelines.plan.triggers import Trigger, can_finish
-from penstock.pipelines.plan.windows import Calendar, Fixed, Global, Sliding
+from penstock.pipelines.plan.windows import Calendar, Fixed, Global, Sessions, Sliding
 from penstock.pipelines.reference import Batch, Record
 
 windows = st.one_of(
@@ -32,6 +32,8 @@ windows = st.one_of(
     st.builds(lambda size, offset: Fixed(size, offset % size), st.integers(1, 12), st.integers(0, 11)),
     st.builds(lambda size, period, offset: Sliding(size, period, offset % period), *[st.integers(1, 9)] * 3),
     st.just(Global()),
+    st.builds(Sessions, st.integers(1, 9)),
+    st.builds(Sessions, st.integers(1, 9)),
     st.builds(Calendar, st.sampled_from(["day", "week", "month"]), st.sampled_from(["UTC", "Europe/Berlin"])),
 )
 

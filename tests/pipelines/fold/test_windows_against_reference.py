@@ -1,5 +1,6 @@
 """The fold over columns says what the reference evaluator says, for every window, trigger and mode."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,11 +10,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.pipelines.fold.partials import partials
 from tests.pipelines.fold.strategies import histories, stages
 
+from penstock.pipelines.fold.fold import fold
 from penstock.pipelines.fold.moment import Moment
-from penstock.pipelines.fold.stage import ready_stage
-from penstock.pipelines.fold.windows import fold
+from penstock.pipelines.fold.stage import ReadyStage, ready_stage
+from penstock.pipelines.fold.touched import Outcome
 from penstock.pipelines.plan import Column, Plan, Source, Stage, Topic
-from penstock.pipelines.reference import Batch, Evaluator, Pane
+from penstock.pipelines.plan.windows import Sessions
+from penstock.pipelines.reference import Batch, Evaluator, Pane, Replaced
 from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 
@@ -27,7 +30,22 @@ SOURCE = Source("records", Topic("records"), COLUMNS, "at")
 
 def reference(stage: Stage, batches: Sequence[Batch]) -> list[list[tuple[Any, ...]]]:
     evaluator = Evaluator(Plan("plan", (SOURCE,), (stage,)))
-    return [sorted((said(pane) for pane in evaluator.run(batch).panes), key=repr) for batch in batches]
+    merges = isinstance(stage.window, Sessions) and stage.accumulation != "retracting"
+    rows = []
+    for outcome in (evaluator.run(batch) for batch in batches):
+        panes = [(*said(pane), *((None, None) if merges else ())) for pane in outcome.panes]
+        refused = [
+            row for row in outcome.late if row.reason != "no_window"
+        ]  # Spark finds these, before the fold
+        counted = Counter((*row.key, instant(row.start), instant(row.end)) for row in refused)
+        others = [*(replaced(row) for row in outcome.replaced), *late(counted)]
+        rows.append(sorted([*panes, *others], key=repr))
+    return rows
+
+
+def replaced(row: Replaced) -> tuple[Any, ...]:
+    """What both sides say of a window that another stands for."""
+    return ("replaced", *row.key, row.start, row.end, row.by_start, row.by_end, row.batch)
 
 
 def said(pane: Pane) -> tuple[Any, ...]:
@@ -51,12 +69,34 @@ def engine(stage: Stage, batches: Sequence[Batch], folder: Any) -> list[list[tup
     for batch in batches:
         after = NEVER if batch.ends else int(batch.watermark or 0)
         moment = Moment(batch.id, clock, batch.clock, watermark, after)
-        outcome = fold(ready, tree, partials(ready, batch.records, FIELDS, "at"), moment)
+        sent = partials(ready, batch.records, FIELDS, "at")
+        outcome = fold(ready, tree, sent, moment)
         tree = tree.with_run(outcome.changed, folder / f"run-{batch.id}.arrow").compacted(folder)
-        rows = zip(*(column.to_pylist() for column in outcome.panes.columns), strict=True)
-        answers.append(sorted(rows, key=repr))
+        panes = [row_of(ready, pane) for pane in outcome.panes.to_pylist()]
+        answers.append(sorted([*panes, *late(missed(ready, sent, outcome))], key=repr))
         clock, watermark = batch.clock, after
     return answers
+
+
+def missed(stage: ReadyStage, sent: pa.Table, outcome: Outcome) -> Counter[tuple[Any, ...]]:
+    """How many elements each window refused."""
+    elements = sent.column("elements").filter(pa.array(outcome.late)).to_pylist()
+    names = [*(field.name for field in stage.key), "missed_start", "missed_end"]
+    count: Counter[tuple[Any, ...]] = Counter()
+    for row, many in zip(outcome.missed.to_pylist(), elements, strict=True):
+        count[tuple(row[name] for name in names)] += many
+    return count
+
+
+def late(counted: Counter[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [("late", *window, many) for window, many in counted.items()]
+
+
+def row_of(stage: ReadyStage, pane: dict[str, Any]) -> tuple[Any, ...]:
+    if pane["kind"] != "replaced":
+        return tuple(pane.values())
+    bounds = ("window_start", "window_end", "replaced_by_start", "replaced_by_end", "batch_id")
+    return ("replaced", *(pane[field.name] for field in stage.key), *(pane[name] for name in bounds))
 
 
 @settings(

@@ -27,11 +27,11 @@ from penstock.pipelines.batch.reading import Reading, accounts, newest_times, no
 from penstock.pipelines.batch.stopwatch import Stopwatch
 from penstock.pipelines.batch.tables import QUARANTINED, StreamTables, Written, panes_by_timing
 from penstock.pipelines.errors import FencedError, JournalError
+from penstock.pipelines.fold.fold import fold
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.fold.touched import Outcome as Folded
 from penstock.pipelines.fold.watermark import Watermark
-from penstock.pipelines.fold.windows import Outcome as Folded
-from penstock.pipelines.fold.windows import fold
 from penstock.pipelines.plan.source import WatermarkRule
 from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import BEFORE_ALL, DUE_CLOCK, NEVER
@@ -192,11 +192,10 @@ class Engine:
         self, intent: Intent, partials: pa.Table, folded: Folded, reading: Reading, moment: Moment
     ) -> Written:
         """Everything that the batch has to say; single records are looked for only where there are any."""
-        refused = windowed(partials).filter(pa.array(folded.late))
         quarantined = pc.any(pc.equal(partials.column("_set_aside"), reads.QUARANTINED)).as_py()
         return Written(
             panes=folded.panes,
-            late=late_rows(self._stage, refused, reading, moment),
+            late=late_rows(self._stage, folded.missed, reading, moment),
             quarantined=reading.invalid() if quarantined else QUARANTINED.empty_table(),
             accounts=accounts(intent.ranges, partials, folded.late),
         )

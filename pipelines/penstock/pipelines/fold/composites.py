@@ -10,7 +10,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from penstock.pipelines.fold.leaves import WINDOW_END
-from penstock.pipelines.fold.machine import Elements, Machine
+from penstock.pipelines.fold.machine import Elements, Machine, Merging
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.rows import Rows, Slot
 from penstock.pipelines.state.columns import NEVER, Ints, Mask
@@ -46,6 +46,11 @@ class Together(Machine):
     @override
     def clock_due(self, rows: Rows, moment: Moment) -> Ints:
         return np.asarray(reduce(np.minimum, [part.clock_due(rows, moment) for part in self.parts]))
+
+    @override
+    def merge(self, rows: Rows, merging: Merging) -> None:
+        for part in self.parts:
+            part.merge(rows, merging)
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,16 @@ class InTurn(Machine):
             rows[self.name][finished] = position + 1
         return np.asarray(who & (rows[self.name] == len(self.parts)))
 
+    @override
+    def merge(self, rows: Rows, merging: Merging) -> None:
+        turn = merging.parts[self.name]
+        least = np.full(len(rows), len(self.parts), turn.dtype)
+        np.minimum.at(least, merging.into, turn)
+        merged = np.unique(merging.into)
+        rows[self.name][merged] = least[merged]
+        for position, part in enumerate(self.parts):
+            part.merge(rows, merging.among((turn == position) & (least[merging.into] == position)))
+
     def _of_present(self, rows: Rows, answers: Sequence[Any], absent: Any) -> Any:
         present = rows[self.name]
         return np.select([present == position for position in range(len(answers))], answers, absent)
@@ -127,6 +142,11 @@ class Until(Machine):
     def clock_due(self, rows: Rows, moment: Moment) -> Ints:
         return np.minimum(self.of.clock_due(rows, moment), self.until.clock_due(rows, moment))
 
+    @override
+    def merge(self, rows: Rows, merging: Merging) -> None:
+        self.of.merge(rows, merging)
+        self.until.merge(rows, merging)
+
 
 @dataclass(frozen=True)
 class Again(Machine):
@@ -158,6 +178,10 @@ class Again(Machine):
     @override
     def clock_due(self, rows: Rows, moment: Moment) -> Ints:
         return self.of.clock_due(rows, moment)
+
+    @override
+    def merge(self, rows: Rows, merging: Merging) -> None:
+        self.of.merge(rows, merging)
 
 
 @dataclass(frozen=True)
@@ -197,6 +221,9 @@ class AroundEnd(Machine):
         self.early.fire(rows, who & ~late & ~passing, moment)
         self.late.fire(rows, late, moment)
         rows[self.name][passing] = True
+        # What was counted and timed before the end stays behind it, also where a merge moves the end again.
+        self.early.reset(rows, passing)
+        self.late.reset(rows, passing)
         return np.zeros(len(rows), bool)
 
     @override
@@ -204,6 +231,13 @@ class AroundEnd(Machine):
         return np.where(
             rows[self.name], self.late.clock_due(rows, moment), self.early.clock_due(rows, moment)
         )
+
+    @override
+    def merge(self, rows: Rows, merging: Merging) -> None:
+        self.early.merge(rows, merging)
+        self.late.merge(rows, merging)
+        merged = np.unique(merging.into)
+        rows[self.name][merged] = merging.ended[merged]
 
 
 @dataclass(frozen=True)

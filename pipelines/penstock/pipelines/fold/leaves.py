@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
-from penstock.pipelines.fold.machine import Elements, Machine
+from penstock.pipelines.fold.machine import Elements, Machine, Merging
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.rows import Rows, Slot
 from penstock.pipelines.plan.predicates import Predicate
@@ -50,6 +50,10 @@ class Counted(Machine):
     def ready(self, rows: Rows, moment: Moment) -> Mask:
         return np.asarray(rows[self.name] >= self.enough)
 
+    @override
+    def merge(self, rows: Rows, merging: Merging) -> None:
+        np.add.at(rows[self.name], merging.into, merging.parts[self.name])
+
 
 @dataclass(frozen=True)
 class Timed(Machine):
@@ -75,6 +79,12 @@ class Timed(Machine):
     @override
     def clock_due(self, rows: Rows, moment: Moment) -> Ints:
         return np.where(rows[self.name] > moment.clock, rows[self.name], NEVER)
+
+    @override
+    def merge(self, rows: Rows, merging: Merging) -> None:
+        # A timer belongs to the elements that set it: where all of them were shown it is gone.
+        waiting = merging.among(merging.unshown)
+        np.minimum.at(rows[self.name], waiting.into, waiting.parts[self.name])
 
     def _set_at(self, clock: int) -> int:
         if self.period is None:

@@ -23,6 +23,24 @@ class Elements:
         return Elements(self.count * who, {p: n * who for p, n in self.matches.items()})
 
 
+@dataclass(frozen=True)
+class Merging:
+    """Windows that become parts of others: what was kept of each, and into which row it goes.
+
+    `unshown` says which of them have elements that no pane has shown; `ended`, for each row, whether the end of
+    the merged window lies behind the watermark.
+    """
+
+    parts: Rows
+    into: Ints
+    unshown: Mask
+    ended: Mask
+
+    def among(self, chosen: Mask) -> "Merging":
+        """The same, for some of the parts."""
+        return Merging(self.parts.where(chosen), self.into[chosen], self.unshown[chosen], self.ended)
+
+
 class Machine:
     """A trigger over columns of windows. What is written here holds for one that keeps nothing.
 
@@ -53,6 +71,9 @@ class Machine:
         """Begin again, with no count and no timer left."""
         for slot in self.slots():
             rows[slot.name][who] = slot.initial
+
+    def merge(self, rows: Rows, merging: Merging) -> None:
+        """Become, from nothing, what the machines of merged windows add up to."""
 
     def clock_due(self, rows: Rows, moment: Moment) -> Ints:
         """The next clock, after this one, at which a timer may make it ready; NEVER where none is set."""

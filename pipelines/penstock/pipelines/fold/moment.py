@@ -7,7 +7,9 @@ from dataclasses import dataclass
 class Moment:
     """Milliseconds of UTC. `watermark_before` is W(N-1), by which lateness is judged; `watermark` is W(N).
 
-    `clock_before` is the clock of the batch before; both clock and watermark never go back.
+    `clock_before` is the clock of the batch before; both clock and watermark never go back. Windows of
+    processing time are judged by the clock in the watermark's place (see `by_the_clock`); `stream_watermark` is
+    what their panes say all the same.
     """
 
     batch_id: int
@@ -15,3 +17,9 @@ class Moment:
     clock: int
     watermark_before: int
     watermark: int
+    watermark_told: int | None = None
+
+    @property
+    def stream_watermark(self) -> int:
+        """The watermark that panes carry."""
+        return self.watermark if self.watermark_told is None else self.watermark_told

@@ -43,6 +43,11 @@ class Rows:
         """Replace or add a column."""
         self._columns[name] = column
 
+    def where(self, chosen: npt.NDArray[Any]) -> "Rows":
+        """Some of the windows, by mask or position, as columns of their own."""
+        count = int(np.count_nonzero(chosen)) if chosen.dtype == np.bool_ else len(chosen)
+        return Rows({name: column[chosen] for name, column in self._columns.items()}, count)
+
     def table(self, schema: pa.Schema) -> pa.Table:
         """The columns that the schema names, as Arrow."""
         return pa.table([arrow(self._columns[f.name], f.type) for f in schema], schema=schema)
@@ -63,6 +68,11 @@ def numpy_type(kind: pa.DataType) -> Any:
 def fresh(slots: Iterable[Slot], count: int) -> Rows:
     """Columns for `count` windows that nothing was kept of before."""
     return Rows({slot.name: slot.fresh(count) for slot in slots}, count)
+
+
+def known_rows(table: pa.Table) -> Rows:
+    """A table's columns, to be changed."""
+    return Rows({name: numpy_column(table.column(name)) for name in table.column_names}, table.num_rows)
 
 
 def numpy_column(column: pa.ChunkedArray) -> Column:

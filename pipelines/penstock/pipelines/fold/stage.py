@@ -13,6 +13,7 @@ from penstock.pipelines.fold.rows import Slot
 from penstock.pipelines.plan.predicates import Predicate
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.triggers import punctuations
+from penstock.pipelines.plan.windows import Sessions
 from penstock.pipelines.state.columns import NEVER, Ints
 
 BOUNDS = (pa.field("window_start", pa.int64()), pa.field("window_end", pa.int64()))
@@ -28,6 +29,20 @@ BOOKKEEPING = (
     Slot("shown_records", pa.int64(), 0),
 )
 """What is kept of every window: elements, those since the last pane, how many panes came, and what they said."""
+
+OF_SESSIONS = (Slot("finished_at_end", pa.bool_(), initial=False), Slot("owed_to", pa.int64(), NEVER))
+"""What is kept of sessions besides.
+
+A session that finished because its end had passed goes on when a merge moves its end. `owed_to` is NEVER for a
+session; a window that was swallowed and whose panes still stand names by it the start of the session that is to
+take them back.
+"""
+
+PIECE = (pa.field("piece_start", pa.int64()), pa.field("piece_end", pa.int64()))
+"""The bounds that the records of a partial reach, each from its time to a gap later."""
+
+REPLACED_BY = (pa.field("replaced_by_start", pa.int64()), pa.field("replaced_by_end", pa.int64()))
+"""The session that stands for a window from now on, where nothing is taken back."""
 
 PANE = (
     *BOUNDS,
@@ -66,12 +81,18 @@ class ReadyStage:
     @property
     def counted(self) -> list[str]:
         """The columns of a partial that are counted in."""
-        return [name for name in self.partial_columns.names if name not in self.names.names]
+        apart = {*self.names.names, *(field.name for field in PIECE)}
+        return [name for name in self.partial_columns.names if name not in apart]
 
     def closes_at(self, end: Ints) -> Ints:
         """The watermark at which windows close; a window without an end closes when its input has ended."""
         lateness = self.plan.lateness
         return np.where(end >= NEVER - lateness, NEVER, end + lateness)
+
+    @property
+    def merges(self) -> bool:
+        """Whether its windows grow and become one: sessions."""
+        return isinstance(self.plan.window, Sessions)
 
     @property
     def retracts(self) -> bool:
@@ -86,7 +107,8 @@ class ReadyStage:
     @property
     def kept(self) -> list[Slot]:
         """Every column that a window begins with."""
-        slots = [*BOOKKEEPING, *self.machine.slots(), *(part.slot for part in self.parts)]
+        sessions = OF_SESSIONS if self.merges else ()
+        slots = [*BOOKKEEPING, *sessions, *self.machine.slots(), *(part.slot for part in self.parts)]
         return [*slots, *self.shown] if self.retracts else slots
 
     @property
@@ -98,7 +120,8 @@ class ReadyStage:
     def pane_columns(self) -> pa.Schema:
         """The schema of panes: key, values, and what every pane has."""
         values = [pa.field(each.output, each.type) for each in self.accumulators]
-        return pa.schema([*self.key, *values, *PANE])
+        replaced = REPLACED_BY if self.merges and not self.retracts else ()
+        return pa.schema([*self.key, *values, *PANE, *replaced])
 
     @property
     def predicates(self) -> tuple[Predicate, ...]:
@@ -110,7 +133,8 @@ class ReadyStage:
         """What Spark sends: key, bounds, elements, and every part of every aggregate."""
         matches = [pa.field(f"matches_{i}", pa.int64()) for i, _ in enumerate(self.predicates)]
         parts = [pa.field(part.name, part.type) for part in self.parts]
-        return pa.schema([*self.key, *BOUNDS, pa.field("elements", pa.int64()), *matches, *parts])
+        piece = PIECE if self.merges else ()
+        return pa.schema([*self.key, *BOUNDS, *piece, pa.field("elements", pa.int64()), *matches, *parts])
 
 
 def ready_stage(stage: Stage, types: Mapping[str, pa.DataType]) -> ReadyStage:

@@ -1,7 +1,7 @@
 """Where in event time: the SQL that gives a record its windows, [window_start, window_end) in milliseconds."""
 
 from penstock.pipelines.errors import DefinitionError
-from penstock.pipelines.plan.windows import Calendar, Fixed, Global, Sliding, Window
+from penstock.pipelines.plan.windows import Calendar, Fixed, Global, Sessions, Sliding, Window
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 
 
@@ -31,6 +31,10 @@ def window_bounds(window: Window, time: str) -> tuple[str, str]:
             begin = f"date_trunc('{unit}', {local})"
             step = {"day": "INTERVAL 1 DAY", "week": "INTERVAL 7 DAY", "month": "INTERVAL 1 MONTH"}[unit]
             return _utc(begin, zone), _utc(f"({begin} + {step})", zone)
+        case Sessions(gap):
+            # The piece of time in which records are within one gap of each other, whatever session it is part of.
+            start = f"({time} - pmod({time}, {gap}))"
+            return start, f"({start} + {gap})"
         case Global():
             return f"{BEFORE_ALL + 1}L - 1L", f"{NEVER}L"
         case _:

@@ -11,6 +11,7 @@ from penstock.pipelines.batch.reading import QUARANTINED
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import predicate_sql, quoted
 from penstock.pipelines.plan.source import WatermarkRule
+from penstock.pipelines.plan.windows import Sessions
 from penstock.pipelines.spark.assignment import window_bounds, window_starts
 
 if TYPE_CHECKING:
@@ -60,11 +61,21 @@ def partials(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
     measures = {
         "_counted": "count_if(_last)",
         "_newest": "max(CASE WHEN _invalid IS NULL THEN _moving END)",
+        **_reach(stage),
         "elements": "count(1)",
         **{f"matches_{i}": f"count_if({predicate_sql(p)})" for i, p in enumerate(stage.predicates)},
         **{part.name: part.sql for part in stage.parts},
     }
     return grouped.agg(*(expr(f"{sql} AS {quoted(name)}") for name, sql in measures.items()))
+
+
+def _reach(stage: ReadyStage) -> dict[str, str]:
+    """For sessions, the bounds that the records of a piece reach."""
+    match stage.plan.window:
+        case Sessions(gap):
+            return {"piece_start": "min(_time)", "piece_end": f"max(_time) + {gap}"}
+        case _:
+            return {}
 
 
 def _good(sql: str, name: str) -> str:

@@ -5,7 +5,14 @@ import pyarrow.compute as pc
 
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 
-TIMES = ("window_start", "window_end", "batch_clock", "watermark")
+TIMES = (
+    "window_start",
+    "window_end",
+    "batch_clock",
+    "watermark",
+    "replaced_by_start",
+    "replaced_by_end",
+)
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
 
@@ -17,6 +24,8 @@ def table_schema(panes: pa.Schema) -> pa.Schema:
 def as_table(panes: pa.Table) -> pa.Table:
     """Panes as they stand in a table. What lies before or after all time is null."""
     for name in TIMES:
+        if name not in panes.column_names:
+            continue
         position = panes.schema.get_field_index(name)
         panes = panes.set_column(position, pa.field(name, TIMESTAMP), timestamps(panes.column(name)))
     return panes

@@ -1,0 +1,17 @@
+"""The fold of a batch: one pure function, whatever the stage's windows are."""
+
+import pyarrow as pa
+
+from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.sessions import fold_sessions
+from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.fold.touched import Outcome
+from penstock.pipelines.fold.windows import fold_windows
+from penstock.pipelines.state.tree import Tree
+
+
+def fold(stage: ReadyStage, state: Tree, partials: pa.Table, moment: Moment) -> Outcome:
+    """Fold a batch's partials into the state. Pure: the same input gives the same outcome, row for row."""
+    if stage.merges:
+        return fold_sessions(stage, state, partials, moment)
+    return fold_windows(stage, state, partials, moment)

@@ -1,0 +1,56 @@
+"""The rows of panes, and of what takes panes back: the only place where they are made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.rows import Column, arrow
+from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.state.columns import Mask
+
+
+@dataclass(frozen=True)
+class About:
+    """The windows that rows are about: key and bounds, when they show something, and what they showed before.
+
+    `panes` and `on_time_panes` count the panes before this one, `records` is what the row says of elements.
+    """
+
+    names: pa.Table
+    timing: Column
+    final: Column
+    panes: Column
+    on_time_panes: Column
+    records: Column
+
+    def where(self, chosen: Mask) -> "About":
+        """Some of them."""
+        columns = (self.timing, self.final, self.panes, self.on_time_panes, self.records)
+        return About(self.names.filter(pa.array(chosen)), *(column[chosen] for column in columns))
+
+
+def pane_rows(
+    stage: ReadyStage, moment: Moment, kind: str, about: About, values: Sequence[Column] | None
+) -> pa.Table:
+    """A row for each window; without values they are null. Columns that only some rows have are null too."""
+    count = len(about.timing)
+    index = np.where(about.timing == "early", -1, about.on_time_panes).astype(np.int32)
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {
+        **{name: about.names.column(name) for name in about.names.column_names},
+        "pane": pa.array(about.panes),
+        "timing": pa.array(about.timing, pa.string()),
+        "on_time_index": pa.array(index),
+        "final": pa.array(about.final),
+        "kind": pa.array([kind] * count, pa.string()),
+        "records": pa.array(about.records),
+        "batch_id": pa.array(np.full(count, moment.batch_id, np.int64)),
+        "batch_clock": pa.array(np.full(count, moment.clock, np.int64)),
+        "watermark": pa.array(np.full(count, moment.stream_watermark, np.int64)),
+    }
+    for each, value in zip(stage.accumulators, values or (), strict=values is not None):
+        columns[each.output] = arrow(value, each.type)
+    schema = stage.pane_columns
+    return pa.table([columns.get(f.name, pa.nulls(count, f.type)) for f in schema], schema=schema)

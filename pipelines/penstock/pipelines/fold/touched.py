@@ -1,0 +1,130 @@
+"""The windows that a batch touches: what the folds of assigned windows and of sessions do with them alike."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.pipelines.fold.accumulators import merge_into
+from penstock.pipelines.fold.emission import waits_for_end
+from penstock.pipelines.fold.machine import Elements
+from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.rows import Rows, known_rows
+from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.state.columns import (
+    BEFORE_ALL,
+    DROPPED,
+    DUE_CLOCK,
+    DUE_EVENT,
+    GROUP_HI,
+    GROUP_LO,
+    NEVER,
+    Ints,
+    Mask,
+)
+from penstock.pipelines.state.run import Groups
+from penstock.pipelines.state.tree import Tree, distinct
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a batch does: the state that changed, the panes, and which partials came too late for their window.
+
+    `missed` has a row for each of these, as it came: its key and bounds, and as `missed_start` and `missed_end`
+    the window that refused it.
+    """
+
+    changed: pa.Table
+    panes: pa.Table
+    late: Mask
+    missed: pa.Table
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Windows in hand: the group by which the state finds each, what is known of it, its key and bounds."""
+
+    groups: Groups
+    rows: Rows
+    names: pa.Table
+
+
+def due_groups(state: Tree, moment: Moment) -> Groups:
+    """Groups for which the watermark or the clock came to something."""
+    by_event = state.due(DUE_EVENT, moment.watermark_before, moment.watermark)
+    # What was due at the very clock of the batch before is asked again: it may have been waiting for that batch.
+    by_clock = state.due(DUE_CLOCK, max(moment.clock_before, BEFORE_ALL + 1) - 1, moment.clock)
+    return distinct([by_event.hi, by_clock.hi], [by_event.lo, by_clock.lo])
+
+
+def together(one: Groups, other: Groups) -> Groups:
+    """The groups of both, each once, in order."""
+    return distinct([one.hi, other.hi], [one.lo, other.lo])
+
+
+def position_in(groups: Groups, wanted: Groups) -> Ints:
+    """Where each wanted group stands among groups that are in order and hold all of them."""
+    first = np.searchsorted(groups.hi, wanted.hi)
+    while (clash := groups.lo[first] != wanted.lo).any():
+        first = first + clash
+    return first
+
+
+def take_in(stage: ReadyStage, rows: Rows, partials: pa.Table, windows: Ints, moment: Moment) -> None:
+    """Count partials into their windows, and tell the trigger; `windows` says which row is whose."""
+    incoming = known_rows(partials.select(stage.counted))
+    merge_into(stage.parts, rows, windows, incoming)
+    elements = summed(windows, incoming["elements"], len(rows))
+    matches = {
+        p: summed(windows, incoming[f"matches_{i}"], len(rows)) for i, p in enumerate(stage.predicates)
+    }
+    rows["records"] += elements
+    rows["unshown"] += elements
+    stage.machine.observe(rows, Elements(elements, matches), moment)
+
+
+def summed(windows: Ints, values: Ints, count: int) -> Ints:
+    """Sums by window, for `count` windows."""
+    total = np.zeros(count, np.int64)
+    np.add.at(total, windows, values)
+    return total
+
+
+def settled(stage: ReadyStage, touched: Touched, moment: Moment) -> pa.Table:
+    """The windows as the state is to keep them; those that are closed are marked as dropped."""
+    rows = touched.rows
+    end, close = rows["window_end"], stage.closes_at(rows["window_end"])
+    due_event = np.where(end > moment.watermark, end, close)
+    due_clock = _clock_due(stage, rows, moment)
+    return state_rows(stage, touched, due_event, due_clock, close <= moment.watermark)
+
+
+def state_rows(
+    stage: ReadyStage, touched: Touched, due_event: Ints, due_clock: Ints, dropped: Mask
+) -> pa.Table:
+    """Rows of the state: the columns that every state has, and what this stage keeps."""
+    header = {
+        GROUP_HI: touched.groups.hi,
+        GROUP_LO: touched.groups.lo,
+        DUE_EVENT: due_event,
+        DUE_CLOCK: due_clock,
+        DROPPED: dropped,
+    }
+    kept = touched.rows.table(pa.schema([pa.field(slot.name, slot.type) for slot in stage.kept]))
+    columns = [*(pa.array(column) for column in header.values()), *touched.names.columns, *kept.columns]
+    return pa.table(columns, names=[*header, *touched.names.column_names, *kept.column_names])
+
+
+def missed(stage: ReadyStage, refused: pa.Table, start: Ints, end: Ints) -> pa.Table:
+    """What came too late: as it came, and the bounds of the window that did not take it."""
+    names = refused.select(stage.names.names)
+    return names.append_column("missed_start", pa.array(start)).append_column("missed_end", pa.array(end))
+
+
+def _clock_due(stage: ReadyStage, rows: Rows, moment: Moment) -> Ints:
+    """When the clock alone would make a window fire: at the next batch where it waits for nothing any more."""
+    active = ~rows["finished"]
+    timer = stage.machine.clock_due(rows, moment)
+    to_come = active & (rows["unshown"] > 0)
+    next_batch = active & waits_for_end(stage, rows, moment) & stage.machine.ready(rows, moment)
+    return np.where(next_batch, moment.clock, np.where(to_come, timer, NEVER))
