@@ -144,7 +144,7 @@ def test_partitions_move_when_members_join_and_leave_and_every_record_is_handled
             "members",
             lambda records: handled.extend((one.partition, one.offset) for one in records),
             tell=lambda assignment: held.__setitem__(name, assignment.held),
-            settings={"session.timeout.ms": 6_000, "heartbeat.interval.ms": 500},
+            client={"session.timeout.ms": 6_000, "heartbeat.interval.ms": 500},
         )
         thread = threading.Thread(target=consumer.run, args=(stops[name],))
         thread.start()

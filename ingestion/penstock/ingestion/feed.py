@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
+from penstock.ingestion.clients import ClientSettings
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.ledger import Clock, Ledger
-from penstock.ingestion.producer import LedgeredProducer, Route, Settings, Waiting, Window, format_of
+from penstock.ingestion.producer import LedgeredProducer, Route, Waiting, Window, format_of
 from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.producer.recovery import Replay
 from penstock.ingestion.registry import Registry
@@ -69,7 +70,7 @@ class Feed:
     registry: Registry | None = None
     route: Route | None = None
     window: Window | None = None
-    settings: Settings = field(default_factory=dict)
+    client: ClientSettings = field(default_factory=dict)
 
     def run(
         self, stop: Event, progress: Callable[[Progress], None] = lambda _: None, limits: Limits | None = None
@@ -112,7 +113,7 @@ class _Run:
             route=feed.route,
             window=feed.window,
             on_wait=self._waiting,
-            settings=feed.settings,
+            client=feed.client,
         )
 
     def run(self) -> Summary:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
 
+from penstock.ingestion.clients import PLAIN, ClientSettings, admin_client
 from penstock.ingestion.errors import GroupError
 
 Offsets = Mapping[tuple[str, int], int]
@@ -19,8 +19,10 @@ class GroupOffsets:
     refuses them.
     """
 
-    def __init__(self, bootstrap: str, group: str, seconds: float = 10.0) -> None:
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    def __init__(
+        self, bootstrap: str, group: str, seconds: float = 10.0, client: ClientSettings = PLAIN
+    ) -> None:
+        self._admin = admin_client(bootstrap, client)
         self._bootstrap = bootstrap
         self._group = group
         self._seconds = seconds

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
+from penstock.ingestion.clients import PLAIN, ClientSettings, said
 from penstock.ingestion.errors import GroupError
 
 _WAIT_SECONDS = 0.1
@@ -48,7 +48,7 @@ class PlainConsumer:
         *,
         tell: Callable[[Assignment], None] = lambda _: None,
         at_once: int = 500,
-        settings: dict[str, Any] | None = None,
+        client: ClientSettings = PLAIN,
     ) -> None:
         self._topic = topic
         self._bootstrap = bootstrap
@@ -56,14 +56,14 @@ class PlainConsumer:
         self._tell = tell
         self._at_once = at_once
         self._held: set[int] = set()
-        self._settings = {
+        self._settings: dict[str, str | int | bool] = {
             "bootstrap.servers": bootstrap,
             "group.id": group,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "partition.assignment.strategy": "cooperative-sticky",
             "log_level": 2,
-            **(settings or {}),
+            **client,
         }
 
     def run(self, stop: Event, count: int | None = None) -> int:
@@ -78,7 +78,7 @@ class PlainConsumer:
                 room = self._at_once if count is None else min(self._at_once, count - handled)
                 handled += self._handle_some(consumer, room)
         except KafkaException as error:
-            raise GroupError(f"{self._topic} at {self._bootstrap} cannot be consumed: {error}") from error
+            raise GroupError(f"{self._topic} at {self._bootstrap} cannot be consumed: {said(error)}") from error
         finally:
             consumer.close()
         return handled

@@ -2,7 +2,7 @@
 
 from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.producer.checking import Checker, JsonChecker, encoded
-from penstock.ingestion.producer.delivery import LedgeredProducer, Settings, Waiting, Window
+from penstock.ingestion.producer.delivery import LedgeredProducer, Waiting, Window
 from penstock.ingestion.producer.formats import Format, format_of
 from penstock.ingestion.producer.routing import ByKey, Route, by_function, round_robin
 
@@ -14,7 +14,6 @@ __all__ = [
     "JsonChecker",
     "LedgeredProducer",
     "Route",
-    "Settings",
     "Waiting",
     "Window",
     "by_function",

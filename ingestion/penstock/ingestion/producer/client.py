@@ -1,19 +1,18 @@
 """The Kafka client as this platform wants it, and what can be asked of a topic."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from penstock.ingestion.clients import ClientSettings, said
 from penstock.ingestion.errors import TopicsError
 
 Targets = list[tuple[str, int]]
 _SECONDS = 30.0
 
 
-def new_producer(
-    bootstrap: str, on_error: Callable[[KafkaError], None], settings: Mapping[str, str | int | bool]
-) -> Producer:
+def new_producer(bootstrap: str, on_error: Callable[[KafkaError], None], client: ClientSettings) -> Producer:
     """Return an idempotent producer that waits for the broker for as long as it takes.
 
     A record that is refused stops it with a fatal error, instead of leaving a gap and going on.
@@ -32,13 +31,13 @@ def new_producer(
             "reconnect.backoff.max.ms": 1_000,
             "error_cb": on_error,
             "log_level": 2,
-            **settings,
+            **client,
         },
         logger=logging.getLogger("penstock.ingestion.kafka"),
     )
 
 
-def new_reader(bootstrap: str, settings: Mapping[str, str | int | bool]) -> Consumer:
+def new_reader(bootstrap: str, client: ClientSettings) -> Consumer:
     """Return a consumer that belongs to no group's balance and commits nothing."""
     return Consumer(
         {
@@ -50,7 +49,7 @@ def new_reader(bootstrap: str, settings: Mapping[str, str | int | bool]) -> Cons
             "isolation.level": "read_uncommitted",
             "fetch.message.max.bytes": 4_194_304,
             "log_level": 2,
-            **settings,
+            **client,
         },
         logger=logging.getLogger("penstock.ingestion.kafka"),
     )
@@ -81,6 +80,6 @@ def _partitions(bootstrap: str, reader: Consumer, topic: str) -> int:
         metadata = reader.list_topics(topic, timeout=_SECONDS).topics[topic]
     except KafkaException as error:
         raise TopicsError(
-            f"topic {topic} at {bootstrap} cannot be looked up: {error}; is the broker up?"
+            f"topic {topic} at {bootstrap} cannot be looked up: {said(error)}; is the broker up?"
         ) from error
     return 0 if metadata.error is not None else len(metadata.partitions)

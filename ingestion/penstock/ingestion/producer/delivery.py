@@ -1,10 +1,11 @@
 """The producer: sends batches, and can say afterwards where each record is."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
+from penstock.ingestion.clients import PLAIN, ClientSettings, said
 from penstock.ingestion.errors import DeliveryError, LedgerError, SourceError
 from penstock.ingestion.ledger import Ledger
 from penstock.ingestion.producer.batch import Batch, Keys, parts
@@ -13,8 +14,6 @@ from penstock.ingestion.producer.client import new_producer, new_reader, offset_
 from penstock.ingestion.producer.inflight import InFlight
 from penstock.ingestion.producer.recovery import Replay, arrived, fill_in, in_doubt, read_tails
 from penstock.ingestion.producer.routing import ByKey, Route
-
-Settings = Mapping[str, str | int | bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class LedgeredProducer:
         route: Route | None = None,
         window: Window | None = None,
         on_wait: Callable[[Waiting], None] = lambda _waiting: None,
-        settings: Settings | None = None,
+        client: ClientSettings = PLAIN,
     ) -> None:
         self._bootstrap = bootstrap
         self._topic = topic
@@ -67,11 +66,11 @@ class LedgeredProducer:
         self._route = route or ByKey()
         self._window = window or Window()
         self._on_wait = on_wait
-        self._settings = dict(settings or {})
+        self._client = client
         self._heard = ""
         self._reader: Consumer | None = None
         self._flight: InFlight | None = None
-        self._producer = new_producer(bootstrap, self._hear, _limits(self._window) | self._settings)
+        self._producer = new_producer(bootstrap, self._hear, {**_limits(self._window), **client})
         self.sent = ledger.state.reached
 
     @property
@@ -94,8 +93,8 @@ class LedgeredProducer:
             return self._resume(replay)
         except KafkaException as error:
             raise DeliveryError(
-                f"{self._topic} at {self._bootstrap} cannot be read to learn what arrived: {error}; is the broker "
-                "up? Nothing was sent; start again when it is",
+                f"{self._topic} at {self._bootstrap} cannot be read to learn what arrived: {said(error)}; is the "
+                "broker up? Nothing was sent; start again when it is",
                 self.reached,
             ) from error
 
@@ -186,7 +185,7 @@ class LedgeredProducer:
 
     def _reading(self) -> Consumer:
         if self._reader is None:
-            self._reader = new_reader(self._bootstrap, self._settings)
+            self._reader = new_reader(self._bootstrap, self._client)
         return self._reader
 
     def _forget_reader(self) -> None:

@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from penstock.ingestion.clients import PLAIN, ClientSettings, admin_client, said
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import TopicsError
 from penstock.ingestion.topics.model import Change, TopicPlan, TopicSpec, declared
@@ -24,16 +25,18 @@ _SECONDS = 30.0
 _VISIBLE_ROUNDS = 600
 
 
-def observe(bootstrap: str, settings: Iterable[str] = (), seconds: float = _SECONDS) -> dict[str, TopicSpec]:
+def observe(
+    bootstrap: str, settings: Iterable[str] = (), seconds: float = _SECONDS, client: ClientSettings = PLAIN
+) -> dict[str, TopicSpec]:
     """Return the cluster's topics, internal ones left out, with the values of the settings asked for."""
-    admin = _admin(bootstrap)
+    admin = admin_client(bootstrap, client)
     try:
         found = admin.list_topics(timeout=seconds).topics
         names = [name for name in found if not name.startswith("__")]
         values = _settings(admin, names, set(settings))
     except KafkaException as error:
         raise TopicsError(
-            f"the topics at {bootstrap} cannot be read: {_text(error)}; is the broker up?"
+            f"the topics at {bootstrap} cannot be read: {said(error)}; is the broker up?"
         ) from error
     return {
         name: TopicSpec(
@@ -44,15 +47,21 @@ def observe(bootstrap: str, settings: Iterable[str] = (), seconds: float = _SECO
 
 
 def plan_for(
-    bootstrap: str, contracts: Iterable[Contract], environment: str = "local", destroy: Collection[str] = ()
+    bootstrap: str,
+    contracts: Iterable[Contract],
+    environment: str = "local",
+    destroy: Collection[str] = (),
+    client: ClientSettings = PLAIN,
 ) -> TopicPlan:
     """Compare the cluster with what the contracts declare for an environment."""
     wanted = declared(contracts, environment)
     settings = {key for spec in wanted for key, _ in spec.settings}
-    return plan_topics(wanted, observe(bootstrap, settings), destroy)
+    return plan_topics(wanted, observe(bootstrap, settings, client=client), destroy)
 
 
-def apply_plan(bootstrap: str, plan: TopicPlan, destroy: Collection[str] = ()) -> tuple[Change, ...]:
+def apply_plan(
+    bootstrap: str, plan: TopicPlan, destroy: Collection[str] = (), client: ClientSettings = PLAIN
+) -> tuple[Change, ...]:
     """Carry out a plan and return what was done.
 
     Refuses the whole plan, before its first step, when one step would destroy records of a topic that is not
@@ -64,32 +73,30 @@ def apply_plan(bootstrap: str, plan: TopicPlan, destroy: Collection[str] = ()) -
                 f"topic {change.topic}: to {change.action} it would destroy {change.destroys}; "
                 f"nothing was changed; say --allow-destroy {change.topic} if that is wanted"
             )
-    admin = _admin(bootstrap)
+    admin = admin_client(bootstrap, client)
     for change in plan.changes:
         try:
             _carry_out(admin, change)
         except KafkaException as error:
             raise TopicsError(
-                f"topic {change.topic} at {bootstrap}: to {change.action} it failed: {_text(error)}"
+                f"topic {change.topic} at {bootstrap}: to {change.action} it failed: {said(error)}"
             ) from error
     return plan.changes
 
 
 def ensure_topics(
-    bootstrap: str, contracts: Iterable[Contract], environment: str = "local"
+    bootstrap: str,
+    contracts: Iterable[Contract],
+    environment: str = "local",
+    client: ClientSettings = PLAIN,
 ) -> tuple[Change, ...]:
     """Create what is missing and change what can be changed without loss; said again, it changes nothing.
 
     Steps that would destroy records are left out: `penstock topics plan` shows them.
     """
-    plan = plan_for(bootstrap, contracts, environment)
-    return apply_plan(
-        bootstrap, TopicPlan(tuple(change for change in plan.changes if change.destroys is None))
-    )
-
-
-def _admin(bootstrap: str) -> AdminClient:
-    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    plan = plan_for(bootstrap, contracts, environment, client=client)
+    harmless = TopicPlan(tuple(change for change in plan.changes if change.destroys is None))
+    return apply_plan(bootstrap, harmless, client=client)
 
 
 def _settings(
@@ -156,7 +163,3 @@ def _wait_all(futures: dict[Any, Future[Any]]) -> None:
 
 def _wait(future: Future[Any]) -> Any:
     return future.result(timeout=_SECONDS * 2)
-
-
-def _text(error: KafkaException) -> str:
-    return str(error.args[0].str()) if error.args and hasattr(error.args[0], "str") else str(error)

@@ -1,0 +1,116 @@
+"""Everything that ingestion asks of a cluster, over TLS and by name and password."""
+
+import dataclasses
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.ingestion.topics_for_tests import sensors_like
+
+from penstock.infra.local.certificates import make_certificates
+from penstock.infra.local_broker import LocalBroker
+from penstock.infra.ports import free_ports
+from penstock.ingestion.clients import ClientSettings
+from penstock.ingestion.consumers import GroupOffsets, PlainConsumer, Received
+from penstock.ingestion.contracts import TopicLayout
+from penstock.ingestion.errors import TopicsError
+from penstock.ingestion.feed import Feed, Limits
+from penstock.ingestion.generators import Sensors
+from penstock.ingestion.ledger import Ledger, read_addresses
+from penstock.ingestion.sources import Generated
+from penstock.ingestion.topics import ensure_topics, observe, plan_for
+
+pytestmark = pytest.mark.kafka
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+
+
+@dataclasses.dataclass(frozen=True)
+class Secured:
+    """The address that takes only who has a name and trusts the authority, and how to get in there."""
+
+    address: str
+    client: ClientSettings
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory, kafka_jar_paths: list[Path]) -> Iterator[Secured]:
+    """A broker with two doors: a plain one for whoever starts it, and a secured one for everybody else."""
+    folder = tmp_path_factory.mktemp("secured")
+    make_certificates(folder, datetime.now(UTC))
+    broker = LocalBroker.in_directory(folder / "broker", kafka_jar_paths)
+    (port,) = free_ports(1)
+    plain, address = f"127.0.0.1:{broker.config.port}", f"127.0.0.1:{port}"
+    properties = {
+        "listeners": f"PLAINTEXT://{plain},SASL_SSL://{address},CONTROLLER://127.0.0.1:{broker.config.controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{plain},SASL_SSL://{address}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": f'{LOGIN} user_writer="of records";',
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(folder / "broker.pem"),
+    }
+    config = dataclasses.replace(broker.config, properties=tuple(properties.items()))
+    client = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "writer",
+        "sasl.password": "of records",
+        "ssl.ca.location": str(folder / "ca.pem"),
+    }
+    with LocalBroker(config, kafka_jar_paths):
+        yield Secured(address, client)
+
+
+def clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def test_topics_are_planned_and_made(secured: Secured):
+    contract = dataclasses.replace(sensors_like("kept"), layout=TopicLayout(partitions=2))
+    done = ensure_topics(secured.address, [contract], client=secured.client)
+    assert [change.action for change in done] == ["create", "create"]
+    assert plan_for(secured.address, [contract], client=secured.client).changes == ()
+
+
+def test_a_feed_delivers_and_resumes_and_a_consumer_reads(secured: Secured, tmp_path: Path):
+    contract = sensors_like("fed")
+    ensure_topics(secured.address, [contract], client=secured.client)
+    source = Generated(Sensors(1), contract, clock)
+    feed = Feed(source, contract, secured.address, tmp_path / "feed", clock, client=secured.client)
+    assert feed.run(threading.Event(), limits=Limits(count=500, finish_ms=30_000)).acknowledged == 500
+    leave_in_doubt(tmp_path / "feed")
+    # What is in doubt is read back from the topic, over the same door.
+    assert feed.run(threading.Event(), limits=Limits(count=500, finish_ms=30_000)).reached == 1_100
+    found: list[Received] = []
+    consumer = PlainConsumer(secured.address, "fed", "readers", found.extend, client=secured.client)
+    assert consumer.run(threading.Event(), 1_100) == 1_100
+    assert {(one.partition, one.offset) for one in found} == {
+        (address.partition, address.offset) for address in read_addresses(tmp_path / "feed")
+    }
+
+
+def leave_in_doubt(directory: Path) -> None:
+    """Write down that records are about to be sent, and then send none: what a kill at that moment leaves."""
+    ledger = Ledger(directory, clock)
+    last = ledger.state.last
+    assert last is not None
+    ledger.intend(500, 100, {**last.position, "next": 500, "count": 100})
+    ledger.close(in_order=False)
+
+
+def test_offsets_of_a_group_are_kept(secured: Secured):
+    ensure_topics(secured.address, [sensors_like("lagging")], client=secured.client)
+    group = GroupOffsets(secured.address, "stream", client=secured.client)
+    group.report({("lagging", 0): 7})
+    group.reported()
+    assert group.read() == {("lagging", 0): 7}
+
+
+@pytest.mark.parametrize("change", [{"sasl.password": "guessed"}, {"security.protocol": "PLAINTEXT"}])
+def test_who_cannot_get_in_is_told(secured: Secured, change: ClientSettings):
+    with pytest.raises(TopicsError, match="cannot be read"):
+        observe(secured.address, seconds=1.0, client={**secured.client, **change})
