@@ -1,9 +1,9 @@
 """What a person waits for: the first row from nothing, the first new row after a restart, and what rest costs.
 
 It clones this checkout into a scratch folder with ports of its own, says `make up`, waits for rows of the log of
-panes, says `make down` and `make up` again, and lastly stops the feed and reads the processor time of the stream
-host. `python tests/benchmarks/bench_ground.py [--cold]`; with `--cold` no package that an earlier installation kept
-is used, which needs the network.
+panes, says `make down` and `make up` again, and reads the processor time of the stream host while records flow and,
+lastly, with the feed stopped. `python tests/benchmarks/bench_ground.py [--cold]`; with `--cold` no package that an
+earlier installation kept is used, which needs the network.
 """
 
 import os
@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -90,44 +91,60 @@ class Checkout:
         return taken
 
 
-def host_processes() -> list[psutil.Process]:
-    """The stream host of this benchmark, with its Java machine: children of what runs `host run`."""
-    hosts = [p for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [])[-2:] == ["host", "run"]]
-    return [each for host in hosts for each in (host, *host.children(recursive=True))]
+def host_processes(folder: Path) -> list[psutil.Process]:
+    """The stream host of this benchmark, with its Java machine."""
+    of_folder = [
+        p for p in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(p.info["cmdline"] or [])
+    ]
+    (host,) = [p for p in of_folder if p.info["cmdline"][-2:] == ["host", "run"]]
+    return [host, *host.children(recursive=True)]
+
+
+def processor_seconds(processes: list[psutil.Process]) -> float:
+    """The processor time that these have taken; one that has ended meanwhile has taken no more."""
+    taken = 0.0
+    for process in processes:
+        with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+            taken += sum(process.cpu_times()[:2])
+    return taken
 
 
 def share_of_a_core(folder: Path) -> float:
-    """The processor time that the host takes on a silent topic, as a share of one core."""
-    mine = [p for p in host_processes() if str(folder) in " ".join(p.cmdline())]
-    before = sum(sum(p.cpu_times()[:2]) for p in mine)
+    """The processor time that the host takes meanwhile, as a share of one core."""
+    mine = host_processes(folder)
+    before = processor_seconds(mine)
     time.sleep(REST_SECONDS)
-    return (sum(sum(p.cpu_times()[:2]) for p in mine) - before) / REST_SECONDS
+    return (processor_seconds(mine) - before) / REST_SECONDS
+
+
+def measurements(checkout: Checkout, cold: bool) -> Iterator[tuple[str, str, str]]:
+    """What was measured, what came out, and the limit; in the order in which a person meets them."""
+    caches = "cold" if cold else "warm"
+    yield f"clone to first row, {caches} caches", f"{checkout.up_to_a_new_row():.1f} s", "240 s"
+    yield "`make up` that has nothing to do", f"{seconds(lambda: checkout.make('up')):.1f} s", ""
+    yield "host with 50 records a second", f"{share_of_a_core(checkout.folder):.1%} of a core", ""
+    yield "`make down`", f"{seconds(lambda: checkout.make('down')):.1f} s", "20 s"
+    yield "second `make up` to first new row", f"{checkout.up_to_a_new_row():.1f} s", "30 s"
+    checkout.environment["PENSTOCK_FEED__ENABLED"] = "false"
+    checkout.make("up")
+    until(lambda: '"lag_records": 0' in checkout.penstock("status", "--json"))
+    time.sleep(REST_SECONDS)
+    yield "host at rest on a silent topic", f"{share_of_a_core(checkout.folder):.1%} of a core", "5 %"
 
 
 def main(cold: bool) -> None:
-    """Measure, and print a table."""
+    """Measure, print each figure as it comes, and a table of all."""
     table = Table("what", "took", "limit", title="The ground, on this machine")
+    console = Console()
     with tempfile.TemporaryDirectory() as scratch:
         checkout = Checkout(Path(scratch) / "penstock", cold)
         try:
-            first = checkout.up_to_a_new_row()
-            table.add_row(
-                f"clone to first row, {'cold' if cold else 'warm'} caches", f"{first:.1f} s", "240 s"
-            )
-            table.add_row(
-                "`make up` that has nothing to do", f"{seconds(lambda: checkout.make('up')):.1f} s", ""
-            )
-            table.add_row("`make down`", f"{seconds(lambda: checkout.make('down')):.1f} s", "20 s")
-            table.add_row("second `make up` to first new row", f"{checkout.up_to_a_new_row():.1f} s", "30 s")
-            checkout.environment["PENSTOCK_FEED__ENABLED"] = "false"
-            checkout.make("up")
-            until(lambda: '"lag_records": 0' in checkout.penstock("status", "--json"))
-            time.sleep(REST_SECONDS)
-            share = share_of_a_core(checkout.folder)
-            table.add_row("host at rest on a silent topic", f"{share:.1%} of a core", "5 %")
+            for what, took, limit in measurements(checkout, cold):
+                console.print(f"{what}: {took}")
+                table.add_row(what, took, limit)
         finally:
             checkout.make("down")
-    Console().print(table)
+    console.print(table)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from tests.platform.conftest import Postgres, postgres  # noqa: F401  a fixture 
 
 from penstock.infra.ports import free_ports
 
-pytestmark = [pytest.mark.whole, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("compose"), pytest.mark.timeout(420)]
 
 ROOT = Path(__file__).parents[2]
 READY_SECONDS = 150
@@ -91,7 +91,11 @@ class Machine:
             for key, value in os.environ.items()
             if not key.startswith(("PENSTOCK_", "PG", "DAGSTER"))
         }
-        told = {key: self.here(value, name) for key, value in service.environment.items()}
+        services = self.compose.services  # a variable that holds a service's name means its address
+        told = {
+            key: "127.0.0.1" if value in services else self.here(value, name)
+            for key, value in service.environment.items()
+        }
         path = f"{Path(sys.executable).parent}:{kept['PATH']}"
         image = {"DAGSTER_HOME": str(self.folder / "dagster"), "DAGSTER_DISABLE_TELEMETRY": "1"}
         return {**kept, **image, **told, "PATH": path, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONUNBUFFERED": "1"}
@@ -140,8 +144,13 @@ class Machine:
         return "\n".join(self.log(name).read_text("utf-8", "replace").splitlines()[-30:])
 
     def end(self) -> None:
+        """End all of it as compose does: what depends on others first."""
+        for names in (("feed", "host"), tuple(self.running)):
+            self._end([self.running[name] for name in names if name in self.running])
+
+    def _end(self, processes: list[subprocess.Popen[bytes]]) -> None:
         family = []
-        for process in reversed(self.running.values()):
+        for process in processes:
             if process.poll() is None:
                 family += [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
                 process.send_signal(signal.SIGTERM)
@@ -149,7 +158,7 @@ class Machine:
         for one in left:
             one.kill()
         psutil.wait_procs(left, timeout=10)
-        for process in self.running.values():
+        for process in processes:
             process.wait(10)
 
 

@@ -1,9 +1,10 @@
 # The same outputs, of the same types, in every environment: penstock.infra.environments reads them.
 
 output "kafka" {
-  description = "Where Kafka is and how clients talk to it; `secrets` names the secret of each user."
+  description = "Where Kafka is, how clients talk to it and how topics are kept; `secrets` names the secret of each user."
   value = {
     brokers  = module.kafka.brokers
+    layout   = "production"
     security = module.kafka.security
   }
 }

@@ -36,14 +36,7 @@ class ScratchStack:
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = (
-            "KAFKA__PORT",
-            "KAFKA__CONTROLLER_PORT",
-            "HOST__METRICS_PORT",
-            "DAGSTER__PORT",
-            "DAGSTER__CODE_PORT",
-        )
-        ports = dict(zip(names, free_ports(len(names)), strict=True))
+        ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
         self.ports = ports
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")},
@@ -58,6 +51,21 @@ class ScratchStack:
     def bootstrap(self) -> str:
         """Where the broker listens."""
         return f"127.0.0.1:{self.ports['KAFKA__PORT']}"
+
+    @property
+    def client(self) -> dict[str, str]:
+        """What a client that reads topics is made with."""
+        return {"bootstrap.servers": self.bootstrap}
+
+    @property
+    def warehouse(self) -> Path:
+        """Where the tables are."""
+        return self.home / "warehouse"
+
+    @property
+    def control_url(self) -> str:
+        """Where the control store is."""
+        return f"sqlite:///{self.home}/control.db"
 
     @property
     def ui(self) -> str:
@@ -100,13 +108,13 @@ class ScratchStack:
 
     def table(self, kind: str, name: str) -> pa.Table:
         """A Delta table as any other reader sees it."""
-        return DeltaTable(self.home / "warehouse" / kind / name).to_pyarrow_table()
+        return DeltaTable(self.warehouse / kind / name).to_pyarrow_table()
 
     def records(self, topic: str) -> list[tuple[int, int, bytes, bytes]]:
         """Every record of a topic, as a plain consumer gets it: partition, offset, key, value."""
         consumer = Consumer(
             {
-                "bootstrap.servers": self.bootstrap,
+                **self.client,
                 "group.id": "tests",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
@@ -135,7 +143,7 @@ class ScratchStack:
 
     def batch(self, stream: str = "sensor_minute") -> int:
         """The newest batch of a stream; -1 before the first."""
-        store = open_control(f"sqlite:///{self.home}/control.db")
+        store = open_control(self.control_url)
         try:
             last = store.last_batch(stream)
         finally:

@@ -9,7 +9,7 @@ from tests.platform.whole.stack import ScratchStack, until
 
 from penstock.ingestion.ledger import read_addresses
 
-pytestmark = pytest.mark.whole
+pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("kills")]
 
 VICTIMS = ("host", "broker", "feed", "daemon", "webserver", "code", "manager")
 

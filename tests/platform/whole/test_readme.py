@@ -9,7 +9,7 @@ import pytest
 from tests.platform.whole.expected import windows_of_table
 from tests.platform.whole.stack import ScratchStack
 
-pytestmark = pytest.mark.whole
+pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("readme")]
 
 UP_SECONDS = 420.0
 TEST_SECONDS = 300.0

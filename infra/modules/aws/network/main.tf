@@ -47,25 +47,42 @@ resource "aws_flow_log" "this" {
   tags                 = { Name = var.name }
 }
 
-# Everything of ours that talks to Kafka, the control store or AWS wears this group.
-resource "aws_security_group" "clients" {
-  name        = "${var.name}-clients"
-  description = "Spark jobs, hosts and Dagster: talk to each other, Kafka, the control store and AWS"
-  vpc_id      = aws_vpc.this.id
-  tags        = { Name = "${var.name}-clients" }
+locals {
+  groups = {
+    # Everything of ours that talks to Kafka, the control store or AWS wears this one.
+    clients = {
+      description  = "Spark jobs, hosts and Dagster: talk to each other, Kafka, the control store and AWS"
+      from_clients = { description = "Spark drivers, executors and Dagster's servers among themselves", from = 1024, to = 65535 }
+    }
+    endpoints = {
+      description  = "AWS endpoints in this network"
+      from_clients = { description = "HTTPS from our own", from = 443, to = 443 }
+    }
+  }
 }
 
-resource "aws_vpc_security_group_ingress_rule" "clients_among_themselves" {
-  security_group_id            = aws_security_group.clients.id
-  description                  = "Spark drivers, executors and Dagster's servers among themselves"
-  referenced_security_group_id = aws_security_group.clients.id
+resource "aws_security_group" "this" {
+  for_each = local.groups
+
+  name        = "${var.name}-${each.key}"
+  description = each.value.description
+  vpc_id      = aws_vpc.this.id
+  tags        = { Name = "${var.name}-${each.key}" }
+}
+
+resource "aws_vpc_security_group_ingress_rule" "from_clients" {
+  for_each = local.groups
+
+  security_group_id            = aws_security_group.this[each.key].id
+  description                  = each.value.from_clients.description
+  referenced_security_group_id = aws_security_group.this["clients"].id
   ip_protocol                  = "tcp"
-  from_port                    = 1024
-  to_port                      = 65535
+  from_port                    = each.value.from_clients.from
+  to_port                      = each.value.from_clients.to
 }
 
 resource "aws_vpc_security_group_egress_rule" "clients_to_network" {
-  security_group_id = aws_security_group.clients.id
+  security_group_id = aws_security_group.this["clients"].id
   description       = "To anything in this network"
   cidr_ipv4         = var.cidr
   ip_protocol       = "tcp"
@@ -74,7 +91,7 @@ resource "aws_vpc_security_group_egress_rule" "clients_to_network" {
 }
 
 resource "aws_vpc_security_group_egress_rule" "clients_to_s3" {
-  security_group_id = aws_security_group.clients.id
+  security_group_id = aws_security_group.this["clients"].id
   description       = "To S3 through its gateway"
   prefix_list_id    = aws_vpc_endpoint.s3.prefix_list_id
   ip_protocol       = "tcp"
@@ -82,28 +99,12 @@ resource "aws_vpc_security_group_egress_rule" "clients_to_s3" {
   to_port           = 443
 }
 
-resource "aws_security_group" "endpoints" {
-  name        = "${var.name}-endpoints"
-  description = "AWS endpoints in this network"
-  vpc_id      = aws_vpc.this.id
-  tags        = { Name = "${var.name}-endpoints" }
-}
-
-resource "aws_vpc_security_group_ingress_rule" "endpoints_from_clients" {
-  security_group_id            = aws_security_group.endpoints.id
-  description                  = "HTTPS from our own"
-  referenced_security_group_id = aws_security_group.clients.id
-  ip_protocol                  = "tcp"
-  from_port                    = 443
-  to_port                      = 443
-}
-
 resource "aws_vpc_endpoint" "s3" {
   vpc_id            = aws_vpc.this.id
   vpc_endpoint_type = "Gateway"
   service_name      = "com.amazonaws.${data.aws_region.here.name}.s3"
   route_table_ids   = [aws_route_table.private.id]
-  policy            = data.aws_iam_policy_document.s3.json
+  policy            = data.aws_iam_policy_document.through["s3"].json
   tags              = { Name = "${var.name}-s3" }
 }
 
@@ -114,60 +115,58 @@ resource "aws_vpc_endpoint" "services" {
   vpc_endpoint_type   = "Interface"
   service_name        = "com.amazonaws.${data.aws_region.here.name}.${each.key}"
   subnet_ids          = [for subnet in aws_subnet.private : subnet.id]
-  security_group_ids  = [aws_security_group.endpoints.id]
+  security_group_ids  = [aws_security_group.this["endpoints"].id]
   private_dns_enabled = true
-  policy              = data.aws_iam_policy_document.services[each.key].json
+  policy              = data.aws_iam_policy_document.through[each.key].json
   tags                = { Name = "${var.name}-${each.key}" }
 }
 
 # Without a policy, an endpoint lets everybody's credentials do everything: also carry our data elsewhere.
-data "aws_iam_policy_document" "s3" {
-  statement {
-    sid       = "OurBuckets"
-    actions   = ["s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetBucketLocation", "s3:GetObject", "s3:ListBucket", "s3:PutObject"]
-    resources = flatten([for arn in var.bucket_arns : [arn, "${arn}/*"]])
-
-    principals {
-      type        = "AWS"
-      identifiers = ["*"]
-    }
-
-    condition {
-      test     = "StringEquals"
-      variable = "aws:PrincipalAccount"
-      values   = [data.aws_caller_identity.me.account_id]
-    }
-  }
-
-  statement {
-    sid       = "LayersOfImages"
-    actions   = ["s3:GetObject"]
-    resources = ["arn:${data.aws_partition.here.partition}:s3:::prod-${data.aws_region.here.name}-starport-layer-bucket/*"]
-
-    principals {
-      type        = "AWS"
-      identifiers = ["*"]
-    }
-  }
+locals {
+  through = merge(
+    { for service, actions in var.endpoints : service => { OnlyOurAccount = { actions = actions, resources = ["*"] } } },
+    {
+      s3 = {
+        OurBuckets = {
+          actions   = ["s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetBucketLocation", "s3:GetObject", "s3:ListBucket", "s3:PutObject"]
+          resources = flatten([for arn in var.bucket_arns : [arn, "${arn}/*"]])
+        }
+        # They are the registry's own, and fetched with an address that it has signed.
+        LayersOfImages = {
+          actions   = ["s3:GetObject"]
+          resources = ["arn:${data.aws_partition.here.partition}:s3:::prod-${data.aws_region.here.name}-starport-layer-bucket/*"]
+          anybody   = true
+        }
+      }
+    },
+  )
 }
 
-data "aws_iam_policy_document" "services" {
-  for_each = var.endpoints
+data "aws_iam_policy_document" "through" {
+  for_each = local.through
 
-  statement {
-    sid       = "OnlyWithCredentialsOfThisAccount"
-    actions   = each.value
-    resources = ["*"]
+  dynamic "statement" {
+    for_each = each.value
 
-    principals {
-      type        = "AWS"
-      identifiers = ["*"]
-    }
+    content {
+      sid       = statement.key
+      actions   = statement.value.actions
+      resources = statement.value.resources
 
-    condition {
-      test     = "StringEquals"
-      variable = "aws:PrincipalAccount"
-      values   = [data.aws_caller_identity.me.account_id]
+      principals {
+        type        = "AWS"
+        identifiers = ["*"]
+      }
+
+      dynamic "condition" {
+        for_each = try(statement.value.anybody, false) ? [] : [data.aws_caller_identity.me.account_id]
+
+        content {
+          test     = "StringEquals"
+          variable = "aws:PrincipalAccount"
+          values   = [condition.value]
+        }
+      }
     }
   }
 }

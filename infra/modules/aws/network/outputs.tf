@@ -10,5 +10,5 @@ output "subnet_ids" {
 
 output "client_group_id" {
   description = "Security group for everything that talks to Kafka, the control store or AWS."
-  value       = aws_security_group.clients.id
+  value       = aws_security_group.this["clients"].id
 }

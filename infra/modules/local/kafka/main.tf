@@ -3,17 +3,6 @@ locals {
   users   = toset(["host", "ingestion", "topics"])
   nodes   = toset([for node in range(1, var.brokers + 1) : tostring(node)])
 
-  # What each broker's record says, and whether the process it names still is that broker: a plan looks,
-  # and needs no server for it.
-  records = { for node in local.nodes : node => try(jsondecode(file("${var.directory}/broker-${node}.json")), null) }
-  alive = {
-    for node, record in local.records : node =>
-    record == null ? false : strcontains(try(file("/proc/${record.pid}/cmdline"), ""), record.marker)
-  }
-
-  # A start that is still good keeps its name; what is down gets a new one, and by that is started.
-  starts = { for node in local.nodes : node => local.alive[node] ? local.records[node].token : "planned at ${plantimestamp()}" }
-
   # Topics' partitions on brokers that are to go.
   leaving = [
     for found in fileset(var.directory, "broker-*/data/*/partition.metadata") : found
@@ -51,55 +40,25 @@ resource "terraform_data" "cluster" {
   }
 }
 
-# A broker's place in the cluster: to lose it is to end the broker and remove what it holds.
-resource "terraform_data" "broker" {
+# The brokers: started with other settings, they restart one after the other, and their data stay where they are.
+module "broker" {
+  source     = "../program"
   for_each   = local.nodes
   depends_on = [terraform_data.cluster]
 
-  input = {
-    python = var.python
-    order = jsonencode({
-      directory = var.directory
-      name      = "broker-${each.key}"
-      remove    = "${var.directory}/broker-${each.key}"
-    })
-  }
-
-  provisioner "local-exec" {
-    when        = destroy
-    interpreter = [self.input.python, "-m", "penstock.infra.local"]
-    command     = "end-program"
-    environment = { PENSTOCK_ORDER = self.input.order }
-  }
-}
-
-# That the broker runs, and how. It is replaced when either changes; its data stay where they are, and the
-# brokers restart one after the other.
-resource "terraform_data" "running" {
-  for_each   = local.nodes
-  depends_on = [terraform_data.broker]
-
-  triggers_replace = { heap_mb = var.heap_mb, start = local.starts[each.key] }
-
-  provisioner "local-exec" {
-    interpreter = [var.python, "-m", "penstock.infra.local"]
-    command     = "start-broker"
-    environment = {
-      PENSTOCK_ORDER = jsonencode({
-        cluster = local.cluster
-        node    = tonumber(each.key)
-        brokers = var.brokers
-        heap_mb = var.heap_mb
-        token   = local.starts[each.key]
-      })
-    }
-  }
+  directory = var.directory
+  name      = "broker-${each.key}"
+  holds     = "${var.directory}/broker-${each.key}"
+  python    = var.python
+  action    = "start-broker"
+  order     = { cluster = local.cluster, node = tonumber(each.key), brokers = var.brokers, heap_mb = var.heap_mb }
+  restarts  = { heap_mb = var.heap_mb }
 }
 
 # A secured cluster's users: made over TLS, with passwords from files that Terraform never reads.
 resource "terraform_data" "users" {
   count      = var.secured ? 1 : 0
-  depends_on = [terraform_data.running]
+  depends_on = [module.broker]
 
   triggers_replace = { users = local.users }
 

@@ -1,7 +1,7 @@
 output "brokers" {
   description = "Where clients connect first, host:port each."
   value       = [for node in range(1, var.brokers + 1) : "127.0.0.1:${var.first_port + node}"]
-  depends_on  = [terraform_data.running]
+  depends_on  = [module.broker]
 }
 
 output "security" {

@@ -1,7 +1,7 @@
 output "master" {
   description = "What a session connects to."
   value       = "spark://127.0.0.1:${var.first_port}"
-  depends_on  = [terraform_data.worker_running]
+  depends_on  = [module.worker]
 }
 
 output "secret" {

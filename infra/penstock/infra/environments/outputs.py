@@ -28,6 +28,8 @@ class Kafka(msgspec.Struct, frozen=True):
 
     brokers: tuple[str, ...]
     security: Security
+    layout: str = "local"
+    """Whose partitions and copies topics have here, by their contracts."""
 
     @property
     def bootstrap(self) -> str:
@@ -92,6 +94,7 @@ def platform_settings(outputs: EnvironmentOutputs) -> dict[str, str]:
         "warehouse": outputs.warehouse.root,
         "control_url": outputs.control_store.url,
         "kafka.bootstrap": outputs.kafka.bootstrap,
+        "kafka.layout": outputs.kafka.layout,
         "kafka.security.protocol": security.protocol,
         "kafka.security.mechanism": security.mechanism,
         "kafka.security.ca": security.ca,

@@ -10,8 +10,8 @@ import msgspec
 from penstock.infra.local.errors import OrderError
 
 
-class ClusterOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A Kafka cluster: its folder, its first port, the folder of jars, whether it is secured."""
+class PartOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the environment: its folder, its first port, the folder of jars, whether it is secured."""
 
     directory: str
     first_port: int
@@ -20,8 +20,12 @@ class ClusterOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def path(self) -> Path:
-        """The cluster's folder."""
+        """The part's folder."""
         return Path(self.directory)
+
+
+class ClusterOrder(PartOrder, frozen=True, forbid_unknown_fields=True):
+    """A Kafka cluster."""
 
 
 class BrokerOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,18 +45,8 @@ class UsersOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     brokers: int
 
 
-class SparkOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A standalone Spark: its folder, its first port, the folder of jars, whether it is secured."""
-
-    directory: str
-    first_port: int
-    jars: str
-    secured: bool = False
-
-    @property
-    def path(self) -> Path:
-        """Spark's folder."""
-        return Path(self.directory)
+class SparkOrder(PartOrder, frozen=True, forbid_unknown_fields=True):
+    """A standalone Spark."""
 
 
 class MasterOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

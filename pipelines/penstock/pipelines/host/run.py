@@ -35,8 +35,17 @@ class HostConfig:
     """Who holds the leases; made of the machine's name and chance where it is not given."""
 
 
-def run(config: HostConfig, control: Control, load: Callable[[str], Plan], clock: Clock) -> None:
-    """Run until SIGTERM or SIGINT, then drain every stream. Raises HostError when Spark ends by itself."""
+def run(
+    config: HostConfig,
+    control: Control,
+    load: Callable[[str], Plan],
+    clock: Clock,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Run until SIGTERM or SIGINT, then drain every stream. Raises HostError when Spark ends by itself.
+
+    `ready` is called when Spark is there, before the first stream is begun.
+    """
     stop = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stop.set())
@@ -61,5 +70,6 @@ def run(config: HostConfig, control: Control, load: Callable[[str], Plan], clock
         alive=lambda: is_alive(session),
         lease_ms=config.lease_ms,
     )
+    ready()
     host.run(stop)
     session.stop()

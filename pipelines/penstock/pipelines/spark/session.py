@@ -19,6 +19,8 @@ class SparkConfig:
     directory: Path
     """Spark's own scratch space and warehouse; made where it is missing."""
     master: str = "local[*]"
+    driver_host: str = "127.0.0.1"
+    """Where executors find this process; nothing else is listened on."""
     app_name: str = "penstock"
     driver_memory: str = "2g"
     shuffle_partitions: int = 2
@@ -40,8 +42,8 @@ def settings(config: SparkConfig) -> dict[str, str]:
         "spark.driver.extraClassPath": jars,
         "spark.executor.extraClassPath": jars,
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Duser.timezone=UTC -Djava.net.preferIPv4Stack=true",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": config.driver_host,
+        "spark.driver.host": config.driver_host,
         "spark.local.dir": str(config.directory / "scratch"),
         "spark.sql.warehouse.dir": (config.directory / "warehouse").as_uri(),
         "spark.ui.enabled": str(config.ui).lower(),
@@ -81,7 +83,7 @@ def open_session(config: SparkConfig) -> "SparkSession":
     if config.java_home is not None:
         os.environ["JAVA_HOME"] = str(config.java_home)
     # The Java machine is a child that reads its class path before any session exists.
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["SPARK_LOCAL_IP"] = config.driver_host
     if config.private is not None:
         os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(
             ["--properties-file", str(config.private), "pyspark-shell"]

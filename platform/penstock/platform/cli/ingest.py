@@ -113,7 +113,8 @@ def _feed(wanted: Wanted) -> "Feed":
         pace=Pace(speed=wanted.speed, rate=wanted.rate),
     )
     source = open_source(wanted.source, contract, format_of(contract, registry), now_ms, options)
-    return Feed(source, contract, settings.kafka.servers, folder, now_ms, registry)
+    client = settings.kafka.client("ingestion")
+    return Feed(source, contract, settings.kafka.servers, folder, now_ms, registry, client=client)
 
 
 def _stopped_by_signal() -> threading.Event:

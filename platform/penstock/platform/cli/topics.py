@@ -18,7 +18,8 @@ def command() -> None:
 
 
 _environment = click.option(
-    "--environment", default="local", show_default=True, help="Whose layout to take from the contracts."
+    "--environment",
+    help="Whose layout to take from the contracts; that of the setting kafka.layout without it.",
 )
 _destroy = click.option(
     "--allow-destroy",
@@ -36,7 +37,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print for programs
 @_environment
 @_destroy
 @_json
-def plan(environment: str, destroy: tuple[str, ...], as_json: bool) -> int:
+def plan(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> int:
     """Show what would be changed; ends with 1 when anything would be."""
     found = _plan(environment, destroy)
     _show(found.changes, found.undeclared, as_json, "the topics are as declared")
@@ -47,20 +48,23 @@ def plan(environment: str, destroy: tuple[str, ...], as_json: bool) -> int:
 @_environment
 @_destroy
 @_json
-def apply(environment: str, destroy: tuple[str, ...], as_json: bool) -> None:
+def apply(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> None:
     """Make the topics as declared. What would lose records is refused unless it is allowed by name."""
     from penstock.ingestion.topics import apply_plan
 
     found = _plan(environment, destroy)
-    done = apply_plan(current_settings().kafka.servers, found, destroy)
+    kafka = current_settings().kafka
+    done = apply_plan(kafka.servers, found, destroy, client=kafka.client("topics"))
     _show(done, found.undeclared, as_json, "nothing to do: the topics are as declared")
 
 
-def _plan(environment: str, destroy: tuple[str, ...]) -> "TopicPlan":
+def _plan(environment: str | None, destroy: tuple[str, ...]) -> "TopicPlan":
     from penstock.ingestion.contracts import contracts
     from penstock.ingestion.topics import plan_for
 
-    return plan_for(current_settings().kafka.servers, contracts(), environment, destroy)
+    kafka = current_settings().kafka
+    layout = environment or kafka.layout
+    return plan_for(kafka.servers, contracts(), layout, destroy, client=kafka.client("topics"))
 
 
 def _show(changes: "tuple[Change, ...]", undeclared: tuple[str, ...], as_json: bool, none: str) -> None:

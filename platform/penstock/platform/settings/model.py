@@ -22,6 +22,7 @@ class KafkaSettings(Section):
     heap_mb: int = Field(256, ge=64, description="the local broker's heap, in MB")
     bootstrap: str | None = Field(None, description="another broker to use; no local one is started then")
     registry: str | None = Field(None, description="a schema registry's address; a folder in home without it")
+    layout: str = Field("local", description="whose partitions and copies topics have, by their contracts")
     security: KafkaSecurity = KafkaSecurity()
 
     @model_validator(mode="after")
@@ -52,6 +53,9 @@ class SparkSettings(Section):
     """Where Spark runs and what it may take."""
 
     master: str = Field("local[*]", description="local[*], or spark://host:port")
+    driver_host: str = Field(
+        LOOPBACK, description="the name or address by which Spark's workers find the host"
+    )
     secret: str = Field("", description="place of the secret of Spark's master: a file, or env:NAME")
     driver_memory: str = Field("1g", pattern=r"^\d+[mg]$", description="the driver's heap")
     shuffle_partitions: int = Field(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from penstock.infra.readiness import READY_FILE
 from penstock.platform.settings.model import Settings
 
 PREFIX = "PENSTOCK_"
@@ -34,6 +35,7 @@ def explain_errors(error: ValidationError, is_variable: Callable[[str], bool]) -
 def unknown_variables(environment: Iterable[str]) -> Iterator[str]:
     """Variables that look like ours and set nothing: told, not refused, for clusters add some."""
     known = {variable(name) for name in names()} | {variable(name) for name in Settings.model_fields}
+    known |= {READY_FILE}  # what a program that is kept is told by its keeper
     for name in sorted(environment):
         if name.startswith(PREFIX) and name.upper() not in known:
             dotted = name.removeprefix(PREFIX).lower().replace("__", ".")

@@ -13,6 +13,8 @@ from penstock.platform.stack.dagster_home import LOCATION, MODULE, dagster_home,
 
 PENSTOCK = (sys.executable, "-m", "penstock.platform.cli")
 
+DAEMON = "penstock.platform.stack.dagster_daemon"
+
 # What is fed by another stops before it: the feed first, the broker last.
 BROKER_ORDER, DAGSTER_ORDER, HOST_ORDER, FEED_ORDER = 10, 40, 60, 70
 
@@ -56,6 +58,7 @@ def host(settings: Settings) -> Program:
         stop_seconds=8.0,
         waits_for=_broker_address(settings),
         answers_at=(LOOPBACK, settings.host.metrics_port),
+        tells_ready=True,
     )
 
 
@@ -102,10 +105,11 @@ def dagster(settings: Settings) -> list[Program]:
         ),
         Program(
             "daemon",
-            (sys.executable, "-m", "dagster._daemon", "run", "-w", str(workspace_file(settings))),
+            (sys.executable, "-m", DAEMON, "run", "-w", str(workspace_file(settings))),
             environment=environment,
             start_order=DAGSTER_ORDER + 1,
             waits_for=(code,),
+            tells_ready=True,
         ),
     ]
 

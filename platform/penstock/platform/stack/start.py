@@ -8,13 +8,14 @@ from typing import Protocol
 from penstock.infra.broker import format_storage
 from penstock.infra.jars import ensure_jars
 from penstock.infra.processes import Manager, Program
-from penstock.ingestion.contracts import contracts
+from penstock.ingestion.contracts import Contract, contracts
 from penstock.ingestion.topics import ensure_topics
 from penstock.pipelines.catalog import load
 from penstock.pipelines.host.control import Desired
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
 from penstock.platform.settings import Settings
+from penstock.platform.settings.model import KafkaSettings
 from penstock.platform.stack.dagster_home import write_dagster_home
 from penstock.platform.stack.manager import manager_of
 from penstock.platform.stack.programs import broker, broker_config, stack_programs
@@ -45,8 +46,12 @@ def bring_up(settings: Settings, progress: Progress) -> None:
     with _nothing_left_behind(manager):
         _answering_broker(settings, manager, jars, progress)
         with progress.step("topics are as declared"):
-            ensure_topics(settings.kafka.servers, declared)
+            _ensure_topics(settings.kafka, declared)
         _start(manager, stack_programs(settings, jars), progress)
+
+
+def _ensure_topics(kafka: KafkaSettings, declared: Sequence[Contract]) -> None:
+    ensure_topics(kafka.servers, declared, kafka.layout, client=kafka.client("topics"))
 
 
 def _prepare(settings: Settings, progress: Progress) -> list[Path]:

@@ -25,7 +25,7 @@ from penstock.infra.terraform import Action, Limits, Plan, Workspace, embedded_e
 from penstock.infra.terraform.errors import PlanFailedError
 from penstock.infra.waiting import wait_until
 
-pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("local"), pytest.mark.timeout(400)]
 
 ROOT = Path(__file__).parents[4]
 TOPIC = "told"
@@ -189,7 +189,7 @@ def test_a_killed_broker_is_drift_that_plan_shows_and_apply_mends(story: Story) 
     down = [name for name, pid in story.pids().items() if not lives(pid)]
     assert len(down) == 1
     node = down[0].removeprefix("broker-")
-    assert changed(plan) == {f'module.kafka.terraform_data.running["{node}"]': Action.REPLACE}
+    assert changed(plan) == {f'module.kafka.module.broker["{node}"].terraform_data.running': Action.REPLACE}
     others = {name: pid for name, pid in story.pids().items() if name not in down}
     workspace.apply(plan)
     assert workspace.plan().is_empty
@@ -204,7 +204,7 @@ def test_growing_and_a_larger_heap_are_applied_in_place(story: Story) -> None:
     larger = story.make(broker_heap_mb=448, brokers=4, workers=3)
     plan = larger.plan()
     assert not plan.count(Action.DELETE)
-    assert 'module.kafka.terraform_data.broker["1"]' not in changed(plan)
+    assert 'module.kafka.module.broker["1"].terraform_data.place' not in changed(plan)
     larger.apply(plan)
     assert larger.plan().is_empty
     after = story.pids()

@@ -23,12 +23,8 @@ variables {
 run "no_action_is_a_wildcard" {
   assert {
     condition = alltrue(flatten([
-      for document in [
-        data.aws_iam_policy_document.flow,
-        data.aws_iam_policy_document.spark,
-        data.aws_iam_policy_document.orchestrator,
-        data.aws_iam_policy_document.start,
-      ] : [for statement in document.statement : [for action in statement.actions : !strcontains(action, "*")]]
+      for document in data.aws_iam_policy_document.does :
+      [for statement in document.statement : [for action in statement.actions : !strcontains(action, "*")]]
     ]))
     error_message = "A policy allows actions by a wildcard."
   }
@@ -37,12 +33,8 @@ run "no_action_is_a_wildcard" {
 run "only_the_one_action_without_resources_is_allowed_on_all" {
   assert {
     condition = flatten([
-      for document in [
-        data.aws_iam_policy_document.flow,
-        data.aws_iam_policy_document.spark,
-        data.aws_iam_policy_document.orchestrator,
-        data.aws_iam_policy_document.start,
-      ] : [for statement in document.statement : [for action in statement.actions : action] if contains(statement.resources, "*")]
+      for document in data.aws_iam_policy_document.does :
+      [for statement in document.statement : [for action in statement.actions : action] if contains(statement.resources, "*")]
     ]) == ["ecr:GetAuthorizationToken"]
     error_message = "Something is allowed on every resource."
   }
@@ -61,9 +53,34 @@ run "only_the_service_itself_takes_a_role_and_only_from_this_account" {
 run "spark_cannot_change_topics" {
   assert {
     condition = !anytrue(flatten([
-      for statement in data.aws_iam_policy_document.spark.statement :
+      for statement in data.aws_iam_policy_document.does["spark"].statement :
       [for action in statement.actions : startswith(action, "kafka-cluster:Create") || startswith(action, "kafka-cluster:AlterTopic") || startswith(action, "kafka-cluster:Write")]
     ]))
     error_message = "Spark jobs may do more than read topics and commit offsets."
+  }
+}
+
+run "each_service_may_do_something_and_says_to_what" {
+  assert {
+    condition     = { for service, document in data.aws_iam_policy_document.does : service => length(document.statement) } == { flow = 1, spark = 8, orchestrator = 9, start = 5 }
+    error_message = "A service has more or fewer permissions than were counted."
+  }
+}
+
+run "the_spark_role_is_lent_to_spark_alone" {
+  assert {
+    condition     = flatten([for statement in data.aws_iam_policy_document.does["orchestrator"].statement : [for condition in statement.condition : condition.values] if contains(statement.actions, "iam:PassRole")]) == ["emr-serverless.amazonaws.com"]
+    error_message = "The orchestrator can lend Spark's role to others."
+  }
+}
+
+run "without_kafkas_secrets_nobody_may_read_secrets_of_no_name" {
+  variables {
+    kafka_secret_arns = []
+  }
+
+  assert {
+    condition     = !contains([for statement in data.aws_iam_policy_document.does["orchestrator"].statement : statement.sid], "LogIn")
+    error_message = "A statement has no resources."
   }
 }

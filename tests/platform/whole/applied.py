@@ -1,0 +1,98 @@
+"""A checkout of a test's own whose environment `local` is applied, and a platform that is told to use it."""
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+from tests.platform.whole.stack import ScratchStack
+
+from penstock.infra.environments import Catalog, EnvironmentOutputs
+from penstock.infra.kafka_access import kafka_client
+
+INFRA = Path(__file__).resolve().parents[3] / "infra"
+NAME = "local"
+
+
+@dataclass
+class AppliedStack(ScratchStack):
+    """The platform with its topics, its Spark, its tables and its control store in the environment `local`.
+
+    `home` is `.penstock` below the checkout; everything is done by the words that a person would use.
+    """
+
+    tfvars: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for part in ("modules", "environments"):
+            leave = shutil.ignore_patterns(".terraform*", "*.tfvars")
+            shutil.copytree(INFRA / part, self.root / "infra" / part, ignore=leave)
+        (self.root / "infra" / "environments" / NAME / "terraform.tfvars").write_text(self.tfvars, "utf-8")
+        self.environment["PENSTOCK_ROOT"] = str(self.root)
+
+    @property
+    def root(self) -> Path:
+        """The checkout."""
+        return self.home.parent
+
+    @property
+    def run_folder(self) -> Path:
+        """Where the environment's programs keep what they have; it goes with them."""
+        return self.home / "environments" / NAME / "run"
+
+    @property
+    def outputs(self) -> EnvironmentOutputs:
+        """What the environment tells of itself."""
+        return Catalog(self.root, self.home).open(NAME).outputs()
+
+    @property
+    def client(self) -> dict[str, str]:
+        """A client that logs in as the stream host does."""
+        return kafka_client(self.outputs.kafka.access, "host")
+
+    @property
+    def warehouse(self) -> Path:
+        """Where the environment has the tables."""
+        return Path(self.outputs.warehouse.root)
+
+    @property
+    def control_url(self) -> str:
+        """Where the environment has the control store."""
+        return self.outputs.control_store.url
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """The broker that leads a partition."""
+        topics = AdminClient({**self.client, "log_level": "0"}).list_topics(topic, timeout=30).topics
+        return int(topics[topic].partitions[partition].leader)
+
+    def environment_pids(self) -> dict[str, int]:
+        """The process of each program that the environment started."""
+        records = [*self.run_folder.glob("kafka/broker-*.json"), *self.run_folder.glob("spark/spark-*.json")]
+        return {path.stem: json.loads(path.read_text("utf-8"))["pid"] for path in records}
+
+    def secrets(self) -> dict[Path, bytes]:
+        """Every secret of the environment, by the file that holds it."""
+        outputs = self.outputs
+        places = [*outputs.kafka.security.secrets.values(), outputs.spark.secret]
+        return {Path(place): Path(place).read_bytes() for place in places}
+
+    def files_with_a_secret(self) -> list[Path]:
+        """Every file of the checkout, logs and Dagster's storage among them, in which a secret stands."""
+        values = set(self.secrets().values())
+        files = [path for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()]
+        return [path for path in files if any(value in _content(path) for value in values)]
+
+    def command_lines_with_a_secret(self) -> list[str]:
+        """The command line of every process of this machine in which a secret stands."""
+        shown = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, check=True).stdout
+        return [line.decode() for line in shown.splitlines() for v in self.secrets().values() if v in line]
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:  # a file that was replaced meanwhile is among the others under its new name
+        return b""
