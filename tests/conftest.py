@@ -8,6 +8,30 @@ import pytest
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 
+SHARED = {"spark": "spark", "running": "stack"}
+"""Fixtures that take long to start and are shared by tests of several files, with the group of who uses them."""
+
+LONGEST_FIRST = ("aws", "kills", "readme", "applied", "local", "stack", "spark", "secured", "compose")
+"""Groups whose tests run one after the other for minutes: begun last, they would be waited for alone."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have tests that share something dear run in one worker (`--dist loadgroup`), the longest groups first."""
+    for item in items:
+        shared = [SHARED[name] for name in getattr(item, "fixturenames", ()) if name in SHARED]
+        if shared:
+            item.add_marker(pytest.mark.xdist_group(shared[0]))
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    marker = item.get_closest_marker("xdist_group")
+    if marker and marker.args[0] in LONGEST_FIRST:
+        return LONGEST_FIRST.index(marker.args[0])
+    # A whole stack of a test's own takes a minute; what is left takes seconds.
+    return len(LONGEST_FIRST) + ("own" not in getattr(item, "fixturenames", ()))
+
 
 @pytest.fixture(scope="session")
 def jar_directory(pytestconfig: pytest.Config) -> Path:
