@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import yaml
@@ -22,6 +24,14 @@ def test_it_is_the_whole_platform(compose: Compose) -> None:
     worker = compose.services["spark-worker"].deploy
     assert worker is not None
     assert worker.replicas == 2
+
+
+def test_it_has_the_form_that_the_format_publishes() -> None:
+    """The format's own schema; ours, which the other tests read the file with, is narrower."""
+    checker = str(Path(sys.executable).with_name("check-jsonschema"))
+    words = ["--builtin-schema", "vendor.compose-spec", str(DOCKER / "compose.yaml")]
+    said = subprocess.run([checker, *words], capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stdout + said.stderr
 
 
 def test_nothing_but_shared_parts_is_unknown_to_the_format(compose: Compose) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -45,6 +46,14 @@ def test_there_is_one_for_each_role() -> None:
 
 def test_only_instructions_are_used_that_have_no_surprises(file: Path) -> None:
     assert {line.instruction for line in lines(file)} <= KNOWN
+
+
+def test_a_public_linter_finds_nothing() -> None:
+    """Hadolint, which also reads what stands in each RUN as a shell would."""
+    linter = str(Path(sys.executable).with_name("hadolint"))
+    settings = ["--config", str(ROOT / "docker" / "hadolint.yaml")]
+    said = subprocess.run([linter, *settings, *FILES], capture_output=True, text=True, check=False)
+    assert (said.stdout + said.stderr, said.returncode) == ("", 0)
 
 
 def test_the_image_below_is_named_to_its_last_digit(file: Path) -> None:

@@ -9,23 +9,20 @@ from pathlib import Path
 import pytest
 
 from penstock.infra.terraform import Engine, Limits, Workspace, embedded_engine, find_mirrors, system_engine
+from penstock.infra.terraform.engines import PROGRAMS
 
 MakeWorkspace = Callable[..., Workspace]
 
 
+INSTALLED = [program for program in PROGRAMS if shutil.which(program)]
+
+
 @pytest.fixture(
-    params=[
-        "embedded",
-        *(pytest.param(program, marks=pytest.mark.whole) for program in ("terraform", "tofu")),
-    ]
+    params=["embedded", *(pytest.param(program, marks=pytest.mark.whole) for program in INSTALLED)]
 )
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """Each engine in turn; a program that is not installed is skipped by its name."""
-    if request.param == "embedded":
-        return embedded_engine()
-    if shutil.which(request.param) is None:
-        pytest.skip(f"no {request.param} on the PATH")
-    return system_engine(request.param)
+    """Each engine of this machine in turn; test_engines_and_mirrors.py names those that it lacks."""
+    return embedded_engine() if request.param == "embedded" else system_engine(request.param)
 
 
 @pytest.fixture

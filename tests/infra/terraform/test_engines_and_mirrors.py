@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from penstock.infra.terraform import embedded_engine, find_engine, find_mirrors, system_engine
+from penstock.infra.terraform.engines import PROGRAMS
 from penstock.infra.terraform.errors import EngineMissingError, EngineTooOldError
 from penstock.infra.terraform.mirrors import cli_configuration, holds, system_name
 from penstock.infra.terraform.surroundings import surroundings
@@ -45,6 +47,13 @@ def test_a_program_older_than_1_6_is_refused(tmp_path: Path) -> None:
 def test_a_program_that_is_no_terraform_is_refused(tmp_path: Path, answer: str) -> None:
     with pytest.raises(EngineMissingError, match="does not answer"):
         system_engine(program(tmp_path / "terraform", answer))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_what_this_machine_has_is_new_enough_and_takes_part_in_the_tests_of_engines(program: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not on the PATH; with it, every test that takes `engine` runs by it, too")
+    assert system_engine(program).name == program
 
 
 def test_a_program_that_is_not_there_is_named() -> None:
