@@ -1,6 +1,5 @@
 """Clients that are not ours read what we write, and write what we read: kcat, and Kafka's own console tools."""
 
-import os
 import shutil
 import subprocess
 import threading
@@ -9,14 +8,14 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from tests.ingestion.kafka_tools import Tool, kafka_tool
 from tests.ingestion.topic_reading import whole_topic
 from tests.ingestion.topics_for_tests import sensors_like
 
-from penstock.infra.jars import ensure_jars
-from penstock.infra.java import find_java
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.consumers import GroupOffsets, PlainConsumer, Received
 from penstock.ingestion.contracts import json_codec, load_contract
+from penstock.ingestion.errors import GroupError
 from penstock.ingestion.feed import Feed, Limits
 from penstock.ingestion.generators import Sensors, evenly
 from penstock.ingestion.producer.routing import ByKey
@@ -40,23 +39,8 @@ def kcat() -> str:
 
 
 @pytest.fixture
-def console(jar_directory: Path):
-    """Run one of Kafka's own tools by its class."""
-    jars = os.pathsep.join(map(str, ensure_jars(jar_directory, ["kafka", "tools"])))
-
-    def run(tool: str, *options: str, given: bytes = b"") -> bytes:
-        command = [
-            str(find_java().command),
-            "-Xshare:auto",
-            "-XX:TieredStopAtLevel=1",
-            "-cp",
-            jars,
-            tool,
-            *options,
-        ]
-        return subprocess.run(command, input=given, capture_output=True, timeout=90, check=True).stdout
-
-    return run
+def console(jar_directory: Path) -> Tool:
+    return kafka_tool(jar_directory)
 
 
 def fed(broker: LocalBroker, topic: str, ledger: Path, number: int) -> list[bytes]:
@@ -96,37 +80,52 @@ def test_what_kcat_writes_is_read_and_its_keys_lie_where_ours_would(broker: Loca
     assert all(route([one.key], 0, 3) == [one.partition] for one in found)
 
 
-def test_kafkas_console_consumer_reads_what_the_feed_writes(broker: LocalBroker, console, tmp_path: Path):
+def test_kafkas_console_consumer_reads_what_the_feed_writes(
+    broker: LocalBroker, console: Tool, tmp_path: Path
+):
     values = fed(broker, "for-console", tmp_path / "feed", 1_000)
     options = ["--bootstrap-server", broker.bootstrap, "--topic", "for-console", "--from-beginning"]
-    tool = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-    read = console(tool, *options, "--max-messages", "1000")
+    read = console("consumer.ConsoleConsumer", *options, "--max-messages", "1000")
     assert sorted(read.splitlines()) == values
 
 
 def test_what_kafkas_console_producer_writes_is_read_and_its_keys_lie_where_ours_would(
-    broker: LocalBroker, console
+    broker: LocalBroker, console: Tool
 ):
     ensure_topics(broker.bootstrap, [sensors_like("from-console")])
     records = list(islice(Sensors(6).records(0, evenly(1_700_000_000_000, 10)), 300))
     lines = b"".join(record.device.encode() + b"|" + CODEC.encode(record) + b"\n" for record in records)
     options = ["--bootstrap-server", broker.bootstrap, "--topic", "from-console"]
     keyed = ["--property", "parse.key=true", "--property", "key.separator=|"]
-    console("org.apache.kafka.tools.ConsoleProducer", *options, *keyed, given=lines)
+    console("ConsoleProducer", *options, *keyed, given=lines)
     found = consumed(broker, "from-console", 300)
     assert sorted(one.value for one in found) == sorted(map(CODEC.encode, records))
     route = ByKey()
     assert all(route([one.key], 0, 3) == [one.partition] for one in found)
 
 
-def test_a_hosts_offsets_are_seen_as_a_groups_lag(broker: LocalBroker, tmp_path: Path):
+def test_offsets_that_are_reported_quickly_arrive_and_the_newest_stand(broker: LocalBroker, tmp_path: Path):
     fed(broker, "lagging", tmp_path / "feed", 100)
-    group = GroupOffsets(broker.bootstrap, "stream-sensor-minute")
-    group.report({("lagging", 0): 7, ("lagging", 1): 9})
-    group.reported()
-    group.report({("lagging", 1): 11})
-    group.reported()
-    assert group.read() == {("lagging", 0): 7, ("lagging", 1): 11}
+    groups = GroupOffsets(broker.bootstrap)
+    for offset in range(50):
+        groups.report("quick", {("lagging", offset % 2): offset})
+    assert groups.settle(60)
+    assert groups.read("quick") == {("lagging", 0): 48, ("lagging", 1): 49}
+
+
+def test_where_somebody_consumes_under_the_name_the_refusal_is_told(broker: LocalBroker, tmp_path: Path):
+    fed(broker, "taken-group", tmp_path / "feed", 10)
+    refusals: list[GroupError] = []
+    groups = GroupOffsets(broker.bootstrap, on_refusal=refusals.append)
+    stop = threading.Event()
+
+    def report_from_inside(_records: object) -> None:
+        groups.report("inside", {("taken-group", 0): 1})
+        assert groups.settle(60)
+        stop.set()
+
+    PlainConsumer(broker.bootstrap, "taken-group", "inside", report_from_inside).run(stop)
+    assert "nobody consuming under that name" in str(refusals[0])
 
 
 def test_partitions_move_when_members_join_and_leave_and_every_record_is_handled(

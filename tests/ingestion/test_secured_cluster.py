@@ -104,10 +104,10 @@ def leave_in_doubt(directory: Path) -> None:
 
 def test_offsets_of_a_group_are_kept(secured: Secured):
     ensure_topics(secured.address, [sensors_like("lagging")], client=secured.client)
-    group = GroupOffsets(secured.address, "stream", client=secured.client)
-    group.report({("lagging", 0): 7})
-    group.reported()
-    assert group.read() == {("lagging", 0): 7}
+    groups = GroupOffsets(secured.address, secured.client)
+    groups.report("stream", {("lagging", 0): 7})
+    assert groups.settle(30)
+    assert groups.read("stream") == {("lagging", 0): 7}
 
 
 @pytest.mark.parametrize("change", [{"sasl.password": "guessed"}, {"security.protocol": "PLAINTEXT"}])

@@ -78,7 +78,9 @@ class PlainConsumer:
                 room = self._at_once if count is None else min(self._at_once, count - handled)
                 handled += self._handle_some(consumer, room)
         except KafkaException as error:
-            raise GroupError(f"{self._topic} at {self._bootstrap} cannot be consumed: {said(error)}") from error
+            raise GroupError(
+                f"{self._topic} at {self._bootstrap} cannot be consumed: {said(error)}"
+            ) from error
         finally:
             consumer.close()
         return handled

@@ -8,12 +8,14 @@ from penstock.infra.jars import spark_jars
 from penstock.infra.java import find_java
 from penstock.infra.kafka_access import spark_source
 from penstock.infra.local.private import write_private
+from penstock.infra.readiness import tell_ready
 from penstock.infra.secret import read_secret
 from penstock.pipelines.catalog import load
 from penstock.pipelines.host.run import HostConfig, run
 from penstock.pipelines.spark.session import SparkConfig
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
+from penstock.platform.host.groups import StreamGroups
 from penstock.platform.host.metrics import HostMetrics
 from penstock.platform.host.observed import ObservedControl
 from penstock.platform.host.server import serving
@@ -26,6 +28,7 @@ def spark_config(settings: Settings) -> SparkConfig:
         jars=spark_jars(settings.jars),
         directory=settings.home / "spark",
         master=settings.spark.master,
+        driver_host=settings.spark.driver_host,
         app_name="penstock-host",
         driver_memory=settings.spark.driver_memory,
         shuffle_partitions=settings.spark.shuffle_partitions,
@@ -67,9 +70,11 @@ def run_host(settings: Settings) -> None:
     store, registry = open_control(settings.control_url), CollectorRegistry()
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
-    control = ObservedControl(store, HostMetrics(registry))
+    groups = StreamGroups(settings.kafka.servers, settings.kafka.client("host"))
+    control = ObservedControl(store, HostMetrics(registry), groups.batch)
     try:
         with serving(settings.host.metrics_port, registry, lambda: control.streams):
-            run(host_config(settings), control, load, now_ms)
+            run(host_config(settings), control, load, now_ms, ready=tell_ready)
     finally:
+        groups.close()
         store.close()

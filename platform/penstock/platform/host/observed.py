@@ -1,18 +1,27 @@
-"""The control store as a host sees it, with everything that passes counted on the way."""
+"""The control store as a host sees it, with everything that passes counted on the way, and told to Kafka."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from penstock.pipelines.host.control import BatchRecord, Control, DesiredState, Lease, StreamHealth
 from penstock.platform.host.metrics import HostMetrics
 
 
 class ObservedControl:
-    """Hands every call on to the store, and counts what it told. Safe to use from several threads."""
+    """Hands every call on to the store, and counts what it told. Safe to use from several threads.
 
-    def __init__(self, store: Control, metrics: HostMetrics) -> None:
+    `committed` is told of each batch too, once the store has it.
+    """
+
+    def __init__(
+        self,
+        store: Control,
+        metrics: HostMetrics,
+        committed: Callable[[BatchRecord], None] = lambda _: None,
+    ) -> None:
         self._store = store
         self._metrics = metrics
+        self._committed = committed
         self._health: dict[str, StreamHealth] = {}
         self._lock = threading.Lock()
 
@@ -43,9 +52,10 @@ class ObservedControl:
         return self._store.desired()
 
     def record_batch(self, record: BatchRecord) -> None:
-        """Write it down, then count it."""
+        """Write it down, then count it and tell of it."""
         self._store.record_batch(record)
         self._metrics.batch(record)
+        self._committed(record)
 
     def last_batch(self, stream: str) -> BatchRecord | None:
         """See Control."""

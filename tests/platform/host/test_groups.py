@@ -1,0 +1,46 @@
+"""A stream's lag, as Kafka's own tools show it."""
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from prometheus_client import CollectorRegistry
+from tests.ingestion.kafka_tools import kafka_tool
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.host.control import BatchRecord, PartitionAccount
+from penstock.platform.control import open_control
+from penstock.platform.host.groups import StreamGroups, group_of
+from penstock.platform.host.metrics import HostMetrics
+from penstock.platform.host.observed import ObservedControl
+
+pytestmark = pytest.mark.kafka
+
+
+def batch(number: int, ends: dict[int, int]) -> BatchRecord:
+    accounts = [PartitionAccount("read", p, 0, end, end, end, 0, 0, 0) for p, end in ends.items()]
+    return BatchRecord("sensor_minute", number, 1, "data", 5_000, None, tuple(accounts))
+
+
+def test_what_a_host_commits_is_seen_as_the_lag_of_its_streams_group(
+    broker: LocalBroker, tmp_path: Path, jar_directory: Path
+) -> None:
+    broker.create_topic("read", partitions=2)
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for number in range(50):
+        producer.produce("read", b"%d" % number, partition=number % 2)
+    producer.flush()
+    store = open_control(f"sqlite:///{tmp_path}/control.db")
+    groups = StreamGroups(broker.bootstrap, {})
+    control = ObservedControl(store, HostMetrics(CollectorRegistry()), groups.batch)
+    for number, ends in enumerate(({0: 3, 1: 4}, {0: 10, 1: 20}, {})):
+        control.record_batch(batch(number, ends))
+    groups.close()
+    store.close()
+    options = ["--bootstrap-server", broker.bootstrap, "--describe", "--group", group_of("sensor_minute")]
+    told = kafka_tool(jar_directory)("consumer.group.ConsumerGroupCommand", *options).decode()
+    rows = [line.split() for line in told.splitlines() if "read" in line.split()]
+    assert sorted(row[1:6] for row in rows) == [
+        ["read", "0", "10", "25", "15"],
+        ["read", "1", "20", "25", "5"],
+    ]
