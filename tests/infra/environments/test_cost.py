@@ -6,7 +6,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+import yaml
 
+from penstock.infra.environments.cost import PRICES as PRICES_FILE
 from penstock.infra.environments.cost import Prices, Usage, estimate, read_prices
 from penstock.infra.environments.errors import PriceError
 from penstock.infra.terraform import Resource
@@ -89,6 +91,15 @@ def test_the_shipped_table_has_a_price_for_every_default() -> None:
         prices["database/two_zones/instance_hour/db.t4g.medium"]
         > prices["database/one_zone/instance_hour/db.t4g.medium"]
     )
+
+
+def test_every_group_of_prices_says_where_it_is_from_and_whether_it_was_compared() -> None:
+    document = yaml.safe_load(PRICES_FILE.read_text("utf-8"))
+    assert document["sources"].keys() == document["prices"].keys()
+    for group, source in document["sources"].items():
+        assert source.keys() == {"page", "compared", "with"}, group
+        assert source["page"].startswith("https://aws.amazon.com/"), group
+        assert source["compared"] == "never" or source["compared"] >= document["date"], group
 
 
 def test_a_table_that_is_no_table_is_refused(tmp_path: Path) -> None:
