@@ -30,6 +30,8 @@ class HostConfig:
     """What a secured broker wants of Spark's source; not shown, for a password is among it."""
     client: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What it wants of clients of librdkafka."""
+    interval_ms: int = 0
+    """Least time from one batch's begin to the next, for every stream."""
     lease_ms: int = 15_000
     name: str = ""
     """Who holds the leases; made of the machine's name and chance where it is not given."""
@@ -57,6 +59,7 @@ def run(
             config.bootstrap,
             config.streams / name,
             config.warehouse,
+            interval_ms=config.interval_ms,
             kafka=config.kafka,
             client=config.client,
         )

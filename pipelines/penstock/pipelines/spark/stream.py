@@ -46,6 +46,8 @@ class StreamConfig:
     """Checkpoint, journal and state."""
     warehouse: Path
     records_per_batch: int = 500_000
+    interval_ms: int = 0
+    """Least time from one batch's begin to the next; with 0 a batch begins whenever a record is there."""
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
     """More options for Spark's Kafka source, such as those of a secured broker."""
     client: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -99,6 +101,8 @@ class Stream:
         """Finish what the last run began, and begin to read."""
         self._engine.resume()
         writer = self._raw().writeStream.queryName(self.plan.name).foreachBatch(self._data)
+        if self._config.interval_ms:
+            writer = writer.trigger(processingTime=f"{self._config.interval_ms} milliseconds")
         self._query = writer.option("checkpointLocation", str(self._checkpoint)).start()
         self._ticker.start()
 

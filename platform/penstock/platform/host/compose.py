@@ -61,6 +61,7 @@ def host_config(settings: Settings) -> HostConfig:
         client=settings.kafka.client("host"),
         streams=settings.home / "streams",
         warehouse=Path(settings.warehouse),
+        interval_ms=settings.host.batch_interval_ms,
         lease_ms=int(settings.host.lease_seconds * 1000),
     )
 

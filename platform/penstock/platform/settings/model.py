@@ -67,6 +67,11 @@ class HostSettings(Section):
     """The stream host: what it shows of itself, and how long its word counts."""
 
     metrics_port: Port = Field(9464, description="where the host serves health and Prometheus metrics")
+    batch_interval_ms: int = Field(
+        200,
+        ge=0,
+        description="least time from one batch's begin to the next; 0 begins whenever a record is there",
+    )
     lease_seconds: float = Field(15.0, gt=1, description="how long a lease holds without a heartbeat")
     log_format: Literal["text", "json"] = Field("text", description="how the host writes its log")
 

@@ -1,0 +1,115 @@
+"""What a least time between batches saves, and what it costs a record: processor time of the host against latency.
+
+A stack in a scratch folder runs with its feed of 50 records a second, once for each interval. Latency is the time
+from a record's own timestamp in Kafka to the commit of its batch, for every record of the last seconds.
+`python tests/benchmarks/bench_batch_interval.py [milliseconds …]`.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+from confluent_kafka import Consumer, TopicPartition
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import select
+from tests.benchmarks.bench_ground import processor_seconds
+from tests.platform.whole.stack import ScratchStack, until
+
+from penstock.pipelines.host.control import BatchRecord
+from penstock.platform.clock import now_ms
+from penstock.platform.control import open_control
+from penstock.platform.control.rows import batch_record
+from penstock.platform.control.tables import batches
+
+JARS = Path(__file__).resolve().parents[2] / ".penstock" / "jars"
+INTERVALS = (0, 100, 200, 500, 1000)
+SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one interval gave."""
+
+    interval_ms: int
+    core: float
+    batches: int
+    latencies: "np.ndarray[tuple[int], np.dtype[np.float64]]"
+
+
+def records_since(stack: ScratchStack, begun_ms: int) -> list[BatchRecord]:
+    """The batches with records that began since then."""
+    store = open_control(stack.control_url)
+    try:
+        with store.engine.connect() as connection:
+            query = select(batches).where(batches.c.clock_ms >= begun_ms, batches.c.kind == "data")
+            return [batch_record(row) for row in connection.execute(query).mappings()]
+    finally:
+        store.close()
+
+
+def timestamps(stack: ScratchStack) -> dict[tuple[int, int], int]:
+    """When each record was made, by partition and offset."""
+    consumer = Consumer({**stack.client, "group.id": "bench", "enable.auto.commit": False})
+    found: dict[tuple[int, int], int] = {}
+    try:
+        for partition in consumer.list_topics("sensors", timeout=10).topics["sensors"].partitions:
+            end = consumer.get_watermark_offsets(TopicPartition("sensors", partition), timeout=10)[1]
+            consumer.assign([TopicPartition("sensors", partition, 0)])
+            for _ in range(end):
+                message = consumer.poll(10)
+                assert message is not None, "the topic cannot be read to its end"
+                found[partition, message.offset()] = message.timestamp()[1]
+    finally:
+        consumer.close()
+    return found
+
+
+def latencies(done: list[BatchRecord], made: dict[tuple[int, int], int]) -> Iterator[float]:
+    """For each record of these batches, how long until its batch was committed."""
+    for batch in done:
+        committed = batch.clock_ms + sum(batch.durations_ms.values())
+        for part in batch.accounts:
+            for offset in range(part.start, part.end):
+                yield committed - made[part.partition, offset]
+
+
+def measure(stack: ScratchStack, interval_ms: int) -> Measured:
+    """Run with this interval for a while."""
+    stack.environment["PENSTOCK_HOST__BATCH_INTERVAL_MS"] = str(interval_ms)
+    stack.up()
+    before = stack.batch()
+    until(lambda: stack.batch() > before + 5, 60, "batches")
+    time.sleep(SECONDS)  # compilers and caches settle
+    begun, host = now_ms(), psutil.Process(stack.pids()["host"])
+    hosts = [host, *host.children(recursive=True)]
+    spent = processor_seconds(hosts)
+    time.sleep(SECONDS)
+    core = (processor_seconds(hosts) - spent) / SECONDS
+    done = records_since(stack, begun)
+    return Measured(interval_ms, core, len(done), np.array(list(latencies(done, timestamps(stack)))))
+
+
+def main(intervals: list[int]) -> None:
+    """Measure each interval, and print a table."""
+    table = Table(
+        "interval", "host's part of a core", "batches a second", "latency p50", "p99", title="50 records/s"
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        stack = ScratchStack(Path(scratch) / "home", JARS)
+        with stack.ended_at_last():
+            for interval in intervals:
+                found = measure(stack, interval)
+                p50, p99 = np.percentile(found.latencies, [50, 99])
+                rate = f"{found.batches / SECONDS:.1f}"
+                table.add_row(f"{interval} ms", f"{found.core:.1%}", rate, f"{p50:.0f} ms", f"{p99:.0f} ms")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main([int(word) for word in sys.argv[1:]] or list(INTERVALS))
