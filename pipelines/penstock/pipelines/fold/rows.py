@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,8 @@ class Rows:
 
 
 def arrow(column: Column, kind: pa.DataType) -> pa.Array:
-    """A column as Arrow; None in a column of objects is null."""
-    return pa.array(column, type=kind, from_pandas=column.dtype == object)
+    """A column as Arrow; None in a column of objects is null, and NaN is NaN."""
+    return pa.array(column, type=kind, from_pandas=False)
 
 
 def numpy_type(kind: pa.DataType) -> Any:
@@ -63,6 +64,11 @@ def numpy_type(kind: pa.DataType) -> Any:
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return kind.to_pandas_dtype()
     return object
+
+
+def empty_of(kind: pa.DataType) -> Any:
+    """What stands in a column of this type where there is no value."""
+    return None if numpy_type(kind) is object else 0
 
 
 def fresh(slots: Iterable[Slot], count: int) -> Rows:
@@ -79,7 +85,19 @@ def numpy_column(column: pa.ChunkedArray) -> Column:
     """An Arrow column as a numpy column of one's own, to be changed; a null number is 0, any other null None."""
     kind = numpy_type(column.type)
     if kind is object:
-        values = np.empty(len(column), object)
-        values[:] = column.to_pylist()
-        return values
-    return np.array(column.fill_null(0 if kind is not np.bool_ else False), dtype=kind)
+        # One by one, or numpy would take lists of one length apart.
+        return np.fromiter(python_values(column), dtype=object, count=len(column))
+    # astype makes a copy always; what Arrow itself gives may not be written into.
+    return np.asarray(column.fill_null(0 if kind is not np.bool_ else False)).astype(kind)
+
+
+def python_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    """Values as Python has them, so that equal ones are found equal: lists as tuples, any NaN as the same one."""
+    values: list[Any] = column.to_pylist()
+    if pa.types.is_floating(column.type):
+        return [nan if value != value else value for value in values]
+    if pa.types.is_list(column.type) and pa.types.is_floating(column.type.value_type):
+        return [None if v is None else tuple(nan if item != item else item for item in v) for v in values]
+    if pa.types.is_list(column.type):
+        return [None if value is None else tuple(value) for value in values]
+    return values

@@ -1,0 +1,87 @@
+"""What an aggregate is to the fold: columns that are kept for each window, and how two of them become one.
+
+An accumulator is made of parts. A part comes into being in three ways that mean the same: Spark makes it of
+many records, `lifted` makes it of each single element, and a merge makes it of two. So partials of a batch, rows
+of the state and elements of an order window are all merged by `merge_into`, in any bracketing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.pipelines.fold.rows import Column, Rows, Slot
+from penstock.pipelines.state.columns import Ints
+
+
+class Merge(Protocol):
+    """How some columns of partials become part of the same columns of windows."""
+
+    def into(self, rows: Rows, windows: Ints, incoming: Rows) -> None:
+        """Merge partials into windows; `windows` says to which row each of them belongs.
+
+        What a row holds is replaced, never changed in place: it may have been kept as last shown.
+        """
+
+
+@dataclass(frozen=True)
+class Part:
+    """One column of an accumulator: the Spark SQL that makes it, its type, and how two of it merge.
+
+    `lift` makes it of elements, one for each. `finish` turns what the SQL gives into the part, where Spark has
+    no aggregate that gives it; what the SQL gives is then of type `raw`.
+    """
+
+    name: str
+    sql: str
+    type: pa.DataType
+    merge: Merge
+    lift: Callable[[pa.Table], Column] = field(compare=False)
+    initial: Any = None
+    raw: pa.DataType | None = None
+    finish: Callable[[pa.Array], pa.Array] | None = field(default=None, compare=False)
+
+    @property
+    def slot(self) -> Slot:
+        """The column in the state, empty at first."""
+        return Slot(self.name, self.type, self.initial)
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """An aggregate: its parts, and what is shown of them. `present` names the part that counts values."""
+
+    output: str
+    type: pa.DataType
+    parts: tuple[Part, ...]
+    show: Callable[[Rows], Column] = field(compare=False)
+    present: str | None = None
+
+    def values(self, rows: Rows) -> Column:
+        """What a pane shows for each window, None where there was no value."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            shown = self.show(rows)
+        if self.present is None:
+            return shown
+        values = shown.astype(object)
+        values[rows[self.present] == 0] = None
+        return values
+
+
+def merge_into(parts: Sequence[Part], rows: Rows, windows: Ints, incoming: Rows) -> None:
+    """Merge partials into windows; `windows` says to which row each of them belongs.
+
+    Partials are taken in their order, so sums of floating numbers come out the same again. Parts that share a
+    merge are merged by it at once, in the order in which the parts name it.
+    """
+    # Infinities that cancel out are no error here: they make NaN, as in Spark.
+    with np.errstate(invalid="ignore", over="ignore"):
+        for merge in dict.fromkeys(part.merge for part in parts):
+            merge.into(rows, windows, incoming)
+
+
+def lifted(parts: Sequence[Part], elements: pa.Table) -> Rows:
+    """A partial for each element: its fields, `_time`, and its address `_topic`, `_partition`, `_offset`."""
+    return Rows({part.name: part.lift(elements) for part in parts}, elements.num_rows)

@@ -1,0 +1,110 @@
+"""Count, sum and mean: numbers that add up, and from which a change can be taken back."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.pipelines.fold.aggregates.accumulator import Accumulator, Part
+from penstock.pipelines.fold.aggregates.kinds import summed
+from penstock.pipelines.fold.aggregates.merges import Added
+from penstock.pipelines.fold.aggregates.setting import WEIGHT, Setting
+from penstock.pipelines.fold.rows import Column, Rows, numpy_column
+from penstock.pipelines.plan.aggregates import Count, Mean, Output, Sum
+from penstock.pipelines.plan.predicates import quoted
+from penstock.pipelines.state.columns import Mask
+
+SPECIAL = {"nan": np.nan, "up": np.inf, "down": -np.inf}
+"""Values that a sum does not let go of: with changes they are counted instead of added."""
+
+
+def count(output: Output, of: Count, setting: Setting) -> Accumulator:
+    """The number of elements, or of values."""
+    part = setting.counted(output.name, of.field)
+    return Accumulator(output.name, pa.int64(), (part,), lambda rows: rows[output.name])
+
+
+def sum_(output: Output, of: Sum, setting: Setting) -> Accumulator:
+    """The sum of a field."""
+    total = _Total(output.name, of.field, summed(setting.types[of.field], output), setting)
+    present = setting.counted(f"{output.name}_present", of.field)
+    return Accumulator(output.name, total.kind, (*total.parts(), present), total.shown, present.name)
+
+
+def mean(output: Output, of: Mean, setting: Setting) -> Accumulator:
+    """The mean of a field, as a floating number."""
+    kind = summed(setting.types[of.field], output)
+    exact = pa.types.is_decimal(kind)
+    total = _Total(output.name, of.field, kind if exact else pa.float64(), setting)
+    present = setting.counted(f"{output.name}_present", of.field)
+
+    def show(rows: Rows) -> Column:
+        divided: Column = total.shown(rows) / np.maximum(rows[present.name], 1)
+        return divided.astype(np.float64)
+
+    return Accumulator(output.name, pa.float64(), (*total.parts(), present), show, present.name)
+
+
+@dataclass(frozen=True)
+class _Total:
+    """A sum in the making."""
+
+    name: str
+    field: str
+    kind: pa.DataType
+    setting: Setting
+
+    @property
+    def apart(self) -> bool:
+        """Whether what is not finite is counted apart, because it could not be taken back."""
+        return self.setting.changes and pa.types.is_floating(self.kind)
+
+    def parts(self) -> Iterator[Part]:
+        name = f"{self.name}_sum"
+        zero: Any = Decimal(0) if pa.types.is_decimal(self.kind) else 0
+        yield Part(name, self._sql(), self.kind, Added(name), self._lift, zero)
+        for word, number in SPECIAL.items() if self.apart else ():
+            name = f"{self.name}_{word}"
+            sql = f"coalesce(sum(CASE WHEN {quoted(self.field)} = double('{number}') THEN {WEIGHT} END), 0)"
+            yield Part(name, sql, pa.int64(), Added(name), self._special(number), 0)
+
+    def shown(self, rows: Rows) -> Column:
+        total: Column = rows[f"{self.name}_sum"]
+        if not self.apart:
+            return total
+        found = {word: rows[f"{self.name}_{word}"] > 0 for word in SPECIAL}
+        total = np.where(found["up"], np.inf, np.where(found["down"], -np.inf, total))
+        return np.where(found["nan"] | (found["up"] & found["down"]), np.nan, total)
+
+    def _sql(self) -> str:
+        kind = "double" if pa.types.is_floating(self.kind) else None
+        value = quoted(self.field) if kind is None else f"cast({quoted(self.field)} as {kind})"
+        if self.apart:
+            value = f"CASE WHEN abs({value}) < double('Infinity') THEN {value} END"
+        if self.setting.changes:
+            value = f"{WEIGHT} * {value}"
+        return f"coalesce(sum({value}), {'cast(0 as double)' if kind else '0'})"
+
+    def _lift(self, elements: pa.Table) -> Column:
+        if pa.types.is_decimal(self.kind):
+            found = [
+                Decimal(0) if value is None else value for value in elements.column(self.field).to_pylist()
+            ]
+            return np.array(found, object) * self.setting.weights(elements)
+        values = numpy_column(elements.column(self.field).cast(self.kind))
+        if self.apart:
+            values[~np.isfinite(values)] = 0
+        weighted: Column = values * self.setting.weights(elements)
+        return weighted
+
+    def _special(self, number: float) -> Callable[[pa.Table], Column]:
+        def lift(elements: pa.Table) -> Column:
+            values = numpy_column(elements.column(self.field).cast(pa.float64()))
+            same: Mask = np.isnan(values) if np.isnan(number) else values == number
+            weighted: Column = same * self.setting.weights(elements, self.field)
+            return weighted
+
+        return lift
