@@ -11,6 +11,7 @@ from penstock.ingestion.errors import LedgerError
 from penstock.ingestion.ledger import Ledger, read_addresses, read_state, runs_of
 from penstock.ingestion.ledger.journal import read_entries
 from penstock.ingestion.ledger.ledger import LedgerState, segments
+from penstock.ingestion.ledger.packing import pack
 from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.producer.chunk import Chunk
 from penstock.ingestion.producer.readback import Found
@@ -41,15 +42,68 @@ def filled(directory: Path, chunks: int, segment_bytes: int = 2**26) -> list[tup
 
 
 def test_every_address_is_given_back_over_all_segments(tmp_path: Path):
-    expected = filled(tmp_path / "feed", 300, segment_bytes=2_000)
+    expected = filled(tmp_path / "feed", 100, segment_bytes=1_000)
     assert len(segments(tmp_path / "feed")) > 5
     assert [tuple(address) for address in read_addresses(tmp_path / "feed")] == expected
     state = read_state(tmp_path / "feed")
-    assert (state.reached, state.intents, state.last.position) == (3_000, [], {"next": 2_990})
+    assert (state.reached, state.intents, state.last.position) == (1_000, [], {"next": 990})
+
+
+def test_a_segment_that_is_over_takes_few_bytes_a_record(tmp_path: Path):
+    filled(tmp_path / "feed", 600, segment_bytes=20_000)
+    over = segments(tmp_path / "feed")[:-1]
+    kept = sum(1 for path in over for _ in read_entries(path))
+    assert len(over) > 2
+    assert kept <= 2 * len(over), "an entry for where a segment begins, and one for its addresses"
+    # The offsets of this test have a gap after every fourth record, which is what costs.
+    assert sum(path.stat().st_size for path in over) < 5 * 6_000
+
+
+def test_a_segment_is_packed_whole_or_not_at_all(tmp_path: Path):
+    expected = filled(tmp_path / "feed", 60, segment_bytes=2**20)
+    (path,) = segments(tmp_path / "feed")
+    path.with_suffix(".packed").write_bytes(b"cut off by a kill")
+    pack(path)
+    assert [tuple(address) for address in read_addresses(tmp_path / "feed")] == expected
+
+
+def test_a_segment_keeps_what_sessions_and_abandoned_records_say(tmp_path: Path):
+    for _ in range(3):
+        ledger = Ledger(tmp_path / "feed", lambda: 5)
+        ledger.begin(TARGETS, [9, 9, 9], "a test", "round-robin")
+        first = ledger.state.reached
+        ledger.intend(first, 2, None)
+        ledger.acknowledge([(first, [0, 1], {0: [(10, 1)], 1: [(10, 1)]})])
+        ledger.intend(first + 2, 3, None)
+        ledger.abandon(first + 2, 3)
+        ledger.close(in_order=False)
+    before, state = list(read_addresses(tmp_path / "feed")), read_state(tmp_path / "feed")
+    (path,) = segments(tmp_path / "feed")
+    pack(path)
+    after = read_state(tmp_path / "feed")
+    assert list(read_addresses(tmp_path / "feed")) == before
+    assert (after.reached, after.targets, after.route) == (state.reached, state.targets, "round-robin")
+
+
+def test_addresses_are_kept_as_long_as_the_topic_keeps_records(tmp_path: Path):
+    now = [0]
+    ledger = Ledger(tmp_path / "feed", lambda: now[0], segment_bytes=500, keep_ms=1_000)
+    ledger.begin(TARGETS, [-1, -1, -1], "a test")
+    for number in range(400):
+        now[0] += 10
+        ledger.intend(number, 1, {"next": number})
+        ledger.acknowledge([(number, [0], {0: [(number, 1)]})])
+    kept = [address.sequence for address in read_addresses(tmp_path / "feed")]
+    ledger.close(in_order=True)
+    assert kept == list(range(kept[0], 400))
+    assert 100 <= len(kept) < 130, "those of the last second, and the rest of their segment"
+    assert len(segments(tmp_path / "feed")) < 30
+    assert read_state(tmp_path / "feed").reached == 400
+    assert Ledger(tmp_path / "feed", lambda: now[0]).state.last.position == {"next": 399}
 
 
 def test_a_ledger_cut_anywhere_goes_on_from_its_last_whole_entry(tmp_path: Path):
-    filled(tmp_path / "whole", 3)
+    filled(tmp_path / "whole", 2)
     (whole,) = segments(tmp_path / "whole")
     content, states = whole.read_bytes(), [LedgerState()]
     for entry in read_entries(whole):

@@ -7,6 +7,7 @@ IngestionError
 ├── BrokenRecordError        one record breaks its contract (goes to the dead-letter topic)
 ├── RegistryError            a schema registry refused, or cannot be reached
 ├── TopicsError              the cluster's topics cannot be made as declared
+├── RouteError               what is to decide on partitions cannot be used
 ├── LedgerError              a delivery ledger cannot be read, written or continued
 ├── DeliveryError            the producer stopped; carries the sequence it reached
 ├── GroupError               a consumer group cannot be read, or its offsets not kept
@@ -45,6 +46,10 @@ class RegistryError(IngestionError):
 
 class TopicsError(IngestionError):
     """The cluster's topics cannot be read or made as declared."""
+
+
+class RouteError(IngestionError):
+    """There is no such route, or it does not give partitions."""
 
 
 class LedgerError(IngestionError):

@@ -9,7 +9,7 @@ from threading import Event
 from penstock.ingestion.clients import ClientSettings
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.ledger import Clock, Ledger
-from penstock.ingestion.producer import LedgeredProducer, Route, Waiting, Window, format_of
+from penstock.ingestion.producer import BY_KEY, LedgeredProducer, Waiting, Window, format_of
 from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.producer.recovery import Replay
 from penstock.ingestion.registry import Registry
@@ -60,7 +60,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """One source into one topic, under the name of a producer; its ledger is in `ledger_directory`."""
+    """One source into one topic, under the name of a producer; its ledger is in `ledger_directory`.
+
+    `keep_ms` is how long the ledger keeps addresses; for ever without it.
+    """
 
     source: Source
     contract: Contract
@@ -68,9 +71,10 @@ class Feed:
     ledger_directory: Path
     clock: Clock
     registry: Registry | None = None
-    route: Route | None = None
+    route: str = BY_KEY
     window: Window | None = None
     client: ClientSettings = field(default_factory=dict)
+    keep_ms: int | None = None
 
     def run(
         self, stop: Event, progress: Callable[[Progress], None] = lambda _: None, limits: Limits | None = None
@@ -79,7 +83,7 @@ class Feed:
 
         Resumes where an earlier run of the same producer stopped, however it stopped.
         """
-        ledger = Ledger(self.ledger_directory, self.clock)
+        ledger = Ledger(self.ledger_directory, self.clock, keep_ms=self.keep_ms)
         try:
             return _Run(self, ledger, stop, progress, limits or Limits()).run()
         finally:

@@ -13,7 +13,8 @@ class Session(msgspec.Struct, tag="session", array_like=True, frozen=True):
     """A producer began, or a new segment did: all that a reader needs to know of what came before.
 
     `ends[t]` is the last offset of target t that cannot hold an unacknowledged record of this producer, `source`
-    describes where the records come from, and `last` is the intent with which the next session continues.
+    describes where the records come from, `last` is the intent with which the next session continues, and `route`
+    names what decides where a record goes.
     """
 
     targets: list[tuple[str, int]]
@@ -22,6 +23,7 @@ class Session(msgspec.Struct, tag="session", array_like=True, frozen=True):
     source: str
     last: "Intent | None"
     at_ms: int
+    route: str = ""
 
 
 class Intent(msgspec.Struct, tag="intent", array_like=True, frozen=True):

@@ -4,6 +4,7 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from penstock.ingestion.errors import LedgerError
 from penstock.ingestion.ledger.addresses import Address, Runs, addresses_in, pack_lanes
 from penstock.ingestion.ledger.entries import Abandoned, Acknowledged, Closed, Entry, Intent, Session
 from penstock.ingestion.ledger.journal import Journal, cut_torn_end, read_entries
+from penstock.ingestion.ledger.packing import pack
 
 Clock = Callable[[], int]
-SEGMENT_BYTES = 67_108_864
+SEGMENT_BYTES = 8_388_608
 
 
 @dataclass(slots=True)
@@ -24,6 +26,7 @@ class LedgerState:
     ends: list[int] = field(default_factory=list)
     reached: int = 0
     source: str = ""
+    route: str = ""
     intents: list[Intent] = field(default_factory=list)
     last: Intent | None = None
 
@@ -31,7 +34,7 @@ class LedgerState:
         """Take in one entry."""
         if isinstance(entry, Session):
             self.targets, self.ends, self.reached = list(entry.targets), list(entry.ends), entry.reached
-            self.source, self.last = entry.source, entry.last
+            self.source, self.last, self.route = entry.source, entry.last, entry.route
         elif isinstance(entry, Intent):
             self.intents.append(entry)
             self.last = entry
@@ -53,13 +56,17 @@ class Ledger:
     Promises that an entry of `acknowledge` is on the disk when the call returns, and that no second process
     writes the same ledger meanwhile. It does not promise that what is not in it is not in the topic: that is
     what the intents are for.
+    Addresses are kept for `keep_ms`, as long as the topic keeps its records; for ever without it.
     """
 
-    def __init__(self, directory: Path, clock: Clock, segment_bytes: int = SEGMENT_BYTES) -> None:
+    def __init__(
+        self, directory: Path, clock: Clock, segment_bytes: int = SEGMENT_BYTES, keep_ms: int | None = None
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self._clock = clock
         self._segment_bytes = segment_bytes
+        self._keep_ms = keep_ms
         self._lock: int | None = _lock(directory)
         paths = segments(directory)
         if paths:
@@ -72,10 +79,13 @@ class Ledger:
         """The producer's name."""
         return self.directory.name
 
-    def begin(self, targets: Sequence[tuple[str, int]], ends: Sequence[int], source: str) -> None:
+    def begin(
+        self, targets: Sequence[tuple[str, int]], ends: Sequence[int], source: str, route: str = ""
+    ) -> None:
         """Note the targets of a new session and their last offsets before anything is sent."""
         state = self.state
-        self._write(Session(list(targets), list(ends), state.reached, source, state.last, self._clock()))
+        now = self._clock()
+        self._write(Session(list(targets), list(ends), state.reached, source, state.last, now, route))
         self._journal.sync()
 
     def intend(self, first: int, count: int, position: Any, skip: int = 0) -> None:
@@ -113,15 +123,29 @@ class Ledger:
 
     def _next_segment(self) -> None:
         self._journal.close()
-        path = _segment(self.directory, len(segments(self.directory)))
-        state = self.state
+        over = self._journal.path
+        path = _segment(self.directory, _number(over) + 1)
+        state, now = self.state, self._clock()
         # Under another name until it is whole: a segment without its head would forget what was reached.
         head = Journal(path.with_suffix(".new"))
-        session = Session(state.targets, state.ends, state.reached, state.source, state.last, self._clock())
+        session = Session(
+            state.targets, state.ends, state.reached, state.source, state.last, now, state.route
+        )
         head.append(session, *state.intents)
         head.close()
         head.path.rename(path)
         self._journal = Journal(path)
+        pack(over)
+        self._prune(now)
+
+    def _prune(self, now: int) -> None:
+        """Remove the segments that ended, which is when the next one began, before what is to be kept."""
+        if self._keep_ms is None:
+            return
+        for path, following in pairwise(segments(self.directory)):
+            if _begun(following) >= now - self._keep_ms:
+                return
+            path.unlink()
 
 
 def segments(directory: Path) -> list[Path]:
@@ -130,7 +154,7 @@ def segments(directory: Path) -> list[Path]:
 
 
 def read_addresses(directory: Path) -> Iterator[Address]:
-    """Yield the address of every acknowledged record of a ledger, in order; the ledger may be in use."""
+    """Yield the address of every acknowledged record that a ledger still knows, in order; it may be in use."""
     targets: list[tuple[str, int]] = []
     for path in segments(directory):
         for entry in read_entries(path):
@@ -155,6 +179,15 @@ def _state(paths: Sequence[Path]) -> LedgerState:
 
 def _segment(directory: Path, number: int) -> Path:
     return directory / f"{number:08d}.ledger"
+
+
+def _number(segment: Path) -> int:
+    return int(segment.stem)
+
+
+def _begun(segment: Path) -> int:
+    """Return when a segment was begun: its first entry says so."""
+    return next(entry.at_ms for entry in read_entries(segment))
 
 
 def _lock(directory: Path) -> int:

@@ -4,9 +4,11 @@ from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.producer.checking import Checker, JsonChecker, encoded
 from penstock.ingestion.producer.delivery import LedgeredProducer, Waiting, Window
 from penstock.ingestion.producer.formats import Format, format_of
-from penstock.ingestion.producer.routing import ByKey, Route, by_function, round_robin
+from penstock.ingestion.producer.routing import BY_KEY, ROUND_ROBIN, ByKey, Route, route_named
 
 __all__ = [
+    "BY_KEY",
+    "ROUND_ROBIN",
     "Batch",
     "ByKey",
     "Checker",
@@ -16,8 +18,7 @@ __all__ = [
     "Route",
     "Waiting",
     "Window",
-    "by_function",
     "encoded",
     "format_of",
-    "round_robin",
+    "route_named",
 ]

@@ -13,7 +13,7 @@ from penstock.ingestion.producer.chunk import Chunk
 from penstock.ingestion.producer.client import new_producer, new_reader, offset_ranges, targets_of
 from penstock.ingestion.producer.inflight import InFlight
 from penstock.ingestion.producer.recovery import Replay, arrived, fill_in, in_doubt, read_tails
-from penstock.ingestion.producer.routing import ByKey, Route
+from penstock.ingestion.producer.routing import BY_KEY, route_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class LedgeredProducer:
         *,
         source: str = "",
         dead_letters: str | None = None,
-        route: Route | None = None,
+        route: str = BY_KEY,
         window: Window | None = None,
         on_wait: Callable[[Waiting], None] = lambda _waiting: None,
         client: ClientSettings = PLAIN,
@@ -63,7 +63,8 @@ class LedgeredProducer:
         self._dead_letters = dead_letters or f"{topic}.dead-letters"
         self._ledger = ledger
         self._source = source
-        self._route = route or ByKey()
+        self._route_name = route
+        self._route = route_named(route)
         self._window = window or Window()
         self._on_wait = on_wait
         self._client = client
@@ -104,7 +105,7 @@ class LedgeredProducer:
         reader = self._reading()
         targets = targets_of(self._bootstrap, reader, self._topic, self._dead_letters)
         ends = [high - 1 for _, high in offset_ranges(reader, targets)]
-        self._ledger.begin(targets, ends, self._source)
+        self._ledger.begin(targets, ends, self._source, self._route_name)
         self._flight = InFlight(self._producer, self._reading, self._ledger, targets, ends)
         self._forget_reader()
         self.sent = self._ledger.state.reached
@@ -145,6 +146,11 @@ class LedgeredProducer:
 
     def _recover(self, replay: Replay | None) -> None:
         state = self._ledger.state
+        if state.route not in ("", self._route_name):
+            raise LedgerError(
+                f"the ledger {self._ledger.directory} has records in doubt that were routed by {state.route}, and "
+                f"now the route is {self._route_name}: run once with the old one to settle them, then change it"
+            )
         if replay is None or any(intent.position is None for intent in state.intents):
             last = state.intents[-1]
             self._ledger.abandon(state.reached, last.first + last.count - state.reached)

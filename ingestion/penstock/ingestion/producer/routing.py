@@ -6,14 +6,36 @@ clients do, and so a key written by Spark or a console tool meets ours in one pa
 """
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
 import numpy as np
 import numpy.typing as npt
 
+from penstock.ingestion.errors import RouteError
+
 Key = bytes | None
 # (keys, sequence of the first, partitions) -> partition of each
 Route = Callable[[Sequence[Key], int, int], list[int]]
+BY_KEY, ROUND_ROBIN = "key", "round-robin"
 _REMEMBERED = 200_000
+
+
+def route_named(name: str) -> Route:
+    """Return the route of a name: `key`, `round-robin`, or `module:function` for `by_function` of that function.
+
+    Routes have names so that a producer can be told, after a kill, whether it routes as the one before it did.
+    """
+    if name in (BY_KEY, ROUND_ROBIN):
+        return ByKey() if name == BY_KEY else round_robin
+    module, _, function = name.partition(":")
+    try:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise RouteError(
+            f"'{name}' is no route: {error}; say {BY_KEY}, {ROUND_ROBIN}, or module:function for one of your own, "
+            "which is given a key and a sequence and returns a number"
+        ) from error
+    return by_function(found)
 
 
 def round_robin(keys: Sequence[Key], first: int, partitions: int) -> list[int]:
