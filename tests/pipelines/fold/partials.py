@@ -16,7 +16,9 @@ from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 CONNECTION = duckdb.connect(config={"threads": 1})
 
 
-def partials(stage: ReadyStage, records: Iterable[Record], fields: pa.Schema, time: str) -> pa.Table:
+def partials(
+    stage: ReadyStage, records: Iterable[Record], fields: pa.Schema, time: str, clock: int
+) -> pa.Table:
     """Partials of records that are all good."""
     rows = [
         {
@@ -26,7 +28,7 @@ def partials(stage: ReadyStage, records: Iterable[Record], fields: pa.Schema, ti
             "_partition": record.partition,
         }
         for record in records
-        for start, end in _places(stage.plan.window, record.fields[time])
+        for start, end in _places(stage.plan.window, clock if stage.by_the_clock else record.fields[time])
     ]
     bounds = [pa.field(name, pa.int64()) for name in ("window_start", "window_end", "_partition")]
     windowed = pa.Table.from_pylist(rows, schema=pa.schema([*fields, *bounds]))

@@ -34,6 +34,8 @@ windows = st.one_of(
     st.just(Global()),
     st.builds(Sessions, st.integers(1, 9)),
     st.builds(Sessions, st.integers(1, 9)),
+    st.builds(lambda size: Fixed(size, time="processing"), st.integers(1, 9)),
+    st.builds(lambda size, period: Sliding(size, period, time="processing"), *[st.integers(1, 7)] * 2),
     st.builds(Calendar, st.sampled_from(["day", "week", "month"]), st.sampled_from(["UTC", "Europe/Berlin"])),
 )
 

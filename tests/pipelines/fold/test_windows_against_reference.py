@@ -69,7 +69,8 @@ def engine(stage: Stage, batches: Sequence[Batch], folder: Any) -> list[list[tup
     for batch in batches:
         after = NEVER if batch.ends else int(batch.watermark or 0)
         moment = Moment(batch.id, clock, batch.clock, watermark, after)
-        sent = partials(ready, batch.records, FIELDS, "at")
+        sent = partials(ready, batch.records, FIELDS, "at", batch.clock)
+        moment = moment.by_the_clock() if ready.by_the_clock else moment
         outcome = fold(ready, tree, sent, moment)
         tree = tree.with_run(outcome.changed, folder / f"run-{batch.id}.arrow").compacted(folder)
         panes = [row_of(ready, pane) for pane in outcome.panes.to_pylist()]

@@ -217,13 +217,14 @@ class Engine:
 
     def _moment(self, intent: Intent, watermark: Watermark) -> Moment:
         before = self.last
-        return Moment(
+        moment = Moment(
             batch_id=intent.batch_id,
             clock_before=BEFORE_ALL if before is None else before.clock,
             clock=intent.clock,
             watermark_before=BEFORE_ALL if before is None else before.watermark.value,
             watermark=watermark.value,
         )
+        return moment.by_the_clock() if self._stage.by_the_clock else moment
 
     def _clock(self, now: int) -> int:
         """The batch clock never goes back, whatever the machine's does."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.order.slots import NUMBER
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
@@ -142,7 +143,7 @@ def _sink(
         case FinalPanes():
             return LogTable(path, schema, application), _final_only
         case LatestValues():
-            key = [field.name for field in stage.key]
+            key = [field.name for field in (*stage.key, *((NUMBER,) if stage.in_order else ()))]
             span = _span_us(stage.plan.window)
             return LatestTable(path, latest_schema(schema), application, key, span), _all_of_them
         case CompleteTable():

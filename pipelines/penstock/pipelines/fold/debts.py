@@ -63,11 +63,9 @@ def _settlement(stage: ReadyStage, debts: Debts, firing: Firing, rows: Rows, mom
     )
     if stage.retracts:
         return pane_rows(stage, moment, "retract", about, shown_values(stage, windows))
-    replaced = pane_rows(stage, moment, "replaced", about, None)
-    for field, bound in zip(REPLACED_BY, ("window_start", "window_end"), strict=True):
-        at = replaced.schema.get_field_index(field.name)
-        replaced = replaced.set_column(at, field, pa.array(rows[bound][debts.owner]))
-    return replaced
+    bounds = zip(REPLACED_BY, ("window_start", "window_end"), strict=True)
+    by = {field.name: pa.array(rows[bound][debts.owner]) for field, bound in bounds}
+    return pane_rows(stage, moment, "replaced", about, None, by)
 
 
 def _kept(stage: ReadyStage, debts: Debts, rows: Rows) -> pa.Table:

@@ -1,6 +1,8 @@
 """The moment at which a batch is folded: all that the fold knows of time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from penstock.pipelines.state.columns import NEVER
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,13 @@ class Moment:
     watermark_before: int
     watermark: int
     watermark_told: int | None = None
+
+    def by_the_clock(self) -> "Moment":
+        """The same moment for windows of processing time: the clock says what has passed, or the input's end."""
+        passed = NEVER if self.watermark == NEVER else self.clock
+        return replace(
+            self, watermark_before=self.clock_before, watermark=passed, watermark_told=self.watermark
+        )
 
     @property
     def stream_watermark(self) -> int:

@@ -1,7 +1,8 @@
 """The rows of panes, and of what takes panes back: the only place where they are made."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -33,9 +34,17 @@ class About:
 
 
 def pane_rows(
-    stage: ReadyStage, moment: Moment, kind: str, about: About, values: Sequence[Column] | None
+    stage: ReadyStage,
+    moment: Moment,
+    kind: str,
+    about: About,
+    values: Sequence[Column] | None,
+    others: Mapping[str, pa.Array] = MappingProxyType({}),
 ) -> pa.Table:
-    """A row for each window; without values they are null. Columns that only some rows have are null too."""
+    """A row for each window; without values they are null, as are columns that these rows do not have.
+
+    `others` are columns that only panes of some kinds of windows have.
+    """
     count = len(about.timing)
     index = np.where(about.timing == "early", -1, about.on_time_panes).astype(np.int32)
     columns: dict[str, pa.Array | pa.ChunkedArray] = {
@@ -49,6 +58,7 @@ def pane_rows(
         "batch_id": pa.array(np.full(count, moment.batch_id, np.int64)),
         "batch_clock": pa.array(np.full(count, moment.clock, np.int64)),
         "watermark": pa.array(np.full(count, moment.stream_watermark, np.int64)),
+        **others,
     }
     for each, value in zip(stage.accumulators, values or (), strict=values is not None):
         columns[each.output] = arrow(value, each.type)

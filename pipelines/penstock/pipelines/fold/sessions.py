@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.pipelines.fold.accumulators import merge_into
+from penstock.pipelines.fold.aggregates import merge_into
 from penstock.pipelines.fold.debts import debts_of, paid
 from penstock.pipelines.fold.emission import emit
 from penstock.pipelines.fold.identity import key_hashes

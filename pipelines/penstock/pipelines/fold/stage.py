@@ -6,14 +6,23 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.pipelines.fold.accumulators import Accumulator, Part, accumulator
+from penstock.pipelines.fold.aggregates import Accumulator, Part, accumulator
 from penstock.pipelines.fold.compile import machine
 from penstock.pipelines.fold.machine import Machine
+from penstock.pipelines.fold.order.slots import (
+    ELEMENT,
+    MATCHED,
+    NUMBER,
+    element_fields,
+    is_order,
+    order_slots,
+    punctuation,
+)
 from penstock.pipelines.fold.rows import Slot
 from penstock.pipelines.plan.predicates import Predicate
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.triggers import punctuations
-from penstock.pipelines.plan.windows import Sessions
+from penstock.pipelines.plan.windows import Sessions, by_processing_time
 from penstock.pipelines.state.columns import NEVER, Ints
 
 BOUNDS = (pa.field("window_start", pa.int64()), pa.field("window_end", pa.int64()))
@@ -67,6 +76,8 @@ class ReadyStage:
     machine: Machine
     accumulators: tuple[Accumulator, ...]
     key: tuple[pa.Field, ...]
+    fields: tuple[pa.Field, ...] = ()
+    """The fields of single records that it needs, for order windows."""
 
     @property
     def parts(self) -> list[Part]:
@@ -95,6 +106,16 @@ class ReadyStage:
         return isinstance(self.plan.window, Sessions)
 
     @property
+    def in_order(self) -> bool:
+        """Whether its windows are cut by a key's records in their order."""
+        return is_order(self.plan.window)
+
+    @property
+    def by_the_clock(self) -> bool:
+        """Whether its windows are cut by the batch clock."""
+        return by_processing_time(self.plan.window)
+
+    @property
     def retracts(self) -> bool:
         """Whether it must remember what it showed."""
         return self.plan.accumulation == "retracting"
@@ -107,9 +128,24 @@ class ReadyStage:
     @property
     def kept(self) -> list[Slot]:
         """Every column that a window begins with."""
+        if self.in_order:
+            types = {field.name: field.type for field in (*self.key, *self.fields)}
+            return [*order_slots(self.plan.window, types), *(part.slot for part in self.parts)]
         sessions = OF_SESSIONS if self.merges else ()
         slots = [*BOOKKEEPING, *sessions, *self.machine.slots(), *(part.slot for part in self.parts)]
         return [*slots, *self.shown] if self.retracts else slots
+
+    @property
+    def element_columns(self) -> list[str]:
+        """What is known of an element of an order window, held or just come."""
+        return [
+            *(part.name for part in self.parts),
+            "records",
+            "came",
+            "matched",
+            "window_start",
+            "window_end",
+        ]
 
     @property
     def state_columns(self) -> pa.Schema:
@@ -121,7 +157,8 @@ class ReadyStage:
         """The schema of panes: key, values, and what every pane has."""
         values = [pa.field(each.output, each.type) for each in self.accumulators]
         replaced = REPLACED_BY if self.merges and not self.retracts else ()
-        return pa.schema([*self.key, *values, *PANE, *replaced])
+        number = (NUMBER,) if self.in_order else ()
+        return pa.schema([*self.key, *values, *PANE, *replaced, *number])
 
     @property
     def predicates(self) -> tuple[Predicate, ...]:
@@ -130,7 +167,13 @@ class ReadyStage:
 
     @property
     def partial_columns(self) -> pa.Schema:
-        """What Spark sends: key, bounds, elements, and every part of every aggregate."""
+        """What Spark sends: key, bounds, elements, and every part of every aggregate.
+
+        For order windows it sends the records themselves: their key, time, offset, and the fields that matter.
+        """
+        if self.in_order:
+            matched = () if punctuation(self.plan.window) is None else (MATCHED,)
+            return pa.schema([*self.key, *ELEMENT, *matched, *self.fields])
         matches = [pa.field(f"matches_{i}", pa.int64()) for i, _ in enumerate(self.predicates)]
         parts = [pa.field(part.name, part.type) for part in self.parts]
         piece = PIECE if self.merges else ()
@@ -142,8 +185,9 @@ def ready_stage(stage: Stage, types: Mapping[str, pa.DataType]) -> ReadyStage:
     return ReadyStage(
         stage,
         machine(stage.trigger),
-        tuple(accumulator(output, types) for output in stage.aggregates),
+        tuple(accumulator(output, types, several=len(stage.inputs) > 1) for output in stage.aggregates),
         tuple(pa.field(name, types[name]) for name in stage.key),
+        element_fields(stage, types) if is_order(stage.window) else (),
     )
 
 

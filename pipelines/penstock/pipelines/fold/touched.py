@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.pipelines.fold.accumulators import merge_into
+from penstock.pipelines.fold.aggregates import merge_into
 from penstock.pipelines.fold.emission import waits_for_end
 from penstock.pipelines.fold.machine import Elements
 from penstock.pipelines.fold.moment import Moment
@@ -96,6 +96,8 @@ def settled(stage: ReadyStage, touched: Touched, moment: Moment) -> pa.Table:
     end, close = rows["window_end"], stage.closes_at(rows["window_end"])
     due_event = np.where(end > moment.watermark, end, close)
     due_clock = _clock_due(stage, rows, moment)
+    if stage.by_the_clock:  # then ends are times of the clock, and somebody has to look at it
+        due_clock = np.minimum(due_clock, due_event)
     return state_rows(stage, touched, due_event, due_clock, close <= moment.watermark)
 
 

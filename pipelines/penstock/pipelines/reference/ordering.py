@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.pipelines.plan.stage import Stage
@@ -60,9 +60,9 @@ class Ordering:
         )
 
     def emit(self, moment: Moment) -> Iterator[Pane]:
-        """Yield the batch's panes; the policies have judged them already."""
+        """Yield the batch's panes, which the policies have judged already, with the watermark as it is now."""
         waiting, self.waiting = self.waiting, []
-        yield from waiting
+        yield from (replace(pane, watermark=moment.stream_watermark) for pane in waiting)
 
     def missed(self) -> list[Any]:
         """Return nothing: no record is late for an order window."""

@@ -1,6 +1,5 @@
 """Where in event time: the SQL that gives a record its windows, [window_start, window_end) in milliseconds."""
 
-from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan.windows import Calendar, Fixed, Global, Sessions, Sliding, Window
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 
@@ -38,11 +37,7 @@ def window_bounds(window: Window, time: str) -> tuple[str, str]:
         case Global():
             return f"{BEFORE_ALL + 1}L - 1L", f"{NEVER}L"
         case _:
-            raise DefinitionError(
-                "window",
-                f"{type(window).__name__.lower()} windows are not run on Spark yet",
-                "Use fixed, sliding, calendar or global windows, or run the reference evaluator",
-            )
+            raise TypeError(f"{window} is not decided by the time of a record")
 
 
 def _utc(local: str, zone: str) -> str:
