@@ -8,11 +8,12 @@ import pytest
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 
-SHARED = {"spark": "spark", "running": "stack"}
+SHARED = {"spark": "spark"}
 """Fixtures that take long to start and are shared by tests of several files, with the group of who uses them."""
 
-LONGEST_FIRST = ("aws", "kills", "readme", "applied", "local", "stack", "spark", "secured", "compose")
-"""Groups whose tests run one after the other for minutes: begun last, they would be waited for alone."""
+LONGEST_FIRST = ("platform", "aws", "spark", "local", "compose", "secured", "images")
+"""Groups whose tests run one after the other for minutes: begun last, they would be waited for alone. All that
+starts the whole platform is one of them, for two platforms at once are more than two cores."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -25,12 +26,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place)
 
 
-def _place(item: pytest.Item) -> int:
+def _place(item: pytest.Item) -> tuple[int, bool]:
     marker = item.get_closest_marker("xdist_group")
-    if marker and marker.args[0] in LONGEST_FIRST:
-        return LONGEST_FIRST.index(marker.args[0])
-    # A whole stack of a test's own takes a minute; what is left takes seconds.
-    return len(LONGEST_FIRST) + ("own" not in getattr(item, "fixturenames", ()))
+    group = marker.args[0] if marker else ""
+    place = LONGEST_FIRST.index(group) if group in LONGEST_FIRST else len(LONGEST_FIRST)
+    # A platform that goes on running while others look at it comes last in its group: it takes from all.
+    return place, "running" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session")

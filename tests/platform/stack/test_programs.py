@@ -47,6 +47,17 @@ def test_what_reads_or_writes_topics_waits_for_the_broker(settings: Settings) ->
     assert found["host"].waits_for == found["feed"].waits_for == (found["broker"].answers_at,)
 
 
+def test_every_program_is_ready_by_what_it_does_and_not_by_having_lived_for_a_while(
+    settings: Settings,
+) -> None:
+    by_time = [p.name for p in programs(settings).values() if p.answers_at is None and not p.tells_ready]
+    assert by_time == []
+    # Their ports answer, or could, before they can do their work.
+    assert {name for name, program in programs(settings).items() if program.tells_ready} == {
+        *("feed", "host", "daemon")
+    }
+
+
 def test_a_changed_setting_restarts_only_what_it_is_for(settings: Settings) -> None:
     assert changed(settings, settings) == set()
     assert changed(settings, set_to(settings, "feed", rate=7)) == {"feed"}

@@ -17,12 +17,19 @@ def jars(jar_directory: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory, jars: Path) -> Iterator[ScratchStack]:
-    """A stack that runs while its tests look at it; they leave it as they found it."""
+def shared(tmp_path_factory: pytest.TempPathFactory, jars: Path) -> Iterator[ScratchStack]:
+    """A stack that several tests share, ended with the last of them."""
     stack = ScratchStack(tmp_path_factory.mktemp("running") / "home", jars)
     with stack.ended_at_last():
-        stack.up()
         yield stack
+
+
+@pytest.fixture
+def running(shared: ScratchStack) -> ScratchStack:
+    """A stack that runs while its tests look at it; whoever finds it down starts it."""
+    if not shared.pids():
+        shared.up()
+    return shared
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from penstock.infra.processes import Manager
 from penstock.platform.control import open_control
 
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
-UP_SECONDS = 180.0
+UP_SECONDS = 240.0
 
 Found = TypeVar("Found")
 PORTS = ("KAFKA__PORT", "KAFKA__CONTROLLER_PORT", "HOST__METRICS_PORT", "DAGSTER__PORT", "DAGSTER__CODE_PORT")
@@ -150,10 +150,13 @@ class ScratchStack:
             store.close()
         return last.batch_id if last else -1
 
-    def without_feed(self) -> None:
-        """Stop the feed, and only the feed."""
+    @contextmanager
+    def without_feed(self) -> Iterator[None]:
+        """Stop the feed, and only the feed, for a while."""
         self.environment["PENSTOCK_FEED__ENABLED"] = "false"
         self.up()
+        yield
+        del self.environment["PENSTOCK_FEED__ENABLED"]
 
     @contextmanager
     def ended_at_last(self) -> Iterator[None]:

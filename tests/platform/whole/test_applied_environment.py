@@ -19,7 +19,7 @@ from tests.platform.whole.stack import until
 from penstock.infra.ports import LOCALHOST, answers
 from penstock.ingestion.ledger import read_addresses
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("applied"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("platform"), pytest.mark.timeout(400)]
 
 APPLY_SECONDS = 200.0
 
@@ -87,8 +87,8 @@ def test_a_killed_leader_loses_nothing_and_is_mended_while_the_stream_goes_on(st
 
 
 def test_the_table_holds_what_was_acknowledged(stack: AppliedStack) -> None:
-    stack.without_feed()
-    assert settled(stack)
+    with stack.without_feed():
+        assert settled(stack)
     in_topic = {(partition, offset) for partition, offset, _, _ in stack.records("sensors")}
     feeds = stack.home / "producers" / "sensors-1"
     acknowledged = {(one.partition, one.offset) for one in read_addresses(feeds)}

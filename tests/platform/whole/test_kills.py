@@ -9,7 +9,7 @@ from tests.platform.whole.stack import ScratchStack, until
 
 from penstock.ingestion.ledger import read_addresses
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("kills")]
+pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("platform")]
 
 VICTIMS = ("host", "broker", "feed", "daemon", "webserver", "code", "manager")
 
@@ -22,15 +22,15 @@ def test_whatever_is_killed_the_table_holds_what_was_acknowledged(own: ScratchSt
         os.kill(pid, signal.SIGKILL)
         until(lambda: back(own, victim, pid), 120, f"{victim} to be back")  # noqa: B023  used before the next
         until(lambda: own.batch() > batch + 2, 60, f"batches after {victim} was killed")  # noqa: B023
-    own.without_feed()
-    assert settled(own)
-    in_topic = {(partition, offset) for partition, offset, _, _ in own.records("sensors")}
-    acknowledged = {
-        (one.partition, one.offset) for one in read_addresses(own.home / "producers" / "sensors-1")
-    }
-    assert acknowledged <= in_topic
-    ids = own.values()
-    assert len(ids) == len(set(ids)), "a record is in the topic twice"
+    with own.without_feed():
+        assert settled(own)
+        in_topic = {(partition, offset) for partition, offset, _, _ in own.records("sensors")}
+        acknowledged = {
+            (one.partition, one.offset) for one in read_addresses(own.home / "producers" / "sensors-1")
+        }
+        assert acknowledged <= in_topic
+        ids = own.values()
+        assert len(ids) == len(set(ids)), "a record is in the topic twice"
 
 
 def back(stack: ScratchStack, program: str, killed: int) -> bool:

@@ -4,12 +4,13 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from tests.platform.whole.expected import windows_of_table
-from tests.platform.whole.stack import ScratchStack
+from tests.platform.whole.stack import ScratchStack, until
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("readme")]
+pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("platform")]
 
 UP_SECONDS = 420.0
 TEST_SECONDS = 300.0
@@ -47,6 +48,22 @@ def run(command: str, folder: Path, environment: dict[str, str], seconds: float)
     return done.stdout
 
 
+def add_the_stream_of(readme: str, clone: Path, environment: dict[str, str], stack: ScratchStack) -> None:
+    """Do what "Adding a stream" says, with its file and its lines as they are printed."""
+    section = readme.split("### Adding a stream")[1].split("\n## ")[0]
+    (file,) = re.findall(r"`([\w/]+\.yaml)`:", section)
+    yaml, shell = (
+        dedent(block) for block in re.findall(r"```(?:yaml|sh)\n(.*?)^ *```", section, re.DOTALL | re.M)
+    )
+    (clone / file).write_text(yaml, "utf-8")
+    explain, start, show = shell.strip().splitlines()
+    assert "site" in run(explain, clone, environment, 60)
+    run(start, clone, environment, 60)
+    name = show.split()[-1]
+    until((stack.warehouse / "latest" / name / "_delta_log").exists, 60, "the new stream's table")
+    assert "warmest" in run(show, clone, environment, 60)
+
+
 @pytest.mark.timeout(900)
 def test_the_readmes_two_commands_work_in_a_clean_clone(clone: Path, jars: Path) -> None:
     up, test = commands_of((clone / "README.md").read_text("utf-8"))[:2]
@@ -61,6 +78,7 @@ def test_the_readmes_two_commands_work_in_a_clean_clone(clone: Path, jars: Path)
         said = run(up, clone, environment, UP_SECONDS)
         assert stack.ui in said
         assert windows_of_table(stack.table("latest", "sensor_minute"))
+        add_the_stream_of((clone / "README.md").read_text("utf-8"), clone, environment, stack)
     finally:
         run("make down", clone, environment, 60)
     tested = run(test, clone, {**environment, "PYTEST_ADDOPTS": NARROWED}, TEST_SECONDS)

@@ -22,7 +22,7 @@ from penstock.infra.processes.status import ProgramStatus, judge
 from penstock.infra.tether_spec import TetherSpec
 from penstock.infra.waiting import wait_until
 
-READY_SECONDS = 90.0
+READY_SECONDS = 180.0
 TURN_SECONDS = 60.0
 LONGEST_STOP_SECONDS = 30.0
 LOG_LINES_IN_ERRORS = 12

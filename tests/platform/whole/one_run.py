@@ -1,0 +1,72 @@
+"""One run of a shipped stream on a Spark of the caller's choice: `python -m tests.platform.whole.one_run ORDER`.
+
+A Spark context lives as long as its process, so each master needs a process of its own. ORDER is JSON: `master`,
+`bootstrap`, `folder`, `jars`, and `records`, how many to read before the end.
+"""
+
+import json
+import sys
+import threading
+from pathlib import Path
+
+from penstock.infra.jars import spark_jars
+from penstock.infra.java import find_java
+from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.catalog import load
+from penstock.pipelines.spark.session import SparkConfig, open_session
+from penstock.pipelines.spark.stream import Stream, StreamConfig
+
+STREAM = "sensor_minute"
+CLOCK = 1_795_000_000_000
+"""The whole run happens at one moment, so that batches alone decide what it writes."""
+
+RECORDS_PER_BATCH = 1_000
+PATIENCE_S = 120.0
+
+
+class Count:
+    """How many records were read, and whoever waits for more of them."""
+
+    def __init__(self) -> None:
+        self.read = 0
+        self.changed = threading.Condition()
+
+    def told(self, outcome: Outcome) -> None:
+        with self.changed:
+            self.read += sum(account.read for account in outcome.accounts)
+            self.changed.notify_all()
+
+    def wait_for(self, records: int, stream: Stream) -> None:
+        with self.changed:
+            self.changed.wait_for(lambda: self.read >= records or stream.failure() is not None, PATIENCE_S)
+        if failure := stream.failure():
+            raise failure
+        assert self.read == records, f"{self.read} of {records} records were read"
+
+
+def main(order: dict[str, str]) -> None:
+    folder = Path(order["folder"])
+    session = open_session(
+        SparkConfig(
+            jars=spark_jars(Path(order["jars"])),
+            directory=folder / "spark",
+            master=order["master"],
+            driver_memory="1g",
+            java_home=find_java().home,
+            more={"spark.executor.memory": "512m"},
+        )
+    )
+    count = Count()
+    config = StreamConfig(order["bootstrap"], folder / "stream", folder / "warehouse", RECORDS_PER_BATCH)
+    stream = Stream(load(STREAM), session, config, Right(STREAM, 1, lambda: True), count.told, lambda: CLOCK)
+    stream.start()
+    try:
+        count.wait_for(int(order["records"]), stream)
+    finally:
+        stream.drain()
+        session.stop()
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
