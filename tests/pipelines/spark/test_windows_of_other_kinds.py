@@ -35,7 +35,8 @@ SESSIONS = """
     ), marked AS (
         SELECT *, lag("at") OVER (PARTITION BY device ORDER BY "at") + 3000 < "at" AS begins FROM instants
     ), numbered AS (
-        SELECT *, sum(CASE WHEN begins THEN 1 ELSE 0 END) OVER (PARTITION BY device ORDER BY "at") AS number FROM marked
+        SELECT *, sum(CASE WHEN begins THEN 1 ELSE 0 END) OVER (PARTITION BY device ORDER BY "at") AS number
+        FROM marked
     )
     SELECT device, min("at"), max("at") + 3000, sum(n), sum(total)
     FROM numbered GROUP BY device, number ORDER BY ALL

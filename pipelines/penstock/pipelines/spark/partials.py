@@ -8,11 +8,13 @@ good have no window.
 from typing import TYPE_CHECKING
 
 from penstock.pipelines.batch.reading import QUARANTINED
+from penstock.pipelines.fold.order.slots import ELEMENT, MATCHED, punctuation
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import predicate_sql, quoted
 from penstock.pipelines.plan.source import WatermarkRule
 from penstock.pipelines.plan.windows import Sessions
 from penstock.pipelines.spark.assignment import window_bounds, window_starts
+from penstock.pipelines.spark.finishing import finished
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,6 +26,7 @@ def guarded(records: "DataFrame", rule: WatermarkRule, clock: int) -> "DataFrame
     Such a record is no good, or it is accepted and does not move the watermark: `_moving` is the event time of
     those that do.
     """
+    records = records.selectExpr("*", f"{clock}L AS _clock")
     if rule.max_ahead is None:
         return records.selectExpr("*", "_time AS _moving")
     within = f"_time <= {clock + rule.max_ahead}L"
@@ -38,9 +41,10 @@ def guarded(records: "DataFrame", rule: WatermarkRule, clock: int) -> "DataFrame
 
 def windowed(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
     """Give each good record its windows, a row for each; `_last` marks one row of every record."""
-    starts = window_starts(stage.plan.window, "_time")
+    time = "_clock" if stage.by_the_clock else "_time"
+    starts = window_starts(stage.plan.window, time)
     if starts is None:
-        start, end = window_bounds(stage.plan.window, "_time")
+        start, end = window_bounds(stage.plan.window, time)
         return records.selectExpr(
             "*", _good(start, "window_start"), _good(end, "window_end"), "true AS _last"
         )
@@ -51,9 +55,14 @@ def windowed(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
 
 
 def partials(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
-    """Pre-aggregate records that were guarded. The columns are those of a reading's partials."""
+    """Pre-aggregate records that were guarded. The columns are those of a reading's partials.
+
+    For order windows nothing can be aggregated before the order is known: the records come as they are.
+    """
     from pyspark.sql.functions import expr
 
+    if stage.in_order:
+        return _one_by_one(records, stage)
     keys = [expr(_good(quoted(field.name), quoted(field.name))) for field in stage.key]
     bounds = ["window_start", "window_end"]
     aside = expr(f"CASE WHEN _invalid IS NOT NULL THEN '{QUARANTINED}' END AS _set_aside")
@@ -66,7 +75,25 @@ def partials(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
         **{f"matches_{i}": f"count_if({predicate_sql(p)})" for i, p in enumerate(stage.predicates)},
         **{part.name: part.sql for part in stage.parts},
     }
-    return grouped.agg(*(expr(f"{sql} AS {quoted(name)}") for name, sql in measures.items()))
+    return finished(grouped.agg(*(expr(f"{sql} AS {quoted(name)}") for name, sql in measures.items())), stage)
+
+
+def _one_by_one(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
+    condition = punctuation(stage.plan.window)
+    matched = (
+        [] if condition is None else [_good(f"coalesce({predicate_sql(condition)}, false)", MATCHED.name)]
+    )
+    columns = [_good(quoted(field.name), quoted(field.name)) for field in (*stage.key, *stage.fields)]
+    return records.selectExpr(
+        "_topic",
+        "_partition",
+        f"CASE WHEN _invalid IS NOT NULL THEN '{QUARANTINED}' END AS _set_aside",
+        "1L AS _counted",
+        _good("_moving", "_newest"),
+        *(_good(field.name, field.name) for field in ELEMENT),
+        *matched,
+        *columns,
+    )
 
 
 def _reach(stage: ReadyStage) -> dict[str, str]:
