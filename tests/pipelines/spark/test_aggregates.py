@@ -1,0 +1,153 @@
+"""Every aggregate over every type of field: what Spark makes of many records is what the reference says of them."""
+
+import random
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from math import inf, nan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from tests.pipelines.aggregates.elements import FIELDS, aggregates_over, table_of
+
+from penstock.pipelines.fold.aggregates import Accumulator, accumulator, merge_into
+from penstock.pipelines.fold.aggregates.hashes import spark_hashes
+from penstock.pipelines.fold.rows import fresh, known_rows
+from penstock.pipelines.fold.stage import ready_stage
+from penstock.pipelines.plan import Aggregate, Custom, Distinct, Fixed, Mean, Output, Quantiles, Stage
+from penstock.pipelines.reference.numbers import canonical
+from penstock.pipelines.reference.records import Element
+from penstock.pipelines.reference.values import value
+from penstock.pipelines.spark.partials import partials
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+TYPES = {field.name: field.type for field in FIELDS}
+SIZE = 10
+VALUES: dict[str, list[Any]] = {
+    "long": [None, -5, 0, 1, 7, 2**40],
+    "int": [None, -3, 0, 2**31 - 1],
+    "double": [None, -1.5, 0.0, 0.5, 2.5, inf, -inf, nan],
+    "word": [None, "", "a", "ä", "aa", "b"],
+    "yes": [None, True, False],
+    "when": [None, datetime(1969, 2, 3, 4, 5, 6, 7, UTC), datetime(2026, 11, 18, tzinfo=UTC)],
+    "day": [None, date(1900, 1, 1), date(2026, 11, 18)],
+    "price": [None, Decimal("-1.25"), Decimal("0.00"), Decimal("99.90")],
+}
+
+
+def elements(count: int, seed: int) -> list[Element]:
+    """Elements of two partitions, whose times meet."""
+    chance = random.Random(seed)
+    offsets = [0, 0]
+    found = []
+    for _ in range(count):
+        partition = chance.randrange(2)
+        content = {name: chance.choice(VALUES[name]) for name in FIELDS.names}
+        address = ("records", partition, offsets[partition])
+        found.append(Element((), chance.randrange(6 * SIZE), address, content))
+        offsets[partition] += 1
+    return found
+
+
+def records(spark: "SparkSession", some: list[Element]) -> "DataFrame":
+    """Elements as good records, as a batch's job gets them."""
+    frame = spark.createDataFrame(table_of(some))
+    return frame.selectExpr("*", "_time AS _moving", "cast(null AS STRING) AS _invalid", "0L AS _clock")
+
+
+def said(each: Accumulator, partial: pa.Table) -> dict[int, Any]:
+    """What each window says once the partials of all partitions are merged."""
+    starts = np.unique(np.asarray(partial.column("window_start")))
+    rows = fresh([part.slot for part in each.parts], len(starts))
+    windows = np.searchsorted(starts, np.asarray(partial.column("window_start")))
+    schema = pa.schema([pa.field(part.name, part.type) for part in each.parts])
+    merge_into(each.parts, rows, windows, known_rows(partial.select(schema.names).cast(schema)))
+    shown = pa.array(each.values(rows), each.type, from_pandas=False).to_pylist()
+    return dict(zip(starts.tolist(), [canonical(item) for item in shown], strict=True))
+
+
+def expected(of: Aggregate, some: list[Element]) -> dict[int, Any]:
+    found = {}
+    for start in sorted({element.time // SIZE * SIZE for element in some}):
+        said_there = canonical(value(of, [e for e in some if e.time // SIZE * SIZE == start]))
+        if isinstance(of, Mean) and isinstance(said_there, Decimal):
+            said_there = float(said_there)
+        if isinstance(of, Quantiles):
+            said_there = tuple(float(v) if isinstance(v, Decimal) else v for v in said_there)
+        found[start] = said_there
+    return found
+
+
+@pytest.mark.parametrize("name", FIELDS.names)
+def test_partials_of_spark_say_what_the_reference_says(spark: "SparkSession", name: str) -> None:
+    outputs = tuple(Output(f"out_{number}", of) for number, of in enumerate(aggregates_over(name)))
+    stage = ready_stage(Stage("stage", ("records",), Fixed(SIZE), outputs), TYPES)
+    some = elements(300, seed=len(name))
+    partial = partials(records(spark, some), stage).toArrow()
+    for each, output in zip(stage.accumulators, outputs, strict=True):
+        assert said(each, partial) == expected(output.of, some), output
+
+
+def test_a_value_is_hashed_as_spark_hashes_it(spark: "SparkSession") -> None:
+    some = elements(200, seed=3)
+    wide = pa.array(
+        [Decimal(10) ** 25 * sign for sign in (-1, 0, 1)] * 66 + [None, None], pa.decimal128(30, 2)
+    )
+    table = table_of(some).append_column("wide", wide)
+    narrow = pc.cast(table.column("double"), pa.float32())
+    table = table.append_column("narrow", narrow).append_column("bytes", table.column("word").cast("binary"))
+    names = [*FIELDS.names, "wide", "narrow", "bytes"]
+    hashed = spark.createDataFrame(table).selectExpr(*(f"xxhash64({name}) AS {name}" for name in names))
+    answers = hashed.toArrow()
+    for name in names:
+        there = np.asarray(table.column(name).is_valid())
+        ours = [found for found in spark_hashes(table.column(name)) if found is not None]
+        assert ours == answers.column(name).filter(pa.array(there)).to_pylist(), name
+
+
+def test_sketches_of_spark_keep_their_promise(spark: "SparkSession") -> None:
+    """At most 5 standard errors away for a number of values, and 1.33 % of the ranks for a quantile of k = 200."""
+    ranks = (0.01, 0.25, 0.5, 0.75, 0.99)
+    outputs = (Output("different", Distinct("long", exact=False)), Output("at", Quantiles("long", ranks)))
+    stage = ready_stage(Stage("stage", ("records",), Fixed(10**9), outputs), TYPES)
+    many = 200_000
+    frame = spark.range(many).selectExpr(
+        "id % 50000 AS long", "'records' AS _topic", "cast(id % 8 AS INT) AS _partition", "id AS _offset",
+        "0L AS _time", "0L AS _moving", "cast(null AS STRING) AS _invalid", "0L AS _clock",
+    )  # fmt: skip
+    partial = partials(frame, stage).toArrow()
+    assert partial.num_rows == 8
+    different, quantiles = (said(each, partial)[0] for each in stage.accumulators)
+    assert abs(different - 50_000) < 5 * 1.04 / 2**6 * 50_000
+    assert [
+        abs(found / 50_000 - share) < 3 * 0.0133 for found, share in zip(quantiles, ranks, strict=True)
+    ] == [True] * len(ranks)
+
+
+def test_an_accumulator_of_changes_is_made_by_spark_too(spark: "SparkSession") -> None:
+    """A record that came and was taken back leaves what is left of the others."""
+    from pyspark.sql.functions import expr
+
+    some = elements(120, seed=9)
+    changes = [(element, 1) for element in some] + [(element, -1) for element in some[:50]]
+    frame = spark.createDataFrame(table_of([e for e, _ in changes], [w for _, w in changes]))
+    ofs = [of for name in FIELDS.names for of in aggregates_over(name) if not depends_on_place(of)]
+    outputs = [Output(f"out_{number}", of) for number, of in enumerate(ofs)]
+    accumulators = [accumulator(output, TYPES, changes=True) for output in outputs]
+    parts = [part for each in accumulators for part in each.parts]
+    start = (frame["_time"] - frame["_time"] % SIZE).alias("window_start")
+    partial = frame.groupBy(start).agg(*(expr(f"{part.sql} AS {part.name}") for part in parts)).toArrow()
+    for each, of in zip(accumulators, ofs, strict=True):
+        left = expected(of, some[50:])
+        assert {begin: shown for begin, shown in said(each, partial).items() if begin in left} == left, of
+
+
+def depends_on_place(of: Aggregate) -> bool:
+    """Whether it says something else of changes, which have no address, or needs a step after Spark's."""
+    return isinstance(of, Custom) or hasattr(of, "order") or hasattr(of, "largest")
