@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
-from tests.pipelines.fold.partials import partials
+from tests.pipelines.fold.partials import elements, partials, places
 
 from penstock.pipelines.batch.engine import Engine, Right
 from penstock.pipelines.batch.intent import Range
@@ -27,6 +27,7 @@ class StoredReading:
 
     stage: ReadyStage
     records: Sequence[Record]
+    clock: int
 
     def partials(self) -> pa.Table:
         good = [record for record in self.records if record.error is None]
@@ -70,13 +71,15 @@ class StoredReading:
             }
             for record in self.records
             if record.error is None
-            for start, end in [window_of(self.stage, record)]
+            for start, end in places(self.stage.plan.window, record.fields["at"], self.clock)
             if (*(record.fields[name] for name in names), start, end) in wanted
         ]
         return pa.Table.from_pylist(rows, schema=schema)
 
     def _good(self, partition: int, records: Sequence[Record]) -> pa.Table:
-        found = partials(self.stage, records, FIELDS, "at")
+        if self.stage.in_order:
+            return self._single(records)
+        found = partials(self.stage, records, FIELDS, "at", self.clock)
         count = found.num_rows
         newest = max((record.fields["at"] for record in records), default=None)
         columns = [
@@ -89,12 +92,17 @@ class StoredReading:
         ]
         return pa.table(columns, schema=pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns]))
 
-
-def window_of(stage: ReadyStage, record: Record) -> tuple[int, int]:
-    """The one window of a record: stages of these tests have fixed windows."""
-    size = stage.plan.window.size  # type: ignore[union-attr]
-    start = record.fields["at"] // size * size
-    return start, start + size
+    def _single(self, records: Sequence[Record]) -> pa.Table:
+        found = elements(self.stage, records, "at")
+        told = {
+            "_set_aside": pa.nulls(found.num_rows, pa.string()),
+            "_counted": pa.array([1] * found.num_rows, pa.int64()),
+            "_newest": found.column("_time"),
+        }
+        for name, column in told.items():
+            found = found.append_column(name, column)
+        schema = pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns])
+        return found.select(schema.names).cast(schema)
 
 
 @dataclass
@@ -136,7 +144,7 @@ class Bench:
                 batch.id,
                 batch.clock,
                 ranges(batch.records),
-                lambda _: StoredReading(self.stage, batch.records),
+                lambda intent: StoredReading(self.stage, batch.records, intent.clock),
             )
         else:
             engine.tick(batch.clock)

@@ -1,6 +1,7 @@
 """A run that is killed between any two steps and resumed ends with the tables of one that was not."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from penstock.pipelines.plan import (
     Topic,
     WatermarkRule,
 )
+from penstock.pipelines.plan.policies import CountPolicy
+from penstock.pipelines.plan.windows import Fixed, Sessions, SlidingOrder, Tumbling, Window
 from penstock.pipelines.reference.records import Batch, Record
 from penstock.pipelines.state.columns import NEVER
 from penstock.pipelines.tables.change import Change
@@ -33,23 +36,35 @@ COLUMNS = tuple(
     Column(name, kind)
     for name, kind in [("key", "STRING"), ("at", "BIGINT"), ("value", "BIGINT"), ("word", "STRING")]
 )
-PLAN = Plan(
+
+
+def plan_over(stage: Stage) -> Plan:
+    source = Source("records", Topic("records"), COLUMNS, "at", WatermarkRule(bound=5, idle_after=30))
+    return Plan("stream", (source,), (stage,))
+
+
+def of_time(window: Window) -> Plan:
+    """Early results every four milliseconds, corrections for twenty."""
+    return plan_over(replace(IN_ORDER, window=window, trigger=after_watermark(early=every(4)), lateness=20,
+                             accumulation="retracting"))  # fmt: skip
+
+
+IN_ORDER = Stage(
     "stream",
-    (Source("records", Topic("records"), COLUMNS, "at", WatermarkRule(bound=5, idle_after=30)),),
-    (
-        Stage(
-            "stream",
-            ("records",),
-            fixed(10),
-            (Output("n", count()), Output("total", sum_("value")), Output("most", max_("value"))),
-            key=("key",),
-            trigger=after_watermark(early=every(4)),
-            lateness=20,
-            accumulation="retracting",
-            sinks=(PaneLog("stream"), LatestValues("stream")),
-        ),
-    ),
+    ("records",),
+    Tumbling(CountPolicy(2)),
+    (Output("n", count()), Output("total", sum_("value")), Output("most", max_("value"))),
+    key=("key",),
+    sinks=(PaneLog("stream"), LatestValues("stream")),
 )
+PLAN = of_time(fixed(10))
+PLANS = {
+    "fixed": PLAN,
+    "sessions": of_time(Sessions(8)),
+    "by the clock": of_time(Fixed(10, time="processing")),
+    "by count": plan_over(IN_ORDER),
+    "last records": plan_over(replace(IN_ORDER, window=SlidingOrder(CountPolicy(3), CountPolicy(1)))),
+}
 TABLES = ("panes/stream", "latest/stream", "late/stream", "quarantine/records", "ledger/stream")
 
 
@@ -137,13 +152,13 @@ def run(bench: Bench, fuse: Fuse) -> None:
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(steps=st.integers(1, 60))
+@given(name=st.sampled_from(sorted(PLANS)), steps=st.integers(1, 60))
 def test_a_killed_run_ends_with_the_tables_of_one_that_was_not(
-    tmp_path_factory: pytest.TempPathFactory, steps: int
+    tmp_path_factory: pytest.TempPathFactory, name: str, steps: int
 ) -> None:
-    calm = Bench(PLAN, tmp_path_factory.mktemp("calm"))
+    calm = Bench(PLANS[name], tmp_path_factory.mktemp("calm"))
     run(calm, Fuse(-1))
-    killed = Bench(PLAN, tmp_path_factory.mktemp("killed"))
+    killed = Bench(PLANS[name], tmp_path_factory.mktemp("killed"))
     run(killed, Fuse(steps))
     for table in TABLES:
         assert killed.rows(table) == calm.rows(table), table

@@ -6,10 +6,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from penstock.pipelines.fold.order.slots import punctuation
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import predicate_sql
-from penstock.pipelines.plan.windows import Sessions, Window
+from penstock.pipelines.plan.windows import Sessions, Window, by_processing_time
 from penstock.pipelines.reference.assignment import windows_of
+from penstock.pipelines.reference.conditions import meets
 from penstock.pipelines.reference.records import Record
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 
@@ -28,7 +30,7 @@ def partials(
             "_partition": record.partition,
         }
         for record in records
-        for start, end in _places(stage.plan.window, clock if stage.by_the_clock else record.fields[time])
+        for start, end in places(stage.plan.window, record.fields[time], clock)
     ]
     bounds = [pa.field(name, pa.int64()) for name in ("window_start", "window_end", "_partition")]
     windowed = pa.Table.from_pylist(rows, schema=pa.schema([*fields, *bounds]))
@@ -46,6 +48,29 @@ def partials(
     CONNECTION.register("windowed", windowed)
     found: Any = CONNECTION.sql(f"SELECT {columns} FROM windowed GROUP BY {grouped} ORDER BY {grouped}")
     return found.to_arrow_table().select(stage.partial_columns.names).cast(stage.partial_columns)
+
+
+def elements(stage: ReadyStage, records: Iterable[Record], time: str) -> pa.Table:
+    """Records one by one, as Spark sends them to order windows, in an order that is not theirs."""
+    condition = punctuation(stage.plan.window)
+    rows = [
+        {
+            **record.fields,
+            "_topic": record.source,
+            "_partition": record.partition,
+            "_offset": record.offset,
+            "_time": record.fields[time],
+            "_matched": condition is not None and meets(record.fields, condition),
+        }
+        for record in records
+    ]
+    address = [pa.field("_topic", pa.string()), pa.field("_partition", pa.int32())]
+    return pa.Table.from_pylist(rows[::-1], schema=pa.schema([*address, *stage.partial_columns]))
+
+
+def places(window: Window, time: int, clock: int) -> list[tuple[float, float]]:
+    """The windows, or for sessions the piece, that Spark gives a record of that time."""
+    return _places(window, clock if by_processing_time(window) else time)
 
 
 def _places(window: Window, time: int) -> list[tuple[float, float]]:

@@ -4,30 +4,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.pipelines.fold.partials import elements
 from tests.pipelines.fold.strategies import aggregates, histories
 from tests.pipelines.fold.test_windows_against_reference import FIELDS, SOURCE, instant, said
 
 from penstock.pipelines.fold.fold import fold
 from penstock.pipelines.fold.moment import Moment
-from penstock.pipelines.fold.stage import ReadyStage, ready_stage
+from penstock.pipelines.fold.stage import ready_stage
 from penstock.pipelines.plan import Collect, Compare, Output, Plan, Stage
 from penstock.pipelines.plan.policies import CountPolicy, DeltaPolicy, PunctuationPolicy, TimePolicy
 from penstock.pipelines.plan.windows import SlidingOrder, Tumbling
 from penstock.pipelines.reference import Batch, Evaluator
-from penstock.pipelines.reference.conditions import meets
 from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 
 counts = st.builds(CountPolicy, st.integers(1, 4))
 deltas = st.builds(DeltaPolicy, st.just("value"), st.sampled_from([0.0, 1.0, 2.5]))
 times = st.builds(TimePolicy, st.integers(1, 9))
-MATCHES = Compare("value", ">", 3)
 windows = st.one_of(
-    st.builds(Tumbling, st.one_of(counts, deltas, times, st.just(PunctuationPolicy(MATCHES)))),
+    st.builds(
+        Tumbling, st.one_of(counts, deltas, times, st.just(PunctuationPolicy(Compare("value", ">", 3))))
+    ),
     st.builds(SlidingOrder, st.one_of(counts, deltas, times), st.one_of(counts, deltas, times)),
 )
 stages = st.builds(
@@ -45,23 +45,6 @@ def reference(stage: Stage, batches: Sequence[Batch]) -> list[list[tuple[Any, ..
     return [sorted(((*said(pane), pane.number) for pane in o.panes), key=repr) for o in outcomes]
 
 
-def sent(stage: ReadyStage, batch: Batch) -> pa.Table:
-    """The records as Spark would send them."""
-    rows = [
-        {
-            **record.fields,
-            "_topic": record.source,
-            "_partition": record.partition,
-            "_offset": record.offset,
-            "_time": record.fields["at"],
-            "_matched": meets(record.fields, MATCHES),
-        }
-        for record in reversed(batch.records)
-    ]
-    address = [pa.field("_topic", pa.string()), pa.field("_partition", pa.int32())]
-    return pa.Table.from_pylist(rows, schema=pa.schema([*address, *stage.partial_columns]))
-
-
 def engine(stage: Stage, batches: Sequence[Batch], folder: Path) -> list[list[tuple[Any, ...]]]:
     ready = ready_stage(stage, {field.name: field.type for field in FIELDS})
     tree = trees.empty(ready.state_columns)
@@ -70,7 +53,7 @@ def engine(stage: Stage, batches: Sequence[Batch], folder: Path) -> list[list[tu
     for batch in batches:
         after = NEVER if batch.ends else instant(batch.watermark or 0)
         moment = Moment(batch.id, clock, batch.clock, watermark, after)
-        outcome = fold(ready, tree, sent(ready, batch), moment)
+        outcome = fold(ready, tree, elements(ready, batch.records, "at"), moment)
         tree = tree.with_run(outcome.changed, folder / f"run-{batch.id}.arrow").compacted(folder)
         panes = [tuple(pane.values()) for pane in outcome.panes.to_pylist()]
         answers.append(sorted((tuple(map(frozen, pane)) for pane in panes), key=repr))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.fold.moment import Moment
@@ -157,7 +158,8 @@ def _all_of_them(panes: pa.Table) -> pa.Table:
 
 
 def _final_only(panes: pa.Table) -> pa.Table:
-    return panes.filter(panes.column("final"))
+    inserted = pc.equal(panes.column("kind"), "insert")  # nothing is taken back of what was not written
+    return panes.filter(pc.and_(panes.column("final"), inserted))
 
 
 def _span_us(window: Window) -> int | None:
