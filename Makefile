@@ -7,10 +7,8 @@ UV := .cache/tools/bin/uv
 # Where it is set, every one of the platform's processes would compile what it imports at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Three at a time on two cores: most of their time is waiting, for a cloud's delays the most. Tests that share what
-# is dear to start run in one worker, the longest first; see tests/conftest.py.
+# Three at a time on two cores: most of their time is waiting. Which stay together: tests/distribution.py.
 JOBS ?= 3
-DEAR := -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 PLAIN := not spark and not kafka and not whole
 LOCK := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock"
@@ -36,7 +34,7 @@ logs: set-up ## show the ends of the logs
 test: dev-environment ## run every test: plain Python first, then Spark, Kafka and the whole platform
 	@status=0; \
 	$(BIN)/python -m pytest -n auto -m "$(PLAIN)" || status=$$?; \
-	$(BIN)/python -m pytest $(DEAR) -m "not ($(PLAIN))" || status=$$?; \
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not ($(PLAIN))" || status=$$?; \
 	exit $$status
 
 test-plain: dev-environment ## run the tests that need neither Java nor long

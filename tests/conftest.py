@@ -4,34 +4,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.distribution import ByGroup, place_of
+from xdist.remote import Producer
 
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 
-SHARED = {"spark": "spark"}
-"""Fixtures that take long to start and are shared by tests of several files, with the group of who uses them."""
-
-LONGEST_FIRST = ("platform", "aws", "spark", "local", "compose", "secured", "images")
-"""Groups whose tests run one after the other for minutes: begun last, they would be waited for alone. All that
-starts the whole platform is one of them, for two platforms at once are more than two cores."""
-
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have tests that share something dear run in one worker (`--dist loadgroup`), the longest groups first."""
-    for item in items:
-        shared = [SHARED[name] for name in getattr(item, "fixturenames", ()) if name in SHARED]
-        if shared:
-            item.add_marker(pytest.mark.xdist_group(shared[0]))
-    items.sort(key=_place)
+    items.sort(key=place_of)
 
 
-def _place(item: pytest.Item) -> tuple[int, bool]:
-    marker = item.get_closest_marker("xdist_group")
-    group = marker.args[0] if marker else ""
-    place = LONGEST_FIRST.index(group) if group in LONGEST_FIRST else len(LONGEST_FIRST)
-    # A platform that goes on running while others look at it comes last in its group: it takes from all.
-    return place, "running" in getattr(item, "fixturenames", ())
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByGroup | None:
+    """With `--dist loadgroup`, tests that share something dear stay in one worker."""
+    return ByGroup(config, log) if config.option.dist == "loadgroup" else None
 
 
 @pytest.fixture(scope="session")

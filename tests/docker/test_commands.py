@@ -25,7 +25,7 @@ from tests.platform.conftest import Postgres, postgres  # noqa: F401  a fixture 
 
 from penstock.infra.ports import free_ports
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("compose"), pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(420)]
 
 ROOT = Path(__file__).parents[2]
 READY_SECONDS = 150

@@ -24,7 +24,7 @@ from penstock.infra.broker import wait_for_broker
 from penstock.infra.local.cluster import new_id
 from penstock.infra.ports import free_ports
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("images"), pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(200)]
 
 OF_THE_SYSTEM = re.compile(r"^(apt-get|rm -rf /var/lib/apt|useradd|install --directory)")
 OF_THE_LOCK = re.compile(r"pip install .*-r requirements\.lock$")

@@ -134,6 +134,11 @@ def test_outputs_are_typed_and_give_the_platforms_settings(one: Environment) -> 
         "warehouse": "/warehouse",
         "control_url": "sqlite:///control.db",
         "kafka.bootstrap": "127.0.0.1:1,127.0.0.1:2",
+        "kafka.layout": "local",
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.security.mechanism": "SCRAM-SHA-512",
+        "kafka.security.ca": "/ca.pem",
+        "kafka.security.secrets.host": "/host",
         "spark.master": "spark://127.0.0.1:3",
     }
 

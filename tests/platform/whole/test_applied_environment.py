@@ -19,7 +19,7 @@ from tests.platform.whole.stack import until
 from penstock.infra.ports import LOCALHOST, answers
 from penstock.ingestion.ledger import read_addresses
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("platform"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
 
 APPLY_SECONDS = 200.0
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 from tests.platform.whole.stack import ScratchStack, until
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("platform")]
+pytestmark = pytest.mark.whole
 
 ARGUMENTS = (
     "--headless",

@@ -9,7 +9,7 @@ from tests.platform.whole.stack import ScratchStack, until
 
 from penstock.ingestion.ledger import read_addresses
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("platform")]
+pytestmark = pytest.mark.whole
 
 VICTIMS = ("host", "broker", "feed", "daemon", "webserver", "code", "manager")
 

@@ -10,7 +10,7 @@ import pytest
 from tests.platform.whole.expected import windows_of_table
 from tests.platform.whole.stack import ScratchStack, until
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("platform")]
+pytestmark = pytest.mark.whole
 
 UP_SECONDS = 420.0
 TEST_SECONDS = 300.0

@@ -12,7 +12,7 @@ import pytest
 from tests.platform.whole.expected import settled
 from tests.platform.whole.stack import ScratchStack, until
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("platform")]
+pytestmark = pytest.mark.whole
 
 
 def of_stack(stack: ScratchStack) -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 from penstock.infra.terraform import Action, Plan, Workspace
 from penstock.infra.terraform.errors import PlanFailedError
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("aws"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(900)]
 
 Environment = Callable[..., Workspace]
 PLAN_SECONDS = 15

@@ -25,7 +25,7 @@ from penstock.infra.terraform import Action, Limits, Plan, Workspace, embedded_e
 from penstock.infra.terraform.errors import PlanFailedError
 from penstock.infra.waiting import wait_until
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("local"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
 
 ROOT = Path(__file__).parents[4]
 TOPIC = "told"

@@ -24,7 +24,7 @@ from penstock.infra.local.certificates import make_certificates
 from penstock.infra.terraform import Event, Limits, Workspace, embedded_engine
 from penstock.infra.terraform.errors import PlanFailedError
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("secured"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
 
 TOPIC = "told"

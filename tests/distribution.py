@@ -1,0 +1,53 @@
+"""Which tests run in one worker, one after the other, and which of them begin first.
+
+A file is the unit, as its tests may share what a module starts. Files that share something dearer are one group;
+files whose tests share nothing and mostly wait are taken apart. Begun last, a group of minutes would be waited for
+alone, so the longest begin first.
+"""
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+
+GROUPS = (
+    # A Spark session is one a process, and takes seconds to start.
+    ("spark", "tests/pipelines/"),
+    ("spark", "tests/platform/whole/test_spark_master.py"),
+    # Two whole platforms at once are more than two cores.
+    ("platform", "tests/platform/whole/"),
+    # Mostly waits for the delays that the provider has between its questions.
+    ("aws", "tests/infra/terraform/aws/"),
+    ("local", "tests/infra/terraform/local/"),
+    ("compose", "tests/docker/"),
+)
+"""Groups by the beginning of a test's path; the first that fits counts."""
+
+LONGEST_FIRST = ("platform", "aws", "spark", "local", "compose")
+
+APART = ("tests/infra/test_processes.py", "tests/infra/terraform/test_hcl.py")
+"""Files whose tests share nothing."""
+
+
+def group_of(nodeid: str) -> str:
+    """What is to stay together with this test: a group, its file, or nothing but itself."""
+    path = nodeid.partition("::")[0]
+    named = next((group for group, beginning in GROUPS if path.startswith(beginning)), path)
+    return nodeid if path in APART else named
+
+
+def place_of(item: pytest.Item) -> tuple[int, bool]:
+    """Where a test stands: the longest groups first, and in them last what goes on running while others look."""
+    group = group_of(item.nodeid)
+    place = LONGEST_FIRST.index(group) if group in LONGEST_FIRST else len(LONGEST_FIRST)
+    return place, "running" in getattr(item, "fixturenames", ())
+
+
+class ByGroup(LoadScopeScheduling):
+    """Hands out groups as they come; `--no-loadscope-reorder` keeps their order."""
+
+    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
