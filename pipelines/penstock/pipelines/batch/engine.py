@@ -12,7 +12,7 @@ does 5 and 6 again, which changes nothing that is there already.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -91,25 +91,40 @@ class Engine:
         if begun is not None and begun.kind == "tick":
             self._run(begun, None)
 
-    def data(self, spark_batch: int, clock: int, ranges: tuple[Range, ...], read: Open) -> None:
-        """Run a batch of records, unless it is in the state already."""
+    def data(
+        self,
+        spark_batch: int,
+        clock: int,
+        ranges: tuple[Range, ...],
+        read: Open,
+        watermark: int | None = None,
+    ) -> None:
+        """Run a batch of records, unless it is in the state already.
+
+        Where a watermark is given it stands in place of the one that the records would make; it never goes back.
+        """
         if (
             self.last is not None
             and self.last.spark_batch is not None
             and spark_batch <= self.last.spark_batch
         ):
             return
-        self._run(
-            Intent(self._next_id(), "data", self._clock(clock), self._right.epoch, ranges, spark_batch), read
-        )
+        now, epoch = self._clock(clock), self._right.epoch
+        self._run(Intent(self._next_id(), "data", now, epoch, ranges, spark_batch, watermark), read)
 
-    def tick(self, clock: int) -> None:
-        """Run a batch without records, for what the clock alone brings about.
+    def tick(self, clock: int, watermark: int | None = None) -> None:
+        """Run a batch without records, for what the clock, or a watermark that is given, brings about.
 
         Nothing is done while a batch of records that was begun is still to be run again: it comes first.
         """
         if self._begun() is None:
-            self._run(Intent(self._next_id(), "tick", self._clock(clock), self._right.epoch), None)
+            now, epoch = self._clock(clock), self._right.epoch
+            self._run(Intent(self._next_id(), "tick", now, epoch, watermark=watermark), None)
+
+    @property
+    def state(self) -> trees.Tree:
+        """The state after the last batch that is decided."""
+        return self._tree
 
     def next_due(self) -> int:
         """The next clock at which a tick has something to do; NEVER where only records can change anything."""
@@ -213,7 +228,10 @@ class Engine:
     def _watermark(self, intent: Intent, partials: pa.Table) -> Watermark:
         before = Watermark() if self.last is None else self.last.watermark
         known = [span.name for span in intent.ranges]
-        return before.advance(self._rule, known, newest_times(partials), intent.clock)
+        found = before.advance(self._rule, known, newest_times(partials), intent.clock)
+        if intent.watermark is None:
+            return found
+        return replace(found, value=max(before.value, intent.watermark))
 
     def _moment(self, intent: Intent, watermark: Watermark) -> Moment:
         before = self.last

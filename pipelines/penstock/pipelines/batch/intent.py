@@ -27,7 +27,8 @@ class Intent:
     """A batch's clock, its records, and who means to write it.
 
     A batch that is run again takes the clock from here. `spark_batch` is Spark's own number of a batch with
-    data; ticks have none, so the two counts differ.
+    data; ticks have none, so the two counts differ. `watermark` stands in place of the one that the records
+    would make: NEVER ends a bounded input.
     """
 
     batch_id: int
@@ -36,6 +37,7 @@ class Intent:
     epoch: int
     ranges: tuple[Range, ...] = ()
     spark_batch: int | None = None
+    watermark: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data."""

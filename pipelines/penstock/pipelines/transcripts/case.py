@@ -159,7 +159,7 @@ def source_of(values: Iterable[Any]) -> Source:
     columns = (
         Column("key", "string"),
         Column("value", type_of(values)),
-        Column("ts", "timestamp"),
+        Column("ts", "BIGINT"),
         Column("punctuation", "boolean"),
         Column("output_time", "long"),
     )

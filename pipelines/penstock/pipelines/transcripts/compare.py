@@ -94,7 +94,13 @@ def same_column(name: str) -> Callable[[Any, Shown], bool]:
 def same_values(expected: Any, shown: Shown) -> bool:
     """Compare the elements of a pane, in any order."""
     found = dict(shown.pane.values).get("values") or ()
-    return sorted(map(repr, expected)) == sorted(map(repr, found))
+    return sorted(map(spelt, expected)) == sorted(map(spelt, found))
+
+
+def spelt(value: Any) -> str:
+    """Return a value as text; a number is spelt alike whatever column it comes from."""
+    whole = isinstance(value, float) and value.is_integer()
+    return repr(int(value) if whole else value)
 
 
 def only_value(expected: Any, shown: Shown) -> bool:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
+from penstock.pipelines.errors import PipelineError
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.reference import Batch, Evaluator, Instant, LateRow, Pane
 from penstock.pipelines.reference.grouping import Grouping
@@ -38,18 +39,22 @@ class Observed:
     windows: tuple[OpenWindow, ...] | None = None
 
 
+Run: TypeAlias = Sequence[Observed] | PipelineError
+"""What each batch of a script brought about; or, in the engine's own words, why it does not run the script."""
+
+
 class Engine(Protocol):
     """Runs many scripts in one call, so that it may let them share what is dear to start."""
 
-    def run(self, scripts: Sequence[Script]) -> Iterable[Sequence[Observed]]:
-        """Yield for each script, in their order, what each of its batches brought about."""
+    def run(self, scripts: Sequence[Script]) -> Iterable[Run]:
+        """Yield for each script, in their order, what became of it."""
         ...
 
 
 class ReferenceEngine:
     """The reference evaluator, one script after the other."""
 
-    def run(self, scripts: Sequence[Script]) -> Iterable[Sequence[Observed]]:
+    def run(self, scripts: Sequence[Script]) -> Iterable[Run]:
         """Yield for each script what each of its batches brought about."""
         for script in scripts:
             evaluator = Evaluator(script.plan)

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.pipelines.errors import TranscriptError
+from penstock.pipelines.errors import PipelineError, TranscriptError
 from penstock.pipelines.transcripts.case import Case, case_of
-from penstock.pipelines.transcripts.engine import Engine, Observed
+from penstock.pipelines.transcripts.engine import Engine, Run
 from penstock.pipelines.transcripts.files import nodes_in
 from penstock.pipelines.transcripts.verdict import Verdict, judged
 
@@ -16,12 +16,16 @@ def run_files(paths: Iterable[Path], engine: Engine, ids: Sequence[str] = ()) ->
 
     A case that cannot be run is not ok. A name that no file has is refused.
     """
+    yield from run_nodes(cases_in(paths, ids), engine)
+
+
+def cases_in(paths: Iterable[Path], ids: Sequence[str] = ()) -> list[Mapping[str, Any]]:
+    """Return the cases of these files as their schema has them, or those that are named."""
     nodes = [node for path in paths for node in nodes_in(path)]
-    chosen = [node for node in nodes if not ids or name_of(node) in ids]
     missing = [name for name in ids if name not in {name_of(node) for node in nodes}]
     if missing:
         raise TranscriptError(f"no case has the id {', '.join(missing)}; the files hold {len(nodes)} cases")
-    yield from run_nodes(chosen, engine)
+    return [node for node in nodes if not ids or name_of(node) in ids]
 
 
 def run_nodes(nodes: Sequence[Mapping[str, Any]], engine: Engine) -> Iterator[Verdict]:
@@ -40,15 +44,17 @@ def readable(node: Mapping[str, Any]) -> Case | TranscriptError:
         return problem
 
 
-def verdict_on(node: Mapping[str, Any], case: Case, run: Sequence[Observed]) -> Verdict:
+def verdict_on(node: Mapping[str, Any], case: Case, run: Run) -> Verdict:
     """Return the verdict on a run; what a case expects may be as broken as the rest of it."""
+    if isinstance(run, PipelineError):
+        return refused(node, run)
     try:
         return judged(case, run)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, TranscriptError) as problem:
         return refused(node, TranscriptError(f"what it expects is not of the schema: {problem!r}"))
 
 
-def refused(node: Mapping[str, Any], problem: TranscriptError) -> Verdict:
+def refused(node: Mapping[str, Any], problem: PipelineError) -> Verdict:
     """Return the verdict on a case that cannot be run."""
     steps = node.get("steps")
     listed = steps if isinstance(steps, list) else []

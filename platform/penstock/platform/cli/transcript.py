@@ -2,15 +2,18 @@
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from penstock.platform.cli.context import current_settings
 from penstock.platform.cli.output import example
 
 if TYPE_CHECKING:
-    from penstock.pipelines.transcripts import Verdict
+    from penstock.pipelines.transcripts import Engine, Verdict
 
 
 @click.group(name="transcript")
@@ -18,21 +21,69 @@ def command() -> None:
     """Cases that say which panes and late records some input must bring about."""
 
 
-EXAMPLE = example("penstock transcript run cases.json", "penstock transcript run cases.json --id one --json")
+EXAMPLE = example(
+    "penstock transcript run cases.json",
+    "penstock transcript run cases.json --engine reference --id one --json",
+)
 
 
 @command.command(epilog=EXAMPLE)
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["spark", "reference"]),
+    default="spark",
+    show_default=True,
+    help="The engine of live streams, or the contract in plain Python.",
+)
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Only this case; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object a line, also on a terminal.")
-def run(files: tuple[Path, ...], ids: tuple[str, ...], as_json: bool) -> int:
-    """Run cases and say of each whether it went as expected; ends with 1 when any did not."""
-    from penstock.pipelines.transcripts import ReferenceEngine, passed, run_files
+def run(files: tuple[Path, ...], engine: str, ids: tuple[str, ...], as_json: bool) -> int:
+    """Run cases and say of each whether it went as expected; ends with 1 when any did not.
 
+    With Spark, each case is a stream: its records go through Spark, its batches are folded into a state, and its
+    panes are read back from Delta tables.
+    """
+    from penstock.pipelines.transcripts import cases_in, passed, run_nodes
+
+    nodes = cases_in(files, ids)
     say = _say_json if as_json or not sys.stdout.isatty() else _say
-    return 0 if passed(run_files(files, ReferenceEngine(), ids), say) else 1
+    with _progress(len(nodes)) as tell, _engine(engine, tell) as chosen:
+        return 0 if passed(_counted(run_nodes(nodes, chosen), tell, len(nodes)), say) else 1
+
+
+@contextmanager
+def _engine(name: str, tell: Callable[[str], None]) -> "Iterator[Engine]":
+    from penstock.pipelines.transcripts import ReferenceEngine
+
+    if name == "reference":
+        yield ReferenceEngine()
+        return
+    from penstock.pipelines.transcripts.on_spark import SparkEngine
+    from penstock.platform.local_spark import spark_session
+
+    with spark_session(current_settings(), "transcripts", tell) as session:
+        yield SparkEngine(session)
+
+
+def _counted(verdicts: "Iterator[Verdict]", tell: Callable[[str], None], cases: int) -> "Iterator[Verdict]":
+    for number, verdict in enumerate(verdicts, 1):
+        tell(f"{number} of {cases}")
+        yield verdict
+
+
+@contextmanager
+def _progress(cases: int) -> Iterator[Callable[[str], None]]:
+    """Show how far the run is, on a terminal that the lines themselves do not fill."""
+    if not sys.stderr.isatty():
+        yield lambda _text: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{cases} cases") as status:
+        yield lambda text: status.update(f"cases  [dim]{text}[/dim]")
 
 
 def _say_json(verdict: "Verdict") -> None:

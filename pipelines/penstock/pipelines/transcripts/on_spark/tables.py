@@ -1,0 +1,88 @@
+"""What a script's tables say, in the words in which cases are compared."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.reference import Instant, LateRow, Pane
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
+Row = Mapping[str, Any]
+
+
+class Told:
+    """The log of panes and the late table of a script, batch by batch."""
+
+    def __init__(self, plan: Plan, stage: ReadyStage, warehouse: Path) -> None:
+        self._columns = [each.output for each in stage.accumulators]
+        self._key = [field.name for field in stage.key]
+        self._source = plan.sources[0].name
+        self._panes = by_batch(warehouse / "panes" / plan.stage.sinks[0].table)
+        self._late = by_batch(warehouse / "late" / plan.name)
+
+    def panes(self, batch: int) -> tuple[Pane, ...]:
+        """Return the panes of a batch; a mark that a window was replaced is none."""
+        return tuple(self.pane(row) for row in self._panes[batch] if row["kind"] != "replaced")
+
+    def late(self, batch: int) -> tuple[LateRow, ...]:
+        """Return what no window took in a batch."""
+        return tuple(self.late_row(row) for row in self._late[batch])
+
+    def pane(self, row: Row) -> Pane:
+        """Return a row of the log of panes."""
+        return Pane(
+            key=tuple(row[name] for name in self._key),
+            start=instant(row["window_start"], -inf),
+            end=instant(row["window_end"], inf),
+            values=tuple((name, plain(row[name])) for name in self._columns),
+            pane=row["pane"],
+            timing=row["timing"],
+            on_time_index=row["on_time_index"],
+            final=row["final"],
+            kind=row["kind"],
+            records=row["records"],
+            batch=row["batch_id"],
+            clock=int(instant(row["batch_clock"], 0)),
+            watermark=instant(row["watermark"], inf),
+            number=row.get("window_number"),
+        )
+
+    def late_row(self, row: Row) -> LateRow:
+        """Return a row of the late table."""
+        return LateRow(
+            address=(self._source, row["partition"], row["offset"]),
+            key=tuple(row[name] for name in self._key),
+            time=int(instant(row["event_time"], 0)),
+            start=instant(row["window_start"], -inf),
+            end=instant(row["window_end"], inf),
+            reason=row["reason"],
+            watermark=instant(row["watermark"], inf),
+            missed_by=row["missed_by_ms"],
+            batch=row["batch_id"],
+        )
+
+
+def by_batch(table: Path) -> Mapping[int, list[Row]]:
+    """Read a whole table."""
+    rows: dict[int, list[Row]] = defaultdict(list)
+    for row in DeltaTable(table).to_pyarrow_table().to_pylist():
+        rows[row["batch_id"]].append(row)
+    return rows
+
+
+def instant(moment: datetime | None, endless: Instant) -> Instant:
+    """Return a time in milliseconds; one that a table cannot show is an end of time."""
+    return endless if moment is None else (moment - EPOCH) // MILLISECOND
+
+
+def plain(value: Any) -> Any:
+    """Return a value that can be compared: a list as a tuple."""
+    return tuple(value) if isinstance(value, list) else value

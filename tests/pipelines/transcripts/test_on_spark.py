@@ -1,0 +1,81 @@
+"""Every recorded case through Spark, the batch engine and Delta: as recorded, and as the reference has it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from tests.pipelines.oracles import oracle, oracle_document
+from tests.pipelines.transcripts.test_figures import NAMED, figure_case
+from tests.pipelines.transcripts.test_oracles import FILES, known_differences
+from tests.pipelines.transcripts.test_runner import RIGHT, wrong
+
+from penstock.pipelines.transcripts import ReferenceEngine, Verdict, cases_in, run_nodes
+from penstock.pipelines.transcripts.compare import spelt
+from penstock.pipelines.transcripts.on_spark import SparkEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+HERE = Path(__file__).parent
+NOT_YET = "is not run on Spark yet", "are not run on Spark yet"
+
+
+def on_both(session: "SparkSession", nodes: Sequence[Any]) -> list[tuple[Verdict, Verdict]]:
+    """The verdicts of Spark and of the reference evaluator, case by case."""
+    return list(zip(run_nodes(nodes, SparkEngine(session)), run_nodes(nodes, ReferenceEngine()), strict=True))
+
+
+def refused(verdict: Verdict) -> bool:
+    return isinstance(verdict.got, dict) and any(words in verdict.got["error"] for words in NOT_YET)
+
+
+def in_any_order(got: Any) -> Any:
+    """What came, each list of panes sorted; an error as it is."""
+    if isinstance(got, dict):
+        return got
+    return [sorted(pane_text(pane) for pane in part) if isinstance(part, list) else part for part in got]
+
+
+def pane_text(pane: dict[str, Any]) -> str:
+    """A pane as text; the values of one are in no order, and a column of numbers has one type."""
+    values = {"values": sorted(map(spelt, pane["values"]))} if "values" in pane else {}
+    return repr({**pane, **values})
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_recorded_cases_come_out_on_spark_as_they_do_in_the_reference(
+    spark: "SparkSession", file: str
+) -> None:
+    listed = yaml.safe_load((HERE / "spark_differences.yaml").read_text(encoding="utf-8"))
+    differences = listed.get(Path(file).name) or {}
+    pairs = [pair for pair in on_both(spark, cases_in([oracle(file)])) if not refused(pair[0])]
+    differing = {ours.id for ours, _ in pairs if not ours.ok}
+    assert differing - set(known_differences(file)) == set(differences)
+    ours, theirs = ([p for p in column if p.id not in differences] for column in zip(*pairs, strict=True))
+    assert [in_any_order(verdict.got) for verdict in ours] == [in_any_order(v.got) for v in theirs]
+
+
+def test_the_contract_and_the_papers_figures_come_out_on_spark(spark: "SparkSession") -> None:
+    figures = [figure_case(oracle_document(f"dataflow/{file}"), file, name) for file, name in NAMED]
+    pairs = on_both(spark, [*cases_in([HERE / "contract.yaml"]), *figures])
+    differing = [(o.id, o.expected, o.got) for o, _ in pairs if not o.ok and not refused(o)]
+    assert differing == []
+    assert [in_any_order(o.got) for o, _ in pairs if not refused(o)] == [
+        in_any_order(reference.got) for o, reference in pairs if not refused(o)
+    ]
+
+
+def test_a_case_that_cannot_be_run_says_so_and_stops_no_other(spark: "SparkSession") -> None:
+    nowhere = wrong(id="nowhere", window={"type": "calendar", "unit": "day", "zone": "Europe/Atlantis"})
+    verdicts = list(run_nodes([RIGHT, nowhere, wrong(id="two")], SparkEngine(spark)))
+    assert [(v.id, v.ok) for v in verdicts] == [("right", True), ("nowhere", False), ("two", True)]
+    assert "Europe/Atlantis" in verdicts[1].got["error"]
+
+
+def test_a_record_that_spark_cannot_read_is_in_no_window(spark: "SparkSession") -> None:
+    far = {"elements": [{"key": "k", "value": 2**70, "ts": 1}]}
+    (verdict,) = run_nodes([wrong(steps=[far, *RIGHT["steps"]])], SparkEngine(spark))
+    assert verdict.ok
