@@ -8,6 +8,7 @@ PipelineError
 ├── JournalError        a stream's own files cannot be read, or contradict what is being done
 ├── FencedError         another host writes this stream now
 ├── DrainedError        a batch came while its stream was being stopped; it comes again
+├── ArchiveError        a topic and its archive do not belong together, or the topic cannot be read
 ├── StreamEndedError    a stream's query is over, and nobody asked for that
 └── HostError           the stream host itself cannot go on
 """
@@ -91,3 +92,7 @@ class DrainedError(PipelineError):
         super().__init__(
             f"Stream {stream} is being stopped: batch {batch} of Spark's is left for the next start."
         )
+
+
+class ArchiveError(PipelineError):
+    """A topic cannot be archived as things are: what was found where, and what to do about it."""

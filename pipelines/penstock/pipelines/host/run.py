@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
+from penstock.pipelines.archive.names import archived_topic
+from penstock.pipelines.archive.stream import ArchiveConfig, ArchiveStream
 from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.host.control import Control
@@ -55,6 +57,12 @@ def run(
     signal.signal(signal.SIGINT, lambda *_: stop.set())  # Spark puts its own in place of the first
 
     def make(name: str, right: Right, told: Callable[[Outcome], None]) -> Running:
+        topic = archived_topic(name)
+        if topic is not None:
+            kept = ArchiveConfig(
+                config.bootstrap, config.streams / name, config.warehouse, client=config.client
+            )
+            return ArchiveStream(topic, kept, right, told, clock)
         place = StreamConfig(
             config.bootstrap,
             config.streams / name,
