@@ -13,7 +13,7 @@ from penstock.platform.errors import StackError, UnknownStreamError
 def ask(store: ControlStore, stream: str, desired: Desired, known: Collection[str]) -> DesiredState:
     """Write down what should become of a stream. UnknownStreamError for one that is not among the known."""
     if stream not in known:
-        raise UnknownStreamError(f"there is no stream {stream!r}; the catalog has: {', '.join(known)}")
+        raise UnknownStreamError(f"there is no stream {stream!r}; there are: {', '.join(known)}")
     return store.desire(stream, desired, now_ms())
 
 

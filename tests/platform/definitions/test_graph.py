@@ -32,6 +32,8 @@ def test_a_topic_leads_to_its_stream_and_a_stream_to_its_tables(make: Callable[.
         "streams/minute": ["topics/sensors"],
         "latest/minute": ["streams/minute"],
         "panes/minute": ["streams/minute"],
+        "streams/archive-sensors": ["topics/sensors"],
+        "raw/sensors": ["streams/archive-sensors"],
     }
 
 
@@ -91,5 +93,6 @@ def test_the_shipped_platform_loads_without_spark_and_shows_every_topic_and_stre
     assert heavy == []
     assert {f"topics/{name}" for name in contract_names()} <= set(keys)
     assert {f"streams/{name}" for name in catalog.names()} <= set(keys)
-    assert {"stream_drain", "stream_start", "stream_stop", "environment_plan"} <= set(jobs)
+    assert {"stream_drain", "stream_start", "stream_stop", "environment_plan", "ingest"} <= set(jobs)
+    assert {f"raw/{name}" for name in contract_names()} <= set(keys)
     assert not (tmp_path / "home").exists()

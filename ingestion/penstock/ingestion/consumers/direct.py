@@ -18,8 +18,10 @@ from penstock.ingestion.sources.source import Source
 _PAUSE_SECONDS = 0.02
 
 
-def consume_directly(source: Source, handle: Callable[[Sequence[bytes]], None], stop: Event) -> int:
-    """Hand each record of a source to `handle` as it comes, until the source ends or `stop` is set.
+def consume_directly(
+    source: Source, handle: Callable[[Sequence[bytes]], None], stop: Event, count: int | None = None
+) -> int:
+    """Hand each record of a source to `handle` as it comes, until the source ends, `stop` is set, or enough came.
 
     Nothing is written down anywhere: this is the comparison, not a way to run anything.
     """
@@ -29,8 +31,11 @@ def consume_directly(source: Source, handle: Callable[[Sequence[bytes]], None], 
             if stop.is_set():
                 break
             if len(batch):
-                handle(batch.values)
-                handled += len(batch)
+                values = batch.values if count is None else batch.values[: count - handled]
+                handle(values)
+                handled += len(values)
+                if handled == count:
+                    break
             else:
                 stop.wait(_PAUSE_SECONDS)
     return handled

@@ -1,9 +1,23 @@
 """Schema registries: a folder by default, a Confluent-compatible server where there is one."""
 
 from penstock.ingestion.registry.file_registry import FileRegistry
-from penstock.ingestion.registry.registry import Registered, Registry, register_contract, subject_of
+from penstock.ingestion.registry.registry import (
+    Registered,
+    Registry,
+    check_contract,
+    register_contract,
+    subject_of,
+)
 
-__all__ = ["FileRegistry", "Registered", "Registry", "open_registry", "register_contract", "subject_of"]
+__all__ = [
+    "FileRegistry",
+    "Registered",
+    "Registry",
+    "check_contract",
+    "open_registry",
+    "register_contract",
+    "subject_of",
+]
 
 
 def open_registry(place: str) -> Registry:

@@ -36,16 +36,25 @@ def subject_of(contract: Contract) -> str:
 
 
 def register_contract(registry: Registry, contract: Contract) -> Registered:
-    """Register a contract's schema, after checking it against every version before it.
+    """Register a contract's schema, after checking it against every version before it."""
+    check_contract(registry, contract)
+    return registry.register(subject_of(contract), schema_of(contract))
 
-    Every one, not only the last: what was written under the first is still in the topic.
+
+def check_contract(registry: Registry, contract: Contract) -> int | None:
+    """Return the version that registering a contract would make; None where it is registered as it is.
+
+    Refuses one that is not compatible with every version before it, not only the last: what was written under the
+    first is still in the topic.
     """
     subject, schema = subject_of(contract), schema_of(contract)
-    for version in registry.versions(subject):
+    versions = registry.versions(subject)
+    for version in versions:
         broken = violations(fields_in(version.schema), fields_in(schema), contract.compatibility)
         if broken:
             raise IncompatibleChangeError(
                 f"contract {contract.topic} cannot follow version {version.version} of {subject}: "
                 f"{'; '.join(map(str, broken))}; change the contract back, or write to a new topic"
             )
-    return registry.register(subject, schema)
+    known = any(version.schema == schema for version in versions)
+    return None if known else max((version.version for version in versions), default=0) + 1

@@ -1,7 +1,7 @@
 """Opening a source by name, as the command line and Dagster do."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from penstock.ingestion.contracts import Contract
@@ -59,12 +59,7 @@ class _Opening:
         return TextLines(self.rows, self.clock) if self.options.text else json_batch
 
     def host_and_port(self) -> tuple[str, int]:
-        host, _, port = self.options.place.rpartition(":")
-        if not port.isdecimal():
-            raise SourceError(
-                f"'{self.options.place}' is no address; write host:port, such as 127.0.0.1:9999"
-            )
-        return host or "127.0.0.1", int(port)
+        return _host_and_port(self.options.place)
 
     def path(self) -> Path:
         if not self.options.place:
@@ -93,29 +88,68 @@ class _Opening:
         return Generated(generator, self.contract, self.clock, rate=options.rate, encode=self.format.encode)
 
 
-_OPENERS: Mapping[str, Callable[[_Opening], Source]] = {
-    "csv": lambda o: o.files(CsvFiles(o.rows)),
-    "json-lines": lambda o: o.files(json_lines),
-    "parquet": lambda o: o.files(ParquetFiles(o.rows)),
-    "flights": lambda o: o.replayed(Flights(o.rows)),
-    "log": lambda o: GrowingLog(o.path(), json_batch),
-    "access-log": lambda o: GrowingLog(o.path(), AccessLogLines(o.rows)),
-    "socket": lambda o: SocketLines(*o.host_and_port(), o.lines),
-    "http": lambda o: HttpPush(*o.host_and_port(), o.format.checker),
-    "sse": lambda o: ServerSentEvents(o.options.place, json_batch),
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How a kind of source is opened, and which options it understands."""
+
+    open: Callable[[_Opening], Source]
+    takes: tuple[str, ...]
+
+
+def _generator(make: Callable[[int], Generator]) -> _Kind:
+    return _Kind(lambda o: o.generated(make), ("seed", "rate"))
+
+
+_FILES, _PACED = ("place", "follow", "index", "pace", "replay_by"), ("pace", "replay_by")
+_KINDS: Mapping[str, _Kind] = {
+    "csv": _Kind(lambda o: o.files(CsvFiles(o.rows)), _FILES),
+    "json-lines": _Kind(lambda o: o.files(json_lines), _FILES),
+    "parquet": _Kind(lambda o: o.files(ParquetFiles(o.rows)), _FILES),
+    "flights": _Kind(lambda o: o.replayed(Flights(o.rows)), _PACED),
+    "log": _Kind(lambda o: GrowingLog(o.path(), json_batch), ("place",)),
+    "access-log": _Kind(lambda o: GrowingLog(o.path(), AccessLogLines(o.rows)), ("place",)),
+    "socket": _Kind(lambda o: SocketLines(*o.host_and_port(), o.lines), ("place", "text")),
+    "http": _Kind(lambda o: HttpPush(*o.host_and_port(), o.format.checker), ("place",)),
+    "sse": _Kind(lambda o: ServerSentEvents(o.options.place, json_batch), ("place",)),
+    **{name: _generator(make) for name, make in GENERATORS.items()},
 }
+
+
+def open_lines(place: str) -> Source:
+    """Return the lines of a socket as they are, judged by no contract."""
+    return SocketLines(*_host_and_port(place), json_batch)
 
 
 def source_kinds() -> tuple[str, ...]:
     """Return the names that `open_source` knows, sorted."""
-    return tuple(sorted([*_OPENERS, *GENERATORS]))
+    return tuple(sorted(_KINDS))
+
+
+def options_of(kind: str) -> tuple[str, ...]:
+    """Return the options that a kind of source understands, by their names in SourceOptions."""
+    if kind not in _KINDS:
+        raise SourceError(f"there is no source '{kind}'; there are {', '.join(source_kinds())}")
+    return _KINDS[kind].takes
 
 
 def open_source(kind: str, contract: Contract, form: Format, clock: Clock, options: SourceOptions) -> Source:
-    """Return a source of a kind whose records are of a contract, encoded in its format (`format_of`)."""
-    opening = _Opening(contract, form, clock, options)
-    if kind in GENERATORS:
-        return opening.generated(GENERATORS[kind])
-    if kind not in _OPENERS:
-        raise SourceError(f"there is no source '{kind}'; there are {', '.join(source_kinds())}")
-    return _OPENERS[kind](opening)
+    """Return a source of a kind whose records are of a contract, encoded in its format (`format_of`).
+
+    An option that the kind does not understand is refused: nobody should think that it does something.
+    """
+    takes = options_of(kind)
+    nothing = SourceOptions()
+    for option in fields(options):
+        given = getattr(options, option.name)
+        if option.name not in takes and given != getattr(nothing, option.name):
+            raise SourceError(
+                f"source '{kind}' does nothing with {option.name} ({given}); it takes {', '.join(takes)}"
+            )
+    return _KINDS[kind].open(_Opening(contract, form, clock, options))
+
+
+def _host_and_port(place: str) -> tuple[str, int]:
+    host, _, port = place.rpartition(":")
+    if not port.isdecimal():
+        raise SourceError(f"'{place}' is no address; write host:port, such as 127.0.0.1:9999")
+    return host or "127.0.0.1", int(port)

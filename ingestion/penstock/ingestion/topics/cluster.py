@@ -52,11 +52,12 @@ def plan_for(
     environment: str = "local",
     destroy: Collection[str] = (),
     client: ClientSettings = PLAIN,
+    seconds: float = _SECONDS,
 ) -> TopicPlan:
     """Compare the cluster with what the contracts declare for an environment."""
     wanted = declared(contracts, environment)
     settings = {key for spec in wanted for key, _ in spec.settings}
-    return plan_topics(wanted, observe(bootstrap, settings, client=client), destroy)
+    return plan_topics(wanted, observe(bootstrap, settings, seconds, client), destroy)
 
 
 def apply_plan(

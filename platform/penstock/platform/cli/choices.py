@@ -4,9 +4,9 @@ import click
 
 
 def _streams(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    from penstock.pipelines.catalog import names
+    from penstock.platform.streams import stream_names
 
-    return [name for name in names() if name.startswith(typed)]
+    return [name for name in stream_names() if name.startswith(typed)]
 
 
 stream_argument = click.argument("stream", shell_complete=_streams)

@@ -21,6 +21,7 @@ _COMMANDS = {
     "explain": f"{_HERE}.explain",
     "topics": f"{_HERE}.topics",
     "ingest": f"{_HERE}.ingest",
+    "consume": f"{_HERE}.consume",
     "host": f"{_HERE}.host",
     "env": f"{_HERE}.env",
     "transcript": f"{_HERE}.transcript",

@@ -10,7 +10,7 @@ from penstock.platform.cli.output import Steps, example
 
 @click.group(name="stream")
 def command() -> None:
-    """Start, drain and stop streams.
+    """Start, drain and stop streams: pipelines by their names, and `archive-TOPIC`, which keeps a topic in Delta.
 
     What should run is written to the control store; the stream host makes it so.
     """
@@ -21,7 +21,9 @@ _wait = click.option(
 )
 
 
-@command.command(epilog=example("penstock stream start sensor_minute"))
+@command.command(
+    epilog=example("penstock stream start sensor_minute", "penstock stream start archive-sensors")
+)
 @stream_argument
 @_wait
 def start(stream: str, wait: float) -> None:
@@ -46,12 +48,12 @@ def stop(stream: str, wait: float) -> None:
 
 
 def _ask(stream: str, desired: Desired, wait: float) -> None:
-    from penstock.pipelines.catalog import names
     from penstock.platform.lifecycle import ask, wait_for
+    from penstock.platform.streams import stream_names
 
     settings = current_settings()
     with control_store(settings) as store:
-        ask(store, stream, desired, names())
+        ask(store, stream, desired, stream_names())
         if wait > 0:
             with Steps().step(f"{stream} is {desired}"):
                 wait_for(store, stream, desired, wait)

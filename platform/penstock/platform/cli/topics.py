@@ -1,12 +1,14 @@
-"""`penstock topics`: the broker's topics, compared with what the contracts declare, and made so."""
+"""`penstock topics`: the broker's topics and the registry's schemas, compared with the contracts, and made so."""
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from penstock.platform.cli.context import current_settings
 from penstock.platform.cli.output import example, print_json, print_table
+from penstock.platform.settings import Settings
 
 if TYPE_CHECKING:
     from penstock.ingestion.topics import Change, TopicPlan
@@ -18,8 +20,7 @@ def command() -> None:
 
 
 _environment = click.option(
-    "--environment",
-    help="Whose layout to take from the contracts; that of the setting kafka.layout without it.",
+    "--environment", help="Whose layout to take from the contracts; that of the settings without."
 )
 _destroy = click.option(
     "--allow-destroy",
@@ -31,6 +32,14 @@ _destroy = click.option(
 _json = click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 
 
+@dataclass(frozen=True)
+class Found:
+    """What differs: topics of the broker, and the versions that schemas would become, by topic."""
+
+    topics: "TopicPlan"
+    schemas: Mapping[str, int]
+
+
 @command.command(
     epilog=example("penstock topics plan", "penstock topics plan --environment production --json")
 )
@@ -38,10 +47,13 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print for programs
 @_destroy
 @_json
 def plan(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> int:
-    """Show what would be changed; ends with 1 when anything would be."""
-    found = _plan(environment, destroy)
-    _show(found.changes, found.undeclared, as_json, "the topics are as declared")
-    return 1 if found.changes else 0
+    """Show what would be changed; ends with 1 when anything would be.
+
+    A contract that its registered versions forbid is refused, with the field and the rule that it breaks.
+    """
+    found = _found(current_settings(), environment, destroy)
+    _show(found, found.topics.changes, as_json, "topics and schemas are as declared")
+    return 1 if found.topics.changes or found.schemas else 0
 
 
 @command.command(epilog=example("penstock topics apply", "penstock topics apply --allow-destroy old_topic"))
@@ -49,29 +61,45 @@ def plan(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> in
 @_destroy
 @_json
 def apply(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> None:
-    """Make the topics as declared. What would lose records is refused unless it is allowed by name."""
+    """Make the topics as declared, and register their schemas.
+
+    What would lose records is refused unless it is allowed by name; then nothing at all is changed.
+    """
+    from penstock.ingestion.contracts import load_contract
+    from penstock.ingestion.registry import open_registry, register_contract
     from penstock.ingestion.topics import apply_plan
 
-    found = _plan(environment, destroy)
-    kafka = current_settings().kafka
-    done = apply_plan(kafka.servers, found, destroy, client=kafka.client("topics"))
-    _show(done, found.undeclared, as_json, "nothing to do: the topics are as declared")
+    settings = current_settings()
+    found = _found(settings, environment, destroy)
+    done = apply_plan(settings.kafka.servers, found.topics, destroy, settings.kafka.client("topics"))
+    for topic in found.schemas:
+        register_contract(open_registry(settings.registry), load_contract(topic))
+    _show(found, done, as_json, "nothing to do: topics and schemas are as declared")
 
 
-def _plan(environment: str | None, destroy: tuple[str, ...]) -> "TopicPlan":
+def _found(settings: Settings, environment: str | None, destroy: tuple[str, ...]) -> Found:
     from penstock.ingestion.contracts import contracts
+    from penstock.ingestion.registry import check_contract, open_registry
     from penstock.ingestion.topics import plan_for
 
-    kafka = current_settings().kafka
+    kafka, registry = settings.kafka, open_registry(settings.registry)
+    versions = {contract.topic: check_contract(registry, contract) for contract in contracts()}
     layout = environment or kafka.layout
-    return plan_for(kafka.servers, contracts(), layout, destroy, client=kafka.client("topics"))
+    return Found(
+        plan_for(kafka.servers, contracts(), layout, destroy, kafka.client("topics")),
+        {topic: version for topic, version in versions.items() if version is not None},
+    )
 
 
-def _show(changes: "tuple[Change, ...]", undeclared: tuple[str, ...], as_json: bool, none: str) -> None:
+def _show(found: Found, changes: "tuple[Change, ...]", as_json: bool, none: str) -> None:
+    undeclared = found.topics.undeclared
     if as_json:
-        print_json({"changes": [asdict(change) for change in changes], "undeclared": undeclared})
+        listed = [asdict(change) for change in changes]
+        print_json({"changes": listed, "schemas": found.schemas, "undeclared": undeclared})
         return
+    rows: list[tuple[str, str, str, str]]
     rows = [(change.action, change.topic, _detail(change), change.destroys or "") for change in changes]
+    rows += [("register", topic, f"schema version {version}", "") for topic, version in found.schemas.items()]
     print_table(("action", "topic", "change", "destroys"), rows, empty=none)
     if undeclared:
         click.echo(f"not declared, left alone: {', '.join(undeclared)}")
@@ -79,5 +107,6 @@ def _show(changes: "tuple[Change, ...]", undeclared: tuple[str, ...], as_json: b
 
 def _detail(change: "Change") -> str:
     if change.action == "create" and change.after:
-        return f"{change.after.partitions} partitions"
+        copies = f", {change.after.replicas} copies" if change.after.replicas > 1 else ""
+        return f"{change.after.partitions} partitions{copies}"
     return ", ".join(f"{name}: {before} -> {after}" for name, before, after in change.differences)

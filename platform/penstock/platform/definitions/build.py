@@ -6,10 +6,12 @@ from dagster import Definitions
 
 from penstock.ingestion.contracts import Contract
 from penstock.platform.control import ControlStore
+from penstock.platform.definitions.archives import archive_assets, archive_checks, reported_archive
 from penstock.platform.definitions.assets import Surroundings, all_assets
+from penstock.platform.definitions.events import reported_assets
 from penstock.platform.definitions.jobs import stream_jobs
 from penstock.platform.definitions.pipeline import Pipeline
-from penstock.platform.definitions.sensor import Reporter, batch_sensor
+from penstock.platform.definitions.sensor import Reported, Reporter, batch_sensor
 
 
 def build(
@@ -21,9 +23,11 @@ def build(
     report_ms: int,
 ) -> Definitions:
     """The definitions; `store` is called when a sensor or a job needs it, never at load."""
-    plans = [pipeline.plan for pipeline in pipelines]
+    streams = [Reported(one.name, reported_assets(one.plan)) for one in pipelines]
+    streams += [reported_archive(contract.topic) for contract in contracts]
     return Definitions(
-        assets=list(all_assets(contracts, pipelines, around)),
-        jobs=list(stream_jobs([plan.name for plan in plans], store)),
-        sensors=[batch_sensor(Reporter(plans, store, now_ms, report_ms))],
+        assets=[*all_assets(contracts, pipelines, around), *archive_assets(contracts, around)],
+        asset_checks=[archive_checks([contract.topic for contract in contracts], around.warehouse)],
+        jobs=list(stream_jobs([stream.name for stream in streams], store)),
+        sensors=[batch_sensor(Reporter(streams, store, now_ms, report_ms))],
     )

@@ -3,20 +3,29 @@
 Loading it imports neither Spark nor Great Expectations, and opens no broker, control store or environment.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 
 from dagster import Definitions
 
 from penstock.infra.environments import Catalog
-from penstock.ingestion.contracts import CATALOG, contracts
+from penstock.ingestion.contracts import CATALOG, Contract, contracts
+from penstock.ingestion.sources.opening import source_kinds
+from penstock.ingestion.topics import TopicPlan, plan_for
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
 from penstock.platform.definitions.assets import Surroundings
 from penstock.platform.definitions.build import build
 from penstock.platform.definitions.environments import Around, environment_definitions
+from penstock.platform.definitions.ingestion import ingestion_job
 from penstock.platform.definitions.pipeline import catalog_pipelines
+from penstock.platform.definitions.topics import topic_definitions
+from penstock.platform.feeds import open_feed
 from penstock.platform.settings import load_settings
+
+TOPICS_SECONDS = 10.0
+"""How long a sensor waits for the broker: it has a minute for everything."""
 
 settings = load_settings().settings
 
@@ -32,6 +41,17 @@ def _environments() -> Definitions:
     return environment_definitions(catalog.names(), around)
 
 
+def _topic_plan(declared: Sequence[Contract]) -> TopicPlan:
+    kafka = settings.kafka
+    client = kafka.client("topics")
+    return plan_for(kafka.servers, declared, kafka.layout, client=client, seconds=TOPICS_SECONDS)
+
+
+def _ingestion() -> Definitions:
+    job = ingestion_job(source_kinds(), lambda order: open_feed(settings, order))
+    return Definitions.merge(topic_definitions(contracts(), _topic_plan), Definitions(jobs=[job]))
+
+
 defs = Definitions.merge(
     build(
         contracts(),
@@ -42,4 +62,5 @@ defs = Definitions.merge(
         int(settings.dagster.report_seconds * 1000),
     ),
     _environments(),
+    _ingestion(),
 )

@@ -18,6 +18,11 @@ def stream_key(stream: str) -> AssetKey:
     return AssetKey(["streams", stream])
 
 
+def raw_key(topic: str) -> AssetKey:
+    """The asset of a topic's archive."""
+    return AssetKey(["raw", topic])
+
+
 def table_key(sink: Sink) -> AssetKey:
     """The asset of a table, by the folder of the warehouse that it is in and its name."""
     return AssetKey([folder_of(sink), sink.table])

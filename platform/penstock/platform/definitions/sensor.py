@@ -17,16 +17,23 @@ from dagster import (
     SkipReason,
 )
 
-from penstock.pipelines.plan import Plan
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import BatchSummary, summarise
-from penstock.platform.definitions.events import LAST_BATCH, materialization, observations, reported_assets
+from penstock.platform.definitions.events import LAST_BATCH, materialization, observations
 
 NAME = "committed_batches"
 EVERY_SECONDS = 5
 FROM_THE_START = -1
 
 Event = AssetMaterialization | AssetObservation
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A stream, and the assets that its batches materialize: itself first."""
+
+    name: str
+    assets: Sequence[AssetKey]
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class Reporter:
     holds when each stream was last told of.
     """
 
-    plans: Sequence[Plan]
+    streams: Sequence[Reported]
     store: Callable[[], ControlStore]
     now_ms: Callable[[], int]
     pause_ms: int
@@ -47,29 +54,29 @@ class Reporter:
         """One tick of the sensor."""
         told: dict[str, int] = json.loads(context.cursor or "{}")
         now = self.now_ms()
-        due = [plan for plan in self.plans if now - told.get(plan.name, 0) >= self.pause_ms]
+        due = [stream for stream in self.streams if now - told.get(stream.name, 0) >= self.pause_ms]
         events: list[Event] = []
-        for plan, found in self._changes(due, context.instance):
+        for stream, found in self._changes(due, context.instance):
             events += found
-            told[plan.name] = now
+            told[stream.name] = now
         if not events:
             return SkipReason("no batch was committed since the last report")
         return SensorResult(asset_events=events, cursor=json.dumps(told))
 
     def _changes(
-        self, plans: Sequence[Plan], instance: DagsterInstance
-    ) -> Iterator[tuple[Plan, list[Event]]]:
-        known = _last_told(instance, [key for plan in plans for key in reported_assets(plan)])
-        for plan in plans:
-            if events := list(self._events(plan, known)):
-                yield plan, events
+        self, streams: Sequence[Reported], instance: DagsterInstance
+    ) -> Iterator[tuple[Reported, list[Event]]]:
+        known = _last_told(instance, [key for stream in streams for key in stream.assets])
+        for stream in streams:
+            if events := list(self._events(stream, known)):
+                yield stream, events
 
-    def _events(self, plan: Plan, known: Mapping[AssetKey, int]) -> Iterator[Event]:
+    def _events(self, stream: Reported, known: Mapping[AssetKey, int]) -> Iterator[Event]:
         summaries: dict[int, BatchSummary | None] = {}
-        for key in reported_assets(plan):
+        for key in stream.assets:
             after = known.get(key, FROM_THE_START)
             if after not in summaries:
-                summaries[after] = summarise(self.store(), plan.name, after)
+                summaries[after] = summarise(self.store(), stream.name, after)
             if summary := summaries[after]:
                 yield materialization(key, summary, self.now_ms())
         newest = next((summary for summary in summaries.values() if summary), None)

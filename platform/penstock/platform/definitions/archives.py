@@ -1,0 +1,99 @@
+"""Archives in Dagster: a stream and a table for each topic, and a check that the table holds every offset once."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from dagster import (
+    AssetCheckExecutionContext,
+    AssetCheckResult,
+    AssetChecksDefinition,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetSpec,
+    MetadataValue,
+    TableColumn,
+    TableSchema,
+    multi_asset_check,
+)
+
+from penstock.ingestion.contracts import Contract
+from penstock.pipelines.archive.check import disagreements
+from penstock.pipelines.archive.names import archive_of, records_path
+from penstock.platform.definitions.assets import Surroundings
+from penstock.platform.definitions.names import raw_key, stream_key, topic_key
+from penstock.platform.definitions.sensor import Reported
+
+CHECK = "every_offset_once"
+_COLUMNS = (
+    ("partition", "int", "the partition of the topic"),
+    ("offset", "bigint", "the record's offset in it"),
+    ("timestamp", "timestamp", "the broker's timestamp"),
+    ("timestamp_type", "string", "create, or append"),
+    ("key", "binary", "the key, byte for byte"),
+    ("value", "binary", "the value, byte for byte; null where the record has none"),
+    ("headers", "array<struct>", "name and value of each header, in order"),
+    ("batch_id", "bigint", "the batch that took it"),
+    ("day", "date", "the day on which it was taken"),
+)
+
+
+def archive_assets(contracts: Iterable[Contract], around: Surroundings) -> Iterator[AssetSpec]:
+    """For each topic the stream that archives it, and the table."""
+    for contract in contracts:
+        topic = contract.topic
+        yield AssetSpec(
+            stream_key(archive_of(topic)),
+            deps=[topic_key(topic)],
+            description=f"Takes {topic} into its archive. It runs once it is started.",
+            group_name="streams",
+            kinds={"python"},
+            owners=[around.owner],
+        )
+        yield AssetSpec(
+            raw_key(topic),
+            deps=[stream_key(archive_of(topic))],
+            description=f"Every record of {topic} as the broker has it. {contract.doc}",
+            group_name="archives",
+            kinds={"deltalake"},
+            owners=[around.owner],
+            metadata={
+                "dagster/column_schema": MetadataValue.table_schema(
+                    TableSchema([TableColumn(*column) for column in _COLUMNS])
+                ),
+                "dagster/table_name": records_path(topic),
+                "dagster/uri": f"{around.warehouse}/{records_path(topic)}",
+            },
+        )
+
+
+def reported_archive(topic: str) -> Reported:
+    """What the batches of an archive materialize."""
+    name = archive_of(topic)
+    return Reported(name, (stream_key(name), raw_key(topic)))
+
+
+def archive_checks(topics: Sequence[str], warehouse: str) -> AssetChecksDefinition:
+    """A check for each archive; it reads the addresses of the whole table."""
+    specs = [
+        AssetCheckSpec(CHECK, asset=raw_key(topic), description="Every offset once, each gap explained.")
+        for topic in topics
+    ]
+
+    @multi_asset_check(name="archives", specs=specs, can_subset=True)
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        for key in context.selected_asset_check_keys:
+            yield _checked(key.asset_key.path[-1], warehouse)
+
+    return check
+
+
+def _checked(topic: str, warehouse: str) -> AssetCheckResult:
+    there = (Path(warehouse) / records_path(topic)).exists()
+    wrong = disagreements(Path(warehouse), topic) if there else []
+    return AssetCheckResult(
+        passed=not wrong,
+        asset_key=raw_key(topic),
+        check_name=CHECK,
+        severity=AssetCheckSeverity.ERROR,
+        metadata={"found": wrong} if there else {"state": "nothing was archived yet"},
+    )

@@ -1,0 +1,171 @@
+"""Topics, feeds and consumers as a person meets them, over a real broker."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from tests.ingestion.serving import line_server
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.infra.waiting import wait_until
+from penstock.ingestion.ledger import read_addresses, read_state
+
+pytestmark = pytest.mark.kafka
+LINES = 20_000
+PENSTOCK = (sys.executable, "-m", "penstock.platform.cli")
+
+
+@pytest.fixture
+def on_broker(run, broker: LocalBroker, monkeypatch: pytest.MonkeyPatch):
+    """Run commands against the session's broker, with every topic of the catalog there."""
+    monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
+    assert run("topics", "apply").code == 0
+    return run
+
+
+def by_sequence(key: bytes | None, sequence: int) -> int:
+    """A route of the test's own: every tenth record to partition 1, the others to 2."""
+    return 1 if sequence % 10 == 0 else 2
+
+
+def test_topics_are_planned_applied_and_then_as_declared(run, broker: LocalBroker, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
+    before = run("topics", "plan", "--json")
+    assert json.loads(before.out)["schemas"]["sensors"] == 1
+    assert before.code == 1
+    assert "register  sensors" in run("topics", "apply").out
+    after = run("topics", "plan")
+    assert (after.code, after.out.splitlines()[0]) == (0, "topics and schemas are as declared")
+    wider = run("topics", "plan", "--environment", "production")
+    assert "partitions: 3 -> 12" in wider.out
+    assert wider.code == 1
+
+
+def test_a_contract_that_its_registered_versions_forbid_is_refused(on_broker, home: Path):
+    registry = home / "registry" / "schemas.json"
+    registry.write_text(registry.read_text().replace('"temperature"', '"warmth"'))
+    known = json.loads(registry.read_text())
+    for schema in known["schemas"].values():
+        if schema["title"] == "sensors":
+            schema["properties"]["site"]["type"] = "integer"
+            schema["properties"]["site"]["format"] = "long"
+    registry.write_text(json.dumps(known))
+    for words in (("topics", "plan"), ("topics", "apply"), ("ingest", "sensors", "--count", "1")):
+        refused = on_broker(*words)
+        assert refused.code == 2
+        assert "field 'site' breaks backward compatibility" in refused.err
+
+
+def test_a_feed_ends_after_its_count_and_says_what_it_did(on_broker, home: Path):
+    answer = on_broker("ingest", "clicks", "--count", "1000", "--seed", "7")
+    assert answer.code == 0
+    assert answer.out.startswith("1,000 records acknowledged in ")
+    assert answer.err.startswith("clicks-7 to clicks at 127.0.0.1:")
+    on_broker("ingest", "clicks", "--count", "500", "--seed", "7")
+    assert read_state(home / "producers" / "clicks-7").reached == 1_500
+
+
+def test_a_route_of_ones_own_decides_on_the_partition(on_broker, home: Path):
+    route = f"{by_sequence.__module__}:by_sequence"
+    assert on_broker("ingest", "tweets", "--count", "100", "--route", route).code == 0
+    lanes = [address.partition for address in read_addresses(home / "producers" / "tweets-1")]
+    assert lanes == [1 if sequence % 10 == 0 else 2 for sequence in range(100)]
+    on_broker("ingest", "cards", "--count", "12", "--route", "round-robin")
+    lanes = [address.partition for address in read_addresses(home / "producers" / "cards-1")]
+    assert lanes == [0, 1, 2, 3, 4, 5] * 2
+    wrong = on_broker("ingest", "cards", "--count", "9", "--route", "nowhere:at_all")
+    assert wrong.code == 1
+    assert "module:function" in wrong.err
+
+
+def test_files_are_replayed_in_disorder_under_a_name_of_their_own(on_broker, home: Path, tmp_path: Path):
+    rows = [f"r{n},d{n % 3},s,{1_700_000_000_000 + n},1.5" for n in range(300)]
+    (tmp_path / "some readings.csv").write_text("id,device,site,at,temperature\n" + "\n".join(rows))
+    place = ("--place", str(tmp_path / "some readings.csv"))
+    words = ("ingest", "csv", *place, "--topic", "sensors", "--disorder", "0.5", "--held-back", "1 second")
+    assert on_broker(*words).code == 0
+    assert read_state(home / "producers" / "sensors-csv-some-readings-csv").reached == 300
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("sensors", "--place", "x.csv"), "source 'sensors' does nothing with place (x.csv)"),
+        (("socket", "--place", "127.0.0.1:1", "--topic", "lines", "--rate", "3"), "does nothing with pace"),
+        (("csv", "--place", "/nowhere", "--topic", "sensors", "--seed", "3"), "leave the seed out"),
+        (("http", "--place", "here", "--topic", "sensors"), "write host:port"),
+        (("sensors", "--producer", "../x"), "is no name for a producer"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(words: tuple[str, ...], said: str, on_broker):
+    answer = on_broker("ingest", *words)
+    assert answer.code == 1
+    assert said in answer.err
+
+
+def test_ctrl_c_finishes_what_is_in_flight(on_broker, home: Path):
+    ledger = home / "producers" / "sensors-1"
+    command = [*PENSTOCK, "ingest", "sensors", "--rate", "500"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: ledger.exists() and read_state(ledger).reached > 50, 60, "the feed to send")
+        process.send_signal(signal.SIGINT)
+        assert "acknowledged" in process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert read_state(ledger).intents == []
+
+
+def test_a_consumer_shows_what_its_group_holds_and_goes_on_where_it_was(on_broker, home: Path):
+    on_broker("ingest", "nexmark-bids", "--count", "300")
+    first = on_broker("consume", "topic", "nexmark-bids", "--group", "people", "--count", "120")
+    rest = on_broker("consume", "topic", "nexmark-bids", "--group", "people", "--count", "180")
+    assert "people: given 0, 1, 2, 3, 4, 5; holds partitions 0, 1, 2, 3, 4, 5" in first.err
+    assert "180 records handled and committed" in rest.err
+    ids = [json.loads(line)["id"] for line in (first.out + rest.out).splitlines()]
+    assert sorted(ids) == sorted(f"1-{n}" for n in range(300))
+
+
+def test_lines_are_consumed_straight_from_a_socket(on_broker):
+    with line_server(lambda client: client.sendall(b"one\ntwo\nthree\n")) as port:
+        answer = on_broker("consume", "socket", f"127.0.0.1:{port}", "--count", "2")
+    assert answer.out == "one\ntwo\n"
+
+
+def test_a_slow_consumer_holds_a_socket_back_and_no_sender_of_a_topic(on_broker, home: Path):
+    """The same sender and the same slow consumer: what the sender could hand over while one handful was handled."""
+    handed: list[int] = []
+    line = b'{"id":"%d","device":"d","site":"' + b"s" * 2_000 + b'","at":1,"temperature":1}\n'
+
+    def serve(client) -> None:
+        handed.clear()
+        for number in range(10, LINES + 1, 10):
+            client.sendall(b"".join(line % n for n in range(number - 10, number)))
+            handed.append(number)
+
+    with line_server(serve) as port:
+        command = [*PENSTOCK, "consume", "socket", f"127.0.0.1:{port}", "--pause", "600"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as slow:
+            held = still(handed)
+            slow.send_signal(signal.SIGINT)
+    assert held < LINES
+    with line_server(serve) as port:
+        words = ("--place", f"127.0.0.1:{port}", "--topic", "sensors", "--producer", "through")
+        assert on_broker("ingest", "socket", *words).code == 0
+    assert handed[-1] == LINES
+    assert read_state(home / "producers" / "through").reached == LINES
+
+
+def still(handed: list[int]) -> int:
+    """Wait until a sender gets nothing more rid of, and return how much it did."""
+    seen = [-1]
+
+    def stands() -> bool:
+        before, seen[0] = seen[0], handed[-1] if handed else -1
+        threading.Event().wait(0.5)
+        return seen[0] > 0 and seen[0] == before
+
+    wait_until(stands, 60, "the sender to be held back")
+    return handed[-1]

@@ -1,0 +1,84 @@
+"""Topics that drift, and bounded ingestions, as Dagster sees them over a real broker."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from dagster import AssetKey, DagsterInstance, Definitions, SensorResult, SkipReason, build_sensor_context
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.ingestion.contracts import Contract, TopicLayout, load_contract
+from penstock.ingestion.ledger import read_state
+from penstock.ingestion.topics import apply_plan, plan_for
+from penstock.platform.definitions.ingestion import ingestion_job
+from penstock.platform.definitions.topics import topic_definitions
+from penstock.platform.feeds import open_feed
+from penstock.platform.settings import load_settings
+
+pytestmark = pytest.mark.kafka
+
+
+def drifting(topic: str) -> Contract:
+    return dataclasses.replace(load_contract("sensors"), topic=topic, layout=TopicLayout(partitions=2))
+
+
+def told(definitions: Definitions, instance: DagsterInstance, cursor: str | None):
+    sensor = definitions.resolve_sensor_def("topic_drift")
+    with build_sensor_context(instance=instance, cursor=cursor) as context:
+        result = sensor(context)
+    if isinstance(result, SkipReason):
+        return [], cursor
+    assert isinstance(result, SensorResult)
+    found = [(one.asset_key.path[-1], one.passed, one.metadata["state"].value) for one in result.asset_events]
+    return found, result.cursor
+
+
+def test_drift_is_told_once_until_it_changes(broker: LocalBroker, instance: DagsterInstance):
+    contract = drifting("drifting")
+    definitions = topic_definitions([contract], lambda declared: plan_for(broker.bootstrap, declared))
+    first, cursor = told(definitions, instance, None)
+    assert first == [("drifting", False, "drifting: to create; drifting.dead-letters: to create")]
+    assert told(definitions, instance, cursor) == ([], cursor)
+    apply_plan(broker.bootstrap, plan_for(broker.bootstrap, [contract]))
+    second, cursor = told(definitions, instance, cursor)
+    assert second == [("drifting", True, "as declared")]
+    longer = dataclasses.replace(contract, layout=TopicLayout(partitions=2, retention_ms=-1))
+    changed = topic_definitions([longer], lambda declared: plan_for(broker.bootstrap, declared))
+    ((_, passed, state),), _ = told(changed, instance, cursor)
+    assert not passed
+    assert "retention.ms is 604800000 and should be -1" in state
+
+
+def test_a_broker_that_is_away_is_no_drift_and_is_told(instance: DagsterInstance, unused_port: int):
+    contract = drifting("away")
+    at = f"127.0.0.1:{unused_port}"
+    definitions = topic_definitions(
+        [contract], lambda declared: plan_for(at, declared, client={"socket.timeout.ms": 1_000}, seconds=1.0)
+    )
+    ((_, passed, state),), _ = told(definitions, instance, None)
+    assert not passed
+    assert "is the broker up" in state
+
+
+@pytest.fixture
+def unused_port() -> int:
+    from penstock.infra.ports import free_ports
+
+    return free_ports(1)[0]
+
+
+def test_a_job_brings_so_many_records_and_tells_the_topics_asset(
+    broker: LocalBroker, instance: DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
+    apply_plan(broker.bootstrap, plan_for(broker.bootstrap, [load_contract("nexmark-persons")]))
+    settings = load_settings().settings
+    job = ingestion_job(("nexmark-persons",), lambda order: open_feed(settings, order))
+    config = {"source": "nexmark-persons", "count": 250, "seed": 5}
+    assert job.execute_in_process(run_config=config, instance=instance).success
+    assert job.execute_in_process(run_config=config, instance=instance).success
+    event = instance.get_latest_materialization_event(AssetKey(["topics", "nexmark-persons"]))
+    metadata = {name: value.value for name, value in event.asset_materialization.metadata.items()}
+    assert (metadata["records"], metadata["first_sequence"], metadata["next_sequence"]) == (250, 250, 500)
+    assert read_state(tmp_path / "home" / "producers" / "nexmark-persons-5").reached == 500
