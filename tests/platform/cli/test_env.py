@@ -73,7 +73,11 @@ def test_using_an_environment_sets_the_platforms_settings(folder: Path, tmp_path
     run("env", "apply", "small", "--yes")
     assert run("env", "use", "small").code == 0
     file = tomllib.loads((tmp_path / "penstock.toml").read_text())
-    assert file["kafka"] == {"bootstrap": "127.0.0.1:1"}
+    assert file["kafka"] == {
+        "bootstrap": "127.0.0.1:1",
+        "layout": "local",
+        "security": {"protocol": "PLAINTEXT"},
+    }
     told = {one["name"]: one for one in json.loads(run("status", "--settings", "--json").out)}
     assert (told["kafka.bootstrap"]["value"], told["kafka.bootstrap"]["origin"]) == ("127.0.0.1:1", "file")
     assert told["warehouse"]["value"] == "/warehouse"
