@@ -1,0 +1,103 @@
+"""Catching up on what a topic holds: each kind of window against native windows, and against parsing alone.
+
+All read the same topic with the same records to a batch, in turns, after a round that is not counted; a time is
+from the start of the query to the commit of the last record.
+`python -m tests.benchmarks.bench_pipelines_catchup [--records N] [--keys N] [--repeats N] [kind …]`.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+from rich.console import Console
+from rich.table import Table
+from tests.benchmarks.rivals import KEYS, Native, Ours, Scene, load, parsed, plan_over, scene, until_read
+
+from penstock.pipelines.plan import Compare
+from penstock.pipelines.plan.policies import CountPolicy, DeltaPolicy, PunctuationPolicy
+from penstock.pipelines.plan.windows import Fixed, Sessions, Tumbling, Window
+
+TOPIC = "stored"
+WINDOWS: Mapping[str, Window] = {
+    "fixed, accumulating": Fixed(10_000),
+    "fixed, retracting": Fixed(10_000),
+    "sessions": Sessions(5_000),
+    "count": Tumbling(CountPolicy(100)),
+    "punctuation": Tumbling(PunctuationPolicy(Compare("temperature", ">=", 79.0))),
+    "delta": Tumbling(DeltaPolicy("temperature", 60.0)),
+}
+
+
+def ours(one: Scene, kind: str, records: int) -> float:
+    """Seconds until the engine has committed so many records."""
+    accumulation = "retracting" if kind.endswith("retracting") else "accumulating"
+    rival = Ours(one, plan_over(TOPIC, WINDOWS[kind], accumulation))  # type: ignore[arg-type]
+    return timed(rival, records)
+
+
+def timed(rival: Ours | Native, records: int) -> float:
+    """Seconds from start to the commit of so many records."""
+    began = time.perf_counter()
+    rival.start()
+    until_read(rival, records)
+    took = time.perf_counter() - began
+    rival.stop()
+    return took
+
+
+def parsing(one: Scene, records: int) -> float:
+    """Seconds for reading and parsing alone."""
+    began = time.perf_counter()
+    query = (
+        parsed(one, TOPIC, 500_000)
+        .writeStream.format("noop")
+        .trigger(availableNow=True)
+        .option("checkpointLocation", str(one.fresh("parsing") / "checkpoint"))
+        .start()
+    )
+    query.awaitTermination()
+    return time.perf_counter() - began
+
+
+def main(kinds: list[str], records: int, keys: int, repeats: int) -> None:
+    """Measure all in turns, and print throughput as a share of native's and of parsing's."""
+    with scene() as one:
+        one.broker.create_topic(TOPIC, 2)
+        load(one.broker.bootstrap, TOPIC, 0, records, keys).wait()
+        rounds: dict[str, Callable[[], float]] = {
+            "native": lambda: timed(Native(one, TOPIC), records),
+            "parsing": lambda: parsing(one, records),
+            **{kind: (lambda kind=kind: ours(one, kind, records)) for kind in kinds},
+        }
+        for run in rounds.values():
+            run()
+        took = {name: [] for name in rounds}  # type: dict[str, list[float]]
+        for _ in range(repeats):
+            for name, run in rounds.items():
+                took[name].append(run())
+    title = f"{records:,} records, {keys:,} keys, {repeats} repeats: median (least to greatest)"
+    table = Table("", "records/s", "of native", "of parsing", title=title)
+    for name, seconds in took.items():
+        rates = [records / each for each in seconds]
+        shares = [
+            [rival / mine for mine, rival in zip(seconds, took[against], strict=True)]
+            for against in ("native", "parsing")
+        ]
+        table.add_row(name, spread(rates, ",.0f"), *(spread(share, ".2f") for share in shares))
+    Console().print(table)
+
+
+def spread(values: list[float], form: str) -> str:
+    """The median, and the least and greatest."""
+    return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kinds", nargs="*", default=list(WINDOWS), choices=[*WINDOWS])
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--repeats", type=int, default=5)
+    chosen = parser.parse_args()
+    main(chosen.kinds, chosen.records, chosen.keys, chosen.repeats)

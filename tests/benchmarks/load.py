@@ -1,0 +1,52 @@
+"""Writes readings into a topic at a rate: `python -m tests.benchmarks.load BOOTSTRAP TOPIC RATE RECORDS KEYS`.
+
+Each record carries the moment at which it was made. With rate 0 it writes as fast as it can, with event times
+that rise by a millisecond every ten records.
+"""
+
+import sys
+import time
+
+from confluent_kafka import Producer
+from tests.benchmarks.rivals import PARTITIONS, now_ms, record
+
+SLICE_SECONDS = 0.01
+
+
+def live(producer: Producer, topic: str, rate: float, records: int, keys: int) -> None:
+    """Write so many records a second, in small slices."""
+    began, sent = time.monotonic(), 0
+    while sent < records:
+        due = min(int((time.monotonic() - began) * rate), records)
+        now = now_ms()
+        for number in range(sent, due):
+            producer.produce(topic, record(number, keys, now), partition=number % PARTITIONS, timestamp=now)
+        sent = due
+        producer.poll(0)
+        time.sleep(SLICE_SECONDS)
+
+
+def stored(producer: Producer, topic: str, records: int, keys: int) -> None:
+    """Write all of it as fast as the broker takes it."""
+    for number in range(records):
+        while True:
+            try:
+                at = 1_700_000_000_000 + number // 10
+                producer.produce(topic, record(number, keys, at), partition=number % PARTITIONS)
+                break
+            except BufferError:
+                producer.poll(0.1)
+
+
+def main(bootstrap: str, topic: str, rate: float, records: int, keys: int) -> None:
+    """Write, and wait for what is in flight."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "compression.type": "lz4"})
+    if rate:
+        live(producer, topic, rate, records, keys)
+    else:
+        stored(producer, topic, records, keys)
+    producer.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))

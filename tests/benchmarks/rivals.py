@@ -1,0 +1,225 @@
+"""What the engine is measured against, in the same session and over the same topic: hand-written native windows.
+
+Also what both need: a broker, a session, records that another process makes, and streams that can be asked how
+far they are.
+"""
+
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.infra.jars import ensure_jars
+from penstock.infra.java import find_java
+from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.model import after_count, count, mean, repeatedly
+from penstock.pipelines.plan import Column, Output, PaneLog, Plan, Source, Topic, WatermarkRule
+from penstock.pipelines.plan.stage import Accumulation, Stage
+from penstock.pipelines.plan.triggers import Default, Trigger
+from penstock.pipelines.plan.windows import OrderWindow, Window
+from penstock.pipelines.spark.offsets import ranges_of
+from penstock.pipelines.spark.session import SparkConfig, open_session
+from penstock.pipelines.spark.stream import Stream, StreamConfig
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+JARS = Path(__file__).resolve().parents[2] / ".penstock" / "jars"
+PARTITIONS = 2
+KEYS = 1_000
+COLUMNS = (
+    Column("device", "STRING", required=True),
+    Column("at", "BIGINT", required=True),
+    Column("temperature", "DOUBLE"),
+)
+DDL = "device STRING, at BIGINT, temperature DOUBLE"
+PATIENCE_SECONDS = 600.0
+
+
+@dataclass
+class Scene:
+    """A broker, a session, and a folder for everything."""
+
+    broker: LocalBroker
+    session: "SparkSession"
+    folder: Path
+    made: int = field(default=0)
+
+    def fresh(self, what: str) -> Path:
+        """A folder that nothing used before."""
+        self.made += 1
+        return self.folder / f"{self.made:04d}-{what}"
+
+
+@contextlib.contextmanager
+def scene() -> Iterator[Scene]:
+    """Start a broker and a session in a scratch folder; both end with it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        config = SparkConfig(ensure_jars(JARS, ["spark"]), folder / "spark", java_home=find_java().home)
+        with LocalBroker.in_directory(folder / "broker", ensure_jars(JARS, ["kafka"])) as broker:
+            session = open_session(config)
+            session.sparkContext.setLogLevel("ERROR")
+            try:
+                yield Scene(broker, session, folder)
+            finally:
+                session.stop()
+
+
+def load(
+    bootstrap: str, topic: str, rate: float, records: int, keys: int = KEYS
+) -> "subprocess.Popen[bytes]":
+    """Have another process write records, so many a second (0: as fast as it can)."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.benchmarks.load",
+        bootstrap,
+        topic,
+        str(rate),
+        str(records),
+        str(keys),
+    ]
+    return subprocess.Popen(command, cwd=Path(__file__).resolve().parents[2])
+
+
+def plan_over(
+    topic: str,
+    window: Window,
+    accumulation: Accumulation = "accumulating",
+    trigger: Trigger | None = None,
+    bound: int = 10_000,
+) -> Plan:
+    """Readings and mean temperature per device and window, with a pane at every batch."""
+    when = Default() if isinstance(window, OrderWindow) else trigger or repeatedly(after_count(1))
+    outputs = (Output("readings", count()), Output("temperature", mean("temperature")))
+    stage = Stage(
+        "bench", (topic,), window, outputs, (), ("device",), when, 0, accumulation, sinks=(PaneLog("bench"),)
+    )
+    return Plan("bench", (Source(topic, Topic(topic), COLUMNS, "at", WatermarkRule(bound=bound)),), (stage,))
+
+
+@dataclass
+class Ours:
+    """The engine at work over a topic."""
+
+    scene: Scene
+    plan: Plan
+    records_per_batch: int = 500_000
+    committed: list[tuple[float, Sequence[tuple[int, int, int]]]] = field(default_factory=list)
+    """When each batch was to be seen, and which offsets it held, partition by partition."""
+
+    def start(self) -> None:
+        """Begin to read."""
+        folder = self.scene.fresh("ours")
+        config = StreamConfig(
+            self.scene.broker.bootstrap, folder / "stream", folder / "warehouse", self.records_per_batch
+        )
+        right = Right(self.plan.name, 1, lambda: True)
+        self.stream = Stream(self.plan, self.scene.session, config, right, self._told, now_ms)
+        self.stream.start()
+
+    def stop(self) -> None:
+        """Finish the batch at work."""
+        failure = self.stream.failure()
+        self.stream.drain()
+        if failure is not None:
+            raise failure
+
+    def _told(self, outcome: Outcome) -> None:
+        spans = [(account.partition, account.start, account.end) for account in outcome.accounts]
+        self.committed.append((time.time(), spans))
+
+
+@dataclass
+class Native:
+    """Windows of Spark's own over a topic, each batch's updates appended to a Delta table."""
+
+    scene: Scene
+    topic: str
+    size: str = "10 seconds"
+    records_per_batch: int = 500_000
+    committed: list[tuple[float, Sequence[tuple[int, int, int]]]] = field(default_factory=list)
+    query: "StreamingQuery | None" = None
+
+    def start(self) -> None:
+        """Begin to read."""
+        folder = self.scene.fresh("native")
+        checkpoint, table = folder / "checkpoint", str(folder / "table")
+
+        def write(rows: "DataFrame", batch: int) -> None:
+            (
+                rows.write.format("delta")
+                .mode("append")
+                .option("txnAppId", "native")
+                .option("txnVersion", batch)
+                .save(table)
+            )
+            spans = [(span.partition, span.start, span.end) for span in ranges_of(checkpoint, batch)]
+            self.committed.append((time.time(), spans))
+
+        frame = windows(parsed(self.scene, self.topic, self.records_per_batch), self.size)
+        writer = frame.writeStream.outputMode("update").foreachBatch(write)
+        self.query = writer.option("checkpointLocation", str(checkpoint)).start()
+
+    def stop(self) -> None:
+        """Stop where it is."""
+        assert self.query is not None
+        problem = self.query.exception()
+        self.query.stop()
+        if problem is not None:
+            raise problem
+
+
+def parsed(scene: Scene, topic: str, records_per_batch: int) -> "DataFrame":
+    """Records as columns, as everybody writes it."""
+    options: dict[str, Any] = {
+        "kafka.bootstrap.servers": scene.broker.bootstrap,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": records_per_batch,
+    }
+    raw = scene.session.readStream.format("kafka").options(**options).load()
+    return raw.selectExpr(f"from_json(CAST(value AS STRING), '{DDL}') AS r").select("r.*")
+
+
+def windows(records: "DataFrame", size: str) -> "DataFrame":
+    """Readings and mean temperature per device and window."""
+    timed = records.selectExpr("*", "timestamp_millis(at) AS time").withWatermark("time", "10 seconds")
+    from pyspark.sql.functions import avg, count, window
+
+    grouped = timed.groupBy("device", window("time", size))
+    return grouped.agg(count("*").alias("readings"), avg("temperature").alias("temperature"))
+
+
+def read_by(rival: Ours | Native) -> int:
+    """How many records are in what it has committed."""
+    return sum(end - start for _, spans in list(rival.committed) for _, start, end in spans)
+
+
+def until_read(rival: Ours | Native, records: int) -> None:
+    """Wait until so many records are in what it has committed."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while read_by(rival) < records:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{read_by(rival)} of {records} records after {PATIENCE_SECONDS:g} s")
+        time.sleep(0.005)
+
+
+def now_ms() -> int:
+    """The clock of the machine."""
+    return time.time_ns() // 1_000_000
+
+
+def record(number: int, keys: int, at: int) -> bytes:
+    """One reading."""
+    return json.dumps({"device": f"d{number % keys}", "at": at, "temperature": number % 800 / 10}).encode()
