@@ -1,5 +1,6 @@
 """Fixtures that every folder of tests may use: the real broker, and the jars it and Spark run from."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from xdist.remote import Producer
 
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
+
+# A Java machine of a test lives for seconds: compiling quickly is worth more to it than compiling well.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 @pytest.hookimpl(tryfirst=True)
