@@ -49,7 +49,7 @@ check: dev-environment ## format, lint, types, import rules
 	exit $$status
 
 bench: dev-environment ## measure; prints figures, judges nothing
-	@for bench in tests/benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
+	@for bench in tests/benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python -m tests.benchmarks.$$(basename $$bench .py) || exit 1; done
 
 lock: dev-environment ## make every lock again: packages, installer, jars
 	@export UV_SYSTEM_CERTS=1; \

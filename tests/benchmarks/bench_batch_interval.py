@@ -2,7 +2,7 @@
 
 A stack in a scratch folder runs with its feed of 50 records a second, once for each interval. Latency is the time
 from a record's own timestamp in Kafka to the commit of its batch, for every record of the last seconds.
-`python tests/benchmarks/bench_batch_interval.py [milliseconds …]`.
+`python -m tests.benchmarks.bench_batch_interval [milliseconds …]`.
 """
 
 import sys
