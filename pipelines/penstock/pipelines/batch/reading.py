@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -86,13 +86,8 @@ def windowed(partials: pa.Table) -> pa.Table:
 
 def newest_times(partials: pa.Table) -> dict[str, int]:
     """The newest event time of each partition that had records, BEFORE_ALL where none of them can tell."""
-    found: dict[str, int] = {}
-    columns = [partials.column(name).to_pylist() for name in ("_topic", "_partition", "_newest")]
-    for topic, partition, newest in zip(*columns, strict=True):
-        name = partition_name(topic, partition)
-        told = BEFORE_ALL if newest is None else newest
-        found[name] = max(told, found.get(name, BEFORE_ALL))
-    return found
+    newest = _each_partition(partials, "_newest", "max")
+    return {name: BEFORE_ALL if time is None else time for name, time in newest.items()}
 
 
 def accounts(ranges: Sequence[Range], partials: pa.Table, late: Mask) -> tuple[PartitionAccount, ...]:
@@ -111,11 +106,17 @@ def accounts(ranges: Sequence[Range], partials: pa.Table, late: Mask) -> tuple[P
 
 
 def _by_partition(partials: pa.Table) -> Counter[str]:
-    total: Counter[str] = Counter()
-    columns = [partials.column(name).to_pylist() for name in ("_topic", "_partition", "_counted")]
-    for topic, partition, counted in zip(*columns, strict=True):
-        total[partition_name(topic, partition)] += counted
-    return total
+    return Counter(_each_partition(partials, "_counted", "sum"))
+
+
+def _each_partition(partials: pa.Table, column: str, how: str) -> dict[str, Any]:
+    """What some partials come to, partition by partition: there may be one for each record."""
+    found = partials.group_by(["_topic", "_partition"]).aggregate([(column, how)])
+    names = zip(found.column("_topic").to_pylist(), found.column("_partition").to_pylist(), strict=True)
+    return {
+        partition_name(*name): value
+        for name, value in zip(names, found.column(f"{column}_{how}").to_pylist(), strict=True)
+    }
 
 
 def _account(span: Range, folded: int, late: int, aside: Mapping[str, int]) -> PartitionAccount:
