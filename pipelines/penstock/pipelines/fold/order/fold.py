@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.pipelines.fold.aggregates import lifted, merge_into
 from penstock.pipelines.fold.identity import key_hashes
@@ -124,9 +125,9 @@ def _arrived(stage: ReadyStage, elements: pa.Table, moment: Moment) -> Rows:
 
 def _addresses(elements: pa.Table) -> tuple[Column, ...]:
     """What elements are ordered by, the last first."""
-    topics = elements.column("_topic").to_pylist()
-    number = {name: at for at, name in enumerate(sorted(set(topics)))}
-    topic = np.array([number[name] for name in topics], np.int64)
+    topics = elements.column("_topic")
+    number = pa.array(sorted(topics.unique().to_pylist()), pa.string())
+    topic = numpy_column(pc.index_in(topics, number))
     return numpy_column(elements.column("_offset")), numpy_column(elements.column("_partition")), topic
 
 
