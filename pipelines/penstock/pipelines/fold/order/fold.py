@@ -5,130 +5,40 @@ is decided first (tumbling, sliding), as stretches of one sequence; the aggregat
 once.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from penstock.pipelines.fold.aggregates import lifted, merge_into
-from penstock.pipelines.fold.identity import key_hashes
+from penstock.pipelines.fold.aggregates import merge_into
 from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.order.hand import Hand, in_hand
 from penstock.pipelines.fold.order.sequence import Cut, Series, spans
 from penstock.pipelines.fold.order.sliding import cut_sliding, sliding_due
-from penstock.pipelines.fold.order.slots import BASE, HEAD, NUMBER, distance_slot, distances
+from penstock.pipelines.fold.order.slots import BASE, HEAD, NUMBER, distance_slot
 from penstock.pipelines.fold.order.tumbling import cut_tumbling, tumbling_due
 from penstock.pipelines.fold.panes import About, pane_rows
-from penstock.pipelines.fold.rows import Column, Rows, fresh, numpy_column
+from penstock.pipelines.fold.rows import Column, Rows, fresh
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import (
     Outcome,
     Touched,
-    due_groups,
     missed,
-    position_in,
     state_rows,
     summed,
-    together,
 )
 from penstock.pipelines.plan.windows import SlidingOrder, Tumbling
-from penstock.pipelines.state.columns import NEVER, Ints, Mask
-from penstock.pipelines.state.run import Groups
+from penstock.pipelines.state.columns import NEVER, Ints
 from penstock.pipelines.state.tree import Tree
-
-
-@dataclass(frozen=True)
-class Whose:
-    """Rows, and the number of the key that each belongs to."""
-
-    key: Ints
-    table: pa.Table
-
-    def where(self, chosen: Mask) -> "Whose":
-        """Some of them."""
-        return Whose(self.key[chosen], self.table.filter(pa.array(chosen)))
-
-
-@dataclass(frozen=True)
-class Hand:
-    """The keys of a batch: who they are, what is known of each, and the elements of all of them."""
-
-    keys: Groups
-    names: pa.Table
-    heads: Rows
-    series: Series
 
 
 def fold_in_order(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Moment) -> Outcome:
     """Let the clock do its part for each key that is due, then take the elements in their order."""
-    hand = _in_hand(stage, state, elements, moment)
+    hand = in_hand(stage, state, elements, moment)
     cut = _cut(stage, hand, moment)
     panes = _panes(stage, hand, cut, moment)
     none = np.empty(0, np.int64)
     late = np.zeros(elements.num_rows, bool)
     nothing = pa.schema(stage.names).empty_table()
     return Outcome(_held(stage, hand, cut), panes, late, missed(stage, nothing, none, none))
-
-
-def _in_hand(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Moment) -> Hand:
-    came = key_hashes([elements.column(field.name) for field in stage.key], elements.num_rows)
-    keys = together(came, due_groups(state, moment))
-    known, key_of_known = state.lookup(keys)
-    key_of_element = position_in(keys, came)
-    heads = fresh(HEAD, len(keys))
-    for slot in HEAD:
-        heads[slot.name][key_of_known] = numpy_column(known.column(slot.name))
-    if BASE in known.column_names:
-        heads[BASE] = np.full(len(keys), None, object)
-        heads[BASE][key_of_known] = _values(known.column(BASE))
-    source = np.zeros(len(keys), np.int64)
-    source[key_of_element] = known.num_rows + np.arange(elements.num_rows)
-    source[key_of_known] = np.arange(known.num_rows)
-    key = [field.name for field in stage.key]
-    both = pa.concat_tables([known.select(key), elements.select(key)])
-    names = both.take(pa.array(source)) if key else both
-    old, new = Whose(key_of_known, known), Whose(key_of_element, elements)
-    return Hand(keys, names, heads, _series(stage, len(keys), old, new, moment))
-
-
-def _series(stage: ReadyStage, keys: int, known: Whose, came: Whose, moment: Moment) -> Series:
-    held = known.where(numpy_column(known.table.column("records")) > 0)
-    old, new = _kept(stage, held.table), _arrived(stage, came.table, moment)
-    in_place = np.lexsort((numpy_column(held.table.column("position")), held.key))
-    by_address = np.lexsort((*_addresses(came.table), came.key))
-    key, order = np.append(held.key, came.key), np.append(in_place, len(held.key) + by_address)
-    order = order[np.argsort(key[order], kind="stable")]
-    columns = {name: np.concatenate([old[name], new[name]])[order] for name in stage.element_columns}
-    fields = {
-        name: np.append(_values(held.table.column(distance_slot(name))), _values(came.table.column(name)))
-        for name in distances(stage.plan.window)
-    }
-    in_order = {name: values[order] for name, values in fields.items()}
-    return Series(keys, key[order], order < len(held.key), Rows(columns, len(key)), in_order)
-
-
-def _kept(stage: ReadyStage, held: pa.Table) -> Rows:
-    columns = {name: numpy_column(held.column(name)) for name in stage.element_columns if name != "matched"}
-    return Rows({**columns, "matched": np.zeros(held.num_rows, bool)}, held.num_rows)
-
-
-def _arrived(stage: ReadyStage, elements: pa.Table, moment: Moment) -> Rows:
-    rows, count = lifted(stage.parts, elements), elements.num_rows
-    time = numpy_column(elements.column("_time"))
-    rows["records"] = np.ones(count, np.int64)
-    rows["came"] = np.full(count, moment.clock, np.int64)
-    rows["window_start"], rows["window_end"] = time, time + 1
-    matches = "_matched" in elements.column_names
-    rows["matched"] = numpy_column(elements.column("_matched")) if matches else np.zeros(count, bool)
-    return rows
-
-
-def _addresses(elements: pa.Table) -> tuple[Column, ...]:
-    """What elements are ordered by, the last first."""
-    topics = elements.column("_topic")
-    number = pa.array(sorted(topics.unique().to_pylist()), pa.string())
-    topic = numpy_column(pc.index_in(topics, number))
-    return numpy_column(elements.column("_offset")), numpy_column(elements.column("_partition")), topic
 
 
 def _cut(stage: ReadyStage, hand: Hand, moment: Moment) -> Cut:
@@ -230,8 +140,3 @@ def _first_values(values: Column, begin: Ints, end: Ints) -> Column:
     has[has] = there[nearest[has]] < end[has]
     found[has] = values[there[nearest[has]]]
     return found
-
-
-def _values(column: pa.ChunkedArray) -> Column:
-    """Values as Python's own, None for null."""
-    return np.fromiter(column.to_pylist(), dtype=object, count=len(column))
