@@ -123,7 +123,7 @@ def refusals(settings: Client) -> set[int]:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "refusal"),
     [
         ({"sasl.password": "wrong"}, KafkaError._AUTHENTICATION),
         ({"sasl.username": "nobody"}, KafkaError._AUTHENTICATION),
@@ -132,8 +132,8 @@ def refusals(settings: Client) -> set[int]:
     ],
     ids=["a wrong password", "an unknown name", "no TLS", "no name"],
 )
-def test_strangers_do_not_get_in(outputs: EnvironmentOutputs, change: Client, told: int) -> None:
-    assert told in refusals({**client(outputs, "host"), **change})
+def test_strangers_do_not_get_in(outputs: EnvironmentOutputs, change: Client, refusal: int) -> None:
+    assert refusal in refusals({**client(outputs, "host"), **change})
 
 
 def test_a_server_that_another_authority_signed_is_not_trusted(
