@@ -29,6 +29,8 @@ pytestmark = pytest.mark.spark
 
 TYPES = {field.name: field.type for field in FIELDS}
 SIZE = 10
+GOOD = ("cast(null AS STRING) AS _invalid", "cast(null AS STRING) AS _aside", "0L AS _clock")
+"""What is said of a record that goes on."""
 VALUES: dict[str, list[Any]] = {
     "long": [None, -5, 0, 1, 7, 2**40],
     "int": [None, -3, 0, 2**31 - 1],
@@ -58,7 +60,7 @@ def elements(count: int, seed: int) -> list[Element]:
 def records(spark: "SparkSession", some: list[Element]) -> "DataFrame":
     """Elements as good records, as a batch's job gets them."""
     frame = spark.createDataFrame(table_of(some))
-    return frame.selectExpr("*", "_time AS _moving", "cast(null AS STRING) AS _invalid", "0L AS _clock")
+    return frame.selectExpr("*", "_time AS _moving", *GOOD)
 
 
 def said(each: Accumulator, partial: pa.Table) -> dict[int, Any]:
@@ -119,7 +121,7 @@ def test_sketches_of_spark_keep_their_promise(spark: "SparkSession") -> None:
     many = 200_000
     frame = spark.range(many).selectExpr(
         "id % 50000 AS long", "'records' AS _topic", "cast(id % 8 AS INT) AS _partition", "id AS _offset",
-        "0L AS _time", "0L AS _moving", "cast(null AS STRING) AS _invalid", "0L AS _clock",
+        "0L AS _time", "0L AS _moving", *GOOD,
     )  # fmt: skip
     partial = partials(frame, stage).toArrow()
     assert partial.num_rows == 8

@@ -23,7 +23,14 @@ from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.journal import KEPT, Journal
 from penstock.pipelines.batch.late import late_rows
 from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.reading import Reading, accounts, newest_times, nothing_read, windowed
+from penstock.pipelines.batch.reading import (
+    Identified,
+    Reading,
+    accounts,
+    newest_times,
+    nothing_read,
+    windowed,
+)
 from penstock.pipelines.batch.stopwatch import Stopwatch
 from penstock.pipelines.batch.tables import QUARANTINED, StreamTables, Written, panes_by_timing
 from penstock.pipelines.errors import FencedError, JournalError
@@ -33,8 +40,13 @@ from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome as Folded
 from penstock.pipelines.fold.watermark import Watermark
 from penstock.pipelines.plan.source import WatermarkRule
+from penstock.pipelines.repeats.ids import Sifted, nothing_sifted
+from penstock.pipelines.repeats.memory import Memory
 from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import BEFORE_ALL, DUE_CLOCK, NEVER
+
+IDS = "/ids"
+"""The name by which an outcome knows the files of remembered ids; the name of a table has no slash."""
 
 Open = Callable[[Intent], Reading]
 """Opens the records of an intent."""
@@ -67,6 +79,7 @@ class Engine:
         told: Callable[[Outcome], None],
         behind: Callable[[Sequence[Range]], int] = lambda _: 0,
         fingerprint: str = "",
+        memory: Memory | None = None,
     ) -> None:
         self._stage = stage
         self._rule = rule
@@ -75,6 +88,7 @@ class Engine:
         self._told = told
         self._behind = behind
         self._fingerprint = fingerprint
+        self._memory = memory
         self._journal = Journal(directory / "journal")
         self._state = directory / "state"
         self._state.mkdir(parents=True, exist_ok=True)
@@ -169,6 +183,7 @@ class Engine:
         watch = Stopwatch()
         reading = nothing_read(self._stage) if read is None else read(intent)
         with watch.step("read"):
+            reading, sifted = self._sifted(reading)
             partials = reading.partials()
         watermark = self._watermark(intent, partials)
         moment = self._moment(intent, watermark)
@@ -179,6 +194,7 @@ class Engine:
             changes = self._tables.write(written, moment)
             tree = self._tree.with_run(folded.changed, self._state / f"run-{intent.batch_id:012d}.arrow")
             tree = tree.compacted(self._state)
+            ids = self._remembered(sifted, watermark, intent.batch_id)
         self._right.check()
         outcome = Outcome(
             batch_id=intent.batch_id,
@@ -188,20 +204,36 @@ class Engine:
             spark_batch=intent.spark_batch if intent.kind == "data" else self._last_spark_batch(),
             watermark=watermark,
             ends=({} if self.last is None else dict(self.last.ends)) | {r.name: r.end for r in intent.ranges},
-            state_files={self._stage.plan.name: tree.files()},
+            state_files={self._stage.plan.name: tree.files()} | ({} if ids is None else {IDS: ids.files()}),
             changes=changes,
             accounts=written.accounts,
             panes=panes_by_timing(written.panes),
             lag_records=self._behind(intent.ranges),
-            state_rows=tree.rows,
+            state_rows=tree.rows + (0 if ids is None else ids.rows),
             durations_ms=watch.durations_ms,
             plan=self._fingerprint,
         )
         decided = self._journal.decide(outcome)
         if decided.epoch > self._right.epoch:
             raise FencedError(self._right.stream, self._right.epoch)
-        self._adopt(decided, tree if decided is outcome else None)
+        self._adopt(decided, *((tree, ids) if decided is outcome else ()))
         return decided
+
+    def _sifted(self, reading: Reading) -> tuple[Reading, Sifted]:
+        """The records without those whose ids were seen before, where repeats are set aside."""
+        if self._memory is None:
+            return reading, nothing_sifted()
+        if not isinstance(reading, Identified):
+            raise TypeError(f"{type(reading).__name__} cannot tell the ids of its records")
+        sifted = self._memory.sift(reading.ids())
+        return reading.without(sifted.repeats), sifted
+
+    def _remembered(self, sifted: Sifted, watermark: Watermark, batch_id: int) -> trees.Tree | None:
+        """The ids after the batch, where repeats are set aside; those that are over go."""
+        if self._memory is None:
+            return None
+        before = BEFORE_ALL if self.last is None else self.last.watermark.value
+        return self._memory.after(sifted, before, watermark.value, batch_id)
 
     def _written(
         self, intent: Intent, partials: pa.Table, folded: Folded, reading: Reading, moment: Moment
@@ -219,10 +251,12 @@ class Engine:
         self._tables.commit(outcome.batch_id, outcome.changes, outcome.clock)
         self._told(outcome)
 
-    def _adopt(self, outcome: Outcome, tree: trees.Tree | None = None) -> None:
+    def _adopt(self, outcome: Outcome, tree: trees.Tree | None = None, ids: trees.Tree | None = None) -> None:
         """Go on from an outcome: one's own, or one that was decided by somebody else."""
         files = outcome.state_files[self._stage.plan.name]
         self._tree = trees.opened(self._stage.state_columns, self._state, files) if tree is None else tree
+        if self._memory is not None:
+            self._memory.adopt(outcome.state_files.get(IDS, ()), ids)
         self.last = outcome
 
     def _watermark(self, intent: Intent, partials: pa.Table) -> Watermark:
@@ -264,3 +298,5 @@ class Engine:
             for path in self._state.glob("run-*"):
                 if path.name not in needed:
                     path.unlink()
+            if self._memory is not None:
+                self._memory.clean(needed)

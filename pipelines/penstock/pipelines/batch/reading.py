@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from penstock.pipelines.batch.intent import Range, partition_name
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.host.control import PartitionAccount
+from penstock.pipelines.repeats.ids import IDS
 from penstock.pipelines.state.columns import BEFORE_ALL, Mask
 
 ACCOUNT_COLUMNS = pa.schema(
@@ -29,6 +30,7 @@ A record in several windows is counted in one of its partials only, that of its 
 
 
 QUARANTINED = "quarantined"
+DUPLICATE = "duplicate"
 FILTERED = "filtered"
 
 
@@ -43,6 +45,17 @@ class Reading(Protocol):
 
     def late(self, windows: pa.Table) -> pa.Table:
         """The records of some windows, given by key and bounds: `LATE` and the key, a row for each window."""
+
+
+@runtime_checkable
+class Identified(Reading, Protocol):
+    """Records that can be told from repeats."""
+
+    def ids(self) -> pa.Table:
+        """The ids of good records of inputs whose repeats are set aside, as `repeats.ids.IDS` has them."""
+
+    def without(self, repeats: pa.Table) -> "Reading":
+        """The same records, of which these, by their addresses, are set aside as repeats."""
 
 
 LATE = pa.schema(
@@ -73,6 +86,12 @@ class _Nothing:
     def late(self, windows: pa.Table) -> pa.Table:
         raise AssertionError("a tick has no records")
 
+    def ids(self) -> pa.Table:
+        return IDS.empty_table()
+
+    def without(self, repeats: pa.Table) -> Reading:
+        return self
+
 
 def nothing_read(stage: ReadyStage) -> Reading:
     """The records of a tick: none."""
@@ -97,7 +116,7 @@ def accounts(ranges: Sequence[Range], partials: pa.Table, late: Mask) -> tuple[P
     refused = _by_partition(good.filter(pa.array(late)))
     aside = {
         fate: _by_partition(partials.filter(pc.equal(partials.column("_set_aside"), fate)))
-        for fate in (QUARANTINED, FILTERED)
+        for fate in (QUARANTINED, DUPLICATE, FILTERED)
     }
     return tuple(
         _account(span, folded_in[span.name], refused[span.name], {f: n[span.name] for f, n in aside.items()})
@@ -129,6 +148,6 @@ def _account(span: Range, folded: int, late: int, aside: Mapping[str, int]) -> P
         folded=folded,
         late=late,
         quarantined=aside[QUARANTINED],
-        duplicate=0,
+        duplicate=aside[DUPLICATE],
         filtered=aside[FILTERED],
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from penstock.pipelines.batch.intent import Range
-from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, FILTERED, QUARANTINED
+from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, DUPLICATE, FILTERED, QUARANTINED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -24,6 +24,7 @@ def observed(records: "DataFrame", ranges: Sequence[Range]) -> "tuple[DataFrame,
         measures += [
             expr(f"count_if({here}) AS read_{number}"),
             expr(f"count_if({here} AND _invalid IS NOT NULL) AS bad_{number}"),
+            expr(f"count_if({here} AND _aside = '{DUPLICATE}') AS again_{number}"),
             expr(f"max(CASE WHEN {here} AND _invalid IS NULL THEN _moving END) AS newest_{number}"),
         ]
     return records.observe(counts, *measures), counts
@@ -32,7 +33,7 @@ def observed(records: "DataFrame", ranges: Sequence[Range]) -> "tuple[DataFrame,
 def set_aside(
     ranges: Sequence[Range], counts: "Observation", passed: pa.Table, schema: pa.Schema
 ) -> pa.Table:
-    """Partials for what did not reach a window: records that are no good, and those that a step removed."""
+    """Partials for what did not reach a window: records that are no good, repeats, and what a step removed."""
     told = counts.get
     reached = [0] * len(ranges)
     columns = [passed.column(name).to_pylist() for name in ("_topic", "_partition", "_counted")]
@@ -41,9 +42,10 @@ def set_aside(
         reached[place[topic, partition]] += counted
     rows = []
     for number, span in enumerate(ranges):
-        bad, newest = told[f"bad_{number}"], told[f"newest_{number}"]
-        removed = told[f"read_{number}"] - bad - reached[number]
-        rows += [(span, QUARANTINED, bad, None), (span, FILTERED, removed, newest)]
+        bad, again, newest = (told[f"{name}_{number}"] for name in ("bad", "again", "newest"))
+        removed = told[f"read_{number}"] - bad - again - reached[number]
+        rows += [(span, QUARANTINED, bad, None), (span, DUPLICATE, again, None)]
+        rows += [(span, FILTERED, removed, newest)]
     lines = [
         dict(zip(ACCOUNT_COLUMNS.names, (span.topic, span.partition, fate, count, newest), strict=True))
         for span, fate, count, newest in rows

@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 
 
 def guarded(records: "DataFrame", rule: WatermarkRule, clock: int) -> "DataFrame":
-    """Judge event times that are too far ahead of the batch clock.
+    """Judge event times that are too far ahead of the batch clock, and say what is set aside, in `_aside`.
 
     Such a record is no good, or it is accepted and does not move the watermark: `_moving` is the event time of
     those that do.
     """
+    judged = _ahead(records, rule, clock)
+    return judged.selectExpr("*", f"CASE WHEN _invalid IS NOT NULL THEN '{QUARANTINED}' END AS _aside")
+
+
+def _ahead(records: "DataFrame", rule: WatermarkRule, clock: int) -> "DataFrame":
     records = records.selectExpr("*", f"{clock}L AS _clock")
     if rule.max_ahead is None:
         return records.selectExpr("*", "_time AS _moving")
@@ -48,7 +53,7 @@ def windowed(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
         return records.selectExpr(
             "*", _good(start, "window_start"), _good(end, "window_end"), "true AS _last"
         )
-    placed = records.selectExpr("*", f"CASE WHEN _invalid IS NULL THEN {starts} END AS _starts")
+    placed = records.selectExpr("*", f"CASE WHEN _aside IS NULL THEN {starts} END AS _starts")
     each = placed.selectExpr("*", "posexplode_outer(_starts) AS (_at, window_start)")
     _, end = window_bounds(stage.plan.window, "window_start")
     return each.selectExpr("*", f"{end} AS window_end", "_at IS NULL OR _at = size(_starts) - 1 AS _last")
@@ -65,7 +70,7 @@ def partials(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
         return _one_by_one(records, stage)
     keys = [expr(_good(quoted(field.name), quoted(field.name))) for field in stage.key]
     bounds = ["window_start", "window_end"]
-    aside = expr(f"CASE WHEN _invalid IS NOT NULL THEN '{QUARANTINED}' END AS _set_aside")
+    aside = expr("_aside AS _set_aside")
     grouped = windowed(records, stage).groupBy("_topic", "_partition", aside, *keys, *bounds)
     measures = {
         "_counted": "count_if(_last)",
@@ -87,9 +92,9 @@ def _one_by_one(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
     return records.selectExpr(
         "_topic",
         "_partition",
-        f"CASE WHEN _invalid IS NOT NULL THEN '{QUARANTINED}' END AS _set_aside",
+        "_aside AS _set_aside",
         "1L AS _counted",
-        _good("_moving", "_newest"),
+        "CASE WHEN _invalid IS NULL THEN _moving END AS _newest",
         *(_good(field.name, field.name) for field in ELEMENT),
         *matched,
         *columns,
@@ -106,5 +111,5 @@ def _reach(stage: ReadyStage) -> dict[str, str]:
 
 
 def _good(sql: str, name: str) -> str:
-    """A column that only good records have: the others must not be told apart by what could be read of them."""
-    return f"CASE WHEN _invalid IS NULL THEN {sql} END AS {name}"
+    """A column that only records have that go on: the others must not be told apart by what was read of them."""
+    return f"CASE WHEN _aside IS NULL THEN {sql} END AS {name}"

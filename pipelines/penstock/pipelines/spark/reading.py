@@ -1,6 +1,6 @@
 """A micro-batch as the engine reads it: one job for the partials, and one more only where single records matter."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,6 +11,8 @@ from penstock.pipelines.batch.tables import QUARANTINED
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.plan.source import Source
+from penstock.pipelines.repeats.ids import IDS
+from penstock.pipelines.spark.identities import identified, marked
 from penstock.pipelines.spark.observation import observed, set_aside
 from penstock.pipelines.spark.partials import guarded, partials, windowed
 from penstock.pipelines.spark.records import judged
@@ -32,6 +34,7 @@ class SparkReading:
     stage: ReadyStage
     clock: int
     ranges: tuple[Range, ...]
+    repeats: pa.Table | None = None
 
     def partials(self) -> pa.Table:
         """Run the batch's job, and fetch what it says."""
@@ -77,16 +80,28 @@ class SparkReading:
         schema = pa.schema([*LATE, *self.stage.key])
         return _in_order(found.toArrow().select(schema.names).cast(schema))
 
+    def ids(self) -> pa.Table:
+        """Fetch the ids of good records; nothing where repeats are not set aside."""
+        rule = self.source.deduplication
+        if rule is None:
+            return IDS.empty_table()
+        return _fetched(identified(self._records(), self.source, rule), IDS)
+
+    def without(self, repeats: pa.Table) -> "SparkReading":
+        """The same records, of which these are set aside as repeats."""
+        return replace(self, repeats=repeats) if repeats.num_rows else self
+
     def _stepped(self, records: "DataFrame") -> "DataFrame":
-        """Good records after the user's steps."""
-        return applied(records.where("_invalid IS NULL"), self.stage.plan.steps)
+        """Records that are not set aside, after the user's steps."""
+        return applied(records.where("_aside IS NULL"), self.stage.plan.steps)
 
     def _in_tasks(self, records: "DataFrame") -> "DataFrame":
         expected = sum(span.end - span.start for span in self.ranges)
         return records.coalesce(1) if expected <= SMALL else records
 
     def _records(self, *, bytes_too: bool = False) -> "DataFrame":
-        return guarded(judged(self.raw, self.source, bytes_too=bytes_too), self.source.watermark, self.clock)
+        read = guarded(judged(self.raw, self.source, bytes_too=bytes_too), self.source.watermark, self.clock)
+        return marked(read, self.repeats) if self.repeats is not None else read
 
 
 def _fetched(frame: "DataFrame", schema: pa.Schema) -> pa.Table:

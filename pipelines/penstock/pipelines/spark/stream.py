@@ -19,6 +19,7 @@ from penstock.pipelines.host.lag import Lag
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.source import Topic
 from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.repeats.memory import Memory
 from penstock.pipelines.spark.offsets import ranges_of
 from penstock.pipelines.spark.partials import guarded
 from penstock.pipelines.spark.reading import SparkReading
@@ -88,6 +89,7 @@ class Stream:
             told,
             Lag(config.clients, clock).behind,
             fingerprint(plan),
+            _memory(plan, config.directory / "ids"),
         )
         self._one_at_a_time = threading.Lock()
         self._stopping = threading.Event()
@@ -184,6 +186,11 @@ def _kafka(config: StreamConfig, origin: Topic) -> dict[str, str]:
         "maxOffsetsPerTrigger": str(config.records_per_batch),
         **config.kafka,
     }
+
+
+def _memory(plan: Plan, directory: Path) -> Memory | None:
+    """Where ids are remembered, if repeats of any input are set aside."""
+    return Memory(directory) if any(source.deduplication for source in plan.sources) else None
 
 
 def _ready(plan: Plan, session: "SparkSession") -> ReadyStage:

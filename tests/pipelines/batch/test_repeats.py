@@ -1,0 +1,253 @@
+"""Repeats are set aside as the reference sets them aside, whatever is killed; what was remembered goes in time."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.pipelines.batch.stored import Bench, StoredReading, ranges
+from tests.pipelines.batch.test_crashes import COLUMNS, Fuse, Killed, burning
+
+from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.tables import StreamTables
+from penstock.pipelines.fold.identity import key_hashes
+from penstock.pipelines.model import after_count, count, fixed, repeatedly, sum_
+from penstock.pipelines.plan import (
+    Deduplication,
+    LatestValues,
+    Output,
+    PaneLog,
+    Plan,
+    Source,
+    Stage,
+    Topic,
+    WatermarkRule,
+)
+from penstock.pipelines.reference import Evaluator
+from penstock.pipelines.reference.records import Batch, Record
+from penstock.pipelines.repeats.ids import IDS
+from penstock.pipelines.repeats.memory import Memory
+
+HORIZON = 15
+RULE = Deduplication(("word", "value"), HORIZON)
+STAGE = Stage(
+    "stream",
+    ("records",),
+    fixed(10),
+    (Output("n", count()), Output("total", sum_("value"))),
+    key=("key",),
+    trigger=repeatedly(after_count(1)),
+    lateness=20,
+    sinks=(PaneLog("stream"), LatestValues("stream")),
+)
+PLAN = Plan(
+    "stream",
+    (Source("records", Topic("records"), COLUMNS, "at", WatermarkRule(bound=5), RULE),),
+    (STAGE,),
+)
+TABLES = ("panes/stream", "latest/stream", "late/stream", "quarantine/records", "ledger/stream")
+
+
+@dataclass(frozen=True)
+class IdentifiedReading(StoredReading):
+    """Records of a batch that can be told from repeats."""
+
+    again: frozenset[tuple[int, int]] = frozenset()
+
+    def ids(self) -> pa.Table:
+        known = [record for record in self.records if record.error is None]
+        known = [record for record in known if None not in (record.fields[name] for name in RULE.id)]
+        fields = [pa.chunked_array([pa.array([r.fields[name] for r in known])]) for name in RULE.id]
+        groups = key_hashes(fields, len(known))
+        rows = {
+            "_topic": [r.source for r in known],
+            "_partition": [r.partition for r in known],
+            "_offset": [r.offset for r in known],
+            "_id_hi": groups.hi.view("int64"),
+            "_id_lo": groups.lo.view("int64"),
+            "_forget_at": [r.fields["at"] + HORIZON for r in known],
+        }
+        return pa.table(rows, schema=IDS)
+
+    def without(self, repeats: pa.Table) -> "IdentifiedReading":
+        columns = (repeats.column(name).to_pylist() for name in ("_partition", "_offset"))
+        return replace(self, again=frozenset(zip(*columns, strict=True)))
+
+    def partials(self) -> pa.Table:
+        first = [r for r in self.records if (r.partition, r.offset) not in self.again]
+        again = [r for r in self.records if (r.partition, r.offset) in self.again]
+        found = StoredReading(self.stage, first, self.clock).partials()
+        aside = [
+            {
+                "_topic": r.source,
+                "_partition": r.partition,
+                "_set_aside": "duplicate",
+                "_counted": 1,
+                "_newest": r.fields["at"],
+            }
+            for r in again
+        ]
+        return pa.concat_tables([found, pa.Table.from_pylist(aside, schema=found.schema)])
+
+    def late(self, windows: pa.Table) -> pa.Table:
+        first = [r for r in self.records if (r.partition, r.offset) not in self.again]
+        return StoredReading(self.stage, first, self.clock).late(windows)
+
+
+class RememberingBench(Bench):
+    """A stream that sets repeats aside."""
+
+    def open(
+        self,
+        epoch: int = 1,
+        holds: Callable[[], bool] = lambda: True,
+        tables: Callable[..., StreamTables] = StreamTables,
+        told: Callable[[Outcome], None] | None = None,
+    ) -> Engine:
+        stage = self.stage
+        self.memory = Memory(self.folder / "stream" / "ids")
+        engine = Engine(
+            stage,
+            self.plan.sources[0].watermark,
+            self.folder / "stream",
+            tables(self.plan, stage, self.folder / "warehouse"),
+            Right(self.plan.name, epoch, holds),
+            told or self.told.append,
+            memory=self.memory,
+        )
+        engine.resume()
+        return engine
+
+    def feed(self, engine: Engine, batch: Batch) -> None:
+        if batch.records:
+            engine.data(
+                batch.id,
+                batch.clock,
+                ranges(batch.records),
+                lambda intent: IdentifiedReading(self.stage, batch.records, intent.clock),
+            )
+        else:
+            engine.tick(batch.clock)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Batch]:
+    """Batches of records of which many have the same id, some have none, and some are no good."""
+    offsets = [0, 0]
+    batches = []
+    time = 0
+    for number in range(draw(st.integers(1, 6))):
+        records = []
+        for _ in range(draw(st.integers(1, 6))):
+            partition = draw(st.integers(0, 1))
+            time += draw(st.integers(0, 4))
+            content = {
+                "key": draw(st.sampled_from(["a", "b"])),
+                "at": max(0, time - draw(st.integers(0, 12))),
+                "value": draw(st.sampled_from([1, 2])),
+                "word": draw(st.sampled_from(["x", "y", None])),
+            }
+            error = "malformed" if draw(st.integers(0, 9)) == 0 else None
+            records.append(Record("records", partition, offsets[partition], content, error))
+            offsets[partition] += 1
+        batches.append(Batch(number, 100 + number, tuple(records)))
+    return batches
+
+
+def run(bench: Bench, batches: Sequence[Batch], fuse: Fuse) -> None:
+    """Hosts come one after the other, each killed when the fuse says so, until all is done."""
+    epoch = 0
+    while True:
+        epoch += 1
+        try:
+            engine = bench.open(epoch, tables=burning(fuse), told=lambda _: fuse.burn())
+            done = engine.last.batch_id if engine.last is not None else -1
+            for batch in batches[done + 1 :]:
+                bench.feed(engine, batch)
+        except Killed:
+            continue
+        return
+
+
+def expected(batches: Sequence[Batch]) -> tuple[list[Any], list[Any]]:
+    """Accounts and panes by the reference."""
+    evaluator = Evaluator(PLAN)
+    outcomes = [evaluator.run(batch) for batch in batches]
+    ledger = [
+        (outcome.batch, partition, a.read, a.folded, a.late, a.quarantined, a.duplicate)
+        for outcome in outcomes
+        for (_, partition), a in outcome.accounts.items()
+    ]
+    panes = [
+        (pane.batch, *pane.key, int(pane.start), pane.kind, *(value for _, value in pane.values))
+        for outcome in outcomes
+        for pane in outcome.panes
+    ]
+    return sorted(ledger), sorted(panes)
+
+
+def told(bench: Bench) -> tuple[list[Any], list[Any]]:
+    """The same from the tables."""
+    counts = ("batch_id", "partition", "read", "folded", "late", "quarantined", "duplicate")
+    ledger = [tuple(row[name] for name in counts) for row in bench.rows("ledger/stream")]
+    panes = [
+        (r["batch_id"], r["key"], round(r["window_start"].timestamp() * 1000), r["kind"], r["n"], r["total"])
+        for r in bench.rows("panes/stream")
+    ]
+    return sorted(ledger), sorted(panes)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(batches=histories())
+def test_repeats_are_those_of_the_reference(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[Batch]
+) -> None:
+    bench = RememberingBench(PLAN, tmp_path_factory.mktemp("calm"))
+    run(bench, batches, Fuse(-1))
+    assert told(bench) == expected(batches)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(batches=histories(), steps=st.integers(1, 40))
+def test_a_killed_run_sets_aside_what_a_calm_one_does(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[Batch], steps: int
+) -> None:
+    killed = RememberingBench(PLAN, tmp_path_factory.mktemp("killed"))
+    run(killed, batches, Fuse(steps))
+    assert told(killed) == expected(batches)
+
+
+def record(offset: int, at: int, word: str) -> Record:
+    return Record("records", 0, offset, {"key": "a", "at": at, "value": 1, "word": word})
+
+
+def test_ids_are_forgotten_once_their_horizon_is_behind_the_watermark(tmp_path: Path) -> None:
+    bench = RememberingBench(PLAN, tmp_path)
+    engine = bench.open()
+    many = 100
+    for number in range(many):
+        bench.feed(engine, Batch(number, 100 + number, (record(number, 3 * number, f"id{number}"),)))
+    # Each id is written once, and once more when it goes: never forgotten, they would be 100 and more.
+    assert bench.memory.rows < 80
+    bench.feed(engine, Batch(many, 500, (record(many, 3 * many, f"id{many - 1}"),)))
+    bench.feed(engine, Batch(many + 1, 501, (record(many + 1, 3 * many, "id0"),)))
+    accounts = {row["batch_id"]: row["duplicate"] for row in bench.rows("ledger/stream")}
+    assert (accounts[many], accounts[many + 1]) == (1, 0)
+
+
+def test_files_of_ids_that_no_outcome_names_are_removed(tmp_path: Path) -> None:
+    bench = RememberingBench(PLAN, tmp_path)
+    engine = bench.open()
+    for number in range(8):
+        bench.feed(engine, Batch(number, 100 + number, (record(number, number, f"id{number}"),)))
+    assert engine.last is not None
+    needed = engine.last.state_files["/ids"]
+    bench.memory.clean(needed)
+    assert sorted(path.name for path in (tmp_path / "stream" / "ids").iterdir()) == sorted(needed)
+    bench.feed(engine, Batch(8, 500, (record(8, 8, "id7"),)))
+    assert bench.rows("ledger/stream")[-1]["duplicate"] == 1
