@@ -17,9 +17,7 @@ MakeWorkspace = Callable[..., Workspace]
 INSTALLED = [program for program in PROGRAMS if shutil.which(program)]
 
 
-@pytest.fixture(
-    params=["embedded", *(pytest.param(program, marks=pytest.mark.whole) for program in INSTALLED)]
-)
+@pytest.fixture(params=["embedded", *INSTALLED])
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Each engine of this machine in turn; test_engines_and_mirrors.py names those that it lacks."""
     return embedded_engine() if request.param == "embedded" else system_engine(request.param)

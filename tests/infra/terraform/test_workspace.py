@@ -32,6 +32,8 @@ from penstock.infra.terraform.errors import (
 )
 from penstock.infra.terraform.plans import UNKNOWN
 
+pytestmark = pytest.mark.whole  # dozens of Terraform runs, a second each
+
 MakeWorkspace = Callable[..., Workspace]
 
 ONE = """
