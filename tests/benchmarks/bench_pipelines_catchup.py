@@ -95,9 +95,9 @@ def spread(values: list[float], form: str) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kinds", nargs="*", default=list(WINDOWS), choices=[*WINDOWS])
+    parser.add_argument("kinds", nargs="*", help=", ".join(WINDOWS))
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=KEYS)
     parser.add_argument("--repeats", type=int, default=5)
     chosen = parser.parse_args()
-    main(chosen.kinds, chosen.records, chosen.keys, chosen.repeats)
+    main(chosen.kinds or list(WINDOWS), chosen.records, chosen.keys, chosen.repeats)

@@ -92,10 +92,16 @@ class Run:
     def find(self, wanted: Groups) -> Found:
         """All rows of the wanted groups, those of ended groups included."""
         first = np.searchsorted(self._hi, wanted.hi, side="left")
-        beyond = np.searchsorted(self._hi, wanted.hi, side="right")
-        counts = beyond - first
-        groups = np.repeat(np.arange(len(wanted)), counts)
-        rows = _ranges(first, counts)
+        # Most groups are in few runs: only where one begins is it asked where it ends.
+        here = (
+            np.flatnonzero(self._hi[np.minimum(first, len(self) - 1)] == wanted.hi)
+            if len(self)
+            else first[:0]
+        )
+        beyond = np.searchsorted(self._hi, wanted.hi[here], side="right")
+        counts = np.maximum(beyond - first[here], 0)
+        groups = np.repeat(here, counts)
+        rows = _ranges(first[here], counts)
         same = self._lo[rows] == wanted.lo[groups]
         return Found(groups[same], rows[same])
 

@@ -1,0 +1,148 @@
+"""What a batch costs that touches 10,000 of N open windows, and how soon a stream with N of them goes on.
+
+No Spark is needed: the fold, the state's files and the journal are all that grows with N. States are built by the
+engine itself, batch by batch, with the merges of runs that this brings.
+`python -m tests.benchmarks.bench_pipelines_state [N …]`.
+"""
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.intent import Intent, Range
+from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, Reading
+from penstock.pipelines.batch.tables import StreamTables
+from penstock.pipelines.fold.stage import ReadyStage, ready_stage
+from penstock.pipelines.model import after_watermark, count, mean
+from penstock.pipelines.plan import Column, Output, PaneLog, Plan, Source, Stage, Topic, WatermarkRule
+from penstock.pipelines.plan.windows import Fixed
+
+SIZES = (100_000, 1_000_000, 5_000_000)
+BUILT_IN = 20
+"""Batches in which a state is built, whatever its size: tables and journal are equally old then."""
+
+TOUCHED = 10_000
+REPEATS = 15
+STAGE = Stage(
+    "bench",
+    ("readings",),
+    Fixed(60_000),
+    (Output("readings", count()), Output("temperature", mean("temperature"))),
+    key=("device",),
+    trigger=after_watermark(),
+    lateness=3_600_000,
+    sinks=(PaneLog("bench"),),
+)
+COLUMNS = (Column("device", "BIGINT"), Column("at", "BIGINT"), Column("temperature", "DOUBLE"))
+SOURCE = Source("readings", Topic("readings"), COLUMNS, "at", WatermarkRule(bound=600_000))
+TYPES = {"device": pa.int64(), "at": pa.int64(), "temperature": pa.float64()}
+
+
+class Partials:
+    """A batch that brings one record to each of some devices."""
+
+    def __init__(self, stage: ReadyStage, devices: np.ndarray) -> None:
+        self._stage = stage
+        self._devices = devices
+
+    def partials(self) -> pa.Table:
+        """A row for each device, as Spark would send it."""
+        rows = len(self._devices)
+        known = {
+            "_topic": pa.array(["readings"] * rows),
+            "_partition": pa.array(np.zeros(rows, np.int32)),
+            "_set_aside": pa.nulls(rows, pa.string()),
+            "_newest": pa.array(np.full(rows, 1_000)),
+            "device": pa.array(self._devices),
+            "window_start": pa.array(np.zeros(rows, np.int64)),
+            "window_end": pa.array(np.full(rows, 60_000)),
+            "temperature_sum": pa.array(np.full(rows, 0.5)),
+        }
+        ones = pa.array(np.ones(rows, np.int64))
+        schema = pa.schema([*ACCOUNT_COLUMNS, *self._stage.partial_columns])
+        return pa.table([known.get(field.name, ones) for field in schema], schema=schema)
+
+    def invalid(self) -> pa.Table:
+        """Not asked for: every record is good."""
+        raise AssertionError
+
+    def late(self, windows: pa.Table) -> pa.Table:
+        """Not asked for: no record is late."""
+        raise AssertionError
+
+
+class Bench:
+    """One stream over a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stage = ready_stage(STAGE, TYPES)
+        self._read = 0
+        self.engine = self.opened()
+
+    def opened(self) -> Engine:
+        """An engine over the folder that has not resumed yet."""
+        plan = Plan("bench", (SOURCE,), (STAGE,))
+        tables = StreamTables(plan, self._stage, self._folder / "warehouse")
+        right = Right("bench", 1, lambda: True)
+        return Engine(self._stage, SOURCE.watermark, self._folder / "stream", tables, right, lambda _: None)
+
+    def batch(self, devices: np.ndarray) -> float:
+        """Seconds for a batch with a record of each device."""
+        span = Range("readings", 0, self._read, self._read + len(devices))
+        self._read = span.end
+
+        def read(_: Intent) -> Reading:
+            return Partials(self._stage, devices)
+
+        number = 0 if self.engine.last is None else self.engine.last.batch_id + 1
+        began = time.perf_counter()
+        self.engine.data(number, 1_000_000 + number, (span,), read)
+        return time.perf_counter() - began
+
+    def build(self, windows: int) -> None:
+        """Open so many windows."""
+        parts = np.array_split(np.arange(windows), BUILT_IN)
+        for part in track(parts, f"{windows:,} windows", console=Console(stderr=True), transient=True):
+            self.batch(part)
+
+    def restarted(self) -> float:
+        """Seconds from a new engine to the end of its first batch."""
+        began = time.perf_counter()
+        self.engine = self.opened()
+        self.engine.resume()
+        self.batch(np.arange(TOUCHED))
+        return time.perf_counter() - began
+
+
+def main(sizes: list[int]) -> None:
+    """Measure each size, and print a table."""
+    table = Table("open windows", "a batch of 10,000", "of the least N", "restart and first batch", "on disk")
+    least = 0.0
+    chance = np.random.default_rng(1)
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as scratch:
+            bench = Bench(Path(scratch))
+            bench.build(size)
+            took = [bench.batch(chance.choice(size, TOUCHED, replace=False)) for _ in range(REPEATS)]
+            again = bench.restarted()
+            bytes_held = sum(path.stat().st_size for path in (Path(scratch) / "stream" / "state").iterdir())
+        middle = statistics.median(took)
+        least = least or middle
+        spread = f"{middle * 1000:.0f} ms ({min(took) * 1000:.0f} to {max(took) * 1000:.0f})"
+        on_disk = f"{bytes_held / 2**20:,.0f} MiB"
+        table.add_row(f"{size:,}", spread, f"{middle / least:.2f}", f"{again:.2f} s", on_disk)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main([int(word) for word in sys.argv[1:]] or list(SIZES))
