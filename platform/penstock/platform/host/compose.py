@@ -33,16 +33,20 @@ def spark_config(settings: Settings) -> SparkConfig:
         driver_memory=settings.spark.driver_memory,
         shuffle_partitions=settings.spark.shuffle_partitions,
         java_home=find_java().home,
-        private=_private(settings),
+        private=private_settings(settings),
     )
 
 
-def _private(settings: Settings) -> Path | None:
-    """The file that tells Spark the secret of a secured master; only its owner may read it."""
+def private_settings(settings: Settings) -> Path | None:
+    """Write the file that tells Spark the secret of a secured master; only its owner may read it.
+
+    None, and no file is left, where the master has none.
+    """
+    path = settings.home / "spark" / "private.properties"
     if not settings.spark.secret:
+        path.unlink(missing_ok=True)
         return None
     secret = read_secret(settings.spark.secret, "The secret of Spark's master")
-    path = settings.home / "spark" / "private.properties"
     told = {
         "spark.authenticate": "true",
         "spark.authenticate.secret": secret,
