@@ -15,7 +15,7 @@ pytestmark = pytest.mark.whole
 UP_SECONDS = 420.0
 TEST_SECONDS = 300.0
 
-NARROWED = "-k 'test_settings or preparation_that_was_cut_off'"
+NARROWED = "tests/platform/test_settings.py tests/infra/test_broker.py -k 'settings or cut_off'"
 """`make test` runs every test, this one too: in the clone it is told to run a few of them."""
 
 
