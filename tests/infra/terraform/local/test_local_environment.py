@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,8 +29,6 @@ pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
 ROOT = Path(__file__).parents[4]
 TOPIC = "told"
 PORTS = 60
-APPLY_SECONDS = 60
-DESTROY_SECONDS = 20
 
 
 def block_of_ports() -> int:
@@ -133,11 +130,9 @@ def story(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
         workspace.apply(workspace.plan(destroy=True))
 
 
-def test_apply_from_nothing_takes_less_than_a_minute(story: Story) -> None:
+def test_apply_from_nothing_starts_brokers_and_spark(story: Story) -> None:
     workspace = story.make()
-    begun = time.monotonic()
     workspace.apply(workspace.plan())
-    took = time.monotonic() - begun
     assert set(story.pids()) == {
         "broker-1",
         "broker-2",
@@ -146,7 +141,6 @@ def test_apply_from_nothing_takes_less_than_a_minute(story: Story) -> None:
         "spark-worker-1",
         "spark-worker-2",
     }
-    assert took < APPLY_SECONDS
 
 
 def test_a_plan_right_after_apply_shows_no_change(story: Story) -> None:
@@ -242,13 +236,10 @@ def test_workers_leave_and_change_in_place(story: Story) -> None:
 def test_destroy_leaves_no_process_port_or_file(story: Story) -> None:
     workspace = story.make(broker_heap_mb=448, brokers=4, workers=1, worker_memory_mb=768)
     pids = story.pids()
-    begun = time.monotonic()
     workspace.apply(workspace.plan(destroy=True))
-    took = time.monotonic() - begun
     assert not [name for name, pid in pids.items() if lives(pid)]
     left = [process.info for process in psutil.process_iter(["cmdline"])]
     assert not [one for one in left if any(str(story.run) in word for word in one["cmdline"] or [])]
     assert not [n for n in range(PORTS) if answers(LOCALHOST, story.first_port + n, 0.05)]
     assert not story.run.exists()
     assert workspace.resources() == ()
-    assert took < DESTROY_SECONDS

@@ -1,0 +1,106 @@
+"""What environments take: `local` applied from nothing and destroyed, `aws` planned against a stand-in for it.
+
+`python -m tests.benchmarks.bench_environments`, best with nothing else running. What the provider for AWS needs is
+skipped by name where it is missing.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from tests.infra.terraform.aws.cloud import REGION, cloud
+from tests.infra.terraform.aws.conftest import PROVIDER, VARIABLES
+from tests.infra.terraform.local.test_local_environment import block_of_ports
+
+from penstock.infra.environments.catalog import with_this_python
+from penstock.infra.terraform import Limits, Workspace, embedded_engine, find_mirrors
+from penstock.infra.terraform.mirrors import holds
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMITS = Limits(apply=300, grace=30)
+
+
+@contextmanager
+def copied() -> Iterator[Path]:
+    """The HCL in a folder where it may be used."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for part in ("modules", "environments"):
+            leave = shutil.ignore_patterns(".terraform*", "*.tfvars")
+            shutil.copytree(ROOT / "infra" / part, Path(scratch) / "infra" / part, ignore=leave)
+        yield Path(scratch)
+
+
+def seconds(what: Callable[[], object]) -> float:
+    """How long something took."""
+    began = time.perf_counter()
+    what()
+    return time.perf_counter() - began
+
+
+def local() -> Iterator[tuple[str, float, str]]:
+    """Apply, look, destroy."""
+    with copied() as root:
+        workspace = Workspace(
+            root / "infra" / "environments" / "local",
+            root / "work",
+            embedded_engine(),
+            variables={"jars": str(ROOT / ".penstock" / "jars"), "first_port": block_of_ports()},
+            environment=with_this_python(os.environ),
+            limits=LIMITS,
+        )
+        try:
+            yield "local: apply from nothing", seconds(lambda: workspace.apply(workspace.plan())), "60 s"
+            yield "local: plan without changes", seconds(workspace.plan), ""
+        finally:
+            taken = seconds(lambda: workspace.apply(workspace.plan(destroy=True)))
+        yield "local: destroy", taken, "20 s"
+
+
+def aws() -> Iterator[tuple[str, float, str]]:
+    """Plan from nothing, with the provider at hand."""
+    mirrors = find_mirrors()
+    if not any(holds(mirror, *PROVIDER) for mirror in mirrors):
+        sys.stderr.write("aws: the provider {} {} is in no filesystem mirror here\n".format(*PROVIDER))
+        return
+    with copied() as root, cloud() as (_, address):
+        directory = root / "infra" / "environments" / "aws"
+        (directory / "here_override.tf").write_text(
+            'terraform {\n  backend "local" {}\n}\nprovider "aws" {\n  s3_use_path_style = true\n}\n'
+        )
+        told = {
+            "AWS_ENDPOINT_URL": address,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": REGION,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        workspace = Workspace(
+            directory,
+            root / "work",
+            embedded_engine(),
+            variables=VARIABLES,
+            environment=kept | told,
+            mirrors=mirrors,
+            limits=LIMITS,
+        )
+        yield "aws: made ready", seconds(workspace.prepare), ""
+        yield "aws: plan from nothing", seconds(workspace.plan), "15 s"
+
+
+def main() -> None:
+    """Measure, and print each figure as it comes."""
+    console = Console()
+    for measured in (local, aws):
+        for what, taken, limit in measured():
+            console.print(f"{what:<32} {taken:6.1f} s  {f'(limit {limit})' if limit else ''}")
+
+
+if __name__ == "__main__":
+    main()
