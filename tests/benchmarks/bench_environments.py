@@ -4,6 +4,7 @@
 skipped by name where it is missing.
 """
 
+import logging
 import os
 import shutil
 import sys
@@ -97,6 +98,7 @@ def aws() -> Iterator[tuple[str, float, str]]:
 def main() -> None:
     """Measure, and print each figure as it comes."""
     console = Console()
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # the stand-in tells each request
     for measured in (local, aws):
         for what, taken, limit in measured():
             console.print(f"{what:<32} {taken:6.1f} s  {f'(limit {limit})' if limit else ''}")
