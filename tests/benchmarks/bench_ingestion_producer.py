@@ -1,7 +1,8 @@
 """What the ledger and the contract cost: records per second beside a raw `produce_batch` loop, in one run.
 
-Each round runs every variant once, in turn, against one broker on the same cores; a ratio is taken within its
-round. Run it alone: `python tests/benchmarks/bench_ingestion_producer.py [records] [rounds]`.
+What broken records cost is said beside the same without any. Each round runs every variant once, in turn, against
+one broker on the same cores; a ratio is taken within its round. Run it alone:
+`python tests/benchmarks/bench_ingestion_producer.py [records] [rounds]`.
 """
 
 import dataclasses
@@ -35,8 +36,18 @@ AT_LEAST = {
     "ledger and JSON contract": 0.6,
     "raw, Avro": None,
     "ledger and Avro contract": 0.6,
+    "JSON, one in 100 broken": None,
+    "JSON, one in 10 broken": None,
+    "JSON, all broken": None,
 }
-BASE = {"ledger and Avro contract": "raw, Avro", "raw, Avro": "raw, Avro"}
+CHECKED = "ledger and JSON contract"
+BASE = {
+    "ledger and Avro contract": "raw, Avro",
+    "raw, Avro": "raw, Avro",
+    "JSON, one in 100 broken": CHECKED,
+    "JSON, one in 10 broken": CHECKED,
+    "JSON, all broken": CHECKED,
+}
 BATCH = 10_000
 
 
@@ -99,6 +110,16 @@ def with_contract(work: Work) -> float:
     return _delivered(work, lambda part: checker.check(Batch(work.values[part], part.start)))
 
 
+def with_broken_records(every: int) -> Callable[[Work], float]:
+    """Deliver as with the contract, with one record of so many cut in half, which goes to the dead letters."""
+
+    def deliver(work: Work) -> float:
+        values = [v[: len(v) // 2] if place % every == 0 else v for place, v in enumerate(work.values)]
+        return with_contract(dataclasses.replace(work, values=values))
+
+    return deliver
+
+
 def with_avro_contract(work: Work) -> float:
     checker = AvroChecker(work.avro)
     return _delivered(
@@ -126,6 +147,9 @@ VARIANTS: dict[str, Callable[[Work], float]] = {
     "ledger and JSON contract": with_contract,
     "raw, Avro": raw_avro,
     "ledger and Avro contract": with_avro_contract,
+    "JSON, one in 100 broken": with_broken_records(100),
+    "JSON, one in 10 broken": with_broken_records(10),
+    "JSON, all broken": with_broken_records(1),
 }
 
 
@@ -159,7 +183,7 @@ def main() -> None:
     number, rounds = (int(value) for value in (sys.argv[1:] + ["200000", "7"][len(sys.argv) - 1 :]))
     found = measure(number, rounds)
     table = Table(title=f"{number} records of about 130 bytes, {rounds} rounds", title_justify="left")
-    for column in ("variant", "records/s", "of raw", "lowest", "highest", "at least"):
+    for column in ("variant", "records/s", "of its base", "lowest", "highest", "at least"):
         table.add_column(column, justify="left" if column == "variant" else "right")
     for name, rates in found.items():
         ratios = [rate / base for rate, base in zip(rates, found[BASE.get(name, "raw")], strict=True)]

@@ -1,8 +1,10 @@
 import dataclasses
 import itertools
 import json
+import random
 import threading
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -11,12 +13,13 @@ import pytest
 from tests.ingestion.topic_reading import ids, whole_topic
 
 from penstock.infra.local_broker import LocalBroker
-from penstock.ingestion.contracts import Contract, load_contract
-from penstock.ingestion.errors import LedgerError, TopicsError
+from penstock.ingestion.contracts import Contract, TopicLayout, load_contract
+from penstock.ingestion.errors import DeliveryError, LedgerError, TopicsError
 from penstock.ingestion.feed import Feed, Limits, Summary
-from penstock.ingestion.generators import Sensors
+from penstock.ingestion.generators import Sensors, evenly
 from penstock.ingestion.ledger import Ledger, read_addresses, read_state
-from penstock.ingestion.producer import Batch, Window
+from penstock.ingestion.producer import Batch, Window, format_of
+from penstock.ingestion.registry import FileRegistry
 from penstock.ingestion.sources import Generated
 from penstock.ingestion.sources.source import Repeatable
 from penstock.ingestion.topics import ensure_topics
@@ -31,6 +34,7 @@ BROKEN = {
     b'{"id":"\xff","device":"d","site":"s","at":1}': "invalid utf-8",
     b'{"id":"' + b"x" * 10_000_000 + b'"}': "too large",
     b"[" * 100_000: "wrong type",
+    b'{"id":"x","device":"d","site":"s","at":1,"humidity":' + b"[" * 100_000: "wrong type",
     b"": "malformed",
 }
 
@@ -38,14 +42,15 @@ BROKEN = {
 class Given(Repeatable):
     """A source of given values, in batches of a size."""
 
-    def __init__(self, values: list[bytes], size: int = 700) -> None:
+    def __init__(self, values: list[bytes], size: int = 700, encoded: bool = False) -> None:
         self.description = "given values"
         self._values = values
         self._size = size
+        self._encoded = encoded
 
     def read(self, position: Any | None) -> Iterator[Batch]:
         for first in range(position or 0, len(self._values), self._size):
-            yield Batch(self._values[first : first + self._size], first)
+            yield Batch(self._values[first : first + self._size], first, encoded=self._encoded)
 
 
 TICKS = itertools.count(1_700_000_000_000)
@@ -82,6 +87,68 @@ def test_broken_records_go_to_the_dead_letters_with_the_reason_and_their_bytes(
     for record in dead:
         assert values[at["broken.dead-letters", record.partition, record.offset]] == record.value
         assert record.headers["penstock-producer"] == b"feed"
+
+
+def test_broken_avro_goes_to_the_dead_letters_with_its_bytes(broker: LocalBroker, tmp_path: Path):
+    contract = dataclasses.replace(topic_of(broker, "broken-avro"), encoding="avro")
+    registry = FileRegistry(tmp_path / "registry")
+    form = format_of(contract, registry)
+    made = [form.encode(record) for record in islice(Sensors(1).records(0, evenly(0, 10)), 2_000)]
+    broken = {
+        made[0][:-1]: "malformed",
+        b"\0\0\0\0\7" + made[0][5:]: "wrong schema",
+        b"\1" + made[0][1:]: "wrong schema",
+        made[0] + b"x" * 10_000_000: "too large",
+        made[0].replace(b"device", b"\xff\xfevice"): "invalid utf-8",
+    }
+    values = list(made)
+    for place, value in enumerate(broken):
+        values.insert(place * 300, value)
+    source = Given(values, encoded=True)
+    feed = Feed(source, contract, broker.bootstrap, tmp_path / "feed", clock, registry)
+    summary = feed.run(Event(), limits=Limits(finish_ms=10**9))
+    assert (summary.acknowledged, summary.dead_letters) == (len(values), len(broken))
+    dead = whole_topic(broker.bootstrap, "broken-avro.dead-letters")
+    assert {record.value: record.headers["penstock-reason"].decode() for record in dead} == broken
+    assert sorted(record.value for record in whole_topic(broker.bootstrap, "broken-avro")) == sorted(made)
+
+
+def test_a_record_that_the_broker_refuses_stops_the_feed_with_the_sequence_it_reached(
+    broker: LocalBroker, tmp_path: Path
+):
+    small = dataclasses.replace(
+        load_contract("sensors"),
+        topic="small",
+        layout=TopicLayout(settings=(("max.message.bytes", "200000"),)),
+    )
+    ensure_topics(broker.bootstrap, [small])
+    noise = random.Random(1).randbytes(200_000).hex().encode()
+    values = [GOOD % (n, n % 5) for n in range(2_000)]
+    values[1_200] = b'{"id":"1200","device":"d","site":"%s","at":1}' % noise
+    source = Given(values, size=100)
+    with pytest.raises(DeliveryError, match=r"refused a record: .* starting again resumes there") as stopped:
+        run(broker, small, source, tmp_path / "feed")
+    assert stopped.value.reached == read_state(tmp_path / "feed").reached <= 1_200
+    roomy = dataclasses.replace(small, layout=TopicLayout(settings=(("max.message.bytes", "2000000"),)))
+    ensure_topics(broker.bootstrap, [roomy])
+    assert run(broker, roomy, source, tmp_path / "feed").reached == 2_000
+    assert sorted(map(int, ids(whole_topic(broker.bootstrap, "small")))) == list(range(2_000))
+
+
+def test_a_route_is_not_changed_while_records_are_in_doubt(broker: LocalBroker, tmp_path: Path):
+    contract = topic_of(broker, "routed")
+    source = Given([GOOD % (n, n % 5) for n in range(900)], size=300)
+    run(broker, contract, source, tmp_path / "feed", count=300)
+    ledger = Ledger(tmp_path / "feed", clock)
+    ledger.intend(300, 300, 300)
+    ledger.close(in_order=False)
+    feed = Feed(source, contract, broker.bootstrap, tmp_path / "feed", clock, route="round-robin")
+    with pytest.raises(LedgerError, match="were routed by key"):
+        feed.run(Event())
+    assert run(broker, contract, source, tmp_path / "feed", count=0).reached == 600
+    assert feed.run(Event(), limits=Limits(finish_ms=10**9)).reached == 900
+    routed = [(a.sequence, a.partition) for a in read_addresses(tmp_path / "feed") if a.sequence >= 600]
+    assert routed == [(sequence, sequence % 3) for sequence in range(600, 900)]
 
 
 def test_a_second_run_continues_where_the_first_stopped(broker: LocalBroker, tmp_path: Path):

@@ -8,14 +8,17 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.ingestion.topic_reading import Read, whole_topic
 
 from penstock.infra.local_broker import LocalBroker
+from penstock.infra.waiting import wait_until
 from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.ledger import read_addresses, read_state
+from penstock.ingestion.ledger.ledger import segments
 from penstock.ingestion.topics import ensure_topics
 
 pytestmark = pytest.mark.kafka
@@ -46,30 +49,59 @@ def check_all(records: list[Read], ledger: Path, expected: int) -> None:
     assert all(found == sorted(found) for found in sequences.values())
 
 
+@pytest.mark.timeout(900)
 def test_a_producer_killed_at_random_moments_delivers_each_record_once(broker: LocalBroker, tmp_path: Path):
     make_topic(broker, "killed")
     ledger, chance = tmp_path / "feed", random.Random(20_261_118)
-    reached = 0
+    sent = -1
     for _ in range(ROUNDS):
         process = start(broker, ledger, "killed", until=10_000_000)
-        wait_until_it_sends(ledger, process, reached)
+        if chance.random() < 0.25:
+            wait_until_it_settles(ledger, process)
+        else:
+            wait_until_it_sends(ledger, process, sent)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(chance.random() * 0.2)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        reached = read_state(ledger).reached
-    total = reached + 20_000
+        last = read_state(ledger).last
+        sent = -1 if last is None else last.first
+    total = read_state(ledger).reached + 20_000
     process = start(broker, ledger, "killed", until=total)
     assert process.communicate(timeout=60)[0].split() == [str(total), "True"]
     check_all(whole_topic(broker.bootstrap, "killed"), ledger, total)
 
 
-def wait_until_it_sends(ledger: Path, process: subprocess.Popen[str], reached: int) -> None:
-    while process.poll() is None:
-        state = read_state(ledger)
-        if state.intents and state.intents[-1].first >= reached:
-            return
-    raise AssertionError("the feed ended by itself")
+def wait_until_it_settles(ledger: Path, process: subprocess.Popen[str]) -> None:
+    """Wait for the first word of a new producer, which may still be busy with what the one before it left."""
+    before = written(ledger)
+    wait_while_it_runs(process, lambda: written(ledger) > before)
+
+
+def written(ledger: Path) -> int:
+    return sum(path.stat().st_size for path in segments(ledger))
+
+
+def wait_until_it_sends(ledger: Path, process: subprocess.Popen[str], sent: int) -> None:
+    """Wait until records are in flight that no producer before has sent."""
+
+    def sends() -> bool:
+        intents = read_state(ledger).intents
+        return bool(intents) and intents[-1].first > sent
+
+    wait_while_it_runs(process, sends)
+
+
+def wait_until_reached(ledger: Path, process: subprocess.Popen[str], sequence: int) -> None:
+    wait_while_it_runs(process, lambda: read_state(ledger).reached >= sequence)
+
+
+def wait_while_it_runs(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
+    def so() -> bool:
+        assert process.poll() is None, "the feed ended by itself"
+        return condition()
+
+    wait_until(so, 60, "the feed")
 
 
 def test_a_broker_killed_and_restarted_under_load_costs_no_record(own_broker: LocalBroker, tmp_path: Path):
@@ -98,10 +130,3 @@ def test_a_producer_stopped_while_the_broker_is_away_ends_and_is_resumed(
     process = start(own_broker, ledger, "away", until=20_000)
     assert process.communicate(timeout=60)[0].split() == ["20000", "True"]
     check_all(whole_topic(own_broker.bootstrap, "away"), ledger, 20_000)
-
-
-def wait_until_reached(ledger: Path, process: subprocess.Popen[str], sequence: int) -> None:
-    while process.poll() is None:
-        if read_state(ledger).reached >= sequence:
-            return
-    raise AssertionError("the feed ended by itself")

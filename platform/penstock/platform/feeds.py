@@ -76,31 +76,26 @@ def open_feed(settings: Settings, order: FeedOrder) -> Feed:
 
 def _options(order: FeedOrder, index: Path) -> SourceOptions:
     takes = options_of(order.source)
+    makes = "rate" in takes
     seed = _FIRST_SEED if order.seed is None else order.seed
-    if "rate" in takes:
-        return SourceOptions(
-            order.place,
-            seed,
-            order.rate,
-            order.follow,
-            pace=_pace(order, None, 0),
-            replay_by=order.replay_by,
-            text=order.text,
-        )
-    if order.seed is not None and not order.disorder:
+    if order.seed is not None and not makes and not order.disorder:
         raise SourceError(f"source '{order.source}' has nothing random without disorder: leave the seed out")
     return SourceOptions(
         order.place,
-        follow=order.follow,
-        index=index if "index" in takes else None,
-        pace=_pace(order, order.rate, seed if order.disorder else 0),
-        replay_by=order.replay_by,
-        text=order.text,
+        seed if makes else 0,
+        order.rate if makes else None,
+        order.follow,
+        index if "index" in takes else None,
+        Pace(
+            order.speed,
+            None if makes else order.rate,
+            order.disorder,
+            order.disorder_ms,
+            seed if order.disorder else 0,
+        ),
+        order.replay_by,
+        order.text,
     )
-
-
-def _pace(order: FeedOrder, rate: float | None, seed: int) -> Pace:
-    return Pace(order.speed, rate, order.disorder, order.disorder_ms, seed)
 
 
 def _usable(name: str) -> str:

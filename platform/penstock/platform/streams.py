@@ -1,9 +1,21 @@
 """Which streams there are: the pipelines of the catalog, and an archive for each topic."""
 
 from penstock.pipelines import catalog
-from penstock.pipelines.archive.names import archive_names
+from penstock.pipelines.archive.names import archive_names, archived_topic
 
 
 def stream_names() -> tuple[str, ...]:
     """Every stream that a host can run, pipelines first."""
     return (*catalog.names(), *archive_names())
+
+
+def check_stream(name: str) -> None:
+    """Raise DefinitionError unless there is such a stream, and it can be run as it is written."""
+    if archived_topic(name) is None:
+        catalog.load(name)
+
+
+def shown_by(name: str) -> str:
+    """The command that shows what a stream writes."""
+    topic = archived_topic(name)
+    return f"penstock table show {name if topic is None else f'{topic} --kind raw'}"

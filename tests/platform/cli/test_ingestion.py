@@ -32,6 +32,16 @@ def by_sequence(key: bytes | None, sequence: int) -> int:
     return 1 if sequence % 10 == 0 else 2
 
 
+def no_number(key: bytes | None, sequence: int) -> str:
+    return "first"
+
+
+def test_an_environment_that_no_contract_declares_is_wrong_usage(run):
+    answer = run("topics", "plan", "--environment", "nonsense")
+    assert answer.code == 2
+    assert "no contract declares 'nonsense'; there are local, production" in answer.err
+
+
 def test_topics_are_planned_applied_and_then_as_declared(run, broker: LocalBroker, monkeypatch):
     monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
     before = run("topics", "plan", "--json")
@@ -77,9 +87,15 @@ def test_a_route_of_ones_own_decides_on_the_partition(on_broker, home: Path):
     on_broker("ingest", "cards", "--count", "12", "--route", "round-robin")
     lanes = [address.partition for address in read_addresses(home / "producers" / "cards-1")]
     assert lanes == [0, 1, 2, 3, 4, 5] * 2
-    wrong = on_broker("ingest", "cards", "--count", "9", "--route", "nowhere:at_all")
-    assert wrong.code == 1
-    assert "module:function" in wrong.err
+    for wrong, said in (
+        ("nowhere:at_all", "module:function"),
+        ("os.path:join", "failed for key"),
+        ("builtins:max", "failed for key"),
+        (f"{by_sequence.__module__}:no_number", "it has to give a whole number"),
+    ):
+        refused = on_broker("ingest", "cards", "--count", "9", "--producer", "wrong", "--route", wrong)
+        assert refused.code == 1
+        assert said in refused.err
 
 
 def test_files_are_replayed_in_disorder_under_a_name_of_their_own(on_broker, home: Path, tmp_path: Path):
@@ -94,8 +110,11 @@ def test_files_are_replayed_in_disorder_under_a_name_of_their_own(on_broker, hom
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("sensors", "--place", "x.csv"), "source 'sensors' does nothing with place (x.csv)"),
-        (("socket", "--place", "127.0.0.1:1", "--topic", "lines", "--rate", "3"), "does nothing with pace"),
+        (("sensors", "--place", "x.csv"), "source 'sensors' does nothing with place x.csv"),
+        (
+            ("socket", "--place", "127.0.0.1:1", "--topic", "lines", "--rate", "3"),
+            "does nothing with rate 3.0; it takes",
+        ),
         (("csv", "--place", "/nowhere", "--topic", "sensors", "--seed", "3"), "leave the seed out"),
         (("http", "--place", "here", "--topic", "sensors"), "write host:port"),
         (("sensors", "--producer", "../x"), "is no name for a producer"),

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
 from penstock.ingestion.errors import DeliveryError, LedgerError
 from penstock.ingestion.ledger import Ledger, runs_of
@@ -42,7 +42,7 @@ class InFlight:
         self._shared = [0] * len(targets)
         self._chunks: deque[Chunk] = deque()
         self._doubts: list[tuple[Chunk, int, int, int]] = []
-        self._failure: str | None = None
+        self._failure: KafkaError | None = None
         self.records = 0
         self.bytes = 0
 
@@ -51,33 +51,39 @@ class InFlight:
         self._chunks.append(chunk)
         self.records += len(chunk.lanes)
         self.bytes += chunk.size
-        for lane, places in (_grouped(chunk.lanes) if missing is None else missing).items():
-            chunk.waiting += 1
-            if lane == len(self._targets) - 1:
-                self._send_dead(chunk, lane, places)
-            elif missing is not None or self._shared[lane]:
-                self._shared[lane] = max(0, self._shared[lane] - 1)
-                self._send_reported(chunk, lane, places)
-            else:
-                self._send_quickly(chunk, lane, places)
+        try:
+            for lane, places in (_grouped(chunk.lanes) if missing is None else missing).items():
+                chunk.waiting += 1
+                self._hand_over(chunk, lane, places, known=missing is None)
+        except KafkaException as error:
+            raise self._stopped(error.args[0]) from error
 
     def serve(self, seconds: float) -> int:
         """Wait up to so long for reports, settle what they complete, and return how many records that were."""
-        self._producer.poll(seconds)
+        try:
+            self._producer.poll(seconds)
+        except KafkaException as error:
+            # How the client library says that it has met an error after which it sends nothing more.
+            self.fail(error.args[0])
         for chunk, lane, first, last in self._doubts:
             chunk.runs[lane] = runs_of(self._read_back(chunk, lane, first, last))
             chunk.waiting -= 1
         self._doubts.clear()
         settled = self._settled()
         if self._failure is not None:
-            raise DeliveryError(self._failure, self._ledger.state.reached)
+            raise self._stopped(self._failure)
         return settled
 
     def fail(self, error: KafkaError) -> None:
         """Remember what ends this producer; `serve` raises it."""
-        self._failure = self._failure or (
-            f"the broker refused a record: {error.str()} ({error.name()}); every record before sequence "
-            f"{self._ledger.state.reached} is delivered, and starting again resumes there"
+        self._failure = error if self._failure is None else self._failure
+
+    def _stopped(self, error: KafkaError) -> DeliveryError:
+        reached = self._ledger.state.reached
+        return DeliveryError(
+            f"the broker refused a record: {error.str()} ({error.name()}); every record before sequence {reached} "
+            "is delivered, and starting again resumes there",
+            reached,
         )
 
     def _settled(self) -> int:
@@ -90,6 +96,16 @@ class InFlight:
         if done:
             self._ledger.acknowledge(done)
         return sum(len(lanes) for _, lanes, _ in done)
+
+    def _hand_over(self, chunk: Chunk, lane: int, places: Sequence[int], *, known: bool) -> None:
+        """Send places of a chunk to a target; where it is not `known` what lies there, each record is reported."""
+        if lane == len(self._targets) - 1:
+            self._send_dead(chunk, lane, places)
+        elif not known or self._shared[lane]:
+            self._shared[lane] = max(0, self._shared[lane] - 1)
+            self._send_reported(chunk, lane, places)
+        else:
+            self._send_quickly(chunk, lane, places)
 
     def _send_quickly(self, chunk: Chunk, lane: int, places: Sequence[int]) -> None:
         messages = self._messages(chunk, places)
@@ -122,9 +138,7 @@ class InFlight:
         topic, partition = self._targets[lane]
         queued = self._producer.produce_batch(topic, messages, partition=partition)
         if queued < len(messages):
-            refused = next(message["_error"] for message in messages if "_error" in message)
-            self.fail(refused)
-            raise DeliveryError(str(self._failure), self._ledger.state.reached)
+            raise KafkaException(next(message["_error"] for message in messages if "_error" in message))
 
     def _last(self, chunk: Chunk, lane: int, number: int, error: KafkaError | None, message: Message) -> None:
         if error is not None:

@@ -35,7 +35,7 @@ def route_named(name: str) -> Route:
             f"'{name}' is no route: {error}; say {BY_KEY}, {ROUND_ROBIN}, or module:function for one of your own, "
             "which is given a key and a sequence and returns a number"
         ) from error
-    return by_function(found)
+    return by_function(found, name)
 
 
 def round_robin(keys: Sequence[Key], first: int, partitions: int) -> list[int]:
@@ -43,13 +43,28 @@ def round_robin(keys: Sequence[Key], first: int, partitions: int) -> list[int]:
     return [sequence % partitions for sequence in range(first, first + len(keys))]
 
 
-def by_function(function: Callable[[Key, int], int]) -> Route:
-    """Route by a function of (key, sequence); it must give the same answer each time, in 0..partitions-1."""
+def by_function(function: Callable[[Key, int], int], name: str) -> Route:
+    """Route by a function of (key, sequence); it must give the same number each time, whatever the partitions."""
 
     def route(keys: Sequence[Key], first: int, partitions: int) -> list[int]:
-        return [function(key, first + place) % partitions for place, key in enumerate(keys)]
+        return [_asked(function, name, key, first + place) % partitions for place, key in enumerate(keys)]
 
     return route
+
+
+def _asked(function: Callable[[Key, int], int], name: str, key: Key, sequence: int) -> int:
+    try:
+        answer = function(key, sequence)
+    except Exception as error:
+        # Whatever a function of somebody else's raises: it is told with what it was asked.
+        raise RouteError(
+            f"route {name} failed for key {key!r} and sequence {sequence}: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(answer, int):
+        raise RouteError(
+            f"route {name} gave {answer!r} for key {key!r} and sequence {sequence}; it has to give a whole number"
+        )
+    return answer
 
 
 class ByKey:

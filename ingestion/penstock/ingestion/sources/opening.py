@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import SourceError
@@ -138,12 +139,10 @@ def open_source(kind: str, contract: Contract, form: Format, clock: Clock, optio
     An option that the kind does not understand is refused: nobody should think that it does something.
     """
     takes = options_of(kind)
-    nothing = SourceOptions()
-    for option in fields(options):
-        given = getattr(options, option.name)
-        if option.name not in takes and given != getattr(nothing, option.name):
+    for name, value in _given(options).items():
+        if name not in takes:
             raise SourceError(
-                f"source '{kind}' does nothing with {option.name} ({given}); it takes {', '.join(takes)}"
+                f"source '{kind}' does nothing with {_in_words(name, value)}; it takes {', '.join(takes)}"
             )
     return _KINDS[kind].open(_Opening(contract, form, clock, options))
 
@@ -153,3 +152,16 @@ def _host_and_port(place: str) -> tuple[str, int]:
     if not port.isdecimal():
         raise SourceError(f"'{place}' is no address; write host:port, such as 127.0.0.1:9999")
     return host or "127.0.0.1", int(port)
+
+
+def _given(options: SourceOptions | Pace) -> Mapping[str, Any]:
+    """Return the options that say something."""
+    nothing = type(options)()
+    pairs = ((each.name, getattr(options, each.name)) for each in fields(options))
+    return {name: value for name, value in pairs if value != getattr(nothing, name)}
+
+
+def _in_words(name: str, value: object) -> str:
+    if isinstance(value, Pace):
+        return ", ".join(f"{part} {told}" for part, told in _given(value).items())
+    return f"{name} {value}"

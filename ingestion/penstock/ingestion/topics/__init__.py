@@ -1,7 +1,7 @@
 """Topics as code: declared in contracts, compared with the cluster, made so."""
 
 from penstock.ingestion.topics.cluster import apply_plan, ensure_topics, observe, plan_for
-from penstock.ingestion.topics.model import Action, Change, TopicPlan, TopicSpec, declared
+from penstock.ingestion.topics.model import Action, Change, TopicPlan, TopicSpec, declared, environments
 from penstock.ingestion.topics.planning import plan_topics
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "apply_plan",
     "declared",
     "ensure_topics",
+    "environments",
     "observe",
     "plan_for",
     "plan_topics",

@@ -54,6 +54,11 @@ def declared(contracts: Iterable[Contract], environment: str = "local") -> tuple
     return tuple(specs)
 
 
+def environments(contracts: Iterable[Contract]) -> tuple[str, ...]:
+    """Return the environments for which some contract declares a layout of its own, and `local`."""
+    return tuple(sorted({"local"} | {name for contract in contracts for name, _ in contract.environments}))
+
+
 def _records(contract: Contract, layout: TopicLayout) -> TopicSpec:
     settings = dict(layout.settings) | {
         "cleanup.policy": "compact" if layout.compacted else "delete",

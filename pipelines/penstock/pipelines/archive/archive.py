@@ -6,14 +6,14 @@ decides the batch, and the tables take them by (application, batch id). Killed b
 read again, perhaps cut elsewhere; killed after it, the commits are repeated and change nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from penstock.pipelines.archive.names import archive_of, ledger_path, records_path
 from penstock.pipelines.archive.rows import LEDGER, Taken, ledger_rows, record_rows
 from penstock.pipelines.archive.table import ArchiveTable, day_of
 from penstock.pipelines.batch.engine import Right
-from penstock.pipelines.batch.intent import Range
+from penstock.pipelines.batch.intent import partition_name
 from penstock.pipelines.batch.journal import KEPT, Journal
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.errors import ArchiveError, FencedError
@@ -82,30 +82,18 @@ class Archive:
             self._journal.forget_before(decided.batch_id - KEPT)
 
     def _prepared(self, taken: Mapping[int, Taken], clock: int, lag_records: int) -> Outcome:
-        before = self.last
-        number = 0 if before is None else before.batch_id + 1
-        spans = [
-            Range(self.topic, partition, taken[partition].start, taken[partition].end)
-            for partition in sorted(taken)
-        ]
-        epoch = self._right.epoch
-        told = ledger_rows(spans, taken, number, clock)
-        changes = {
-            records_path(self.topic): self._records.write(record_rows(taken, number), number, epoch, clock),
-            ledger_path(self.topic): Change(
-                [self._ledger.write_file(told, f"batch-{number:012d}-{epoch}", clock)]
-            ),
-        }
+        number = 0 if self.last is None else self.last.batch_id + 1
+        changes = self._files(taken, number, clock)
         self._right.check()
-        accounts = tuple(_account(span, len(taken[span.partition].messages)) for span in spans)
+        accounts = tuple(self._accounts(taken))
         return Outcome(
             batch_id=number,
             kind="data",
             clock=clock,
-            epoch=epoch,
+            epoch=self._right.epoch,
             spark_batch=None,
             watermark=Watermark(),
-            ends=({} if before is None else dict(before.ends)) | {span.name: span.end for span in spans},
+            ends={partition_name(self.topic, account.partition): account.end for account in accounts},
             state_files={},
             changes={path: change for path, change in changes.items() if not change.is_none},
             accounts=accounts,
@@ -113,6 +101,30 @@ class Archive:
             lag_records=lag_records,
             plan=self._topic_id,
         )
+
+    def _files(self, taken: Mapping[int, Taken], number: int, clock: int) -> dict[str, Change]:
+        epoch = self._right.epoch
+        told = ledger_rows(self.topic, taken, number, clock)
+        return {
+            records_path(self.topic): self._records.write(record_rows(taken, number), number, epoch, clock),
+            ledger_path(self.topic): Change(
+                [self._ledger.write_file(told, f"batch-{number:012d}-{epoch}", clock)]
+            ),
+        }
+
+    def _accounts(self, taken: Mapping[int, Taken]) -> Iterator[PartitionAccount]:
+        """Say of each partition that is known how far it is; every record that was read is in the archive."""
+        ends = self.ends
+        for partition in sorted({*ends, *taken}):
+            start = ends.get(partition, 0)
+            part = taken.get(partition) or Taken(start, start)
+            if part.start != start:
+                raise ArchiveError(
+                    f"{self.topic} partition {partition} was archived up to {start}, and what was read begins at "
+                    f"{part.start}; start the archive again"
+                )
+            read = len(part.messages)
+            yield PartitionAccount(self.topic, partition, start, part.end, read, read, 0, 0, 0)
 
     def _publish(self, outcome: Outcome) -> None:
         tables = {records_path(self.topic): self._records, ledger_path(self.topic): self._ledger}
@@ -126,8 +138,3 @@ class Archive:
         """With the first batch of a day, make few files of the day before."""
         if self.last is not None and day_of(self.last.clock) != day_of(outcome.clock):
             self._records.merge_day(day_of(self.last.clock))
-
-
-def _account(span: Range, records: int) -> PartitionAccount:
-    """Every record that was read is in the archive."""
-    return PartitionAccount(span.topic, span.partition, span.start, span.end, records, records, 0, 0, 0)

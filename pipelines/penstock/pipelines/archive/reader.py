@@ -16,6 +16,7 @@ ANSWER_SECONDS = 10.0
 AT_ONCE = 5_000
 LOOK_EVERY_MS = 5_000
 EXPIRED, COMPACTION, TRANSACTION = "expired", "compaction", "transaction"
+_END, _GONE = "_PARTITION_EOF", "_AUTO_OFFSET_RESET"
 _READING: dict[str, str | int | bool] = {
     "group.id": "penstock-archive",
     "enable.auto.commit": False,
@@ -106,24 +107,28 @@ class TopicReader:
         return max(end, low)
 
     def _add(self, message: Message) -> None:
-        error, partition, offset = message.error(), message.partition(), message.offset()
+        error = message.error()
+        if error is not None and error.name() not in (_END, _GONE):
+            raise KafkaException(error)
+        partition, offset = message.partition(), message.offset()
         assert partition is not None
         assert offset is not None
-        if error is not None and error.name() == "_AUTO_OFFSET_RESET":
+        if error is not None and error.name() == _GONE:
             self._begin_again(partition)
-        elif error is not None and error.name() != "_PARTITION_EOF":
-            raise KafkaException(error)
-        else:
+        elif offset >= self._next[partition]:
             self._pass_to(partition, offset)
             if error is None:
                 self._take(partition, offset, message)
 
     def _pass_to(self, partition: int, offset: int) -> None:
-        """Note the offsets before this one that hold no record."""
+        """Note the offsets before this one that hold no record.
+
+        None of them can have expired: who asks for one that has is told so, and comes by `_begin_again`.
+        """
         expected = self._next[partition]
         if offset > expected:
             taken = self._of(partition, expected)
-            taken.gaps += self._explained(partition, expected, offset - 1)
+            taken.gaps.append(Gap(expected, offset - 1, COMPACTION if self.compacted else TRANSACTION))
             taken.end = self._next[partition] = offset
 
     def _take(self, partition: int, offset: int, message: Message) -> None:
@@ -132,12 +137,6 @@ class TopicReader:
         taken.end = self._next[partition] = offset + 1
         self.records += 1
         self.bytes += len(message.value() or b"") + len(message.key() or b"")
-
-    def _explained(self, partition: int, first: int, last: int) -> list[Gap]:
-        low = self._watermarks(partition)[0]
-        gaps = [Gap(first, min(last, low - 1), EXPIRED)] if first < low else []
-        why = COMPACTION if self.compacted else TRANSACTION
-        return [*gaps, Gap(max(first, low), last, why)] if last >= low else gaps
 
     def _begin_again(self, partition: int) -> None:
         """What was to be read next is gone meanwhile: go on with what is there."""

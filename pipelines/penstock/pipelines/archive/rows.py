@@ -1,13 +1,12 @@
 """What the archive's two tables hold."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 
-from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.tables.columns import TIMESTAMP
 
 RECORD = pa.schema(
@@ -82,20 +81,20 @@ def record_rows(taken: Mapping[int, Taken], batch_id: int) -> pa.Table:
     return pa.table([*arrays, pa.array([batch_id] * len(rows), pa.int64())], schema=RECORD)
 
 
-def ledger_rows(spans: Iterable[Range], taken: Mapping[int, Taken], batch_id: int, clock: int) -> pa.Table:
+def ledger_rows(topic: str, taken: Mapping[int, Taken], batch_id: int, clock: int) -> pa.Table:
     """Return what a batch took from each partition."""
     rows = [
         {
-            "topic": span.topic,
-            "partition": span.partition,
-            "start": span.start,
-            "end": span.end,
-            "records": len(taken[span.partition].messages),
-            "gaps": [vars(gap) for gap in taken[span.partition].gaps],
+            "topic": topic,
+            "partition": partition,
+            "start": part.start,
+            "end": part.end,
+            "records": len(part.messages),
+            "gaps": [vars(gap) for gap in part.gaps],
             "batch_id": batch_id,
             "batch_clock": clock * 1_000,
         }
-        for span in spans
+        for partition, part in sorted(taken.items())
     ]
     return pa.Table.from_pylist(rows, schema=LEDGER)
 

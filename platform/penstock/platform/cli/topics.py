@@ -19,8 +19,20 @@ def command() -> None:
     """Topics as code: see what would change, then change it."""
 
 
+def _known(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str | None:
+    """Refuse an environment that no contract speaks of."""
+    from penstock.ingestion.contracts import contracts
+    from penstock.ingestion.topics import environments
+
+    if name is not None and name not in (known := environments(contracts())):
+        raise click.BadParameter(f"no contract declares {name!r}; there are {', '.join(known)}")
+    return name
+
+
 _environment = click.option(
-    "--environment", help="Whose layout to take from the contracts; that of the settings without."
+    "--environment",
+    callback=_known,
+    help="Whose layout to take from the contracts; that of the settings without.",
 )
 _destroy = click.option(
     "--allow-destroy",

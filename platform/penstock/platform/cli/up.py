@@ -18,6 +18,7 @@ def command(wait: float) -> int:
     from penstock.platform.cli.status import show_status
     from penstock.platform.stack.results import wait_for_results
     from penstock.platform.stack.start import bring_up
+    from penstock.platform.streams import shown_by
 
     settings, steps = current_settings(), Steps()
     bring_up(settings, steps)
@@ -30,6 +31,6 @@ def command(wait: float) -> int:
     click.echo(f"\nDagster's UI       http://127.0.0.1:{settings.dagster.port}")
     for stream in settings.streams:
         late = "  (no batch yet: penstock logs host)" if stream in missing else ""
-        click.echo(f"Results            penstock table show {stream}{late}")
+        click.echo(f"Results            {shown_by(stream)}{late}")
     click.echo("How it fares       penstock status\nTo stop it         penstock down")
     return 1 if missing else 0

@@ -10,7 +10,6 @@ from penstock.infra.jars import ensure_jars
 from penstock.infra.processes import Manager, Program
 from penstock.ingestion.contracts import Contract, contracts
 from penstock.ingestion.topics import ensure_topics
-from penstock.pipelines.catalog import load
 from penstock.pipelines.host.control import Desired
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
@@ -20,6 +19,7 @@ from penstock.platform.stack.dagster_home import write_dagster_home
 from penstock.platform.stack.manager import manager_of
 from penstock.platform.stack.programs import broker, broker_config, stack_programs
 from penstock.platform.stack.requirements import check_machine, check_ports
+from penstock.platform.streams import check_stream
 
 
 class Progress(Protocol):
@@ -38,7 +38,7 @@ def bring_up(settings: Settings, progress: Progress) -> None:
     with progress.step("contracts and pipelines are sound"):
         declared = contracts()
         for stream in settings.streams:
-            load(stream)
+            check_stream(stream)
     with progress.step("this machine has what is needed"):
         check_machine(settings)
         check_ports(settings, manager)

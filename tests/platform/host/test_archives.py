@@ -1,0 +1,92 @@
+"""An archive's life: asked for in the control store, kept by a host, shown and checked by Dagster."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from dagster import AssetKey, DagsterInstance, Definitions, build_sensor_context
+from deltalake import DeltaTable
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.infra.waiting import wait_until
+from penstock.ingestion.contracts import load_contract
+from penstock.pipelines.archive.names import archive_of, archived_topic, records_path
+from penstock.pipelines.archive.stream import ArchiveConfig, ArchiveStream
+from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.host.control import Desired
+from penstock.pipelines.host.host import Host, Running
+from penstock.platform.clock import now_ms
+from penstock.platform.control import ControlStore, open_control
+from penstock.platform.definitions.archives import CHECK
+from penstock.platform.definitions.assets import Surroundings
+from penstock.platform.definitions.build import build
+from penstock.platform.lifecycle import ask, is_so
+from penstock.platform.streams import stream_names
+
+pytestmark = pytest.mark.kafka
+STREAM = archive_of("nexmark-auctions")
+
+
+def host_of(store: ControlStore, broker: LocalBroker, folder: Path) -> Host:
+    def make(name: str, right: Right, told: Callable[[Outcome], None]) -> Running:
+        topic = archived_topic(name)
+        assert topic is not None
+        config = ArchiveConfig(broker.bootstrap, folder / name, folder / "warehouse", every_ms=0)
+        return ArchiveStream(topic, config, right, told, now_ms)
+
+    return Host("host", store, make, now_ms, alive=lambda: True)
+
+
+def definitions(store: ControlStore, folder: Path) -> Definitions:
+    around = Surroundings(str(folder / "warehouse"), "team:data", Path("/contracts"))
+    return build([load_contract("nexmark-auctions")], [], around, lambda: store, now_ms, 0)
+
+
+def checked(defs: Definitions, instance: DagsterInstance) -> dict[str, object]:
+    job = defs.resolve_implicit_global_asset_job_def()
+    key = next(key for key in job.asset_layer.asset_graph.asset_check_keys if key.name == CHECK)
+    result = job.get_subset(asset_check_selection={key}, asset_selection=set()).execute_in_process(
+        instance=instance
+    )
+    (evaluation,) = result.get_asset_check_evaluations()
+    return {"passed": evaluation.passed, **{name: one.value for name, one in evaluation.metadata.items()}}
+
+
+def test_a_host_keeps_an_archive_while_it_is_wanted(broker: LocalBroker, tmp_path: Path) -> None:
+    broker.create_topic("nexmark-auctions", 2)
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for number in range(500):
+        producer.produce("nexmark-auctions", b"%d" % number, partition=number % 2)
+    producer.flush()
+    store = open_control(f"sqlite:///{tmp_path}/control.db")
+    host = host_of(store, broker, tmp_path)
+    ask(store, STREAM, Desired.RUNNING, stream_names())
+    host.look()
+    assert is_so(store, STREAM, Desired.RUNNING)
+    wait_until(lambda: ends(store) == [250, 250], 60, "the archive to have everything")
+    ask(store, STREAM, Desired.DRAINED, stream_names())
+    host.look()
+    assert is_so(store, STREAM, Desired.DRAINED)
+    assert store.health(STREAM).state == "drained"
+    defs = definitions(store, tmp_path)
+    with DagsterInstance.ephemeral() as instance:
+        with build_sensor_context(instance=instance) as context:
+            events = defs.resolve_sensor_def("committed_batches")(context).asset_events
+        shown = {event.asset_key: event for event in events}
+        raw = shown[AssetKey(["raw", "nexmark-auctions"])]
+        assert (raw.metadata["records_read"].value, raw.metadata["rows"].value) == (500, 500)
+        assert checked(defs, instance) == {"passed": True, "found": []}
+        DeltaTable(tmp_path / "warehouse" / records_path("nexmark-auctions")).delete("offset = 7")
+        found = checked(defs, instance)
+    assert found["passed"] is False
+    assert found["found"] == [
+        f"partition {partition}: 1 records are missing, the first at offset 7" for partition in (0, 1)
+    ]
+    store.close()
+
+
+def ends(store: ControlStore) -> list[int]:
+    last = store.last_batch(STREAM)
+    return [] if last is None else [account.end for account in last.accounts]
