@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.slots import NUMBER
 from penstock.pipelines.fold.stage import ReadyStage
@@ -19,6 +18,7 @@ from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.plan.windows import Fixed, Global, Sliding, Window
 from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.columns import TIMESTAMP, as_table, table_schema, timestamps
+from penstock.pipelines.tables.complete import CompleteTable as WholeTable
 from penstock.pipelines.tables.latest import LatestTable, latest_schema
 from penstock.pipelines.tables.log import LogTable
 from penstock.pipelines.tables.table import BatchTable
@@ -144,13 +144,15 @@ def _sink(
         case FinalPanes():
             return LogTable(path, schema, application), _final_only
         case LatestValues():
-            key = [field.name for field in (*stage.key, *((NUMBER,) if stage.in_order else ()))]
             span = _span_us(stage.plan.window)
-            return LatestTable(path, latest_schema(schema), application, key, span), _all_of_them
+            return LatestTable(path, latest_schema(schema), application, _names(stage), span), _all_of_them
         case CompleteTable():
-            raise DefinitionError(
-                "write.mode", "complete is not written by Spark yet", "Use latest, log or final"
-            )
+            return WholeTable(path, latest_schema(schema), application, _names(stage)), _all_of_them
+
+
+def _names(stage: ReadyStage) -> list[str]:
+    """The columns that tell windows apart, beside their bounds."""
+    return [field.name for field in (*stage.key, *((NUMBER,) if stage.in_order else ()))]
 
 
 def _all_of_them(panes: pa.Table) -> pa.Table:
