@@ -7,8 +7,8 @@ either: Delta refuses the one whose view of the application's last batch was old
 """
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +20,10 @@ from deltalake.transaction import AddAction, RemoveAction
 from penstock.pipelines.tables.change import Change, DataFile
 
 CHECKPOINT_EVERY = 50
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EARLIEST_US, LATEST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The years 1 to 9999, which a text has four digits for. The window of the last second ends after them: a file
+that holds it has no statistics of that column, and is always looked into."""
 ATTEMPTS = 5
 
 
@@ -96,12 +100,12 @@ def _statistics(rows: pa.Table) -> str:
     greatest: dict[str, str] = {}
     for field in rows.schema:
         if pa.types.is_timestamp(field.type):
-            bounds = pc.min_max(rows.column(field.name)).as_py()
-            if bounds["min"] is not None:
+            bounds = pc.min_max(pc.cast(rows.column(field.name), pa.int64())).as_py()
+            if bounds["min"] is not None and bounds["min"] >= EARLIEST_US and bounds["max"] <= LATEST_US:
                 least[field.name] = _stamp(bounds["min"])
                 greatest[field.name] = _stamp(bounds["max"])
     return json.dumps({"numRecords": rows.num_rows, "minValues": least, "maxValues": greatest})
 
 
-def _stamp(moment: Any) -> str:
-    return str(moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+def _stamp(microseconds: int) -> str:
+    return (EPOCH + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ").zfill(27)
