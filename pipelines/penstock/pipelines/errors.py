@@ -9,6 +9,7 @@ PipelineError
 ├── FencedError         another host writes this stream now
 ├── DrainedError        a batch came while its stream was being stopped; it comes again
 ├── ArchiveError        a topic and its archive do not belong together, or the topic cannot be read
+├── StoredError         records that a bounded run is to read are not there, or not as they should be
 ├── StreamEndedError    a stream's query is over, and nobody asked for that
 └── HostError           the stream host itself cannot go on
 """
@@ -96,3 +97,10 @@ class DrainedError(PipelineError):
 
 class ArchiveError(PipelineError):
     """A topic cannot be archived as things are: what was found where, and what to do about it."""
+
+
+class StoredError(PipelineError):
+    """Stored records that cannot be read: where, what was found, and what to do."""
+
+    def __init__(self, place: str, found: str, fix: str) -> None:
+        super().__init__(f"{place}: {found}. {fix}.")

@@ -7,6 +7,7 @@ PlatformError
 │   ├── PortTakenError     somebody else listens where the stack would
 │   └── RequirementError   something the machine needs is missing
 ├── UnknownStreamError no pipeline of that name
+├── UnknownOriginError records are to be read from what is no place
 └── TableNotFoundError no table of that name, or not yet
 
 Each message says what was tried, with which value, where it came from, and what to do next.
@@ -43,6 +44,12 @@ class RequirementError(StackError):
 
 class UnknownStreamError(PlatformError):
     """No pipeline in the catalog has that name."""
+
+    exit_code = 2
+
+
+class UnknownOriginError(PlatformError):
+    """What is named is no place of stored records."""
 
     exit_code = 2
 

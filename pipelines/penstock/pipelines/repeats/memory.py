@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.repeats.ids import Sifted, changes, sift
 from penstock.pipelines.state import tree as trees
 
@@ -45,3 +46,8 @@ class Memory:
         for path in self._directory.glob("run-*"):
             if path.name not in kept:
                 path.unlink()
+
+
+def memory_of(plan: Plan, directory: Path) -> Memory | None:
+    """Where the ids of a plan's records are remembered, if repeats of any input are set aside."""
+    return Memory(directory) if any(source.deduplication for source in plan.sources) else None

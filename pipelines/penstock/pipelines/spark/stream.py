@@ -14,18 +14,16 @@ from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.reading import Reading
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.errors import DefinitionError, DrainedError, StreamEndedError
-from penstock.pipelines.fold.stage import ReadyStage, ready_stage
+from penstock.pipelines.fold.stage import ready_stage
 from penstock.pipelines.host.lag import Lag
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.source import Topic
 from penstock.pipelines.plan.stage import Plan
-from penstock.pipelines.repeats.memory import Memory
+from penstock.pipelines.repeats.memory import memory_of
+from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.offsets import ranges_of
-from penstock.pipelines.spark.partials import guarded
 from penstock.pipelines.spark.reading import SparkReading
-from penstock.pipelines.spark.records import KAFKA_SCHEMA, judged
 from penstock.pipelines.spark.session import is_alive
-from penstock.pipelines.spark.steps import applied
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -78,7 +76,7 @@ class Stream:
         self._clock = clock
         self._checkpoint = config.directory / "checkpoint"
         (self._source,) = plan.sources
-        self._stage = _ready(plan, session)
+        self._stage = ready_stage(plan.stage, FieldTypes(session).after(plan.sources, plan.stage.steps))
         tables = StreamTables(plan, self._stage, config.warehouse)
         self._engine = Engine(
             self._stage,
@@ -89,7 +87,7 @@ class Stream:
             told,
             Lag(config.clients, clock).behind,
             fingerprint(plan),
-            _memory(plan, config.directory / "ids"),
+            memory_of(plan, config.directory / "ids"),
         )
         self._one_at_a_time = threading.Lock()
         self._stopping = threading.Event()
@@ -186,19 +184,3 @@ def _kafka(config: StreamConfig, origin: Topic) -> dict[str, str]:
         "maxOffsetsPerTrigger": str(config.records_per_batch),
         **config.kafka,
     }
-
-
-def _memory(plan: Plan, directory: Path) -> Memory | None:
-    """Where ids are remembered, if repeats of any input are set aside."""
-    return Memory(directory) if any(source.deduplication for source in plan.sources) else None
-
-
-def _ready(plan: Plan, session: "SparkSession") -> ReadyStage:
-    """Make the plan's stage ready, over the types that Spark gives the columns after the user's steps."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    (source,) = plan.sources
-    raw = session.createDataFrame([], KAFKA_SCHEMA)
-    good = guarded(judged(raw, source), source.watermark, clock=0)
-    schema = to_arrow_schema(applied(good, plan.stage.steps).schema, timezone="UTC")
-    return ready_stage(plan.stage, {f.name: f.type for f in schema})

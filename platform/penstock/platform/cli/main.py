@@ -17,6 +17,7 @@ _COMMANDS = {
     "logs": f"{_HERE}.logs",
     "doctor": f"{_HERE}.doctor",
     "stream": f"{_HERE}.stream",
+    "run": f"{_HERE}.run",
     "table": f"{_HERE}.table",
     "explain": f"{_HERE}.explain",
     "topics": f"{_HERE}.topics",

@@ -1,0 +1,128 @@
+"""A pipeline over records that are there already: the same engine, and an end at which nothing is to come.
+
+The input may be cut into several batches, so that none needs more memory than there is. The watermark stays
+before all until the last of them and is infinite then, so nothing is late, and values do not depend on the cuts.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.intent import Intent, Range
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.reading import Reading
+from penstock.pipelines.batch.tables import StreamTables
+from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.fold.stage import ready_stage
+from penstock.pipelines.plan.codec import fingerprint
+from penstock.pipelines.plan.policies import TimePolicy
+from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, Window, by_processing_time
+from penstock.pipelines.repeats.memory import memory_of
+from penstock.pipelines.spark.fields import FieldTypes
+from penstock.pipelines.spark.reading import SparkReading
+from penstock.pipelines.spark.stored import Stored
+from penstock.pipelines.spark.stored.pieces import pieces
+from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class BoundedConfig:
+    """Where a run keeps and writes: folders of its own, for a live stream's tables take that stream's batches."""
+
+    directory: Path
+    warehouse: Path
+    records_per_batch: int | None = None
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a run reads and when it began, written down at first: a run that is resumed goes by it."""
+
+    clock: int
+    plan: str
+    batches: list[list[Range]]
+
+
+def run_bounded(
+    plan: Plan,
+    session: "SparkSession",
+    stored: Stored,
+    config: BoundedConfig,
+    clock: Callable[[], int],
+    told: Callable[[Outcome, int], None] = lambda _outcome, _batches: None,
+) -> Outcome:
+    """Run every batch that has not been run yet, and return the last one's outcome.
+
+    A run that was killed goes on where it was when it is run again with the same folders; one that is over
+    changes nothing. `told` hears of each batch, and of how many there are.
+    """
+    refuse_clocks(plan)
+    stage = ready_stage(plan.stage, FieldTypes(session).after(plan.sources, plan.stage.steps))
+    inputs = agreed(plan, stored, config, clock)
+    tables = StreamTables(plan, stage, config.warehouse)
+    count = len(inputs.batches)
+    engine = Engine(
+        stage,
+        plan.sources[0].watermark,
+        config.directory,
+        tables,
+        Right(plan.name, 1, lambda: True),
+        lambda outcome: told(outcome, count),
+        fingerprint=fingerprint(plan),
+        memory=memory_of(plan, config.directory / "ids"),
+    )
+    engine.resume()
+    for number, spans in enumerate(inputs.batches):
+        ranges = tuple(spans)
+
+        def read(intent: Intent, ranges: tuple[Range, ...] = ranges) -> Reading:
+            return SparkReading(stored.records(ranges), plan.sources[0], stage, intent.clock, ranges)
+
+        watermark = NEVER if number + 1 == count else BEFORE_ALL
+        engine.data(number, inputs.clock, ranges, read, watermark)
+    assert engine.last is not None
+    return engine.last
+
+
+def refuse_clocks(plan: Plan) -> None:
+    """Refuse windows that the clocks of a live run have cut: they cannot be found again from records."""
+    if by_processing_time(plan.stage.window) or has_time_policy(plan.stage.window):
+        raise DefinitionError(
+            "window",
+            "it is cut by the clock, and stored records do not say when they came",
+            "Run it live, or choose windows of event time or by count, delta or punctuation",
+        )
+
+
+def has_time_policy(window: Window) -> bool:
+    """Tell whether an order window goes by the batch clock."""
+    match window:
+        case Tumbling(TimePolicy()) | SlidingOrder(evict=TimePolicy()) | SlidingOrder(show=TimePolicy()):
+            return True
+        case _:
+            return False
+
+
+def agreed(plan: Plan, stored: Stored, config: BoundedConfig, clock: Callable[[], int]) -> Inputs:
+    """Return what the run reads: as it was written down, or as it is found now and is written down."""
+    path = config.directory / "inputs.json"
+    if not path.exists():
+        found = [list(piece) for piece in pieces(stored.ranges(), config.records_per_batch)]
+        config.directory.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        partial.write_bytes(msgspec.json.encode(Inputs(clock(), fingerprint(plan), found)))
+        partial.replace(path)
+    inputs = msgspec.json.decode(path.read_bytes(), type=Inputs)
+    if inputs.plan != fingerprint(plan):
+        raise DefinitionError(
+            "run", f"{config.directory} holds a run of another definition", "Give this run another name"
+        )
+    return inputs

@@ -1,0 +1,105 @@
+"""From settings to a pipeline's run over stored records."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from penstock.infra.kafka_access import spark_source
+from penstock.pipelines.catalog import load, names
+from penstock.pipelines.plan.source import FileFormat, Files, Source
+from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
+from penstock.pipelines.spark.stored import Stored
+from penstock.pipelines.spark.stored.formats import stored_files
+from penstock.pipelines.spark.stored.topic import StoredTopic
+from penstock.platform.clock import now_ms
+from penstock.platform.errors import UnknownOriginError, UnknownStreamError
+from penstock.platform.local_spark import spark_session
+from penstock.platform.settings import Settings
+from penstock.platform.tables import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ACCOUNTS = ("read", "folded", "late", "quarantined", "duplicate", "filtered")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a run: where its tables are, how many rows each has, and what became of every record."""
+
+    stream: str
+    name: str
+    tables: str
+    rows: Mapping[str, int]
+    accounts: Mapping[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return asdict(self)
+
+
+def run_stored(
+    settings: Settings,
+    stream: str,
+    origin: str | None,
+    name: str | None,
+    records_per_batch: int | None,
+    tell: Callable[[str], None],
+) -> Ran:
+    """Run a pipeline of the catalog over stored records; `tell` hears how it is getting on."""
+    if stream not in names():
+        raise UnknownStreamError(f"there is no stream {stream!r}; there are: {', '.join(names())}")
+    chosen = name or datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
+    plan = load(stream) if origin is None else read_from(load(stream), origin)
+    place = Path("runs", stream, chosen)
+    config = BoundedConfig(settings.home / place, Path(settings.warehouse) / place, records_per_batch)
+    with spark_session(settings, f"run-{stream}", tell) as session:
+        tell("counting records")
+        stored = stored_input(session, plan.sources[0], settings)
+        run_bounded(
+            plan, session, stored, config, now_ms, lambda o, count: tell(f"batch {o.batch_id + 1} of {count}")
+        )
+    return result(plan, stream, chosen, config.warehouse)
+
+
+def read_from(plan: Plan, origin: str) -> Plan:
+    """Return the plan over files that are given as FORMAT:PATH."""
+    form, _, path = origin.partition(":")
+    if form not in get_args(FileFormat) or not path:
+        raise UnknownOriginError(
+            f"--from {origin!r} is not FORMAT:PATH; the format is one of {', '.join(get_args(FileFormat))}, "
+            "as in delta:raw/sensors"
+        )
+    files = Files(path, cast("FileFormat", form))
+    return replace(plan, sources=tuple(replace(source, origin=files) for source in plan.sources))
+
+
+def stored_input(session: "SparkSession", source: Source, settings: Settings) -> Stored:
+    """Return the records of a source that are there now."""
+    match source.origin:
+        case Files(path, form):
+            there = path if "://" in path else str(Path(settings.warehouse) / path)
+            return stored_files(session, source, there, form)
+        case topic:
+            access = settings.kafka.access
+            kafka, client = spark_source(access, "host"), settings.kafka.client("host")
+            return StoredTopic(session, topic.topic, settings.kafka.servers, client, kafka)
+
+
+def result(plan: Plan, stream: str, name: str, warehouse: Path) -> Ran:
+    """Look into the tables of a run that is over."""
+    found = {f"{t.kind}/{t.name}": DeltaTable(t.address) for t in tables(str(warehouse))}
+    ledger = found[f"ledger/{plan.name}"].to_pyarrow_table()
+    return Ran(
+        stream,
+        name,
+        str(warehouse),
+        {address: table.count() for address, table in found.items()},
+        {account: pc.sum(ledger.column(account)).as_py() or 0 for account in ACCOUNTS},
+    )

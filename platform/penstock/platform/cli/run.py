@@ -1,0 +1,58 @@
+"""`penstock run`: a pipeline over records that are there already."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from penstock.platform.cli.choices import stream_argument
+from penstock.platform.cli.context import current_settings
+from penstock.platform.cli.output import Steps, example, print_json, print_table
+
+if TYPE_CHECKING:
+    from penstock.platform.bounded import Ran
+
+EXAMPLE = example(
+    "penstock run sensor_minute",
+    "penstock run sensor_minute --from delta:raw/sensors --name audit",
+    "penstock run sensor_minute --from json:/data/readings --records-per-batch 5000000",
+)
+
+
+@click.command(name="run", epilog=EXAMPLE)
+@stream_argument
+@click.option(
+    "--from",
+    "origin",
+    metavar="FORMAT:PATH",
+    help="Files to read, as json, csv, parquet or delta; a relative path is one of the warehouse. Without it the "
+    "records are those that the pipeline itself names: its topic, as far as it goes now, or its files.",
+)
+@click.option("--name", help="The run's name; a run that was cut off goes on under its name.")
+@click.option(
+    "--records-per-batch", type=click.IntRange(min=1), help="Cut the input into batches of about so many."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+def command(
+    stream: str, origin: str | None, name: str | None, records_per_batch: int | None, as_json: bool
+) -> None:
+    """Run a pipeline over stored records, to their end: for a backfill, an audit, a test.
+
+    Its values are those of the last panes that a live stream shows of the same records, except for records that
+    came too late there. They go to tables of the run's own, in the warehouse's folder runs/STREAM/NAME.
+    """
+    from penstock.platform.bounded import run_stored
+
+    with Steps().step(f"{stream} over stored records") as tell:
+        ran = run_stored(current_settings(), stream, origin, name, records_per_batch, tell)
+    if as_json:
+        print_json(ran.as_json())
+    else:
+        _show(ran)
+
+
+def _show(ran: "Ran") -> None:
+    counted = ran.accounts
+    print_table(list(counted), [list(counted.values())])
+    click.echo(f"{ran.tables}:")
+    print_table(["table", "rows"], [[str(Path(name)), rows] for name, rows in ran.rows.items()])
