@@ -123,19 +123,17 @@ def _plain(row: dict[str, Any]) -> tuple[Any, ...]:
 
 @pytest.fixture
 def make(broker: LocalBroker, tmp_path: Path) -> Callable[..., Place]:
-    def place(topic: str, partitions: int = 3, **settings: str) -> Place:
+    def place(name: str, partitions: int = 3, **settings: str) -> Place:
+        topic = f"archived-{name}"
         broker.create_topic(topic, partitions, settings)
         return Place(broker, topic, tmp_path)
 
     return place
 
 
-def fill(place: Place, number: int, first: int = 0, **options: Any) -> None:
+def fill(place: Place, number: int, first: int = 0, producer: Producer | None = None) -> None:
     """Records of every kind: without key, without value, empty, with headers, of strange times."""
-    producer = Producer({**place.client, "linger.ms": 5, **options})
-    if "transactional.id" in options:
-        producer.init_transactions(30)
-        producer.begin_transaction()
+    producer = producer or Producer({**place.client, "linger.ms": 5})
     for n in range(first, first + number):
         producer.produce(
             place.topic,
@@ -146,12 +144,6 @@ def fill(place: Place, number: int, first: int = 0, **options: Any) -> None:
             headers=[("trace", b"\x00%d" % n), ("trace", None)] if n % 4 == 0 else None,
         )
     producer.flush()
-    if "transactional.id" not in options:
-        return
-    if first % 2:
-        producer.abort_transaction(30)
-    else:
-        producer.commit_transaction(30)
 
 
 def test_every_record_is_kept_as_it_was_in_however_many_batches(make: Callable[..., Place]):
@@ -167,8 +159,12 @@ def test_every_record_is_kept_as_it_was_in_however_many_batches(make: Callable[.
 
 def test_offsets_of_transactions_markers_are_explained(make: Callable[..., Place]):
     place = make("marked")
-    for turn, first in enumerate((0, 301, 600)):
-        fill(place, 60, first, **{"transactional.id": f"writer-{turn}"})
+    producer = Producer({**place.client, "transactional.id": "writer"})
+    producer.init_transactions(60)
+    for end in (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction):
+        producer.begin_transaction()
+        fill(place, 60, producer=producer)
+        end(60)
     wait_until(lambda: set(place.ends().values()) == {63}, 30, "the markers of the last transaction")
     place.take_all(place.archive())
     place.check()
@@ -183,11 +179,11 @@ def test_what_the_topic_forgot_before_it_was_archived_is_told(make: Callable[...
     place.take_all(place.archive())
     fill(place, 300, first=300)
     admin = AdminClient(place.client)
-    for future in admin.delete_records([TopicPartition("forgotten", 1, 150)]).values():
+    for future in admin.delete_records([TopicPartition(place.topic, 1, 150)]).values():
         future.result(30)
     place.take_all(place.archive())
     assert place.gaps() == [(1, 100, 149, "expired")]
-    assert disagreements(place.warehouse, "forgotten") == []
+    assert disagreements(place.warehouse, place.topic) == []
     assert len(place.rows()) == 550
 
 
@@ -283,7 +279,7 @@ def test_a_topic_that_was_made_anew_is_refused(make: Callable[..., Place]):
     fill(place, 30)
     place.take_all(place.archive())
     admin = AdminClient(place.client)
-    admin.delete_topics(["remade"])["remade"].result(30)
+    admin.delete_topics([place.topic])[place.topic].result(30)
     create_when_gone(place)
     fill(place, 300)
     with pytest.raises(ArchiveError, match="made anew"):
@@ -324,23 +320,23 @@ def test_the_files_of_a_day_that_is_over_become_few(make: Callable[..., Place]):
     fill(place, 30, first=360)
     place.take_all(archive, clock=NOON + DAY_MS)
     place.check()
-    files = DeltaTable(place.warehouse / records_path("merged")).file_uris()
+    files = DeltaTable(place.warehouse / records_path(place.topic)).file_uris()
     assert len(files) == 2
 
 
 def test_a_stream_takes_what_comes_and_finishes_it_when_it_is_drained(make: Callable[..., Place]):
-    place = make("sensors")
+    place = make("streamed")
     config = ArchiveConfig(place.broker.bootstrap, place.folder / "stream", place.warehouse, every_ms=0)
     ticks = itertools.count(NOON, 1_000)
-    right = Right("archive-sensors", 1, lambda: True)
+    right = Right(archive_of(place.topic), 1, lambda: True)
     for turn in range(2):
-        stream = ArchiveStream("sensors", config, right, place.told.append, lambda: next(ticks))
+        stream = ArchiveStream(place.topic, config, right, place.told.append, lambda: next(ticks))
         stream.start()
         fill(place, 600, first=turn * 600)
         wait_until(lambda: place.told and sum(place.told[-1].ends.values()) >= 300, 60, "a batch")
         stream.drain()
         assert stream.failure() is None
-    stream = ArchiveStream("sensors", config, right, place.told.append, lambda: next(ticks))
+    stream = ArchiveStream(place.topic, config, right, place.told.append, lambda: next(ticks))
     stream.start()
     wait_until(lambda: sum(place.told[-1].ends.values()) == 1_200, 60, "the rest")
     stream.drain()

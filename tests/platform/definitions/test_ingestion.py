@@ -29,6 +29,8 @@ def told(definitions: Definitions, instance: DagsterInstance, cursor: str | None
     if isinstance(result, SkipReason):
         return [], cursor
     assert isinstance(result, SensorResult)
+    for event in result.asset_events:
+        instance.report_runless_asset_event(event)  # as the daemon does
     found = [(one.asset_key.path[-1], one.passed, one.metadata["state"].value) for one in result.asset_events]
     return found, result.cursor
 

@@ -1,6 +1,6 @@
 """What archives are called: the stream that keeps one, and its tables."""
 
-from penstock.ingestion.contracts import contract_names
+from penstock.ingestion.contracts import contract_names, load_contract
 
 _PREFIX = "archive-"
 
@@ -29,3 +29,9 @@ def records_path(topic: str) -> str:
 def ledger_path(topic: str) -> str:
     """Return where it is told what was taken from which offsets, below the warehouse."""
     return f"ledger/{archive_of(topic)}"
+
+
+def is_compacted(topic: str) -> bool:
+    """Return whether the topic's contract has it compacted, in whatever environment."""
+    contract = load_contract(topic)
+    return any(layout.compacted for layout in (contract.layout, *dict(contract.environments).values()))

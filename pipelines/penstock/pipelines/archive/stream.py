@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from penstock.ingestion.contracts import load_contract
 from penstock.pipelines.archive.archive import Archive
 from penstock.pipelines.archive.reader import TopicReader, topic_id
 from penstock.pipelines.batch.engine import Right
@@ -28,6 +27,8 @@ class ArchiveConfig:
     directory: Path
     warehouse: Path
     client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    compacted: bool = False
+    """Whether the topic drops records whose key came again."""
     every_ms: int = 10_000
     records: int = 200_000
     bytes: int = 67_108_864
@@ -62,11 +63,7 @@ class ArchiveStream:
             self._topic, self._topic_id, config.directory, config.warehouse, self._right, self._told
         )
         self._archive.resume()
-        contract = load_contract(self._topic)
-        compacted = any(
-            layout.compacted for layout in (contract.layout, *dict(contract.environments).values())
-        )
-        self._reader = TopicReader(config.clients, self._topic, self._archive.ends, compacted)
+        self._reader = TopicReader(config.clients, self._topic, self._archive.ends, config.compacted)
         self._thread.start()
 
     def failure(self) -> BaseException | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
-from penstock.pipelines.archive.names import archived_topic
+from penstock.pipelines.archive.names import archived_topic, is_compacted
 from penstock.pipelines.archive.stream import ArchiveConfig, ArchiveStream
 from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
@@ -60,7 +60,11 @@ def run(
         topic = archived_topic(name)
         if topic is not None:
             kept = ArchiveConfig(
-                config.bootstrap, config.streams / name, config.warehouse, client=config.client
+                config.bootstrap,
+                config.streams / name,
+                config.warehouse,
+                client=config.client,
+                compacted=is_compacted(topic),
             )
             return ArchiveStream(topic, kept, right, told, clock)
         place = StreamConfig(
