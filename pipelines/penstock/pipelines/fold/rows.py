@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Column = npt.NDArray[Any]
 
@@ -93,11 +94,18 @@ def numpy_column(column: pa.ChunkedArray) -> Column:
 
 def python_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     """Values as Python has them, so that equal ones are found equal: lists as tuples, any NaN as the same one."""
+    if pa.types.is_list(column.type):
+        return _tuples(column)
     values: list[Any] = column.to_pylist()
     if pa.types.is_floating(column.type):
         return [nan if value != value else value for value in values]
-    if pa.types.is_list(column.type) and pa.types.is_floating(column.type.value_type):
-        return [None if v is None else tuple(nan if item != item else item for item in v) for v in values]
-    if pa.types.is_list(column.type):
-        return [None if value is None else tuple(value) for value in values]
     return values
+
+
+def _tuples(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    """Lists as tuples: all their values are taken out at once, which is many times quicker than list by list."""
+    values = python_values(pc.list_flatten(column))
+    lengths = np.asarray(pc.list_value_length(column).fill_null(0)).astype(np.int64)
+    ends = np.cumsum(lengths)
+    spans = zip((ends - lengths).tolist(), ends.tolist(), column.is_valid().to_pylist(), strict=True)
+    return [tuple(values[begin:end]) if there else None for begin, end, there in spans]
