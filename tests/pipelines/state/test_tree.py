@@ -12,6 +12,7 @@ from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import DUE_CLOCK, DUE_EVENT, NEVER
 from penstock.pipelines.state.merging import plan_merge
 from penstock.pipelines.state.run import Groups
+from penstock.pipelines.state.upkeep import Upkeep
 
 VALUES = pa.schema([pa.field("value", pa.int64())])
 
@@ -64,6 +65,39 @@ def test_a_tree_holds_what_was_last_written_of_each_group(
             tree = trees.opened(VALUES, folder, tree.files())
         held = {group: sorted(v for v, _ in content) for group, content in model.items() if content}
         assert answer(tree, everything) == held
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=batches, at_once=st.sampled_from([1, 10]), most_runs=st.sampled_from([2, 8]))
+def test_a_tree_that_is_merged_beside_its_batches_holds_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+    history: list[dict[tuple[int, int], list[tuple[int, int]]]],
+    at_once: int,
+    most_runs: int,
+) -> None:
+    plain, beside = tmp_path_factory.mktemp("plain"), tmp_path_factory.mktemp("beside")
+    upkeep = Upkeep(beside, at_once, most_runs)
+    tree, tended = trees.empty(VALUES), trees.empty(VALUES)
+    everything = asked([(hi, lo) for hi in range(6) for lo in range(3)])
+    for number, batch in enumerate(history):
+        rows = changed(batch, now=number)
+        tree = tree.with_run(rows, plain / f"run-{number:03d}.arrow")
+        tended = upkeep.tended(tended.with_run(rows, beside / f"run-{number:03d}.arrow"))
+        assert answer(tended, everything) == answer(tree, everything)
+        assert answer(trees.opened(VALUES, beside, tended.files()), everything) == answer(tree, everything)
+
+
+def test_a_merge_that_fails_is_told_to_the_batch_that_would_take_it(tmp_path: Path) -> None:
+    upkeep = Upkeep(tmp_path / "missing", at_once=0, most_runs=6)
+    tree = trees.empty(VALUES)
+    for number in range(6):
+        tree = tree.with_run(changed({(number, 0): [(1, 1)]}, now=0), tmp_path / f"run-{number}.arrow")
+        assert upkeep.tended(tree) == tree
+    assert upkeep.at_work()
+    tree = tree.with_run(changed({(6, 0): [(1, 1)]}, now=0), tmp_path / "run-6.arrow")
+    with pytest.raises(FileNotFoundError):
+        upkeep.tended(tree)
+    assert not upkeep.at_work()
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

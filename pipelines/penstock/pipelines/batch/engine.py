@@ -44,6 +44,7 @@ from penstock.pipelines.repeats.ids import Sifted, nothing_sifted
 from penstock.pipelines.repeats.memory import Memory
 from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import BEFORE_ALL, DUE_CLOCK, NEVER
+from penstock.pipelines.state.upkeep import Upkeep
 
 IDS = "/ids"
 """The name by which an outcome knows the files of remembered ids; the name of a table has no slash."""
@@ -92,6 +93,7 @@ class Engine:
         self._journal = Journal(directory / "journal")
         self._state = directory / "state"
         self._state.mkdir(parents=True, exist_ok=True)
+        self._upkeep = Upkeep(self._state)
         self._tree = trees.empty(stage.state_columns)
         self.last: Outcome | None = None
 
@@ -193,7 +195,7 @@ class Engine:
             written = self._written(intent, partials, folded, reading, moment)
             changes = self._tables.write(written, moment)
             tree = self._tree.with_run(folded.changed, self._state / f"run-{intent.batch_id:012d}.arrow")
-            tree = tree.compacted(self._state)
+            tree = self._upkeep.tended(tree)
             ids = self._remembered(sifted, watermark, intent.batch_id)
         self._right.check()
         outcome = Outcome(
@@ -290,7 +292,8 @@ class Engine:
 
     def _clean(self, batch_id: int) -> None:
         """Forget what lies further back than anybody can go: now and then, for it means looking at folders."""
-        if batch_id % KEPT == 0 and batch_id > KEPT:
+        # The file of a merge at work is named by no outcome yet: then the next time will do.
+        if batch_id % KEPT == 0 and batch_id > KEPT and not self._upkeep.at_work():
             self._journal.forget_before(batch_id - KEPT)
             needed = {
                 n for outcome in self._journal.outcomes() for f in outcome.state_files.values() for n in f

@@ -9,6 +9,7 @@ is due between two moments is found without looking at the rest.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -162,7 +163,8 @@ def merge(runs: Sequence[Run], *, oldest: bool) -> pa.Table:
 
 def write(table: pa.Table, path: Path) -> None:
     """Put a run's content into a file, whole or not at all."""
-    partial = path.with_suffix(".partial")
+    # A name of its own: a host that was taken over may still be writing the same run.
+    partial = path.with_name(f"{path.stem}.{uuid4().hex[:8]}.partial")
     with pa.OSFile(str(partial), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
     partial.replace(path)

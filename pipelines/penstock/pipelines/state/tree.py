@@ -76,11 +76,19 @@ class Tree:
         tree = self
         while (span := plan_merge([len(run) for run in tree.runs])) is not None:
             begin, end = span
-            merged = runs_of.merge(tree.runs[begin:end], oldest=begin == 0)
-            path = directory / _merged_name(tree.runs[begin:end])
-            runs_of.write(merged, path)
-            tree = Tree(tree.schema, (*tree.runs[:begin], runs_of.read(path), *tree.runs[end:]))
+            tree = tree.with_merged(begin, end, tree.merge(begin, end, directory))
         return tree
+
+    def merge(self, begin: int, end: int, directory: Path) -> Run:
+        """Adjacent runs as one, in a file; nothing of the tree changes."""
+        merged = runs_of.merge(self.runs[begin:end], oldest=begin == 0)
+        path = directory / _merged_name(self.runs[begin:end])
+        runs_of.write(merged, path)
+        return runs_of.read(path)
+
+    def with_merged(self, begin: int, end: int, run: Run) -> "Tree":
+        """The same state with one run in place of those that were merged into it."""
+        return Tree(self.schema, (*self.runs[:begin], run, *self.runs[end:]))
 
     def files(self) -> list[str]:
         """The names of the runs' files, from old to young: what a manifest keeps."""
