@@ -76,8 +76,10 @@ def test_a_stream_is_started_from_the_launchpad(running: ScratchStack, page: Pag
     running.must("stream", "drain", "sensor_minute")
     batch = running.batch()
     page.goto(f"{running.ui}/locations/penstock/jobs/stream_start/playground")
-    page.get_by_role("button", name="Scaffold missing config").click()
-    page.get_by_role("button", name="Confirm").click()
+    page.locator(".CodeMirror").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("stream: sensor_minute")
+    page.keyboard.press("Escape")  # what the editor offers to complete
     page.get_by_role("button", name="Launch Run").click()
     page.wait_for_url("**/runs/**")
     expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=60_000)

@@ -59,9 +59,9 @@ def add_the_stream_of(readme: str, clone: Path, environment: dict[str, str], sta
     explain, start, show = shell.strip().splitlines()
     assert "site" in run(explain, clone, environment, 60)
     run(start, clone, environment, 60)
-    name = show.split()[-1]
-    until((stack.warehouse / "latest" / name / "_delta_log").exists, 60, "the new stream's table")
-    assert "warmest" in run(show, clone, environment, 60)
+    there = stack.warehouse / "latest" / show.split()[-1] / "_delta_log"
+    until(there.exists, 60, "the new stream's table")
+    until(lambda: "warmest" in run(show, clone, environment, 60), 60, "the new stream's first rows")
 
 
 @pytest.mark.timeout(900)
