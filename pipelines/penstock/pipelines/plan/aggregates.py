@@ -191,12 +191,10 @@ def needs_arrival_order(aggregate: Aggregate) -> bool:
 
 
 def takes_back(aggregate: Aggregate) -> bool:
-    """Tell whether a change can be subtracted; the others keep the values that they need to start again."""
+    """Tell whether a change can be subtracted from what it holds; over changes the others keep every value."""
     match aggregate:
-        case Count() | Sum() | Mean() | Collect():
+        case Count() | Sum() | Mean():
             return True
-        case Distinct(exact=exact):
-            return exact
         case Custom(combiner=combiner):
             return combiner.takes_back
         case _:

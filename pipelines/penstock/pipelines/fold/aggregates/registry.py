@@ -35,9 +35,6 @@ MAKERS: Mapping[type[Any], Maker] = {
     plan.Custom: custom,
 }
 
-BY_ITSELF = (plan.Count, plan.Sum, plan.Mean)
-"""What adds up takes a change back by adding its opposite; a combiner does where it says so."""
-
 
 def accumulator(
     output: plan.Output, types: Mapping[str, pa.DataType], *, changes: bool = False, several: bool = False
@@ -50,5 +47,5 @@ def accumulator(
     """
     of = output.of
     made = MAKERS[type(of)](output, of, Setting(types, changes, several))
-    inverts = isinstance(of, BY_ITSELF) or (isinstance(of, plan.Custom) and of.combiner.takes_back)
-    return bag(output, made.type, Setting(types, changes)) if changes and not inverts else made
+    keeps_values = changes and not plan.takes_back(of)
+    return bag(output, made.type, Setting(types, changes)) if keeps_values else made
