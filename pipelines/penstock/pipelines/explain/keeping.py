@@ -47,7 +47,11 @@ def kept_of_source(source: Source) -> list[Kept]:
     ids = words.joined(list(source.deduplication.id))
     return [
         marks,
-        Kept(f"ids of {source.name}", f"16 bytes for each different {ids}", f"they are {horizon} behind the watermark"),
+        Kept(
+            f"ids of {source.name}",
+            f"16 bytes for each different {ids}",
+            f"they are {horizon} behind the watermark",
+        ),
     ]
 
 

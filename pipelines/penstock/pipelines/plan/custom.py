@@ -33,7 +33,10 @@ class Combiner(Protocol):
         ...
 
     def subtract(self, partials: "pa.Array[Any]", gone: "pa.Array[Any]") -> "pa.Array[Any]":
-        """Take the second partial out of the first, row by row; nulls are nothing. Only where `takes_back` is true."""
+        """Take the second partial out of the first, row by row; nulls are nothing.
+
+        It is called only where `takes_back` is true.
+        """
         ...
 
     def result(self, partials: "pa.Array[Any]") -> "pa.Array[Any]":
