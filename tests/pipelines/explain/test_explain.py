@@ -32,7 +32,7 @@ def test_the_four_questions_the_plan_and_the_state_are_told_in_order() -> None:
 def test_what_runs_the_plan_is_told_where_an_engine_says_so() -> None:
     running = (Running("fold", "driver", 1, "folds partials with the state"),)
     told = explain(CORRECTIONS, running)
-    assert "fold: folds partials with the state (driver, 1 tasks)" in told.text()
+    assert "fold: folds partials with the state (driver, 1 task)" in told.text()
     assert told.as_json()["physical"] == [
         {"part": "fold", "tier": "driver", "tasks": 1, "does": "folds partials with the state"}
     ]

@@ -19,6 +19,11 @@ class Running:
     tasks: int
     does: str
 
+    @property
+    def place(self) -> str:
+        """Return where it runs, in how many tasks."""
+        return f"{self.tier}, {self.tasks} {'task' if self.tasks == 1 else 'tasks'}"
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -47,7 +52,7 @@ class Explanation:
             yield from (f"  {line}" for line in node.lines())
         if self.running:
             yield from titled("physical plan")
-            yield from (f"  {p.part}: {p.does} ({p.tier}, {p.tasks} tasks)" for p in self.running)
+            yield from (f"  {part.part}: {part.does} ({part.place})" for part in self.running)
         yield from titled("state")
         yield from (f"  {item.what}: {item.size}; kept until {item.until}" for item in self.kept)
 

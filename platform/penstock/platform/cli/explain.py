@@ -3,6 +3,7 @@
 import click
 
 from penstock.platform.cli.choices import stream_argument
+from penstock.platform.cli.context import current_settings
 from penstock.platform.cli.output import example, print_json
 
 EXAMPLE = example("penstock explain sensor_minute", "penstock explain sensor_minute --json")
@@ -19,8 +20,11 @@ def command(stream: str, as_json: bool) -> None:
     """
     from penstock.pipelines.catalog import load
     from penstock.pipelines.explain import explain
+    from penstock.pipelines.spark.physical import physical
+    from penstock.platform.parallelism import parallelism
 
-    explanation = explain(load(stream))
+    plan = load(stream)
+    explanation = explain(plan, physical(plan, parallelism(plan, current_settings())))
     if as_json:
         print_json(explanation.as_json())
     else:

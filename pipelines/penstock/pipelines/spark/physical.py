@@ -1,0 +1,94 @@
+"""What runs a plan, part by part: on which tier, in how many tasks. Said from the plan and the settings alone."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from penstock.pipelines.explain import Running
+from penstock.pipelines.plan.source import Source, Topic
+from penstock.pipelines.plan.stage import Plan, Stage
+from penstock.pipelines.plan.windows import Sessions, SlidingOrder, Tumbling
+from penstock.pipelines.spark.reading import SMALL
+
+EXECUTORS = "executors"
+DRIVER = "driver"
+
+
+@dataclass(frozen=True)
+class Parallelism:
+    """What a session allows: partitions of each topic, by its name, and partitions of a shuffle."""
+
+    partitions: Mapping[str, int]
+    shuffle: int
+
+
+def physical(plan: Plan, parallelism: Parallelism) -> tuple[Running, ...]:
+    """Say what runs where. Which of the two sizes a batch has is decided batch by batch."""
+    return (
+        *(read(source, parallelism) for source in plan.sources),
+        *repeats(plan),
+        *job(plan.stage, parallelism),
+        fold(plan.stage),
+        Running("state", DRIVER, 1, "writes what changed as one sorted run, and merges runs as they add up"),
+        *tables(plan),
+        Running("ticker", DRIVER, 1, "runs a batch without records when a timer or an idle input is due"),
+    )
+
+
+def read(source: Source, parallelism: Parallelism) -> Running:
+    """Say how an input is read."""
+    judged = "parses each record and says what is no good"
+    match source.origin:
+        case Topic(topic):
+            tasks = parallelism.partitions.get(topic, 1)
+            return Running(f"read {topic}", EXECUTORS, tasks, f"a task for each partition; {judged}")
+        case files:
+            return Running(
+                f"read {files.path}", EXECUTORS, parallelism.shuffle, f"a task for each split; {judged}"
+            )
+
+
+def repeats(plan: Plan) -> Iterator[Running]:
+    """Say where repeats are found, if they are looked for."""
+    if any(source.deduplication for source in plan.sources):
+        yield Running("ids", EXECUTORS, 1, "a job before the batch's own: fetches the ids of good records")
+        yield Running("sift", DRIVER, 1, "tells repeats from first records by the ids that are remembered")
+
+
+def job(stage: Stage, parallelism: Parallelism) -> Iterator[Running]:
+    """Say what the one job of a batch does, for small batches and for others."""
+    small = f"batch up to {SMALL:,} records"
+    steps = f"{len(stage.steps)} steps, then " if stage.steps else ""
+    if isinstance(stage.window, Tumbling | SlidingOrder):
+        sends = f"{steps}sends every record: nothing can be added up before the order is known"
+        yield Running(small, EXECUTORS, 1, sends)
+        yield Running("larger batch", EXECUTORS, total(parallelism), sends)
+        return
+    piece = "piece of a session" if isinstance(stage.window, Sessions) else "window"
+    partial = f"{steps}assigns windows and adds up partials per partition, key and {piece}"
+    yield Running(small, EXECUTORS, 1, f"{partial}, without a shuffle")
+    yield Running("larger batch", EXECUTORS, total(parallelism), f"{partial}, before a shuffle")
+    yield Running(
+        "its shuffle", EXECUTORS, parallelism.shuffle, "adds partials of one key and window together"
+    )
+
+
+def total(parallelism: Parallelism) -> int:
+    """Return the tasks of a batch that reads every partition."""
+    return sum(parallelism.partitions.values()) or parallelism.shuffle
+
+
+def fold(stage: Stage) -> Running:
+    """Say where windows are folded."""
+    what = "records in their order" if isinstance(stage.window, Tumbling | SlidingOrder) else "partials"
+    return Running(
+        "fold", DRIVER, 1, f"fetches {what} over Arrow, folds them with the state, judges triggers"
+    )
+
+
+def tables(plan: Plan) -> Iterator[Running]:
+    """Say how results and records that found no window are written."""
+    count = sum(len(stage.sinks) for stage in plan.stages) + len(plan.sources) + 2
+    yield Running(
+        "single records", EXECUTORS, 1, "a job more, where records are late or no good: fetches them"
+    )
+    yield Running("tables", DRIVER, 1, f"a file and a commit for each of {count} tables that has rows")
