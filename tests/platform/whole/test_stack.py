@@ -44,6 +44,7 @@ def test_status_is_right_and_results_can_be_shown(running: ScratchStack) -> None
     shown = running.must("table", "show", "sensor_minute", "--limit", "3").splitlines()
     assert len(shown) == 4
     assert shown[0].split()[0] == "device"
+    assert "value" in running.must("table", "show", "sensors", "--kind", "raw", "--limit", "3").split()
 
 
 def test_everything_listens_on_loopback_only(running: ScratchStack) -> None:
@@ -94,7 +95,7 @@ def launch(stack: ScratchStack, line: str) -> None:
 
 
 def state(stack: ScratchStack) -> str:
-    (stream,) = stack.status()["streams"]
+    (stream,) = (one for one in stack.status()["streams"] if one["stream"] == "sensor_minute")
     return str(stream["state"])
 
 

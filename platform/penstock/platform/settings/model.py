@@ -108,7 +108,7 @@ class Settings(BaseSettings):
     warehouse: str = Field("", description="where the tables are, a folder or an object store's address")
     control_url: str = Field("", description="the control store; SQLite in the home folder without it")
     streams: Annotated[tuple[str, ...], NoDecode] = Field(
-        ("sensor_minute",), description="what a fresh stack runs, with commas between"
+        ("sensor_minute", "archive-sensors"), description="what a fresh stack runs, with commas between"
     )
     kafka: KafkaSettings = KafkaSettings()
     spark: SparkSettings = SparkSettings()
