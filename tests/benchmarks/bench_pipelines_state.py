@@ -18,6 +18,7 @@ from rich.progress import track
 from rich.table import Table
 
 from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, Reading
 from penstock.pipelines.batch.tables import StreamTables
@@ -94,7 +95,7 @@ class Bench:
         plan = Plan("bench", (SOURCE,), (STAGE,))
         tables = StreamTables(plan, self._stage, self._folder / "warehouse")
         right = Right("bench", 1, lambda: True)
-        return Engine(self._stage, SOURCE.watermark, self._folder / "stream", tables, right, lambda _: None)
+        return Engine(self._stage, rules_of([SOURCE]), self._folder / "stream", tables, right, lambda _: None)
 
     def batch(self, devices: np.ndarray) -> float:
         """Seconds for a batch with a record of each device."""

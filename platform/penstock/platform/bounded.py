@@ -16,6 +16,7 @@ from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.spark.stored.formats import stored_files
+from penstock.pipelines.spark.stored.together import StoredTogether
 from penstock.pipelines.spark.stored.topic import StoredTopic
 from penstock.platform.clock import now_ms
 from penstock.platform.errors import UnknownOriginError, UnknownStreamError
@@ -61,7 +62,7 @@ def run_stored(
     config = BoundedConfig(settings.home / place, Path(settings.warehouse) / place, records_per_batch)
     with spark_session(settings, f"run-{stream}", tell) as session:
         tell("counting records")
-        stored = stored_input(session, plan.sources[0], settings)
+        stored = StoredTogether([stored_input(session, source, settings) for source in plan.sources])
         run_bounded(
             plan, session, stored, config, now_ms, lambda o, count: tell(f"batch {o.batch_id + 1} of {count}")
         )

@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 from tests.pipelines.fold.partials import elements, partials, places
 
 from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, LATE
@@ -124,7 +125,7 @@ class Bench:
         stage = self.stage
         engine = Engine(
             stage,
-            self.plan.sources[0].watermark,
+            rules_of(self.plan.sources),
             self.folder / "stream",
             tables(self.plan, stage, self.folder / "warehouse"),
             Right(self.plan.name, epoch, holds),

@@ -13,6 +13,7 @@ from tests.pipelines.batch.stored import Bench, StoredReading, ranges
 from tests.pipelines.batch.test_crashes import COLUMNS, Fuse, Killed, burning
 
 from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.fold.identity import key_hashes
@@ -113,7 +114,7 @@ class RememberingBench(Bench):
         self.memory = Memory(self.folder / "stream" / "ids")
         engine = Engine(
             stage,
-            self.plan.sources[0].watermark,
+            rules_of(self.plan.sources),
             self.folder / "stream",
             tables(self.plan, stage, self.folder / "warehouse"),
             Right(self.plan.name, epoch, holds),

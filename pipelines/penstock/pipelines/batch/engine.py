@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines.batch import reading as reads
+from penstock.pipelines.batch.inputs import Reached, Rules
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.journal import KEPT, Journal
 from penstock.pipelines.batch.late import late_rows
@@ -39,7 +40,6 @@ from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome as Folded
 from penstock.pipelines.fold.watermark import Watermark
-from penstock.pipelines.plan.source import WatermarkRule
 from penstock.pipelines.repeats.ids import Sifted, nothing_sifted
 from penstock.pipelines.repeats.memory import Memory
 from penstock.pipelines.state import tree as trees
@@ -73,7 +73,7 @@ class Engine:
     def __init__(
         self,
         stage: ReadyStage,
-        rule: WatermarkRule,
+        rules: Rules,
         directory: Path,
         tables: StreamTables,
         right: Right,
@@ -83,7 +83,7 @@ class Engine:
         memory: Memory | None = None,
     ) -> None:
         self._stage = stage
-        self._rule = rule
+        self._rules = rules
         self._tables = tables
         self._right = right
         self._told = told
@@ -147,7 +147,7 @@ class Engine:
         if self.last is None or self._begun() is not None:
             return NEVER
         by_clock = self._tree.next_due(DUE_CLOCK, self.last.clock - 1)
-        return min(by_clock, self.last.watermark.next_idle(self._rule, self.last.clock))
+        return min(by_clock, self.last.reached.next_idle(self._rules, self.last.clock))
 
     def _begun(self) -> Intent | None:
         """The batch after the last that is decided, where somebody began it."""
@@ -187,7 +187,8 @@ class Engine:
         with watch.step("read"):
             reading, sifted = self._sifted(reading)
             partials = reading.partials()
-        watermark = self._watermark(intent, partials)
+        reached = self._reached(intent, partials)
+        watermark = reached.stream
         moment = self._moment(intent, watermark)
         with watch.step("fold"):
             folded = fold(self._stage, self._tree, windowed(partials), moment)
@@ -205,6 +206,7 @@ class Engine:
             epoch=self._right.epoch,
             spark_batch=intent.spark_batch if intent.kind == "data" else self._last_spark_batch(),
             watermark=watermark,
+            inputs=reached.inputs,
             ends=({} if self.last is None else dict(self.last.ends)) | {r.name: r.end for r in intent.ranges},
             state_files={self._stage.plan.name: tree.files()} | ({} if ids is None else {IDS: ids.files()}),
             changes=changes,
@@ -261,13 +263,14 @@ class Engine:
             self._memory.adopt(outcome.state_files.get(IDS, ()), ids)
         self.last = outcome
 
-    def _watermark(self, intent: Intent, partials: pa.Table) -> Watermark:
-        before = Watermark() if self.last is None else self.last.watermark
+    def _reached(self, intent: Intent, partials: pa.Table) -> Reached:
+        before = Reached(Watermark(), {}) if self.last is None else self.last.reached
         known = [span.name for span in intent.ranges]
-        found = before.advance(self._rule, known, newest_times(partials), intent.clock)
+        found = before.advance(self._rules, known, newest_times(partials), intent.clock)
         if intent.watermark is None:
             return found
-        return replace(found, value=max(before.value, intent.watermark))
+        told = max(before.stream.value, intent.watermark)
+        return replace(found, stream=replace(found.stream, value=told))
 
     def _moment(self, intent: Intent, watermark: Watermark) -> Moment:
         before = self.last

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from penstock.pipelines.batch.inputs import Reached
 from penstock.pipelines.fold.watermark import Mark, Watermark
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.tables.change import Change, change_from
@@ -34,6 +35,13 @@ class Outcome:
     durations_ms: Mapping[str, float] = field(default_factory=dict)
     plan: str = ""
     """The fingerprint of the plan that made the state."""
+    inputs: Mapping[str, int] = field(default_factory=dict)
+    """The watermark of each input, by its topic; that of the stream is the lowest of them."""
+
+    @property
+    def reached(self) -> Reached:
+        """How far the stream and each of its inputs came."""
+        return Reached(self.watermark, self.inputs)
 
     @property
     def rows(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.slots import NUMBER
 from penstock.pipelines.fold.stage import ReadyStage
@@ -84,15 +85,16 @@ class StreamTables:
 
     def __init__(self, plan: Plan, stage: ReadyStage, warehouse: Path) -> None:
         self._sinks = {path: _sink(sink, stage, warehouse / path, plan.name) for path, sink in sinks(stage)}
-        (source,) = plan.sources
 
         def log(path: str, schema: pa.Schema) -> tuple[str, LogTable]:
             return path, LogTable(warehouse / path, _with_batch(schema), plan.name)
 
         self._late = log(f"late/{plan.name}", late_columns(stage))
-        self._quarantine = log(f"quarantine/{source.name}", QUARANTINED)
+        self._quarantines = {
+            topic_of(source): log(f"quarantine/{source.name}", QUARANTINED) for source in plan.sources
+        }
         self._ledger = log(f"ledger/{plan.name}", LEDGER)
-        self._all: dict[str, BatchTable] = dict([self._late, self._quarantine, self._ledger])
+        self._all: dict[str, BatchTable] = dict([self._late, *self._quarantines.values(), self._ledger])
         self._all |= {path: table for path, (table, _) in self._sinks.items()}
 
     def write(self, rows: Written, moment: Moment) -> dict[str, Change]:
@@ -100,7 +102,7 @@ class StreamTables:
         panes = as_table(rows.panes)
         records = {
             self._late: _stamped(rows.late, moment),
-            self._quarantine: _stamped(rows.quarantined, moment),
+            **self._bad(_stamped(rows.quarantined, moment)),
             self._ledger: _stamped(_ledger(rows.accounts), moment),
         }
         number, clock = moment.batch_id, moment.clock
@@ -109,6 +111,13 @@ class StreamTables:
         }
         changes |= {path: table.write(content, number, clock) for (path, table), content in records.items()}
         return {path: change for path, change in changes.items() if not change.is_none}
+
+    def _bad(self, rows: pa.Table) -> dict[tuple[str, LogTable], pa.Table]:
+        """Records that are no good, for the quarantine of each topic."""
+        return {
+            table: rows.filter(pc.equal(rows.column("topic"), topic))
+            for topic, table in self._quarantines.items()
+        }
 
     def commit(self, batch_id: int, changes: Mapping[str, Change], clock: int) -> None:
         """Make a batch's changes to its tables, each once."""

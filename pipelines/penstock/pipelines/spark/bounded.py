@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.reading import Reading
@@ -71,7 +72,7 @@ def run_bounded(
     count = len(inputs.batches)
     engine = Engine(
         stage,
-        plan.sources[0].watermark,
+        rules_of(plan.sources),
         config.directory,
         tables,
         Right(plan.name, 1, lambda: True),
@@ -84,7 +85,7 @@ def run_bounded(
         ranges = tuple(spans)
 
         def read(intent: Intent, ranges: tuple[Range, ...] = ranges) -> Reading:
-            return SparkReading(stored.records(ranges), plan.sources[0], stage, intent.clock, ranges)
+            return SparkReading(stored.records(ranges), plan.sources, stage, intent.clock, ranges)
 
         watermark = NEVER if number + 1 == count else BEFORE_ALL
         engine.data(number, inputs.clock, ranges, read, watermark)

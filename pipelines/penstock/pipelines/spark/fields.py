@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from penstock.pipelines.plan.source import Source
 from penstock.pipelines.plan.steps import Step
+from penstock.pipelines.spark.inputs import refuse_one_topic_twice
 from penstock.pipelines.spark.partials import guarded
 from penstock.pipelines.spark.records import KAFKA_SCHEMA, judged
 from penstock.pipelines.spark.steps import applied
@@ -32,8 +33,8 @@ class FieldTypes:
     def _told(self, sources: tuple[Source, ...], steps: tuple[Step, ...]) -> Mapping[str, pa.DataType]:
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        (source,) = sources
+        refuse_one_topic_twice(sources)
         raw = self._session.createDataFrame([], KAFKA_SCHEMA)
-        good = guarded(judged(raw, source), source.watermark, clock=0)
+        good = guarded(judged(raw, sources), sources, clock=0)
         schema = to_arrow_schema(applied(good, steps).schema, timezone="UTC")
         return {field.name: field.type for field in schema}

@@ -15,33 +15,35 @@ from penstock.pipelines.plan.source import WatermarkRule
 from penstock.pipelines.plan.windows import Sessions
 from penstock.pipelines.spark.assignment import window_bounds, window_starts
 from penstock.pipelines.spark.finishing import finished
+from penstock.pipelines.spark.inputs import Sources, by_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def guarded(records: "DataFrame", rule: WatermarkRule, clock: int) -> "DataFrame":
+def guarded(records: "DataFrame", sources: Sources, clock: int) -> "DataFrame":
     """Judge event times that are too far ahead of the batch clock, and say what is set aside, in `_aside`.
 
     Such a record is no good, or it is accepted and does not move the watermark: `_moving` is the event time of
-    those that do.
+    those that do. Each input has its own rule.
     """
-    judged = _ahead(records, rule, clock)
+    judged = _ahead(records.selectExpr("*", f"{clock}L AS _clock"), sources, clock)
     return judged.selectExpr("*", f"CASE WHEN _invalid IS NOT NULL THEN '{QUARANTINED}' END AS _aside")
 
 
-def _ahead(records: "DataFrame", rule: WatermarkRule, clock: int) -> "DataFrame":
-    records = records.selectExpr("*", f"{clock}L AS _clock")
-    if rule.max_ahead is None:
+def _ahead(records: "DataFrame", sources: Sources, clock: int) -> "DataFrame":
+    if all(source.watermark.max_ahead is None for source in sources):
         return records.selectExpr("*", "_time AS _moving")
-    within = f"_time <= {clock + rule.max_ahead}L"
-    if rule.ahead == "accept":
-        return records.selectExpr("*", f"CASE WHEN {within} THEN _time END AS _moving")
+    far = by_topic(sources, "_topic", lambda _, source: _too_far(source.watermark, clock))
+    refused = by_topic(sources, "_topic", lambda _, s: str(s.watermark.ahead == "quarantine"))
     others = [quoted(name) for name in records.columns if name != "_invalid"]
-    reason = (
-        f"CASE WHEN _invalid IS NULL AND NOT {within} THEN 'ahead_of_clock' ELSE _invalid END AS _invalid"
-    )
-    return records.selectExpr(*others, "_time AS _moving", reason)
+    reason = f"CASE WHEN _invalid IS NULL AND {far} AND {refused} THEN 'ahead_of_clock' ELSE _invalid END"
+    moving = f"CASE WHEN NOT {far} THEN _time END"
+    return records.selectExpr(*others, f"{moving} AS _moving", f"{reason} AS _invalid")
+
+
+def _too_far(rule: WatermarkRule, clock: int) -> str:
+    return "false" if rule.max_ahead is None else f"(_time > {clock + rule.max_ahead}L)"
 
 
 def windowed(records: "DataFrame", stage: ReadyStage) -> "DataFrame":

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, LATE
 from penstock.pipelines.batch.tables import QUARANTINED
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import quoted
-from penstock.pipelines.plan.source import Source
 from penstock.pipelines.repeats.ids import IDS
 from penstock.pipelines.spark.identities import identified, marked
+from penstock.pipelines.spark.inputs import Sources
 from penstock.pipelines.spark.observation import observed, set_aside
 from penstock.pipelines.spark.partials import guarded, partials, windowed
 from penstock.pipelines.spark.records import judged
@@ -27,10 +28,10 @@ SMALL = 20_000
 
 @dataclass(frozen=True)
 class SparkReading:
-    """The records of one micro-batch of a topic."""
+    """The records of one micro-batch of one or several topics."""
 
     raw: "DataFrame"
-    source: Source
+    sources: Sources
     stage: ReadyStage
     clock: int
     ranges: tuple[Range, ...]
@@ -82,10 +83,12 @@ class SparkReading:
 
     def ids(self) -> pa.Table:
         """Fetch the ids of good records; nothing where repeats are not set aside."""
-        rule = self.source.deduplication
-        if rule is None:
-            return IDS.empty_table()
-        return _fetched(identified(self._records(), self.source, rule), IDS)
+        tables = [IDS.empty_table()]
+        for source in self.sources:
+            if source.deduplication is not None:
+                ours = self._records().where(f"_topic = '{topic_of(source)}'")
+                tables.append(_fetched(identified(ours, source, source.deduplication), IDS))
+        return pa.concat_tables(tables)
 
     def without(self, repeats: pa.Table) -> "SparkReading":
         """The same records, of which these are set aside as repeats."""
@@ -100,7 +103,7 @@ class SparkReading:
         return records.coalesce(1) if expected <= SMALL else records
 
     def _records(self, *, bytes_too: bool = False) -> "DataFrame":
-        read = guarded(judged(self.raw, self.source, bytes_too=bytes_too), self.source.watermark, self.clock)
+        read = guarded(judged(self.raw, self.sources, bytes_too=bytes_too), self.sources, self.clock)
         return marked(read, self.repeats) if self.repeats is not None else read
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.plan.source import Source
+from penstock.pipelines.spark.inputs import Sources, by_topic, columns_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,39 +27,59 @@ def value_schema(source: Source) -> str:
     return ", ".join(f"{quoted(column.name)} {column.type}" for column in source.columns)
 
 
-def judged(raw: "DataFrame", source: Source, *, bytes_too: bool = False) -> "DataFrame":
+def judged(raw: "DataFrame", sources: Sources, *, bytes_too: bool = False) -> "DataFrame":
     """Records of a Kafka source, those that are no good included: their fields are null as far as unread.
 
-    With `bytes_too` each record keeps what the topic holds of it, as `_arrived`, `_key` and `_value`.
+    Each record is read as its topic's input declares it. With `bytes_too` each keeps what the topic holds of it,
+    as `_arrived`, `_key` and `_value`.
     """
-    schema = f"{value_schema(source)}, _broken STRING"
-    parse = (
-        f"from_json(cast(value AS STRING), '{_escaped(schema)}', map('columnNameOfCorruptRecord', '_broken'))"
-    )
     whole = ["timestamp AS _arrived", "key AS _key", "value AS _value"] if bytes_too else []
     address = ["topic AS _topic", "partition AS _partition", "offset AS _offset"]
-    read = raw.selectExpr(*address, *whole, "value IS NULL AS _empty", f"{parse} AS _record")
-    fields = [f"_record.{quoted(column.name)} AS {quoted(column.name)}" for column in source.columns]
-    time = f"_record.{quoted(source.event_time)} AS _time"
-    kept = [name for name in read.columns if name not in ("_empty", "_record")]
-    return read.selectExpr(*kept, time, f"{invalid(source)} AS _invalid", *fields)
+    parsed = [
+        f"{_parsed(source, number, sources)} AS {_read(number)}" for number, source in enumerate(sources)
+    ]
+    read = raw.selectExpr(*address, *whole, "value IS NULL AS _empty", *parsed)
+    kept = ["_topic", "_partition", "_offset", *(name.split(" AS ")[1] for name in whole)]
+    time = by_topic(sources, "_topic", lambda n, source: f"{_read(n)}.{quoted(source.event_time)}")
+    reason = by_topic(sources, "_topic", lambda n, source: invalid(source, _read(n)))
+    fields = [f"{_field(sources, name)} AS {quoted(name)}" for name in columns_of(sources)]
+    return read.selectExpr(*kept, f"{time} AS _time", f"{reason} AS _invalid", *fields)
 
 
-def invalid(source: Source) -> str:
-    """SQL that says why a record is no good: null for a good one."""
+def invalid(source: Source, record: str) -> str:
+    """SQL that says why a record is no good: null for a good one. `record` is the column that holds it."""
     required = [
         column.name for column in source.columns if column.required or column.name == source.event_time
     ]
-    time = f"_record.{quoted(source.event_time)}"
+    time = f"{record}.{quoted(source.event_time)}"
     missing = "".join(
-        f" WHEN _record.{quoted(name)} IS NULL THEN 'missing_field:{_escaped(name)}'" for name in required
+        f" WHEN {record}.{quoted(name)} IS NULL THEN 'missing_field:{_escaped(name)}'" for name in required
     )
     return (
         "CASE WHEN _empty THEN 'no_value'"
-        " WHEN _record IS NULL OR _record._broken IS NOT NULL THEN 'malformed'"
+        f" WHEN {record} IS NULL OR {record}._broken IS NOT NULL THEN 'malformed'"
         f"{missing}"
         f" WHEN {time} < {YEAR_ONE} OR {time} >= {YEAR_TEN_THOUSAND} THEN 'event_time_out_of_range' END"
     )
+
+
+def _parsed(source: Source, number: int, sources: Sources) -> str:
+    schema = _escaped(f"{value_schema(source)}, _broken STRING")
+    parse = f"from_json(cast(value AS STRING), '{schema}', map('columnNameOfCorruptRecord', '_broken'))"
+    return by_topic(sources, "topic", lambda other, _: parse if other == number else None)
+
+
+def _read(number: int) -> str:
+    """The column that holds a record as the input of this number has it."""
+    return f"_record_{number}"
+
+
+def _field(sources: Sources, name: str) -> str:
+    def of(number: int, source: Source) -> str | None:
+        known = any(column.name == name for column in source.columns)
+        return f"{_read(number)}.{quoted(name)}" if known else None
+
+    return by_topic(sources, "_topic", of)
 
 
 def _escaped(text: str) -> str:

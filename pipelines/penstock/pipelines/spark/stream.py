@@ -1,7 +1,7 @@
 """One stream at work: Spark's query brings micro-batches, a ticker brings what the clock alone decides."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError
 
 from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.inputs import rules_of, topic_of
 from penstock.pipelines.batch.intent import Intent
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.reading import Reading
@@ -75,12 +76,11 @@ class Stream:
         self._config = config
         self._clock = clock
         self._checkpoint = config.directory / "checkpoint"
-        (self._source,) = plan.sources
         self._stage = ready_stage(plan.stage, FieldTypes(session).after(plan.sources, plan.stage.steps))
         tables = StreamTables(plan, self._stage, config.warehouse)
         self._engine = Engine(
             self._stage,
-            self._source.watermark,
+            rules_of(plan.sources),
             config.directory,
             tables,
             right,
@@ -135,7 +135,7 @@ class Stream:
             ranges = ranges_of(self._checkpoint, spark_batch)
 
             def read(intent: Intent) -> Reading:
-                return SparkReading(frame, self._source, self._stage, intent.clock, ranges)
+                return SparkReading(frame, self.plan.sources, self._stage, intent.clock, ranges)
 
             self._engine.data(spark_batch, self._clock(), ranges, read)
 
@@ -159,13 +159,15 @@ class Stream:
                 self._engine.tick(now)
 
     def _raw(self) -> "DataFrame":
-        origin = self._source.origin
-        if not isinstance(origin, Topic):
-            raise DefinitionError(
-                "read", f"{origin}", "A live stream reads a topic; stored files are run bounded"
-            )
-        reader = self._session.readStream.format("kafka").options(**_kafka(self._config, origin))
-        return reader.load()
+        for source in self.plan.sources:
+            if not isinstance(source.origin, Topic):
+                raise DefinitionError(
+                    "read",
+                    f"{source.origin}",
+                    "A live stream reads topics; `penstock run` reads stored files",
+                )
+        options = _kafka(self._config, [topic_of(source) for source in self.plan.sources])
+        return self._session.readStream.format("kafka").options(**options).load()
 
 
 def _ended(query: "StreamingQuery") -> BaseException | None:
@@ -176,10 +178,10 @@ def _ended(query: "StreamingQuery") -> BaseException | None:
         return problem
 
 
-def _kafka(config: StreamConfig, origin: Topic) -> dict[str, str]:
+def _kafka(config: StreamConfig, topics: Sequence[str]) -> dict[str, str]:
     return {
         "kafka.bootstrap.servers": config.bootstrap,
-        "subscribe": origin.topic,
+        "subscribe": ",".join(topics),
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(config.records_per_batch),
         **config.kafka,

@@ -63,7 +63,7 @@ class StoredFiles:
             "_row + _shift AS offset",
             "cast(NULL AS TIMESTAMP) AS timestamp",
         )
-        return placed if ranges == self.ranges() else within(placed, ranges)
+        return placed if tuple(ranges) == self.ranges() else within(placed, ranges)
 
     @cached_property
     def _places(self) -> pa.Table:

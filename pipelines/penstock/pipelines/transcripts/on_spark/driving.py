@@ -6,6 +6,7 @@ from math import inf
 from pathlib import Path
 
 from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.reading import Reading
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.fold.stage import ReadyStage
@@ -43,8 +44,8 @@ class Driving:
         plan = self.script.plan
         tables = StreamTables(plan, self.stage, self.folder / "warehouse")
         right = Right(plan.name, 1, lambda: True)
-        rule = plan.sources[0].watermark
-        return Engine(self.stage, rule, self.folder / "stream", tables, right, lambda _: None)
+        rules = rules_of(plan.sources)
+        return Engine(self.stage, rules, self.folder / "stream", tables, right, lambda _: None)
 
     def after(self, engine: Engine, batch: Batch, readings: Readings) -> tuple[OpenWindow, ...] | None:
         """Run a batch: one of records, or a tick; return the windows that are open after it."""

@@ -104,7 +104,7 @@ def ran(
     """Run one job, and yield every batch with its share."""
     clock, held = part
     raw = session.createDataFrame(held.table)
-    reading = SparkReading(raw, scripts[0].plan.sources[0], stage, clock, held.ranges)
+    reading = SparkReading(raw, scripts[0].plan.sources, stage, clock, held.ranges)
     fetched = reading.partials()
     for place, partition in held.partitions.items():
         yield place, Share(reading, fetched, partition)

@@ -1,0 +1,69 @@
+"""What runs a plan is told from the plan: each part, its tier, its tasks."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from tests.pipelines.explain.test_explain import CORRECTIONS
+from tests.pipelines.strategies import plans
+
+from penstock.pipelines.fold.stage import ready_stage
+from penstock.pipelines.plan import CountPolicy, Plan, Tumbling
+from penstock.pipelines.plan.triggers import Default
+from penstock.pipelines.spark.fields import FieldTypes
+from penstock.pipelines.spark.partials import guarded, partials
+from penstock.pipelines.spark.physical import Parallelism, physical
+from penstock.pipelines.spark.records import KAFKA_SCHEMA, judged
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FOUR_AND_TWO = Parallelism({"sensors": 4}, shuffle=2)
+
+
+def test_each_part_has_its_tier_and_its_tasks() -> None:
+    told = [(part.part, part.place) for part in physical(CORRECTIONS, FOUR_AND_TWO)]
+    assert told == [
+        ("read sensors", "executors, 4 tasks"),
+        ("ids", "executors, 1 task"),
+        ("sift", "driver, 1 task"),
+        ("batch up to 20,000 records", "executors, 1 task"),
+        ("larger batch", "executors, 4 tasks"),
+        ("its shuffle", "executors, 2 tasks"),
+        ("fold", "driver, 1 task"),
+        ("state", "driver, 1 task"),
+        ("single records", "executors, 1 task"),
+        ("tables", "driver, 1 task"),
+        ("ticker", "driver, 1 task"),
+    ]
+
+
+@pytest.mark.parametrize("part", ["its shuffle", "fold"])
+def test_windows_by_the_order_of_records_need_every_record_and_no_shuffle(part: str) -> None:
+    stage = replace(CORRECTIONS.stage, window=Tumbling(CountPolicy(3)), trigger=Default(), lateness=0)
+    told = {each.part: each.does for each in physical(replace(CORRECTIONS, stages=(stage,)), FOUR_AND_TWO)}
+    assert ("records in their order" in told.get(part, "")) == (part == "fold")
+
+
+@settings(deadline=None)
+@given(plans())
+def test_every_plan_is_told_with_its_fold_on_the_driver(plan: Plan) -> None:
+    (fold,) = [part for part in physical(plan, Parallelism({}, 2)) if part.part == "fold"]
+    assert fold.tier == "driver"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("small", [True, False])
+def test_spark_shuffles_a_larger_batch_into_the_tasks_that_are_told_and_a_small_one_not(
+    spark: "SparkSession", small: bool
+) -> None:
+    sources, steps = CORRECTIONS.sources, CORRECTIONS.stage.steps
+    stage = ready_stage(replace(CORRECTIONS.stage, steps=()), FieldTypes(spark).after(sources, steps))
+    raw = spark.createDataFrame([], KAFKA_SCHEMA).repartition(4)
+    records = guarded(judged(raw, sources), sources, clock=0)
+    job = partials(records.coalesce(1) if small else records, stage)
+    plan = job._jdf.queryExecution().executedPlan().toString()
+    tasks = spark.conf.get("spark.sql.shuffle.partitions")
+    assert ("Exchange hashpartitioning(_topic" in plan) != small
+    assert (f", {tasks}), ENSURE_REQUIREMENTS" in plan) != small
