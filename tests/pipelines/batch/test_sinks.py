@@ -3,13 +3,17 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from tests.pipelines.batch.stored import Bench
-from tests.pipelines.batch.test_crashes import IN_ORDER, Fuse, plan_over, run
+from tests.pipelines.batch.test_crashes import IN_ORDER, PLAN, Fuse, plan_over, run
 
 from penstock.pipelines.model import after_watermark, every, fixed
 from penstock.pipelines.plan import FinalPanes, LatestValues, PaneLog
+from penstock.pipelines.plan.codec import contract_version
 from penstock.pipelines.plan.windows import Sessions, Window
+from penstock.pipelines.tables.log import LogTable
 
 
 @pytest.fixture(params=[fixed(10), Sessions(8)], ids=["fixed", "sessions"])
@@ -48,3 +52,20 @@ def test_the_latest_value_is_what_inserts_less_retractions_leave(bench: Bench) -
         for row in bench.rows("latest/stream")
     }
     assert latest == standing
+
+
+def test_the_quarantine_of_a_topic_says_who_judged_a_record_and_by_what(tmp_path: Path) -> None:
+    bench = Bench(PLAN, tmp_path)
+    run(bench, Fuse(-1))
+    (row,) = bench.rows("quarantine/records")
+    assert (row["stream"], row["contract"]) == ("stream", contract_version(PLAN.sources[0]))
+
+
+def test_a_table_of_an_older_version_gets_the_columns_that_it_lacks(tmp_path: Path) -> None:
+    old = pa.table({"offset": pa.array([7], pa.int64())})
+    write_deltalake(tmp_path / "table", old)
+    schema = pa.schema([pa.field("offset", pa.int64()), pa.field("stream", pa.string())])
+    table = LogTable(tmp_path / "table", schema, "stream")
+    table.commit(0, table.write(pa.Table.from_pylist([{"offset": 8, "stream": "a"}], schema), 0, 1), 1)
+    rows = DeltaTable(tmp_path / "table").to_pyarrow_table().sort_by("offset").to_pylist()
+    assert rows == [{"offset": 7, "stream": None}, {"offset": 8, "stream": "a"}]

@@ -14,6 +14,7 @@ from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.slots import NUMBER
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.host.control import PartitionAccount
+from penstock.pipelines.plan.codec import contract_version
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.plan.windows import Fixed, Global, Sliding, Window
@@ -41,6 +42,9 @@ QUARANTINED = pa.schema(
     ]
 )
 """A record that is no good: where it is, what it is, byte for byte, and why."""
+
+QUARANTINE = pa.schema([*QUARANTINED, pa.field("stream", pa.string()), pa.field("contract", pa.string())])
+"""The same in the table of its topic, which several streams may write: which of them judged it, and by what."""
 
 LEDGER = pa.schema(
     [
@@ -91,8 +95,9 @@ class StreamTables:
 
         self._late = log(f"late/{plan.name}", late_columns(stage))
         self._quarantines = {
-            topic_of(source): log(f"quarantine/{source.name}", QUARANTINED) for source in plan.sources
+            topic_of(source): log(f"quarantine/{source.name}", QUARANTINE) for source in plan.sources
         }
+        self._judged_by = {topic_of(source): (plan.name, contract_version(source)) for source in plan.sources}
         self._ledger = log(f"ledger/{plan.name}", LEDGER)
         self._all: dict[str, BatchTable] = dict([self._late, *self._quarantines.values(), self._ledger])
         self._all |= {path: table for path, (table, _) in self._sinks.items()}
@@ -115,7 +120,7 @@ class StreamTables:
     def _bad(self, rows: pa.Table) -> dict[tuple[str, LogTable], pa.Table]:
         """Records that are no good, for the quarantine of each topic."""
         return {
-            table: rows.filter(pc.equal(rows.column("topic"), topic))
+            table: _judged(rows.filter(pc.equal(rows.column("topic"), topic)), *self._judged_by[topic])
             for topic, table in self._quarantines.items()
         }
 
@@ -195,6 +200,13 @@ def _stamped(rows: pa.Table, moment: Moment) -> pa.Table:
     clock = timestamps(pa.chunked_array([np.full(count, moment.clock, np.int64)]))
     rows = rows.append_column(BATCH[0], pa.array(np.full(count, moment.batch_id, np.int64)))
     return rows.append_column(BATCH[1], clock)
+
+
+def _judged(rows: pa.Table, stream: str, contract: str) -> pa.Table:
+    """Rows for the quarantine of one topic, in the order of its columns."""
+    for name, word in (("stream", stream), ("contract", contract)):
+        rows = rows.append_column(name, pa.array([word] * rows.num_rows, pa.string()))
+    return rows.select(_with_batch(QUARANTINE).names)
 
 
 def _ledger(accounts: tuple[PartitionAccount, ...]) -> pa.Table:

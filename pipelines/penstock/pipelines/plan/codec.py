@@ -59,6 +59,11 @@ def fingerprint(part: object) -> str:
     return hashlib.sha256(f"{FORMAT}\n{written}".encode()).hexdigest()
 
 
+def contract_version(judging: source.Source) -> str:
+    """Return a short word for what records are judged by: the same for the same fields and event time."""
+    return fingerprint((judging.columns, judging.event_time))[:12]
+
+
 def part_to_json(part: object) -> Any:
     """Write a part of a plan as plain values."""
     if is_dataclass(part) and not isinstance(part, type):

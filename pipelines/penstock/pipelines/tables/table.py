@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -82,7 +82,7 @@ class BatchTable:
 
 def _opened(path: Path, schema: pa.Schema) -> DeltaTable:
     try:
-        return DeltaTable(path)
+        return _widened(DeltaTable(path), schema)
     except TableNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
         return DeltaTable.create(
@@ -92,6 +92,15 @@ def _opened(path: Path, schema: pa.Schema) -> DeltaTable:
             name=path.name,
             configuration={"delta.checkpointInterval": str(CHECKPOINT_EVERY)},
         )
+
+
+def _widened(table: DeltaTable, schema: pa.Schema) -> DeltaTable:
+    """The table with columns that it lacks: one that an older version made. Its rows have nulls there."""
+    known = {field.name for field in table.schema().fields}
+    missing = [field for field in Schema.from_arrow(schema).fields if field.name not in known]
+    if missing:
+        table.alter.add_columns(missing)
+    return table
 
 
 def _statistics(rows: pa.Table) -> str:
