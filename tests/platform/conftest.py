@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.infra.ports import free_ports
 from penstock.platform.settings.names import names, variable
 
 SERVERS = Path("/usr/lib/postgresql")
@@ -62,14 +62,8 @@ def _prepare(programs: Path) -> Postgres:
     user = "postgres" if os.geteuid() == 0 else None
     if user:
         shutil.chown(folder, user)
-    server = Postgres(folder, programs, _free_port(), user)
+    server = Postgres(folder, programs, free_ports(1)[0], user)
     server.run("initdb", "-D", "data", "-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
     options = f"-c listen_addresses=127.0.0.1 -p {server.port} -k '' -c fsync=off"
     server.run("pg_ctl", "-D", "data", "-l", "server.log", "-o", options, "-w", "start")
     return server
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

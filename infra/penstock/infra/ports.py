@@ -1,8 +1,12 @@
 """TCP ports on this machine: which are free, who has one, does one answer."""
 
+import fcntl
+import os
 import random
 import socket
-from contextlib import ExitStack, closing
+import tempfile
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -33,23 +37,52 @@ def require_free(host: str, port: int, purpose: str) -> None:
         ) from error
 
 
-def free_ports(count: int, host: str = LOCALHOST) -> list[int]:
+def free_ports(count: int, host: str = LOCALHOST, *, in_a_row: bool = False) -> list[int]:
     """Return ports that nobody listens on just now; each is different.
 
-    They lie below the range from which the system takes ports for outgoing connections, so that none
-    of those takes one before its server starts. Another program may still do so.
+    They lie below the range from which the system takes ports for outgoing connections, so that none of those
+    takes one before its server starts; and as long as this process lives no other is offered them here. A program
+    that chooses its ports otherwise may still take one.
     """
     choice = random.SystemRandom()
-    with ExitStack() as held:
-        ports: list[int] = []
-        while len(ports) < count:
-            port = choice.randrange(LOWEST_OFFERED, _first_outgoing_port())
-            try:
-                held.enter_context(_bind(host, port))
-            except OSError:
-                continue
-            ports.append(port)
-        return ports
+    step = count if in_a_row else 1
+    ports: list[int] = []
+    while len(ports) < count:
+        first = choice.randrange(LOWEST_OFFERED, _first_outgoing_port() - step)
+        wanted = range(first, first + step)
+        if all(_is_free(host, port) and _reserved(port) for port in wanted):
+            ports += wanted
+    return ports
+
+
+def _is_free(host: str, port: int) -> bool:
+    try:
+        _bind(host, port).close()
+    except OSError:
+        return False
+    return True
+
+
+_OFFERED: set[int] = set()
+
+
+def _reserved(port: int) -> bool:
+    """Take a port for this process, by a lock on its byte of a file that all processes here share."""
+    if port in _OFFERED:
+        return False
+    try:
+        fcntl.lockf(_reservations(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    _OFFERED.add(port)
+    return True
+
+
+@cache
+def _reservations() -> int:
+    """The open file of reservations: closing it would give all of this process's back."""
+    path = Path(tempfile.gettempdir()) / f"penstock-ports-{os.getuid()}"
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
 
 def _bind(host: str, port: int) -> socket.socket:

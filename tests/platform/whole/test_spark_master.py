@@ -19,7 +19,7 @@ from penstock.infra.local.orders import MasterOrder, SparkOrder, WorkerOrder
 from penstock.infra.local.programs import stop
 from penstock.infra.local.spark import STOP_SECONDS, master_url, start_master, start_worker
 from penstock.infra.local_broker import LocalBroker
-from penstock.infra.ports import LOCALHOST, answers, free_ports
+from penstock.infra.ports import free_ports
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -42,10 +42,7 @@ def standalone(folder: Path, jars: Path) -> Iterator[str]:
 
 def block_of_ports() -> int:
     """The first of thirty ports that nobody has: a master's and its workers' follow each other."""
-    while True:
-        (first,) = free_ports(1)
-        if not any(answers(LOCALHOST, first + n, 0.05) for n in range(30)):
-            return first
+    return free_ports(30, in_a_row=True)[0]
 
 
 def values(seed: int) -> Iterator[bytes]:

@@ -33,10 +33,7 @@ PORTS = 60
 
 def block_of_ports() -> int:
     """The first of sixty ports that nobody has."""
-    while True:
-        (first,) = free_ports(1)
-        if first + PORTS < 32_000 and not any(answers(LOCALHOST, first + n, 0.05) for n in range(PORTS)):
-            return first
+    return free_ports(PORTS, in_a_row=True)[0]
 
 
 @dataclass
