@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,6 +85,8 @@ def open_session(config: SparkConfig) -> "SparkSession":
         os.environ["JAVA_HOME"] = str(config.java_home)
     # The Java machine is a child that reads its class path before any session exists.
     os.environ["SPARK_LOCAL_IP"] = config.driver_host
+    # Functions of users run in Python processes of the executors, which need what this one has imported.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if config.private is not None:
         os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(
             ["--properties-file", str(config.private), "pyspark-shell"]
