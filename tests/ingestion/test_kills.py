@@ -23,7 +23,7 @@ from penstock.ingestion.topics import ensure_topics
 
 pytestmark = pytest.mark.kafka
 SCRIPT = Path(__file__).with_name("feeding.py")
-ROUNDS = int(os.environ.get("PENSTOCK_TEST_KILL_ROUNDS", "12"))
+ROUNDS = int(os.environ.get("KILL_ROUNDS", "12"))
 
 
 def make_topic(broker: LocalBroker, name: str) -> None:
