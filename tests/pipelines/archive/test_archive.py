@@ -154,7 +154,7 @@ def test_every_record_is_kept_as_it_was_in_however_many_batches(make: Callable[.
     place.take_all(place.archive())
     place.check()
     assert place.gaps() == []
-    assert sum(outcome.panes["archived"] for outcome in place.told[-1:]) == 1_000
+    assert sum(outcome.archived for outcome in place.told[-1:]) == 1_000
 
 
 def test_offsets_of_transactions_markers_are_explained(make: Callable[..., Place]):

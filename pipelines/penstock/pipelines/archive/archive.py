@@ -97,7 +97,7 @@ class Archive:
             state_files={},
             changes={path: change for path, change in changes.items() if not change.is_none},
             accounts=accounts,
-            panes={"archived": sum(account.read for account in accounts)},
+            archived=sum(account.read for account in accounts),
             lag_records=lag_records,
             plan=self._topic_id,
         )

@@ -174,7 +174,7 @@ def batch_record(stream: str, outcome: Outcome) -> BatchRecord:
         watermark_ms=watermark if outcome.watermark.known else None,
         accounts=outcome.accounts,
         panes=outcome.panes,
-        rows=sum(outcome.panes.values()),
+        rows=sum(outcome.panes.values()) + outcome.archived,
         lag_records=outcome.lag_records,
         durations_ms=outcome.durations_ms,
     )
