@@ -209,12 +209,12 @@ def test_dagster_shows_its_pages(machine: Machine) -> None:
     machine.wait_healthy("webserver", "daemon")
 
 
-def test_what_is_fed_in_stands_in_a_table(machine: Machine) -> None:
+def test_what_is_fed_in_stands_in_the_tables(machine: Machine) -> None:
     machine.start("feed", "host")
     machine.wait_healthy("host")
-    look = [sys.executable, "-m", "penstock.platform.cli", "table", "show", "sensor_minute", "--json"]
 
-    def rows() -> int:
+    def rows(*table: str) -> int:
+        look = [sys.executable, "-m", "penstock.platform.cli", "table", "show", *table, "--json"]
         done = subprocess.run(
             look,
             env=machine.environment("host"),
@@ -225,7 +225,8 @@ def test_what_is_fed_in_stands_in_a_table(machine: Machine) -> None:
         )
         return len(json.loads(done.stdout)) if done.returncode == 0 else 0
 
-    machine.wait(rows, "rows in the table", "host")
+    machine.wait(lambda: rows("sensor_minute"), "rows of results", "host")
+    machine.wait(lambda: rows("sensors", "--kind", "raw"), "rows of the archive", "host")
 
 
 def test_every_command_was_run(machine: Machine) -> None:

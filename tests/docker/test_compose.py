@@ -9,6 +9,8 @@ from pathlib import Path
 import yaml
 from tests.docker.compose_model import Compose
 
+from penstock.platform.settings import Settings
+
 DOCKER = Path(__file__).parents[2] / "docker"
 ENDS = {"streams", "topics"}
 """Done when they end: they need no health check."""
@@ -77,6 +79,19 @@ def test_volumes_and_secrets_are_declared_and_used(compose: Compose) -> None:
     used = {secret for service in compose.services.values() for secret in service.secrets}
     assert mounted == set(compose.volumes)
     assert used == set(compose.secrets)
+
+
+def test_the_streams_of_a_fresh_stack_run_here_too(compose: Compose) -> None:
+    command = compose.services["streams"].command or []
+    assert tuple(command[command.index("start") + 1 : command.index("--wait")]) == (
+        Settings.model_fields["streams"].default
+    )
+
+
+def test_all_that_is_ours_has_the_same_home(compose: Compose) -> None:
+    """The registry of schemas is in it: who registers them and who reads by them must mean the same one."""
+    for name in ("topics", "feed", "host", "code", "webserver", "daemon", "spark-worker"):
+        assert compose.services[name].volumes == ["home:/var/lib/penstock"], name
 
 
 def test_no_secret_is_in_the_file(compose: Compose) -> None:

@@ -12,6 +12,7 @@ IngestionError
 ├── DeliveryError            the producer stopped; carries the sequence it reached
 ├── GroupError               a consumer group cannot be read, or its offsets not kept
 └── SourceError              a source cannot be read from the position asked for
+    └── SourceOptionsError   a source was told what it cannot use, or not told what it needs
 """
 
 
@@ -70,3 +71,7 @@ class GroupError(IngestionError):
 
 class SourceError(IngestionError):
     """A source cannot be read, or cannot continue from the position it was asked to."""
+
+
+class SourceOptionsError(SourceError):
+    """A source was told what it does nothing with, or was not told what it cannot do without."""

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.ingestion.contracts import load_contract
-from penstock.ingestion.errors import SourceError
+from penstock.ingestion.contracts import contract_names, load_contract
+from penstock.ingestion.errors import SourceOptionsError
 from penstock.ingestion.feed import Feed
 from penstock.ingestion.producer import BY_KEY
 from penstock.ingestion.producer.formats import format_of
@@ -55,6 +55,11 @@ class FeedOrder:
 
 def open_feed(settings: Settings, order: FeedOrder) -> Feed:
     """Make a feed ready to be run; its ledger is in the home folder, by the producer's name."""
+    if not order.topic and order.source not in contract_names():
+        raise SourceOptionsError(
+            f"source '{order.source}' has no topic of its own: name one, as in --topic sensors; "
+            f"there are {', '.join(contract_names())}"
+        )
     contract = load_contract(order.into)
     registry = open_registry(settings.registry)
     folder = settings.home / "producers" / order.name
@@ -79,7 +84,9 @@ def _options(order: FeedOrder, index: Path) -> SourceOptions:
     makes = "rate" in takes
     seed = _FIRST_SEED if order.seed is None else order.seed
     if order.seed is not None and not makes and not order.disorder:
-        raise SourceError(f"source '{order.source}' has nothing random without disorder: leave the seed out")
+        raise SourceOptionsError(
+            f"source '{order.source}' has nothing random without disorder: leave the seed out"
+        )
     return SourceOptions(
         order.place,
         seed if makes else 0,
@@ -100,7 +107,7 @@ def _options(order: FeedOrder, index: Path) -> SourceOptions:
 
 def _usable(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise SourceError(
+        raise SourceOptionsError(
             f"'{name}' is no name for a producer: name it with letters, digits, dots, dashes and _"
         )
     return name

@@ -12,9 +12,14 @@ from penstock.platform.errors import StackError, UnknownStreamError
 
 def ask(store: ControlStore, stream: str, desired: Desired, known: Collection[str]) -> DesiredState:
     """Write down what should become of a stream. UnknownStreamError for one that is not among the known."""
+    check_known(stream, known)
+    return store.desire(stream, desired, now_ms())
+
+
+def check_known(stream: str, known: Collection[str]) -> None:
+    """Raise UnknownStreamError for a stream that is not among the known."""
     if stream not in known:
         raise UnknownStreamError(f"there is no stream {stream!r}; there are: {', '.join(known)}")
-    return store.desire(stream, desired, now_ms())
 
 
 def is_so(store: ControlStore, stream: str, desired: Desired) -> bool:

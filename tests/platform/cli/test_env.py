@@ -45,7 +45,7 @@ def test_environments_are_listed(folder: Path, run) -> None:
 
 def test_a_name_that_is_none_is_told_those_that_are(folder: Path, run) -> None:
     answer = run("env", "plan", "smell")
-    assert answer.code == 1
+    assert answer.code == 2
     assert "There are: small" in answer.err
 
 

@@ -118,11 +118,19 @@ def test_files_are_replayed_in_disorder_under_a_name_of_their_own(on_broker, hom
         (("csv", "--place", "/nowhere", "--topic", "sensors", "--seed", "3"), "leave the seed out"),
         (("http", "--place", "here", "--topic", "sensors"), "write host:port"),
         (("sensors", "--producer", "../x"), "is no name for a producer"),
+        (("csv", "--place", "readings.csv"), "has no topic of its own: name one, as in --topic sensors"),
+        (("csv", "--topic", "sensors"), "this source needs a place"),
+        (
+            ("csv", "--place", "/nowhere", "--topic", "sensors", "--text"),
+            "does nothing with text; it takes place, follow, speed, rate, disorder, held-back, replay_by",
+        ),
+        (("sse", "--place", "here", "--topic", "sensors"), "it has to begin with http:// or https://"),
+        (("flights", "--replay-by", "origin", "--speed", "2"), "'origin' of flights is no timestamp"),
     ],
 )
-def test_an_option_that_would_do_nothing_is_refused(words: tuple[str, ...], said: str, on_broker):
-    answer = on_broker("ingest", *words)
-    assert answer.code == 1
+def test_an_order_that_cannot_be_meant_is_wrong_usage(words: tuple[str, ...], said: str, run):
+    answer = run("ingest", *words)
+    assert answer.code == 2
     assert said in answer.err
 
 
@@ -145,6 +153,12 @@ def test_a_consumer_shows_what_its_group_holds_and_goes_on_where_it_was(on_broke
     assert "180 records handled and committed" in rest.err
     ids = [json.loads(line)["id"] for line in (first.out + rest.out).splitlines()]
     assert sorted(ids) == sorted(f"1-{n}" for n in range(300))
+
+
+def test_a_topic_that_is_not_there_is_told_and_not_waited_for(on_broker):
+    answer = on_broker("consume", "topic", "nonsense")
+    assert answer.code == 1
+    assert "there is no topic nonsense at 127.0.0.1:" in answer.err
 
 
 def test_lines_are_consumed_straight_from_a_socket(on_broker):

@@ -99,3 +99,12 @@ def test_logs_of_a_program_that_has_none_are_refused_with_those_that_there_are(r
 
 def test_down_where_nothing_runs_does_nothing(run) -> None:
     assert run("down").code == 0
+
+
+def test_several_streams_are_asked_for_together_or_none_is(run) -> None:
+    refused = run("stream", "start", "sensor_minute", "nonsense", "--wait", "0")
+    assert refused.code == 2
+    assert json.loads(run("status", "--json").out)["streams"] == []
+    assert run("stream", "start", "sensor_minute", "archive-sensors", "--wait", "0").code == 0
+    listed = json.loads(run("status", "--json").out)["streams"]
+    assert {one["stream"] for one in listed} == {"sensor_minute", "archive-sensors"}

@@ -10,6 +10,7 @@ from penstock.ingestion.clients import PLAIN, ClientSettings, said
 from penstock.ingestion.errors import GroupError
 
 _WAIT_SECONDS = 0.1
+_LOOK_SECONDS = 15.0
 _MOVED_ON = {"ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS", "UNKNOWN_MEMBER_ID"}
 
 
@@ -71,6 +72,7 @@ class PlainConsumer:
         consumer = Consumer(self._settings)
         handled = 0
         try:
+            self._check_topic(consumer)
             consumer.subscribe(
                 [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
             )
@@ -79,11 +81,20 @@ class PlainConsumer:
                 handled += self._handle_some(consumer, room)
         except KafkaException as error:
             raise GroupError(
-                f"{self._topic} at {self._bootstrap} cannot be consumed: {said(error)}"
+                f"{self._topic} at {self._bootstrap} cannot be consumed: {said(error)}; is the broker up?"
             ) from error
         finally:
             consumer.close()
         return handled
+
+    def _check_topic(self, consumer: Consumer) -> None:
+        """Look for the topic first: a member of a group waits without a word for one that is not there."""
+        found = consumer.list_topics(self._topic, timeout=_LOOK_SECONDS).topics[self._topic]
+        if found.error is not None:
+            raise GroupError(
+                f"there is no topic {self._topic} at {self._bootstrap}; "
+                "`penstock topics apply` makes those of the catalog"
+            )
 
     def _handle_some(self, consumer: Consumer, room: int) -> int:
         records = [_received(message) for message in consumer.consume(room, timeout=_WAIT_SECONDS)]

@@ -19,8 +19,7 @@ class Generated(Repeatable):
     """Records of a generator, stamped with the clock at which they are made.
 
     A position holds that clock, so that a batch can be made again as it was. With `rate` None records are made
-    as fast as they are taken; with `start_ms` too, their times run evenly from there, and so the whole run is
-    the same each time.
+    as fast as they are taken.
     """
 
     def __init__(

@@ -1,12 +1,12 @@
 """Opening a source by name, as the command line and Dagster do."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from penstock.ingestion.contracts import Contract
-from penstock.ingestion.errors import SourceError
+from penstock.ingestion.errors import SourceOptionsError
 from penstock.ingestion.generators import GENERATORS, Generator
 from penstock.ingestion.ledger import Clock
 from penstock.ingestion.producer.formats import Format
@@ -64,7 +64,7 @@ class _Opening:
 
     def path(self) -> Path:
         if not self.options.place:
-            raise SourceError("this source needs a place: name a file or a folder")
+            raise SourceOptionsError("this source needs a place: name a file or a folder")
         return Path(self.options.place)
 
     def replayed(self, source: Source) -> Source:
@@ -73,7 +73,9 @@ class _Opening:
             return source
         name = self.options.replay_by or self.contract.event_time
         if name is None:
-            raise SourceError(f"contract {self.contract.topic} has no event time to replay by; name a field")
+            raise SourceOptionsError(
+                f"contract {self.contract.topic} has no event time to replay by; name a field"
+            )
         return Replay(source, times_by(self.contract, name, self.format.decode), pace, self.clock)
 
     def files(self, read_file: ReadFile) -> Source:
@@ -129,7 +131,7 @@ def source_kinds() -> tuple[str, ...]:
 def options_of(kind: str) -> tuple[str, ...]:
     """Return the options that a kind of source understands, by their names in SourceOptions."""
     if kind not in _KINDS:
-        raise SourceError(f"there is no source '{kind}'; there are {', '.join(source_kinds())}")
+        raise SourceOptionsError(f"there is no source '{kind}'; there are {', '.join(source_kinds())}")
     return _KINDS[kind].takes
 
 
@@ -141,8 +143,9 @@ def open_source(kind: str, contract: Contract, form: Format, clock: Clock, optio
     takes = options_of(kind)
     for name, value in _given(options).items():
         if name not in takes:
-            raise SourceError(
-                f"source '{kind}' does nothing with {_in_words(name, value)}; it takes {', '.join(takes)}"
+            raise SourceOptionsError(
+                f"source '{kind}' does nothing with {_in_words(name, value)}; "
+                f"it takes {', '.join(_words_of(takes))}"
             )
     return _KINDS[kind].open(_Opening(contract, form, clock, options))
 
@@ -150,7 +153,7 @@ def open_source(kind: str, contract: Contract, form: Format, clock: Clock, optio
 def _host_and_port(place: str) -> tuple[str, int]:
     host, _, port = place.rpartition(":")
     if not port.isdecimal():
-        raise SourceError(f"'{place}' is no address; write host:port, such as 127.0.0.1:9999")
+        raise SourceOptionsError(f"'{place}' is no address; write host:port, such as 127.0.0.1:9999")
     return host or "127.0.0.1", int(port)
 
 
@@ -161,7 +164,22 @@ def _given(options: SourceOptions | Pace) -> Mapping[str, Any]:
     return {name: value for name, value in pairs if value != getattr(nothing, name)}
 
 
+_SAID = {"disorder_ms": "held-back"}
+
+
 def _in_words(name: str, value: object) -> str:
     if isinstance(value, Pace):
-        return ", ".join(f"{part} {told}" for part, told in _given(value).items())
-    return f"{name} {value}"
+        return ", ".join(f"{_SAID.get(part, part)} {told}" for part, told in _given(value).items())
+    return name if value is True else f"{name} {value}"
+
+
+def _words_of(takes: Iterable[str]) -> Iterator[str]:
+    """Yield what a person may say; where a folder's files are numbered is nothing that a person decides."""
+    for name in takes:
+        match name:
+            case "pace":
+                yield from (_SAID.get(part.name, part.name) for part in fields(Pace) if part.name != "seed")
+            case "index":
+                continue
+            case _:
+                yield name

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from penstock.ingestion.contracts import Contract
-from penstock.ingestion.errors import BrokenRecordError, SourceError
+from penstock.ingestion.errors import BrokenRecordError, SourceError, SourceOptionsError
 from penstock.ingestion.ledger import Clock
 from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.sources.source import NOTHING, Source
@@ -109,7 +109,7 @@ class Replay:
 def times_by(contract: Contract, field: str, decode: Callable[[bytes], msgspec.Struct]) -> TimesOf:
     """Return how to read the time of sending from a field of the records."""
     if contract.field(field).type != "timestamp":
-        raise SourceError(f"'{field}' of {contract.topic} is no timestamp; name one to replay by")
+        raise SourceOptionsError(f"'{field}' of {contract.topic} is no timestamp; name one to replay by")
 
     def time_of(value: bytes) -> int | None:
         try:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
-from penstock.ingestion.errors import SourceError
+from penstock.ingestion.errors import SourceError, SourceOptionsError
 from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.sources.files import BATCH, LONGEST_LINE
 from penstock.ingestion.sources.lines import MakeBatch
@@ -40,7 +40,9 @@ class ServerSentEvents(Repeatable):
         self._url = urlsplit(url)
         self._make_batch = make_batch
         if self._url.scheme not in ("http", "https") or not self._url.hostname:
-            raise SourceError(f"'{url}' is no address of events; it has to begin with http:// or https://")
+            raise SourceOptionsError(
+                f"'{url}' is no address of events; it has to begin with http:// or https://"
+            )
 
     def read(self, position: Any | None) -> Iterator[Batch]:
         """Yield events as they come, until the server hangs up; those of a position first, in one batch."""

@@ -22,11 +22,16 @@ from penstock.ingestion.topics.model import Change, TopicPlan, TopicSpec, declar
 from penstock.ingestion.topics.planning import plan_topics
 
 _SECONDS = 30.0
+# Who only looks is told sooner that nobody answers.
+_LOOK_SECONDS = 15.0
 _VISIBLE_ROUNDS = 600
 
 
 def observe(
-    bootstrap: str, settings: Iterable[str] = (), seconds: float = _SECONDS, client: ClientSettings = PLAIN
+    bootstrap: str,
+    settings: Iterable[str] = (),
+    seconds: float = _LOOK_SECONDS,
+    client: ClientSettings = PLAIN,
 ) -> dict[str, TopicSpec]:
     """Return the cluster's topics, internal ones left out, with the values of the settings asked for."""
     admin = admin_client(bootstrap, client)
@@ -52,7 +57,7 @@ def plan_for(
     environment: str = "local",
     destroy: Collection[str] = (),
     client: ClientSettings = PLAIN,
-    seconds: float = _SECONDS,
+    seconds: float = _LOOK_SECONDS,
 ) -> TopicPlan:
     """Compare the cluster with what the contracts declare for an environment."""
     wanted = declared(contracts, environment)

@@ -10,3 +10,6 @@ def _streams(_context: click.Context, _parameter: click.Parameter, typed: str) -
 
 
 stream_argument = click.argument("stream", shell_complete=_streams)
+streams_argument = click.argument(
+    "streams", metavar="STREAM...", nargs=-1, required=True, shell_complete=_streams
+)

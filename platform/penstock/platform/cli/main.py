@@ -68,14 +68,15 @@ def main() -> None:
 def _exit_code(error: Exception) -> int | None:
     """What an error of ours ends with; None for what nobody foresaw, whose traceback is wanted."""
     # Loaded only when something failed: most commands need none of these packages.
+    from penstock.infra.environments.errors import UnknownEnvironmentError
     from penstock.infra.errors import InfraError
-    from penstock.ingestion.errors import ContractError, IngestionError
+    from penstock.ingestion.errors import ContractError, IngestionError, SourceOptionsError
     from penstock.pipelines.errors import DefinitionError, PipelineError
     from penstock.platform.errors import PlatformError
 
     if isinstance(error, PlatformError):
         return error.exit_code
-    if isinstance(error, ContractError | DefinitionError):
+    if isinstance(error, ContractError | DefinitionError | SourceOptionsError | UnknownEnvironmentError):
         return WRONG_USAGE
     return NOT_RIGHT if isinstance(error, InfraError | IngestionError | PipelineError) else None
 

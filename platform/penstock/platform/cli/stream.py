@@ -3,7 +3,7 @@
 import click
 
 from penstock.pipelines.host.control import Desired
-from penstock.platform.cli.choices import stream_argument
+from penstock.platform.cli.choices import streams_argument
 from penstock.platform.cli.context import control_store, current_settings
 from penstock.platform.cli.output import Steps, example
 
@@ -22,40 +22,46 @@ _wait = click.option(
 
 
 @command.command(
-    epilog=example("penstock stream start sensor_minute", "penstock stream start archive-sensors")
+    epilog=example(
+        "penstock stream start sensor_minute", "penstock stream start sensor_minute archive-sensors"
+    )
 )
-@stream_argument
+@streams_argument
 @_wait
-def start(stream: str, wait: float) -> None:
-    """Have a stream run; one that runs is left alone."""
-    _ask(stream, Desired.RUNNING, wait)
+def start(streams: tuple[str, ...], wait: float) -> None:
+    """Have streams run; one that runs is left alone."""
+    _ask(streams, Desired.RUNNING, wait)
 
 
 @command.command(epilog=example("penstock stream drain sensor_minute"))
-@stream_argument
+@streams_argument
 @_wait
-def drain(stream: str, wait: float) -> None:
-    """Let a stream finish its batch, commit it, and stop."""
-    _ask(stream, Desired.DRAINED, wait)
+def drain(streams: tuple[str, ...], wait: float) -> None:
+    """Let streams finish their batch, commit it, and stop."""
+    _ask(streams, Desired.DRAINED, wait)
 
 
 @command.command(epilog=example("penstock stream stop sensor_minute"))
-@stream_argument
+@streams_argument
 @_wait
-def stop(stream: str, wait: float) -> None:
-    """Stop a stream now; a batch in flight is cut off, and repeated whole at the next start."""
-    _ask(stream, Desired.STOPPED, wait)
+def stop(streams: tuple[str, ...], wait: float) -> None:
+    """Stop streams now; a batch in flight is cut off, and repeated whole at the next start."""
+    _ask(streams, Desired.STOPPED, wait)
 
 
-def _ask(stream: str, desired: Desired, wait: float) -> None:
-    from penstock.platform.lifecycle import ask, wait_for
+def _ask(streams: tuple[str, ...], desired: Desired, wait: float) -> None:
+    from penstock.platform.lifecycle import ask, check_known, wait_for
     from penstock.platform.streams import stream_names
 
-    settings = current_settings()
+    settings, known = current_settings(), stream_names()
+    for stream in streams:
+        check_known(stream, known)
     with control_store(settings) as store:
-        ask(store, stream, desired, stream_names())
-        if wait > 0:
-            with Steps().step(f"{stream} is {desired}"):
-                wait_for(store, stream, desired, wait)
-        else:
-            click.echo(f"{stream} is to be {desired}")
+        for stream in streams:
+            ask(store, stream, desired, known)
+        for stream in streams:
+            if wait > 0:
+                with Steps().step(f"{stream} is {desired}"):
+                    wait_for(store, stream, desired, wait)
+            else:
+                click.echo(f"{stream} is to be {desired}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import example, print_json, print_table
+from penstock.platform.cli.output import Steps, example, print_json, print_table
 from penstock.platform.settings import Settings
 
 if TYPE_CHECKING:
@@ -97,10 +97,9 @@ def _found(settings: Settings, environment: str | None, destroy: tuple[str, ...]
     kafka, registry = settings.kafka, open_registry(settings.registry)
     versions = {contract.topic: check_contract(registry, contract) for contract in contracts()}
     layout = environment or kafka.layout
-    return Found(
-        plan_for(kafka.servers, contracts(), layout, destroy, kafka.client("topics")),
-        {topic: version for topic, version in versions.items() if version is not None},
-    )
+    with Steps().step(f"compared with the broker at {kafka.servers}"):
+        topics = plan_for(kafka.servers, contracts(), layout, destroy, kafka.client("topics"))
+    return Found(topics, {topic: version for topic, version in versions.items() if version is not None})
 
 
 def _show(found: Found, changes: "tuple[Change, ...]", as_json: bool, none: str) -> None:
