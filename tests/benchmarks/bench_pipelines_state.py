@@ -22,6 +22,7 @@ from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, Reading
 from penstock.pipelines.batch.tables import StreamTables
+from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.stage import ReadyStage, ready_stage
 from penstock.pipelines.model import after_watermark, count, mean
 from penstock.pipelines.plan import Column, Output, PaneLog, Plan, Source, Stage, Topic, WatermarkRule
@@ -93,9 +94,10 @@ class Bench:
     def opened(self) -> Engine:
         """An engine over the folder that has not resumed yet."""
         plan = Plan("bench", (SOURCE,), (STAGE,))
-        tables = StreamTables(plan, self._stage, self._folder / "warehouse")
+        graph = ReadyGraph((self._stage,))
+        tables = StreamTables(plan, graph, self._folder / "warehouse")
         right = Right("bench", 1, lambda: True)
-        return Engine(self._stage, rules_of([SOURCE]), self._folder / "stream", tables, right, lambda _: None)
+        return Engine(graph, rules_of([SOURCE]), self._folder / "stream", tables, right, lambda _: None)
 
     def batch(self, devices: np.ndarray) -> float:
         """Seconds for a batch with a record of each device."""

@@ -15,11 +15,14 @@ from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, LATE
 from penstock.pipelines.batch.tables import QUARANTINED, StreamTables
+from penstock.pipelines.fold.graph import ReadyGraph, ready_graph
 from penstock.pipelines.fold.stage import ReadyStage, ready_stage
 from penstock.pipelines.plan import Plan
 from penstock.pipelines.reference.records import Batch, Record
 
 FIELDS = pa.schema([("key", pa.string()), ("at", pa.int64()), ("value", pa.int64()), ("word", pa.string())])
+
+TYPES = {each.name: each.type for each in FIELDS}
 
 
 @dataclass(frozen=True)
@@ -118,16 +121,16 @@ class Bench:
         self,
         epoch: int = 1,
         holds: Callable[[], bool] = lambda: True,
-        tables: Callable[[Plan, ReadyStage, Path], StreamTables] = StreamTables,
+        tables: Callable[[Plan, ReadyGraph, Path], StreamTables] = StreamTables,
         told: Callable[[Outcome], None] | None = None,
     ) -> Engine:
         """A host's engine, resumed."""
-        stage = self.stage
+        graph = ready_graph(self.plan, TYPES)
         engine = Engine(
-            stage,
+            graph,
             rules_of(self.plan.sources),
             self.folder / "stream",
-            tables(self.plan, stage, self.folder / "warehouse"),
+            tables(self.plan, graph, self.folder / "warehouse"),
             Right(self.plan.name, epoch, holds),
             told or self.told.append,
         )
@@ -136,7 +139,7 @@ class Bench:
 
     @property
     def stage(self) -> ReadyStage:
-        return ready_stage(self.plan.stage, {each.name: each.type for each in FIELDS})
+        return ready_stage(self.plan.first, TYPES)
 
     def feed(self, engine: Engine, batch: Batch) -> None:
         """Run a batch as a host would: records as Spark's batch of that number, none as a tick."""

@@ -12,9 +12,18 @@ from tests.pipelines.batch.stored import Bench
 
 from penstock.pipelines.batch.tables import StreamTables, Written
 from penstock.pipelines.errors import FencedError, JournalError
+from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.moment import Moment
-from penstock.pipelines.fold.stage import ReadyStage
-from penstock.pipelines.model import after_watermark, count, every, fixed, max_, sum_
+from penstock.pipelines.model import (
+    after_count,
+    after_watermark,
+    count,
+    every,
+    fixed,
+    max_,
+    repeatedly,
+    sum_,
+)
 from penstock.pipelines.plan import (
     Column,
     LatestValues,
@@ -24,6 +33,7 @@ from penstock.pipelines.plan import (
     Source,
     Stage,
     Topic,
+    TopN,
     WatermarkRule,
 )
 from penstock.pipelines.plan.policies import CountPolicy
@@ -58,9 +68,20 @@ IN_ORDER = Stage(
     sinks=(PaneLog("stream"), LatestValues("stream")),
 )
 PLAN = of_time(fixed(10))
+
+
+def chained() -> Plan:
+    """The greatest totals of all keys, every twenty milliseconds, over the panes of each key."""
+    best = (Output("best", TopN("total", 2)), Output("keys", count()))
+    after = Stage("whole", ("stream",), fixed(20), best, trigger=repeatedly(after_count(1)), lateness=20,
+                  accumulation="retracting", sinks=(PaneLog("whole"), LatestValues("whole")))  # fmt: skip
+    return replace(PLAN, stages=(*PLAN.stages, after))
+
+
 PLANS = {
     "fixed": PLAN,
     "sessions": of_time(Sessions(8)),
+    "two stages": chained(),
     "by the clock": of_time(Fixed(10, time="processing")),
     "by count": plan_over(IN_ORDER),
     "last records": plan_over(replace(IN_ORDER, window=SlidingOrder(CountPolicy(3), CountPolicy(1)))),
@@ -103,8 +124,8 @@ class BurningTables(StreamTables):
 
 
 def burning(fuse: Fuse) -> Any:
-    def make(plan: Plan, stage: ReadyStage, warehouse: Path) -> StreamTables:
-        tables = BurningTables(plan, stage, warehouse)
+    def make(plan: Plan, graph: ReadyGraph, warehouse: Path) -> StreamTables:
+        tables = BurningTables(plan, graph, warehouse)
         tables.fuse = fuse
         return tables
 
@@ -160,7 +181,8 @@ def test_a_killed_run_ends_with_the_tables_of_one_that_was_not(
     run(calm, Fuse(-1))
     killed = Bench(PLANS[name], tmp_path_factory.mktemp("killed"))
     run(killed, Fuse(steps))
-    for table in TABLES:
+    later = [f"{kind}/{stage.name}" for stage in PLANS[name].stages for kind in ("panes", "latest")]
+    for table in {*TABLES, *later}:
         assert killed.rows(table) == calm.rows(table), table
 
 

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.pipelines.batch.stored import Bench, StoredReading, ranges
+from tests.pipelines.batch.stored import TYPES, Bench, StoredReading, ranges
 from tests.pipelines.batch.test_crashes import COLUMNS, Fuse, Killed, burning
 
 from penstock.pipelines.batch.engine import Engine, Right
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.tables import StreamTables
+from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.fold.identity import key_hashes
 from penstock.pipelines.model import after_count, count, fixed, repeatedly, sum_
 from penstock.pipelines.plan import (
@@ -110,13 +111,13 @@ class RememberingBench(Bench):
         tables: Callable[..., StreamTables] = StreamTables,
         told: Callable[[Outcome], None] | None = None,
     ) -> Engine:
-        stage = self.stage
+        graph = ready_graph(self.plan, TYPES)
         self.memory = Memory(self.folder / "stream" / "ids")
         engine = Engine(
-            stage,
+            graph,
             rules_of(self.plan.sources),
             self.folder / "stream",
-            tables(self.plan, stage, self.folder / "warehouse"),
+            tables(self.plan, graph, self.folder / "warehouse"),
             Right(self.plan.name, epoch, holds),
             told or self.told.append,
             memory=self.memory,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.pipelines.model.forms import add_degrees
 
 from penstock.pipelines import model
 from penstock.pipelines.model import from_document, from_yaml
@@ -14,7 +15,10 @@ from penstock.pipelines.plan import fingerprint
 from penstock.pipelines.plan.custom import imported
 
 FORMS = yaml.safe_load((Path(__file__).parent / "forms.yaml").read_text(encoding="utf-8"))
-WORDS = {name: getattr(model, name) for name in model.__all__} | {"imported": imported}
+WORDS = {name: getattr(model, name) for name in model.__all__} | {
+    "imported": imported,
+    "add_degrees": add_degrees,
+}
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form["yaml"]["write"])

@@ -11,7 +11,8 @@ A run that was killed before 4 does the batch again, with the clock of its inten
 does 5 and 6 again, which changes nothing that is there already.
 """
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines.batch import reading as reads
+from penstock.pipelines.batch.holding import Holding, Trees
 from penstock.pipelines.batch.inputs import Reached, Rules
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.journal import KEPT, Journal
@@ -35,16 +37,14 @@ from penstock.pipelines.batch.reading import (
 from penstock.pipelines.batch.stopwatch import Stopwatch
 from penstock.pipelines.batch.tables import QUARANTINED, StreamTables, Written, panes_by_timing
 from penstock.pipelines.errors import FencedError, JournalError
-from penstock.pipelines.fold.fold import fold
+from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.moment import Moment
-from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome as Folded
 from penstock.pipelines.fold.watermark import Watermark
 from penstock.pipelines.repeats.ids import Sifted, nothing_sifted
 from penstock.pipelines.repeats.memory import Memory
-from penstock.pipelines.state import tree as trees
-from penstock.pipelines.state.columns import BEFORE_ALL, DUE_CLOCK, NEVER
-from penstock.pipelines.state.upkeep import Upkeep
+from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.pipelines.state.tree import Tree
 
 IDS = "/ids"
 """The name by which an outcome knows the files of remembered ids; the name of a table has no slash."""
@@ -72,7 +72,7 @@ class Engine:
 
     def __init__(
         self,
-        stage: ReadyStage,
+        graph: ReadyGraph,
         rules: Rules,
         directory: Path,
         tables: StreamTables,
@@ -82,7 +82,7 @@ class Engine:
         fingerprint: str = "",
         memory: Memory | None = None,
     ) -> None:
-        self._stage = stage
+        self._graph = graph
         self._rules = rules
         self._tables = tables
         self._right = right
@@ -91,10 +91,7 @@ class Engine:
         self._fingerprint = fingerprint
         self._memory = memory
         self._journal = Journal(directory / "journal")
-        self._state = directory / "state"
-        self._state.mkdir(parents=True, exist_ok=True)
-        self._upkeep = Upkeep(self._state)
-        self._tree = trees.empty(stage.state_columns)
+        self._holding = Holding(graph, directory / "state")
         self.last: Outcome | None = None
 
     def resume(self) -> None:
@@ -138,15 +135,15 @@ class Engine:
             self._run(Intent(self._next_id(), "tick", now, epoch, watermark=watermark), None)
 
     @property
-    def state(self) -> trees.Tree:
-        """The state after the last batch that is decided."""
-        return self._tree
+    def state(self) -> Trees:
+        """The state of each stage after the last batch that is decided."""
+        return self._holding.trees
 
     def next_due(self) -> int:
         """The next clock at which a tick has something to do; NEVER where only records can change anything."""
         if self.last is None or self._begun() is not None:
             return NEVER
-        by_clock = self._tree.next_due(DUE_CLOCK, self.last.clock - 1)
+        by_clock = self._holding.next_due(self.last.clock - 1)
         return min(by_clock, self.last.reached.next_idle(self._rules, self.last.clock))
 
     def _begun(self) -> Intent | None:
@@ -183,7 +180,7 @@ class Engine:
 
     def _decide(self, intent: Intent, read: Open | None) -> Outcome:
         watch = Stopwatch()
-        reading = nothing_read(self._stage) if read is None else read(intent)
+        reading = nothing_read(self._graph.first) if read is None else read(intent)
         with watch.step("read"):
             reading, sifted = self._sifted(reading)
             partials = reading.partials()
@@ -191,12 +188,11 @@ class Engine:
         watermark = reached.stream
         moment = self._moment(intent, watermark)
         with watch.step("fold"):
-            folded = fold(self._stage, self._tree, windowed(partials), moment)
+            folded = self._graph.fold(self._holding.trees, windowed(partials), moment)
         with watch.step("write"):
             written = self._written(intent, partials, folded, reading, moment)
             changes = self._tables.write(written, moment)
-            tree = self._tree.with_run(folded.changed, self._state / f"run-{intent.batch_id:012d}.arrow")
-            tree = self._upkeep.tended(tree)
+            state = self._holding.after(folded, intent.batch_id)
             ids = self._remembered(sifted, watermark, intent.batch_id)
         self._right.check()
         outcome = Outcome(
@@ -208,19 +204,20 @@ class Engine:
             watermark=watermark,
             inputs=reached.inputs,
             ends=({} if self.last is None else dict(self.last.ends)) | {r.name: r.end for r in intent.ranges},
-            state_files={self._stage.plan.name: tree.files()} | ({} if ids is None else {IDS: ids.files()}),
+            state_files={name: tree.files() for name, tree in state.items()}
+            | ({} if ids is None else {IDS: ids.files()}),
             changes=changes,
             accounts=written.accounts,
-            panes=panes_by_timing(written.panes),
+            panes=panes_by_timing(written.panes.values()),
             lag_records=self._behind(intent.ranges),
-            state_rows=tree.rows + (0 if ids is None else ids.rows),
+            state_rows=sum(tree.rows for tree in state.values()) + (0 if ids is None else ids.rows),
             durations_ms=watch.durations_ms,
             plan=self._fingerprint,
         )
         decided = self._journal.decide(outcome)
         if decided.epoch > self._right.epoch:
             raise FencedError(self._right.stream, self._right.epoch)
-        self._adopt(decided, *((tree, ids) if decided is outcome else ()))
+        self._adopt(decided, *((state, ids) if decided is outcome else ()))
         return decided
 
     def _sifted(self, reading: Reading) -> tuple[Reading, Sifted]:
@@ -232,7 +229,7 @@ class Engine:
         sifted = self._memory.sift(reading.ids())
         return reading.without(sifted.repeats), sifted
 
-    def _remembered(self, sifted: Sifted, watermark: Watermark, batch_id: int) -> trees.Tree | None:
+    def _remembered(self, sifted: Sifted, watermark: Watermark, batch_id: int) -> Tree | None:
         """The ids after the batch, where repeats are set aside; those that are over go."""
         if self._memory is None:
             return None
@@ -240,25 +237,30 @@ class Engine:
         return self._memory.after(sifted, before, watermark.value, batch_id)
 
     def _written(
-        self, intent: Intent, partials: pa.Table, folded: Folded, reading: Reading, moment: Moment
+        self,
+        intent: Intent,
+        partials: pa.Table,
+        folded: Mapping[str, Folded],
+        reading: Reading,
+        moment: Moment,
     ) -> Written:
         """Everything that the batch has to say; single records are looked for only where there are any."""
+        first = folded[self._graph.first.plan.name]
         quarantined = pc.any(pc.equal(partials.column("_set_aside"), reads.QUARANTINED)).as_py()
         return Written(
-            panes=folded.panes,
-            late=late_rows(self._stage, folded.missed, reading, moment),
+            panes={name: each.panes for name, each in folded.items()},
+            late=late_rows(self._graph.first, first.missed, reading, self._graph.moment_of_first(moment)),
             quarantined=reading.invalid() if quarantined else QUARANTINED.empty_table(),
-            accounts=accounts(intent.ranges, partials, folded.late),
+            accounts=accounts(intent.ranges, partials, first.late),
         )
 
     def _publish(self, outcome: Outcome) -> None:
         self._tables.commit(outcome.batch_id, outcome.changes, outcome.clock)
         self._told(outcome)
 
-    def _adopt(self, outcome: Outcome, tree: trees.Tree | None = None, ids: trees.Tree | None = None) -> None:
+    def _adopt(self, outcome: Outcome, state: Trees | None = None, ids: Tree | None = None) -> None:
         """Go on from an outcome: one's own, or one that was decided by somebody else."""
-        files = outcome.state_files[self._stage.plan.name]
-        self._tree = trees.opened(self._stage.state_columns, self._state, files) if tree is None else tree
+        self._holding.adopt(self._holding.opened(outcome.state_files) if state is None else state)
         if self._memory is not None:
             self._memory.adopt(outcome.state_files.get(IDS, ()), ids)
         self.last = outcome
@@ -274,14 +276,13 @@ class Engine:
 
     def _moment(self, intent: Intent, watermark: Watermark) -> Moment:
         before = self.last
-        moment = Moment(
+        return Moment(
             batch_id=intent.batch_id,
             clock_before=BEFORE_ALL if before is None else before.clock,
             clock=intent.clock,
             watermark_before=BEFORE_ALL if before is None else before.watermark.value,
             watermark=watermark.value,
         )
-        return moment.by_the_clock() if self._stage.by_the_clock else moment
 
     def _clock(self, now: int) -> int:
         """The batch clock never goes back, whatever the machine's does."""
@@ -296,13 +297,12 @@ class Engine:
     def _clean(self, batch_id: int) -> None:
         """Forget what lies further back than anybody can go: now and then, for it means looking at folders."""
         # The file of a merge at work is named by no outcome yet: then the next time will do.
-        if batch_id % KEPT == 0 and batch_id > KEPT and not self._upkeep.at_work():
+        if batch_id % KEPT == 0 and batch_id > KEPT and not self._holding.at_work():
             self._journal.forget_before(batch_id - KEPT)
-            needed = {
-                n for outcome in self._journal.outcomes() for f in outcome.state_files.values() for n in f
-            }
-            for path in self._state.glob("run-*"):
-                if path.name not in needed:
-                    path.unlink()
+            needed: dict[str, set[str]] = defaultdict(set)
+            for outcome in self._journal.outcomes():
+                for name, files in outcome.state_files.items():
+                    needed[name].update(files)
+            self._holding.clean(needed)
             if self._memory is not None:
-                self._memory.clean(needed)
+                self._memory.clean(needed[IDS])

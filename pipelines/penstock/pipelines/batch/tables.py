@@ -1,7 +1,7 @@
 """The tables of one stream, written together for each batch."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines.batch.inputs import topic_of
+from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.slots import NUMBER
 from penstock.pipelines.fold.stage import ReadyStage
@@ -78,7 +79,8 @@ def late_columns(stage: ReadyStage) -> pa.Schema:
 class Written:
     """What a batch has to say to its tables. Tables without a row are left out."""
 
-    panes: pa.Table
+    panes: Mapping[str, pa.Table]
+    """The panes of each stage."""
     late: pa.Table
     quarantined: pa.Table
     accounts: tuple[PartitionAccount, ...]
@@ -87,24 +89,28 @@ class Written:
 class StreamTables:
     """Where one stream writes: panes, late records, the quarantine of its topics, and its ledger."""
 
-    def __init__(self, plan: Plan, stage: ReadyStage, warehouse: Path) -> None:
-        self._sinks = {path: _sink(sink, stage, warehouse / path, plan.name) for path, sink in sinks(stage)}
+    def __init__(self, plan: Plan, graph: ReadyGraph, warehouse: Path) -> None:
+        self._sinks = {
+            path: (stage.plan.name, *_sink(sink, stage, warehouse / path, plan.name))
+            for stage in graph.stages
+            for path, sink in sinks(stage)
+        }
 
         def log(path: str, schema: pa.Schema) -> tuple[str, LogTable]:
             return path, LogTable(warehouse / path, _with_batch(schema), plan.name)
 
-        self._late = log(f"late/{plan.name}", late_columns(stage))
+        self._late = log(f"late/{plan.name}", late_columns(graph.first))
         self._quarantines = {
             topic_of(source): log(f"quarantine/{source.name}", QUARANTINE) for source in plan.sources
         }
         self._judged_by = {topic_of(source): (plan.name, contract_version(source)) for source in plan.sources}
         self._ledger = log(f"ledger/{plan.name}", LEDGER)
         self._all: dict[str, BatchTable] = dict([self._late, *self._quarantines.values(), self._ledger])
-        self._all |= {path: table for path, (table, _) in self._sinks.items()}
+        self._all |= {path: table for path, (_, table, _) in self._sinks.items()}
 
     def write(self, rows: Written, moment: Moment) -> dict[str, Change]:
         """Write a batch's rows into files that no table names yet; those of the same batch are replaced."""
-        panes = as_table(rows.panes)
+        panes = {stage: as_table(table) for stage, table in rows.panes.items()}
         records = {
             self._late: _stamped(rows.late, moment),
             **self._bad(_stamped(rows.quarantined, moment)),
@@ -112,7 +118,8 @@ class StreamTables:
         }
         number, clock = moment.batch_id, moment.clock
         changes = {
-            path: table.write(choose(panes), number, clock) for path, (table, choose) in self._sinks.items()
+            path: table.write(choose(panes[stage]), number, clock)
+            for path, (stage, table, choose) in self._sinks.items()
         }
         changes |= {path: table.write(content, number, clock) for (path, table), content in records.items()}
         return {path: change for path, change in changes.items() if not change.is_none}
@@ -214,10 +221,10 @@ def _ledger(accounts: tuple[PartitionAccount, ...]) -> pa.Table:
     return pa.table(columns, schema=LEDGER)
 
 
-def panes_by_timing(panes: pa.Table) -> dict[str, int]:
-    """How many panes were written of each timing, and how many were taken back."""
-    kinds = panes.column("kind").to_pylist()
-    names = [
-        t if k == "insert" else k for t, k in zip(panes.column("timing").to_pylist(), kinds, strict=True)
-    ]
-    return dict(Counter(names))
+def panes_by_timing(panes: Iterable[pa.Table]) -> dict[str, int]:
+    """How many panes there are of each timing, and how many were taken back, over all stages."""
+    count: Counter[str] = Counter()
+    for table in panes:
+        told = zip(table.column("timing").to_pylist(), table.column("kind").to_pylist(), strict=True)
+        count.update(timing if kind == "insert" else kind for timing, kind in told)
+    return dict(count)

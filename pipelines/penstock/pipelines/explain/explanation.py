@@ -77,5 +77,5 @@ def titled(title: str) -> Iterator[str]:
 
 def explain(plan: Plan, running: tuple[Running, ...] = ()) -> Explanation:
     """Explain a plan; `running` is what the engine says of how it runs it."""
-    asked = tuple((stage.name, questions(stage)) for stage in plan.stages)
+    asked = tuple((stage.name, questions(stage, plan.feeding(stage))) for stage in plan.stages)
     return Explanation(plan, asked, logical(plan), kept(plan), running)

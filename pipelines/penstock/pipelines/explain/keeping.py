@@ -20,6 +20,7 @@ from penstock.pipelines.plan import (
     TopN,
     Tumbling,
     by_processing_time,
+    takes_back,
 )
 
 
@@ -35,7 +36,7 @@ class Kept:
 def kept(plan: Plan) -> tuple[Kept, ...]:
     """Say all that is kept."""
     sources = [item for source in plan.sources for item in kept_of_source(source)]
-    return (*sources, *(kept_of_stage(stage) for stage in plan.stages))
+    return (*sources, *(kept_of_stage(stage, changes=bool(plan.feeding(stage))) for stage in plan.stages))
 
 
 def kept_of_source(source: Source) -> list[Kept]:
@@ -55,8 +56,8 @@ def kept_of_source(source: Source) -> list[Kept]:
     ]
 
 
-def kept_of_stage(stage: Stage) -> Kept:
-    """Say what is kept of a stage's windows."""
+def kept_of_stage(stage: Stage, *, changes: bool) -> Kept:
+    """Say what is kept of a stage's windows; over changes, what cannot be taken back is kept value by value."""
     match stage.window:
         case Tumbling(close):
             bound = f", at most {close.n} of them" if isinstance(close, CountPolicy) else ""
@@ -68,12 +69,17 @@ def kept_of_stage(stage: Stage) -> Kept:
                 f"windows of {stage.name}", f"per key {words.kept(evict)} of its records", "they are evicted"
             )
         case _:
-            return Kept(f"open windows of {stage.name}", size_of_windows(stage), closing(stage))
+            return Kept(
+                f"open windows of {stage.name}", size_of_windows(stage, changes=changes), closing(stage)
+            )
 
 
-def size_of_windows(stage: Stage) -> str:
+def size_of_windows(stage: Stage, *, changes: bool) -> str:
     """Say how much is kept of each window of time."""
-    columns = [f"{output.name} ({size_of(output.of)})" for output in stage.aggregates]
+    columns = [
+        f"{output.name} ({'all values' if changes and not takes_back(output.of) else size_of(output.of)})"
+        for output in stage.aggregates
+    ]
     twice = ", once more as last shown" if stage.accumulation == "retracting" else ""
     return f"per key and window: its trigger, {words.joined(columns)}{twice}"
 

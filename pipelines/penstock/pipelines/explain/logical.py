@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.pipelines.explain import words
-from penstock.pipelines.plan import Apply, Files, Plan, Sink, Source, Sql, Stage, Step
+from penstock.pipelines.plan import Apply, Files, OverArrow, Plan, Sink, Source, Sql, Stage, Step
 
 SINKS = {
     "PaneLog": "every pane, appended to",
@@ -29,12 +29,19 @@ class Node:
 
 
 def logical(plan: Plan) -> tuple[Node, ...]:
-    """Return a tree for each table that is written."""
+    """Return a tree for each table that is written; a stage that several read is drawn once."""
     made: dict[str, Node] = {source.name: read(source) for source in plan.sources}
     written: list[Node] = []
     for stage in plan.stages:
         made[stage.name] = computed(stage, tuple(made[name] for name in stage.inputs))
-        written += [Node(sink(item), (made[stage.name],)) for item in stage.sinks]
+        told = Node(f"changes of {stage.name}, as above")
+        for item in stage.sinks:
+            written.append(Node(sink(item), (made[stage.name],)))
+            made[stage.name] = told
+        several = sum(stage.name in other.inputs for other in plan.stages) > 1
+        if several and not stage.sinks:
+            written.append(Node(f"{stage.name}, read by several stages", (made[stage.name],)))
+            made[stage.name] = told
     return tuple(written)
 
 
@@ -86,6 +93,8 @@ def stepped(step: Step) -> str:
             return f"apply {function.name}"
         case Sql(text):
             return f"sql {' '.join(text.split())}"
+        case OverArrow(function):
+            return f"apply {function.name} over Arrow"
 
 
 def sink(item: Sink) -> str:

@@ -26,19 +26,22 @@ class Question:
     answers: tuple[str, ...]
 
 
-def questions(stage: Stage) -> tuple[Question, ...]:
-    """Answer the four questions for a stage."""
+def questions(stage: Stage, feeding: tuple[Stage, ...] = ()) -> tuple[Question, ...]:
+    """Answer the four questions for a stage, which may read the panes of others."""
+    names = [each.name for each in feeding]
     return (
-        Question("what", "what is computed", what(stage)),
+        Question("what", "what is computed", what(stage, names)),
         Question("where", "where in event time", where(stage)),
-        Question("when", "when in processing time", when(stage)),
+        Question("when", "when in processing time", when(stage, names)),
         Question("how", "how refinements relate", how(stage)),
     )
 
 
-def what(stage: Stage) -> tuple[str, ...]:
+def what(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
     """Say what is computed."""
-    key = f"per {words.joined(list(stage.key))}" if stage.key else "over all records together"
+    read = f"panes of {words.joined(feeding)}" if feeding else "records"
+    key = f"per {words.joined(list(stage.key))}" if stage.key else f"over all {read} together"
+    key += f", over {read}" if stage.key and feeding else ""
     columns = (f"{output.name}: {words.aggregate(output.of)}" for output in stage.aggregates)
     return (f"{key[0].upper()}{key[1:]}:", *columns)
 
@@ -49,7 +52,7 @@ def where(stage: Stage) -> tuple[str, ...]:
     return (f"{said[0].upper()}{said[1:]}.",)
 
 
-def when(stage: Stage) -> tuple[str, ...]:
+def when(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
     """Say when panes appear, and how long they may change."""
     if isinstance(stage.window, Tumbling | SlidingOrder):
         return ("Each window shows one pane, when its policy says so; nothing is late.",)
@@ -57,7 +60,8 @@ def when(stage: Stage) -> tuple[str, ...]:
     rest = [ON_TIME] if stage.on_time_pane == "when_changed" else []
     rest += [FINAL[stage.final_pane]] if stage.final_pane in FINAL else []
     rest += ["It may finish; what comes later goes to the late table."] if stage.may_finish else []
-    return (f"{said[0].upper()}{said[1:]}.", lateness(stage), *rest)
+    late = f"It takes every correction of {words.joined(feeding)}." if feeding else lateness(stage)
+    return (f"{said[0].upper()}{said[1:]}.", late, *rest)
 
 
 def lateness(stage: Stage) -> str:

@@ -31,6 +31,7 @@ from penstock.pipelines.plan import (
     PunctuationPolicy,
     Quantiles,
     Repeatedly,
+    SameWindows,
     Sessions,
     Sliding,
     SlidingOrder,
@@ -76,6 +77,8 @@ def window(where: Window) -> str:
             return f"calendar {unit}s in {zone}"
         case Global():
             return "one window for all time"
+        case SameWindows():
+            return "the windows of what it reads"
         case Tumbling(close):
             return f"a key's records in their order, cut {cut(close)}"
         case SlidingOrder(evict, show):

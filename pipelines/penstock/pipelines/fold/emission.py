@@ -17,21 +17,24 @@ from penstock.pipelines.state.columns import Mask
 class Firing:
     """What each window does in this batch.
 
-    `shows` has something to say; `inserts` writes it as a pane; `retracts` first takes the last one back.
+    `shows` has something to say; `inserts` writes it as a pane; `retracts` first takes the last one back;
+    `restates` inserts what stands already, because it is on time or final.
     """
 
     shows: Mask
     inserts: Mask
     retracts: Mask
+    restates: Mask
     timing: Column
     final: Mask
 
 
 @dataclass(frozen=True)
 class Emitted:
-    """The panes of a batch, retractions first, and how they came about."""
+    """The panes of a batch, retractions first, which of them restate what stands, and how they came about."""
 
     panes: pa.Table
+    restated: Mask
     firing: Firing
 
 
@@ -50,7 +53,8 @@ def emit(stage: ReadyStage, rows: Rows, names: pa.Table, moment: Moment) -> Emit
     retracted = panes("retract", firing.retracts, before, rows["shown_records"])
     inserted = panes("insert", firing.inserts, now, records)
     _note(stage, rows, firing)
-    return Emitted(pa.concat_tables([retracted, inserted]), firing)
+    restated = np.append(np.zeros(retracted.num_rows, bool), firing.restates[firing.inserts])
+    return Emitted(pa.concat_tables([retracted, inserted]), restated, firing)
 
 
 def waits_for_end(stage: ReadyStage, rows: Rows, moment: Moment) -> Mask:
@@ -86,10 +90,13 @@ def _fire(stage: ReadyStage, rows: Rows, moment: Moment) -> tuple[Mask, Column, 
 
 def _refine(stage: ReadyStage, rows: Rows, shows: Mask, timing: Column, final: Mask, same: Mask) -> Firing:
     if not stage.retracts:
-        return Firing(shows, shows, shows & False, timing, final)
+        return Firing(shows, shows, shows & False, shows & False, timing, final)
     again = shows & rows["shown"]
+    # Where changes took back every element there is nothing to say, but that what was said is gone.
+    gone = rows["records"] == 0
     needless = again & same & (timing != "on_time") & ~final
-    return Firing(shows, shows & ~needless, again & ~same, timing, final)
+    inserts = shows & ~needless & ~gone
+    return Firing(shows, inserts, again & (~same | gone), inserts & again & same, timing, final)
 
 
 def _same(now: Sequence[Column], before: Sequence[Column]) -> Mask:
@@ -103,7 +110,7 @@ def _note(stage: ReadyStage, rows: Rows, firing: Firing) -> None:
     shows = firing.shows
     rows["panes"] += firing.inserts
     rows["on_time_panes"] += firing.inserts & (firing.timing != "early")
-    rows["shown"] |= shows
+    rows["shown"] = np.where(shows, rows["records"] > 0, rows["shown"])
     rows["unshown"][shows] = 0
     if stage.retracts:
         rows["shown_records"][shows] = rows["records"][shows]

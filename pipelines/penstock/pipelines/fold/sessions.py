@@ -95,6 +95,7 @@ def fold_sessions(stage: ReadyStage, state: Tree, partials: pa.Table, moment: Mo
         pa.concat_tables([settlement, emitted.panes]),
         late,
         missed(stage, partials.filter(pa.array(late)), wholes.joined.start[whole], wholes.joined.end[whole]),
+        np.append(np.zeros(settlement.num_rows, bool), emitted.restated),
     )
 
 

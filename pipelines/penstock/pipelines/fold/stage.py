@@ -53,6 +53,9 @@ PIECE = (pa.field("piece_start", pa.int64()), pa.field("piece_end", pa.int64()))
 REPLACED_BY = (pa.field("replaced_by_start", pa.int64()), pa.field("replaced_by_end", pa.int64()))
 """The session that stands for a window from now on, where nothing is taken back."""
 
+NEWS = pa.field("news", pa.int64())
+"""How many changes a partial brings, whether they add elements or take some back: what a trigger counts."""
+
 PANE = (
     *BOUNDS,
     pa.field("pane", pa.int32()),
@@ -78,6 +81,8 @@ class ReadyStage:
     key: tuple[pa.Field, ...]
     fields: tuple[pa.Field, ...] = ()
     """The fields of single records that it needs, for order windows."""
+    changes: bool = False
+    """Whether it reads the panes of other stages, of which some may take back what others brought."""
 
     @property
     def parts(self) -> list[Part]:
@@ -177,17 +182,24 @@ class ReadyStage:
         matches = [pa.field(f"matches_{i}", pa.int64()) for i, _ in enumerate(self.predicates)]
         parts = [pa.field(part.name, part.type) for part in self.parts]
         piece = PIECE if self.merges else ()
-        return pa.schema([*self.key, *BOUNDS, *piece, pa.field("elements", pa.int64()), *matches, *parts])
+        news = (NEWS,) if self.changes else ()
+        elements = pa.field("elements", pa.int64())
+        return pa.schema([*self.key, *BOUNDS, *piece, elements, *news, *matches, *parts])
 
 
-def ready_stage(stage: Stage, types: Mapping[str, pa.DataType]) -> ReadyStage:
-    """Make a stage ready over input fields of these types."""
+def ready_stage(stage: Stage, types: Mapping[str, pa.DataType], *, changes: bool = False) -> ReadyStage:
+    """Make a stage ready over input fields of these types; `changes` are read from other stages."""
+    several = len(stage.inputs) > 1
     return ReadyStage(
         stage,
         machine(stage.trigger),
-        tuple(accumulator(output, types, several=len(stage.inputs) > 1) for output in stage.aggregates),
+        tuple(
+            accumulator(output, types, changes=changes, several=several and not changes)
+            for output in stage.aggregates
+        ),
         tuple(pa.field(name, types[name]) for name in stage.key),
         element_fields(stage, types) if is_order(stage.window) else (),
+        changes,
     )
 
 

@@ -38,6 +38,8 @@ class Outcome:
     panes: pa.Table
     late: Mask
     missed: pa.Table
+    restated: Mask
+    """Which of the panes say once more what stands: to whoever reads panes as changes these are none."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,13 @@ def take_in(stage: ReadyStage, rows: Rows, partials: pa.Table, windows: Ints, mo
     incoming = known_rows(partials.select(stage.counted))
     merge_into(stage.parts, rows, windows, incoming)
     elements = summed(windows, incoming["elements"], len(rows))
+    news = summed(windows, incoming["news"], len(rows)) if stage.changes else elements
     matches = {
         p: summed(windows, incoming[f"matches_{i}"], len(rows)) for i, p in enumerate(stage.predicates)
     }
     rows["records"] += elements
-    rows["unshown"] += elements
-    stage.machine.observe(rows, Elements(elements, matches), moment)
+    rows["unshown"] += news
+    stage.machine.observe(rows, Elements(news, matches), moment)
 
 
 def summed(windows: Ints, values: Ints, count: int) -> Ints:

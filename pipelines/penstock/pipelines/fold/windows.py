@@ -39,10 +39,16 @@ def fold_windows(stage: ReadyStage, state: Tree, partials: pa.Table, moment: Mom
     finished = touched.rows["finished"][windows]
     late[np.flatnonzero(~late)[finished]] = True
     take_in(stage, touched.rows, accepted.filter(pa.array(~finished)), windows[~finished], moment)
-    panes = emit(stage, touched.rows, touched.names, moment).panes
+    emitted = emit(stage, touched.rows, touched.names, moment)
     refused = partials.filter(pa.array(late))
     bounds = (refused.column(name).combine_chunks() for name in ("window_start", "window_end"))
-    return Outcome(settled(stage, touched, moment), panes, late, missed(stage, refused, *bounds))
+    return Outcome(
+        settled(stage, touched, moment),
+        emitted.panes,
+        late,
+        missed(stage, refused, *bounds),
+        emitted.restated,
+    )
 
 
 def _outside(stage: ReadyStage, partials: pa.Table, moment: Moment) -> Mask:

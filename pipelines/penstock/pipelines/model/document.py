@@ -10,6 +10,7 @@ from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model.calls import aggregate_from_text
 from penstock.pipelines.model.pipeline import Pipeline, read
 from penstock.pipelines.model.words import TRIGGERS, WINDOWS, called, known, spoken
+from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.custom import imported
 
 WHEN = ("lateness", "may_finish", "on_time_pane", "final_pane")
@@ -38,9 +39,13 @@ def read_document(document: Mapping[str, Any]) -> Pipeline:
         known(name, SECTIONS, "the document")
     if "read" not in document:
         raise DefinitionError("read", "not said", "Name a topic, as in read: sensors")
-    pipeline = beginning(document["read"])
+    return answered(beginning(document["read"]), document)
+
+
+def answered(pipeline: Pipeline, document: Mapping[str, Any]) -> Pipeline:
+    """Answer the questions of a document that its sections speak of."""
     for name, section in SECTIONS.items():
-        if name in document and name != "read":
+        if name in document:
             pipeline = section(pipeline, document[name])
     return pipeline
 
@@ -69,11 +74,18 @@ def stepped(pipeline: Pipeline, node: object) -> Pipeline:
             case {"sql": str(text), **rest} if not rest:
                 pipeline = pipeline.sql(text)
             case {"apply": str(name), **rest} if set(rest) <= {"version"}:
-                version = str(rest["version"]) if "version" in rest else None
-                pipeline = pipeline.apply(imported(name), version)
+                pipeline = pipeline.apply(imported(name), version_in(rest))
+            case {"arrow": str(name), **rest} if set(rest) <= {"version"}:
+                pipeline = pipeline.arrow(imported(name), version_in(rest))
             case _:
-                raise DefinitionError("steps", repr(step), "Write sql: SELECT ... or apply: module:function")
+                fix = "Write sql: SELECT ..., apply: module:function or arrow: module:function"
+                raise DefinitionError("steps", repr(step), fix)
     return pipeline
+
+
+def version_in(rest: Mapping[Any, Any]) -> str | None:
+    """Read what stands for a function's code, where it is given."""
+    return str(rest["version"]) if "version" in rest else None
 
 
 def keyed(pipeline: Pipeline, node: object) -> Pipeline:
@@ -117,6 +129,18 @@ def written(pipeline: Pipeline, node: object) -> Pipeline:
     return pipeline
 
 
+def followed(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read the stages that go on from this one: a document without `read`, or several of them."""
+    ends = []
+    for each in node if isinstance(node, list) else [node]:
+        document = mapping(each, "then")
+        for name in document:
+            known(name, LATER, "then")
+        ends.append(answered(pipeline.then(), document))
+    require(len(ends) > 0, "then", "no stage", "Write what the next stage answers: key, aggregate, ...")
+    return ends[0].also(*ends[1:])
+
+
 def mapping(node: object, field: str) -> Mapping[str, Any]:
     """Refuse what is not a mapping with texts as names."""
     if isinstance(node, Mapping) and all(isinstance(name, str) for name in node):
@@ -142,4 +166,7 @@ SECTIONS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
     "trigger": triggered,
     "refine": refined,
     "write": written,
+    "name": lambda pipeline, node: pipeline.named(str(node)),
+    "then": followed,
 }
+LATER = tuple(name for name in SECTIONS if name not in ("read", "deduplicate"))

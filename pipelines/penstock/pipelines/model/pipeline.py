@@ -3,7 +3,7 @@
 Nothing runs and nothing is imported of Spark; `plan` is where a definition is checked as a whole.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -17,9 +17,9 @@ from penstock.pipelines.plan.checks import one_of, require
 from penstock.pipelines.plan.custom import opaque
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.stage import DEFAULT, Accumulation, FinalPane, OnTimePane, Plan, Stage
-from penstock.pipelines.plan.steps import Apply, Sql, Step
+from penstock.pipelines.plan.steps import Apply, OverArrow, Sql, Step
 from penstock.pipelines.plan.triggers import Trigger
-from penstock.pipelines.plan.windows import Window
+from penstock.pipelines.plan.windows import SameWindows, Window
 
 SINKS: dict[str, Callable[[str], Sink]] = {
     "latest": LatestValues,
@@ -34,7 +34,7 @@ class When:
     """When panes appear, and for how long they may still change."""
 
     trigger: Trigger = DEFAULT
-    lateness: int = 0
+    lateness: int | None = None
     may_finish: bool = False
     on_time_pane: OnTimePane = "always"
     final_pane: FinalPane = "never"
@@ -53,11 +53,29 @@ class Pipeline:
     when: When | None = None
     how: str | None = None
     sinks: tuple[Sink, ...] = ()
+    over: "tuple[Pipeline, ...]" = ()
+    """The pipelines whose panes it reads in place of inputs."""
+    called: str | None = None
+    tails: "tuple[Pipeline, ...]" = ()
+    """Other ends of the same graph."""
+
+    def then(self, *others: "Pipeline") -> "Pipeline":
+        """Begin a stage that reads the panes of this one, and of others beside it, as changes in the same batch."""
+        return Pipeline((), over=(self, *others))
+
+    def named(self, name: str) -> "Pipeline":
+        """Name the stage; otherwise it goes by its first table, or by its number in the pipeline."""
+        once(self.called, "name")
+        return replace(self, called=name)
+
+    def also(self, *ends: "Pipeline") -> "Pipeline":
+        """Let other ends of the same graph, which share its first stage, run in the same batches."""
+        return replace(self, tails=(*self.tails, *ends))
 
     def deduplicate(self, by: str | list[str] | None = None, within: Duration = "1 hour") -> "Pipeline":
         """Set aside records whose id was seen within the horizon; the contract's id tells unless `by` does."""
         once(self.repeats, "deduplicate")
-        fields = [by] if isinstance(by, str) else by
+        fields = (by,) if isinstance(by, str) else by if by is None else tuple(by)
         return replace(self, repeats=Repeats(fields, within))
 
     def apply(self, function: Callable[..., Any], version: str | None = None) -> "Pipeline":
@@ -68,6 +86,13 @@ class Pipeline:
     def sql(self, text: str) -> "Pipeline":
         """Add a step in SQL: a SELECT over `input`."""
         return replace(self, steps=(*self.steps, Sql(text)))
+
+    def arrow(self, function: Callable[..., Any], version: str | None = None) -> "Pipeline":
+        """Add a step from Arrow table to Arrow table; it keeps the columns `_*` of the rows that it keeps."""
+        require(
+            callable(function), "arrow", repr(function), "Give a function from pyarrow.Table to pyarrow.Table"
+        )
+        return replace(self, steps=(*self.steps, OverArrow(opaque(function, version))))
 
     def key(self, *fields: str) -> "Pipeline":
         """Group by these fields."""
@@ -88,14 +113,17 @@ class Pipeline:
         self,
         trigger: Trigger = DEFAULT,
         *,
-        lateness: Duration = 0,
+        lateness: Duration | None = None,
         may_finish: bool = False,
         on_time_pane: str = "always",
         final_pane: str = "never",
     ) -> "Pipeline":
-        """Say when panes appear, and how late a record may come and still correct them."""
+        """Say when panes appear, and how late a record may come and still correct them.
+
+        Without a lateness it is none; of a later stage it is that of the stages which it reads.
+        """
         once(self.when, "trigger")
-        allowed = milliseconds(lateness, "trigger.lateness")
+        allowed = None if lateness is None else milliseconds(lateness, "trigger.lateness")
         on_time, final = cast("OnTimePane", on_time_pane), cast("FinalPane", final_pane)
         return replace(self, when=When(trigger, allowed, may_finish, on_time, final))
 
@@ -117,33 +145,69 @@ class Pipeline:
     def to_plan(self, name: str) -> Plan:
         """Return the checked plan under this name."""
         try:
-            read = sources(self.inputs, self.repeats)
-            return check(Plan(name, read, (self.stage(name, tuple(source.name for source in read)),)))
+            ends = tuple(self.ends())
+            roots = list(dict.fromkeys(root for end in ends for root in end.roots()))
+            require(len(roots) == 1, "read", f"{len(roots)} beginnings", ONE_BEGINNING)
+            read = sources(roots[0].inputs, roots[0].repeats)
+            return check(Plan(name, read, staged(name, ends, tuple(source.name for source in read))))
         except DefinitionError as problem:
             raise problem.located(problem.where or f"pipeline {name}") from None
 
-    def stage(self, name: str, inputs: tuple[str, ...]) -> Stage:
-        """Return the one stage of the plan."""
+    def ends(self) -> "Iterator[Pipeline]":
+        """Yield the ends of the graph, this one first."""
+        yield replace(self, tails=())
+        for tail in self.tails:
+            yield from tail.ends()
+
+    def roots(self) -> "tuple[Pipeline, ...]":
+        """Return the stages, under this one, that read topics."""
+        return tuple(root for each in self.over for root in each.roots()) or (self,)
+
+    def below(self) -> "Iterator[Pipeline]":
+        """Yield the stages that come before this one, and then this one; some of them several times."""
+        for each in self.over:
+            yield from each.below()
+        yield replace(self, tails=())
+
+    def stage(self, name: str, inputs: tuple[str, ...], feeding: tuple[Stage, ...] = ()) -> Stage:
+        """Return the stage of the plan that reads these inputs, or the panes of these stages."""
         when = self.when or When()
-        if self.where is None:
+        if self.where is None and not feeding:
             raise DefinitionError("window", "not said", "Say where, as in window(fixed('1 minute'))")
         if self.outputs is None:
             raise DefinitionError("aggregate", "not said", "Say what, as in aggregate(readings=count())")
+        lateness = max((stage.lateness for stage in feeding), default=0)
+        changes = any(stage.accumulation == "retracting" for stage in feeding)
         return Stage(
             name=name,
             inputs=inputs,
-            window=self.where,
+            window=self.where or SameWindows(),
             aggregates=self.outputs,
             steps=self.steps,
             key=self.keys or (),
             trigger=when.trigger,
-            lateness=when.lateness,
-            accumulation=cast("Accumulation", self.how or "accumulating"),
+            lateness=lateness if when.lateness is None else when.lateness,
+            accumulation=cast("Accumulation", self.how or ("retracting" if changes else "accumulating")),
             on_time_pane=when.on_time_pane,
             final_pane=when.final_pane,
             may_finish=when.may_finish,
             sinks=self.sinks,
         )
+
+
+ONE_BEGINNING = "Begin once, with read('a', 'b') for several topics, and go on from that stage with then()"
+
+
+def staged(name: str, ends: "tuple[Pipeline, ...]", read: tuple[str, ...]) -> tuple[Stage, ...]:
+    """Return all stages, each after those that it reads; the first of the ends has the plan's name."""
+    order = list(dict.fromkeys(each for end in ends for each in end.below()))
+    stages: dict[Pipeline, Stage] = {}
+    for number, each in enumerate(order, start=1):
+        table = each.sinks[0].table if each.sinks else f"{name}_{number}"
+        own = each.called or (name if each == ends[0] else table)
+        feeding = tuple(stages[replace(one, tails=())] for one in each.over)
+        stages[each] = each.stage(own, tuple(stage.name for stage in feeding) or read, feeding)
+    return tuple(stages.values())
 
 
 def read(

@@ -18,6 +18,7 @@ from penstock.pipelines.plan.windows import (
     CalendarUnit,
     Fixed,
     Global,
+    SameWindows,
     Sessions,
     Sliding,
     SlidingOrder,
@@ -52,6 +53,11 @@ def calendar(unit: str, zone: str = "UTC") -> Calendar:
 def global_window() -> Global:
     """Keep everything in one window."""
     return Global()
+
+
+def same_windows() -> SameWindows:
+    """Go on in the windows of the stage that is read, which is what a later stage does unless it says otherwise."""
+    return SameWindows()
 
 
 def tumbling(by: ClosePolicy) -> Tumbling:

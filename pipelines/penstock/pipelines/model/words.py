@@ -39,6 +39,7 @@ WINDOWS: dict[str, Word] = {
     "sessions": windows.sessions,
     "calendar": windows.calendar,
     "global": windows.global_window,
+    "same": windows.same_windows,
     "tumbling": windows.tumbling,
     "moving": windows.moving,
 }

@@ -47,7 +47,7 @@ from penstock.pipelines.plan.predicates import (
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.source import Column, Deduplication, Files, Origin, Source, Topic, WatermarkRule
 from penstock.pipelines.plan.stage import Accumulation, FinalPane, OnTimePane, Plan, Stage
-from penstock.pipelines.plan.steps import Apply, Sql, Step
+from penstock.pipelines.plan.steps import Apply, OverArrow, Sql, Step
 from penstock.pipelines.plan.triggers import (
     AfterAll,
     AfterAny,
@@ -70,6 +70,7 @@ from penstock.pipelines.plan.windows import (
     Fixed,
     Global,
     OrderWindow,
+    SameWindows,
     Sessions,
     Sliding,
     SlidingOrder,
@@ -128,12 +129,14 @@ __all__ = [
     "OrderWindow",
     "Origin",
     "Output",
+    "OverArrow",
     "PaneLog",
     "Plan",
     "Predicate",
     "PunctuationPolicy",
     "Quantiles",
     "Repeatedly",
+    "SameWindows",
     "Sessions",
     "ShowPolicy",
     "Sink",

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan.aggregates import aggregate_fields, needs_arrival_order
+from penstock.pipelines.plan.check_chain import check_later
 from penstock.pipelines.plan.checks import named, not_negative, one_of, require
 from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.pipelines.plan.predicates import predicate_fields
@@ -17,6 +18,7 @@ from penstock.pipelines.plan.triggers import (
     punctuations,
 )
 from penstock.pipelines.plan.windows import (
+    SameWindows,
     SlidingOrder,
     Tumbling,
     by_processing_time,
@@ -62,6 +64,13 @@ def check_graph(plan: Plan) -> None:
             require(name in known, "inputs", name, f"Name what comes before it: {', '.join(known)}")
         known.append(stage.name)
     require(len(set(known)) == len(known), "name", "used twice", "Give each source and stage its own name")
+    first = [stage.name for stage in plan.stages if not plan.feeding(stage)]
+    fix = "Read all inputs in one first stage, and let the others read that one"
+    require(len(first) == 1, "inputs", f"{len(first)} stages that read topics ({', '.join(first)})", fix)
+    fed = {name for stage in plan.stages for name in stage.inputs}
+    for stage in plan.stages:
+        used = stage.name in fed or len(stage.sinks) > 0
+        require(used, "write", f"nobody reads what {stage.name} says", "Say where it goes with write(...)")
     tables = [sink.table for stage in plan.stages for sink in stage.sinks]
     require(len(tables) > 0, "write", "no table", "Say where results go with write(...)")
 
@@ -74,6 +83,11 @@ def check_stage(plan: Plan, stage: Stage) -> None:
     not_negative(stage.lateness, "lateness")
     check_names(stage)
     check_columns(plan, stage)
+    if plan.feeding(stage):
+        check_later(plan, stage)
+    else:
+        fix = "Say where: only a stage over another one has windows to go on with"
+        require(not isinstance(stage.window, SameWindows), "window", "same_windows() over records", fix)
     if isinstance(stage.window, Tumbling | SlidingOrder):
         check_order_window(plan, stage)
     else:
@@ -100,13 +114,23 @@ def check_names(stage: Stage) -> None:
 def check_columns(plan: Plan, stage: Stage) -> None:
     """Refuse a field that the input does not have, where no step may have added it."""
     sources = [source for source in plan.sources if source.name in stage.inputs]
-    if stage.steps or len(sources) != len(stage.inputs):
+    if stage.steps:
         return
+    feeding = plan.feeding(stage)
+    shown = {name for each in feeding for name in columns_shown(each)}
+    for field, name in used_fields(stage) if feeding else ():
+        fix = f"{', '.join(each.name for each in feeding)} shows: {', '.join(sorted(shown))}"
+        require(name in shown, field, f"{name!r} is no column of what {stage.name} reads", fix)
     for source in sources:
         known = {column.name for column in source.columns}
         for field, name in used_fields(stage):
             fix = f"{source.name} has: {', '.join(sorted(known))}"
             require(name in known, field, f"{name!r} is no field of {source.name}", fix)
+
+
+def columns_shown(stage: Stage) -> tuple[str, ...]:
+    """Return what a stage that reads another finds in its panes."""
+    return (*stage.key, *(output.name for output in stage.aggregates), "window_start", "window_end")
 
 
 def used_fields(stage: Stage) -> Iterable[tuple[str, str]]:

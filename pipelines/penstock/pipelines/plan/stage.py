@@ -54,6 +54,20 @@ class Plan:
         (only,) = self.stages
         return only
 
+    @property
+    def first(self) -> Stage:
+        """Return the stage that reads the sources."""
+        (first,) = (stage for stage in self.stages if not self.feeding(stage))
+        return first
+
+    def feeding(self, stage: Stage) -> tuple[Stage, ...]:
+        """Return the stages whose panes a stage reads; none where it reads sources."""
+        return tuple(each for each in self.stages if each.name in stage.inputs)
+
+    def changes(self, stage: Stage) -> bool:
+        """Tell whether what a stage reads may be taken back."""
+        return any(each.accumulation == "retracting" for each in self.feeding(stage))
+
     def source(self, name: str) -> Source:
         """Return the source of that name."""
         return next(source for source in self.sources if source.name == name)

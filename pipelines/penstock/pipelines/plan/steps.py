@@ -24,4 +24,16 @@ class Sql:
         named(self.text, "sql")
 
 
-Step: TypeAlias = Apply | Sql
+@dataclass(frozen=True)
+class OverArrow:
+    """A function from Arrow table to Arrow table, row by row in effect: what it makes of a row depends on no other.
+
+    It must keep the columns `_*` of the rows that it keeps or multiplies, as `filter`, `take` and `append_column`
+    do, and it is asked with no rows for the columns that it makes. In a first stage it runs in the executors, in a
+    later one where panes are folded.
+    """
+
+    function: Opaque
+
+
+Step: TypeAlias = Apply | Sql | OverArrow

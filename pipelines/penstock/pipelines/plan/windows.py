@@ -78,6 +78,11 @@ class Global:
 
 
 @dataclass(frozen=True)
+class SameWindows:
+    """The windows of the panes that are read: what a stage over another one may group by in place of new ones."""
+
+
+@dataclass(frozen=True)
 class Tumbling:
     """Order window: a key's records in their order, cut by a policy; each is in exactly one window.
 
@@ -100,7 +105,7 @@ class SlidingOrder:
     show: ShowPolicy
 
 
-TimeWindow: TypeAlias = Fixed | Sliding | Sessions | Calendar | Global
+TimeWindow: TypeAlias = Fixed | Sliding | Sessions | Calendar | Global | SameWindows
 OrderWindow: TypeAlias = Tumbling | SlidingOrder
 Window: TypeAlias = TimeWindow | OrderWindow
 

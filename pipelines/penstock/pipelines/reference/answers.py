@@ -1,7 +1,7 @@
 """What comes out: rows of panes, rows of the late table, and accounts. They are compared row for row."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from penstock.pipelines.reference.records import Address, Instant
@@ -34,6 +34,8 @@ class Pane:
     clock: int
     watermark: Instant
     number: int | None = None
+    restates: bool = False
+    """Whether it inserts what stands already, because it is on time or final: then it is no change."""
 
 
 @dataclass(frozen=True)
@@ -101,3 +103,5 @@ class Outcome:
     late: tuple[LateRow, ...]
     quarantined: tuple[Quarantined, ...]
     accounts: Mapping[tuple[str, int], Account]
+    later: Mapping[str, tuple[Pane, ...]] = field(default_factory=dict)
+    """The panes of stages after the first, by their names."""

@@ -4,14 +4,15 @@ This is the specification that the engine's answers are compared with. It keeps 
 window, computes each pane from nothing, and promises no speed at all.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
 
 from penstock.pipelines.errors import StepsNotGivenError
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, by_processing_time
 from penstock.pipelines.reference.answers import Account, Outcome, Pane, Quarantined, Replaced
+from penstock.pipelines.reference.changes import Steps, elements_of, unchanged
 from penstock.pipelines.reference.firing import Moment
 from penstock.pipelines.reference.grouping import Grouping
 from penstock.pipelines.reference.intake import Intake
@@ -20,19 +21,23 @@ from penstock.pipelines.reference.ordering import Ordering
 from penstock.pipelines.reference.records import BEGINNING, END, Address, Batch, Element, Instant, Record
 from penstock.pipelines.reference.watermark import SourceWatermark
 
-Steps = Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]
-
 
 class Evaluator:
-    """One pipeline with one stage. `steps` stands for the plan's DataFrame steps: one record in, any number out."""
+    """One pipeline. `steps` stands for the steps of its first stage: one record in, any number out.
 
-    def __init__(self, plan: Plan, steps: Steps | None = None) -> None:
-        if plan.stage.steps and steps is None:
+    Those of later stages are given in `later`, by the stage's name.
+    """
+
+    def __init__(
+        self, plan: Plan, steps: Steps | None = None, later: Mapping[str, Steps] = MappingProxyType({})
+    ) -> None:
+        given = {**later, **({} if steps is None else {plan.first.name: steps})}
+        if any(stage.steps and stage.name not in given for stage in plan.stages):
             raise StepsNotGivenError(plan.name)
         self.plan = plan
-        self.steps: Steps = steps or (lambda fields: [fields])
+        self.steps = {stage.name: given.get(stage.name, unchanged) for stage in plan.stages}
         self.intakes = [Intake(source, SourceWatermark(source.watermark)) for source in plan.sources]
-        self.windows = windows_for(plan.stage)
+        self.windows = {stage.name: windows_for(stage) for stage in plan.stages}
         self.watermark: Instant = BEGINNING
         self.clock: Instant = BEGINNING
 
@@ -43,21 +48,47 @@ class Evaluator:
         elements = {record.address: self.elements(record) for record in accepted}
         before = self.watermark
         moment = self.moment(batch, before, before)
-        taken = self.windows.fold([element for some in elements.values() for element in some], moment)
+        first = self.windows[self.plan.first.name]
+        taken = first.fold([element for some in elements.values() for element in some], moment)
         settle(accounts, elements, taken)
         self.advance(batch)
         moment = self.moment(batch, before, self.watermark)
-        rows = list(self.windows.emit(moment))
+        rows = list(first.emit(moment))
+        panes = {self.plan.first.name: tuple(row for row in rows if isinstance(row, Pane))}
+        for stage in self.plan.stages:
+            if self.plan.feeding(stage):
+                panes[stage.name] = self.follow(stage, panes, self.later_moment(batch, before))
         self.clock = batch.clock
         return Outcome(
             batch=batch.id,
             clock=batch.clock,
             watermark=self.watermark,
-            panes=tuple(row for row in rows if isinstance(row, Pane)),
+            panes=panes[self.plan.first.name],
             replaced=tuple(row for row in rows if isinstance(row, Replaced)),
-            late=tuple(self.windows.missed()),
+            late=tuple(first.missed()),
             quarantined=tuple(quarantined),
             accounts=accounts,
+            later={name: rows for name, rows in panes.items() if name != self.plan.first.name},
+        )
+
+    def follow(
+        self, stage: Stage, panes: Mapping[str, tuple[Pane, ...]], moment: tuple[Moment, Moment]
+    ) -> tuple[Pane, ...]:
+        """Let a stage take the panes of those that it reads, in the batch in which they were shown."""
+        came = [
+            element
+            for feeding in self.plan.feeding(stage)
+            for element in elements_of(stage, feeding, panes[feeding.name], self.steps[stage.name])
+        ]
+        windows = self.windows[stage.name]
+        windows.fold(came, moment[0])
+        return tuple(row for row in windows.emit(moment[1]) if isinstance(row, Pane))
+
+    def later_moment(self, batch: Batch, before: Instant) -> tuple[Moment, Moment]:
+        """Return when a later stage folds, and when it judges."""
+        return (
+            Moment(batch.id, batch.clock, before, before, before),
+            Moment(batch.id, batch.clock, before, self.watermark, self.watermark),
         )
 
     def read(
@@ -71,10 +102,11 @@ class Evaluator:
     def elements(self, record: Record) -> list[Element]:
         """Return what the steps make of a record."""
         source = self.plan.source(record.source)
-        made = self.steps(record.fields)
+        stage = self.plan.first
+        made = self.steps[stage.name](record.fields)
         return [
             Element(
-                key=canonical(tuple(fields.get(name) for name in self.plan.stage.key)),
+                key=canonical(tuple(fields.get(name) for name in stage.key)),
                 time=fields.get(source.event_time, record.fields[source.event_time]),
                 address=record.address,
                 fields=fields,
@@ -93,7 +125,7 @@ class Evaluator:
     def moment(self, batch: Batch, before: Instant, watermark: Instant) -> Moment:
         """Return when windows are judged: windows of processing time go by the clock in place of the watermark."""
         moment = Moment(batch.id, batch.clock, before, watermark, watermark)
-        if not by_processing_time(self.plan.stage.window):
+        if not by_processing_time(self.plan.first.window):
             return moment
         return replace(moment, before=self.clock, watermark=END if watermark == END else batch.clock)
 

@@ -1,7 +1,7 @@
 """Step 5 of a batch: whether a window fires, and the rows of its pane."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.pipelines.plan.stage import Stage
@@ -79,6 +79,9 @@ def is_last(stage: Stage, window: Window, closes: bool) -> bool:
 
 def show(stage: Stage, window: Window, firing: Firing, moment: Moment) -> Iterator[Pane | Replaced]:
     """Yield the rows of the pane, retractions first, and note what was shown."""
+    if not window.elements:
+        yield from vanish(window, firing, moment)
+        return
     elements = window.unshown if stage.accumulation == "discarding" else window.elements
     said = values(stage.aggregates, elements)
     yield from settle(stage, window, firing, moment)
@@ -87,11 +90,20 @@ def show(stage: Stage, window: Window, firing: Firing, moment: Moment) -> Iterat
         yield retraction(window.key, window.shown, firing, moment)
     needed = changed or stage.accumulation != "retracting" or firing.timing == "on_time" or firing.final
     if needed:
-        yield insertion(window, said, len(elements), firing, moment)
+        pane = insertion(window, said, len(elements), firing, moment)
+        yield replace(pane, restates=stage.accumulation == "retracting" and not changed)
         window.panes += 1
         window.on_time_panes += firing.timing != "early"
     counts = (window.panes, window.on_time_panes)
     window.shown = Shown(window.start, window.end, said, len(elements), *counts)
+    window.unshown = []
+
+
+def vanish(window: Window, firing: Firing, moment: Moment) -> Iterator[Pane]:
+    """Take back what was shown of a window whose elements were all taken back: there is no such window."""
+    if window.shown is not None:
+        yield retraction(window.key, window.shown, firing, moment)
+    window.shown = None
     window.unshown = []
 
 

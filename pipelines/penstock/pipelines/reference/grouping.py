@@ -7,7 +7,15 @@ from typing import Any, TypeAlias
 
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.triggers import punctuations
-from penstock.pipelines.plan.windows import Calendar, Fixed, Global, Sessions, Sliding, by_processing_time
+from penstock.pipelines.plan.windows import (
+    Calendar,
+    Fixed,
+    Global,
+    SameWindows,
+    Sessions,
+    Sliding,
+    by_processing_time,
+)
 from penstock.pipelines.reference.answers import LateReason, LateRow, Pane, Replaced
 from penstock.pipelines.reference.assignment import windows_of
 from penstock.pipelines.reference.composites import machine_for
@@ -18,6 +26,7 @@ from penstock.pipelines.reference.sessions import merged, sessions_of
 from penstock.pipelines.reference.triggers import Came
 from penstock.pipelines.reference.window import Window
 
+Assigned: TypeAlias = Fixed | Sliding | Calendar | Global | SameWindows
 Key: TypeAlias = tuple[Any, ...]
 Taken: TypeAlias = set[Address]
 
@@ -35,19 +44,17 @@ class Grouping:
         match self.stage.window:
             case Sessions(gap):
                 return self.fold_sessions(elements, gap, moment)
-            case Fixed() | Sliding() | Calendar() | Global() as window:
+            case Fixed() | Sliding() | Calendar() | Global() | SameWindows() as window:
                 return self.fold_assigned(elements, window, moment)
             case _:
                 raise TypeError(f"{self.stage.window} is no window of time")
 
-    def fold_assigned(
-        self, elements: Sequence[Element], window: Fixed | Sliding | Calendar | Global, moment: Moment
-    ) -> Taken:
+    def fold_assigned(self, elements: Sequence[Element], window: Assigned, moment: Moment) -> Taken:
         """Fold elements into the windows that their time alone decides."""
         groups: dict[tuple[Key, Instant, Instant], list[Element]] = defaultdict(list)
         for element in elements:
             time = moment.clock if by_processing_time(window) else element.time
-            places = windows_of(window, time)
+            places = places_of(element, window, time)
             for start, end in places:
                 groups[element.key, start, end].append(element)
             if not places:
@@ -130,3 +137,11 @@ class Grouping:
         """Return the late rows of the batch, and forget them."""
         late, self.late = self.late, []
         return late
+
+
+def places_of(element: Element, window: Assigned, time: int) -> list[tuple[Instant, Instant]]:
+    """Return the windows that an element lies in: by its time, or as those of the pane that it comes from."""
+    if isinstance(window, SameWindows):
+        assert element.window is not None, "only panes have windows to go on with"
+        return [element.window]
+    return windows_of(window, time)

@@ -55,3 +55,11 @@ class Element:
     time: int
     address: Address
     fields: Mapping[str, Any]
+    window: tuple[Instant, Instant] | None = None
+    """The window of the pane that it comes from, where it comes from another stage."""
+    taken_back: bool = False
+    """Whether it is the news that such an element is gone."""
+
+    def is_same(self, other: "Element") -> bool:
+        """Tell whether two are one element, that came and that is taken back."""
+        return (self.key, self.window, self.fields) == (other.key, other.window, other.fields)

@@ -40,6 +40,10 @@ class Window:
 
     def take(self, elements: Sequence[Element], came: Came) -> None:
         """Fold a batch's elements, and tell the trigger of them as a whole."""
-        self.elements.extend(elements)
+        for element in elements:
+            if element.taken_back:
+                del self.elements[next(n for n, held in enumerate(self.elements) if held.is_same(element))]
+            else:
+                self.elements.append(element)
         self.unshown.extend(elements)
         self.machine.told(came)

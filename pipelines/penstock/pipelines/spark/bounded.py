@@ -18,7 +18,7 @@ from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.reading import Reading
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.errors import DefinitionError
-from penstock.pipelines.fold.stage import ready_stage
+from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.policies import TimePolicy
 from penstock.pipelines.plan.stage import Plan
@@ -66,12 +66,12 @@ def run_bounded(
     changes nothing. `told` hears of each batch, and of how many there are.
     """
     refuse_clocks(plan)
-    stage = ready_stage(plan.stage, FieldTypes(session).after(plan.sources, plan.stage.steps))
+    graph = ready_graph(plan, FieldTypes(session).after(plan.sources, plan.first.steps))
     inputs = agreed(plan, stored, config, clock)
-    tables = StreamTables(plan, stage, config.warehouse)
+    tables = StreamTables(plan, graph, config.warehouse)
     count = len(inputs.batches)
     engine = Engine(
-        stage,
+        graph,
         rules_of(plan.sources),
         config.directory,
         tables,
@@ -85,7 +85,7 @@ def run_bounded(
         ranges = tuple(spans)
 
         def read(intent: Intent, ranges: tuple[Range, ...] = ranges) -> Reading:
-            return SparkReading(stored.records(ranges), plan.sources, stage, intent.clock, ranges)
+            return SparkReading(stored.records(ranges), plan.sources, graph.first, intent.clock, ranges)
 
         watermark = NEVER if number + 1 == count else BEFORE_ALL
         engine.data(number, inputs.clock, ranges, read, watermark)
@@ -95,7 +95,7 @@ def run_bounded(
 
 def refuse_clocks(plan: Plan) -> None:
     """Refuse windows that the clocks of a live run have cut: they cannot be found again from records."""
-    if by_processing_time(plan.stage.window) or has_time_policy(plan.stage.window):
+    if by_processing_time(plan.first.window) or has_time_policy(plan.first.window):
         raise DefinitionError(
             "window",
             "it is cut by the clock, and stored records do not say when they came",

@@ -26,8 +26,8 @@ def physical(plan: Plan, parallelism: Parallelism) -> tuple[Running, ...]:
     return (
         *(read(source, parallelism) for source in plan.sources),
         *repeats(plan),
-        *job(plan.stage, parallelism),
-        fold(plan.stage),
+        *job(plan.first, parallelism),
+        *(fold(stage, plan.feeding(stage)) for stage in plan.stages),
         Running("state", DRIVER, 1, "writes what changed as one sorted run, and merges runs as they add up"),
         *tables(plan),
         Running("ticker", DRIVER, 1, "runs a batch without records when a timer or an idle input is due"),
@@ -77,11 +77,18 @@ def total(parallelism: Parallelism) -> int:
     return sum(parallelism.partitions.values()) or parallelism.shuffle
 
 
-def fold(stage: Stage) -> Running:
-    """Say where windows are folded."""
+def fold(stage: Stage, feeding: tuple[Stage, ...]) -> Running:
+    """Say where windows are folded; a later stage takes over what is in memory already."""
+    if feeding:
+        names = " and ".join(each.name for each in feeding)
+        does = f"folds the changes of {names} in the same pass: they go through no table, topic or shuffle"
+        return Running(f"fold {stage.name}", DRIVER, 1, does)
     what = "records in their order" if isinstance(stage.window, Tumbling | SlidingOrder) else "partials"
     return Running(
-        "fold", DRIVER, 1, f"fetches {what} over Arrow, folds them with the state, judges triggers"
+        f"fold {stage.name}",
+        DRIVER,
+        1,
+        f"fetches {what} over Arrow, folds them with the state, judges triggers",
     )
 
 

@@ -1,10 +1,12 @@
 """Stateless steps of the user's own, between a good record and its windows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from penstock.pipelines.errors import DefinitionError
-from penstock.pipelines.plan.steps import Apply, Sql, Step
+from penstock.pipelines.plan.steps import Apply, OverArrow, Sql, Step
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,3 +36,18 @@ def _applied(records: "DataFrame", step: Step) -> "DataFrame":
             # The view belongs to the session of this one query: streams do not see each other's.
             records.createOrReplaceTempView("input")
             return records.sparkSession.sql(text)
+        case OverArrow(function):
+            return _over_arrow(records, function.resolve())
+
+
+def _over_arrow(records: "DataFrame", function: Callable[[pa.Table], pa.Table]) -> "DataFrame":
+    """Map batch by batch in the executors; what columns come of it is asked with no rows."""
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    made = function(to_arrow_schema(records.schema, timezone="UTC").empty_table()).schema
+
+    def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from function(pa.Table.from_batches([batch])).cast(made).to_batches()
+
+    return records.mapInArrow(mapped, from_arrow_schema(made))

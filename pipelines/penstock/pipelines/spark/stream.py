@@ -15,7 +15,7 @@ from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.reading import Reading
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.errors import DefinitionError, DrainedError, StreamEndedError
-from penstock.pipelines.fold.stage import ready_stage
+from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.host.lag import Lag
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.source import Topic
@@ -76,10 +76,11 @@ class Stream:
         self._config = config
         self._clock = clock
         self._checkpoint = config.directory / "checkpoint"
-        self._stage = ready_stage(plan.stage, FieldTypes(session).after(plan.sources, plan.stage.steps))
-        tables = StreamTables(plan, self._stage, config.warehouse)
+        graph = ready_graph(plan, FieldTypes(session).after(plan.sources, plan.first.steps))
+        self._stage = graph.first
+        tables = StreamTables(plan, graph, config.warehouse)
         self._engine = Engine(
-            self._stage,
+            graph,
             rules_of(plan.sources),
             config.directory,
             tables,

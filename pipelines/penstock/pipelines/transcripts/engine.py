@@ -69,10 +69,12 @@ def observed(evaluator: Evaluator, batch: Batch) -> Observed:
 
 def open_windows(evaluator: Evaluator) -> tuple[OpenWindow, ...] | None:
     """Return the windows of time that are open, with the values that they would show."""
-    if not isinstance(evaluator.windows, Grouping):
+    stage = evaluator.plan.stage
+    kept = evaluator.windows[stage.name]
+    if not isinstance(kept, Grouping):
         return None
-    outputs = evaluator.plan.stage.aggregates
+    outputs = stage.aggregates
     return tuple(
         OpenWindow(window.key, window.start, window.end, values(outputs, window.elements))
-        for window in evaluator.windows.windows.values()
+        for window in kept.windows.values()
     )

@@ -38,7 +38,8 @@ def fold_in_order(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Mo
     none = np.empty(0, np.int64)
     late = np.zeros(elements.num_rows, bool)
     nothing = pa.schema(stage.names).empty_table()
-    return Outcome(_held(stage, hand, cut), panes, late, missed(stage, nothing, none, none))
+    never = np.zeros(panes.num_rows, bool)
+    return Outcome(_held(stage, hand, cut), panes, late, missed(stage, nothing, none, none), never)
 
 
 def _cut(stage: ReadyStage, hand: Hand, moment: Moment) -> Cut:

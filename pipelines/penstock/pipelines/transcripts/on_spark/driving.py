@@ -9,6 +9,7 @@ from penstock.pipelines.batch.engine import Engine, Right
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.reading import Reading
 from penstock.pipelines.batch.tables import StreamTables
+from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.reference import Batch, Instant
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
@@ -42,10 +43,11 @@ class Driving:
     def engine(self) -> Engine:
         """Return an engine at its beginning."""
         plan = self.script.plan
-        tables = StreamTables(plan, self.stage, self.folder / "warehouse")
+        graph = ReadyGraph((self.stage,))
+        tables = StreamTables(plan, graph, self.folder / "warehouse")
         right = Right(plan.name, 1, lambda: True)
         rules = rules_of(plan.sources)
-        return Engine(self.stage, rules, self.folder / "stream", tables, right, lambda _: None)
+        return Engine(graph, rules, self.folder / "stream", tables, right, lambda _: None)
 
     def after(self, engine: Engine, batch: Batch, readings: Readings) -> tuple[OpenWindow, ...] | None:
         """Run a batch: one of records, or a tick; return the windows that are open after it."""
@@ -56,7 +58,7 @@ class Driving:
             engine.data(batch.id, batch.clock, ranges, lambda _: reading, watermark)
         else:
             engine.tick(batch.clock, watermark)
-        return open_windows(self.stage, engine.state)
+        return open_windows(self.stage, engine.state[self.stage.plan.name])
 
 
 def told_watermark(batch: Batch) -> int | None:

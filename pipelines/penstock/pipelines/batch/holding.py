@@ -1,0 +1,66 @@
+"""The state of all stages of a stream: a tree and a folder for each, changed together."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from penstock.pipelines.fold.graph import ReadyGraph
+from penstock.pipelines.fold.touched import Outcome as Folded
+from penstock.pipelines.state import tree as trees
+from penstock.pipelines.state.columns import DUE_CLOCK
+from penstock.pipelines.state.tree import Tree
+from penstock.pipelines.state.upkeep import Upkeep
+
+Trees = Mapping[str, Tree]
+"""The state of each stage, by the stage's name."""
+
+
+class Holding:
+    """Where the stages of a stream keep what they know. Trees are values; `adopt` says which of them stand."""
+
+    def __init__(self, graph: ReadyGraph, directory: Path) -> None:
+        self._columns = {stage.plan.name: stage.state_columns for stage in graph.stages}
+        self._folders = {name: directory / name for name in self._columns}
+        for folder in self._folders.values():
+            folder.mkdir(parents=True, exist_ok=True)
+        self._upkeep = {name: Upkeep(folder) for name, folder in self._folders.items()}
+        self.trees: Trees = {name: trees.empty(columns) for name, columns in self._columns.items()}
+
+    @property
+    def rows(self) -> int:
+        """How many rows all stages keep, superseded ones included."""
+        return sum(tree.rows for tree in self.trees.values())
+
+    def after(self, folded: Mapping[str, Folded], batch_id: int) -> Trees:
+        """Write what a batch changes into files that nobody names yet, and return the state that it leads to."""
+        return {
+            name: self._upkeep[name].tended(
+                tree.with_run(folded[name].changed, self._folders[name] / f"run-{batch_id:012d}.arrow")
+            )
+            for name, tree in self.trees.items()
+        }
+
+    def adopt(self, after: Trees) -> None:
+        """Go on from a state."""
+        self.trees = after
+
+    def opened(self, files: Mapping[str, Sequence[str]]) -> Trees:
+        """The state that an outcome names."""
+        return {
+            name: trees.opened(columns, self._folders[name], files[name])
+            for name, columns in self._columns.items()
+        }
+
+    def next_due(self, after: int) -> int:
+        """The next clock at which some stage has something to do; see Tree.next_due."""
+        return min(tree.next_due(DUE_CLOCK, after) for tree in self.trees.values())
+
+    def at_work(self) -> bool:
+        """Whether a merge is under way, whose file no tree names yet."""
+        return any(upkeep.at_work() for upkeep in self._upkeep.values())
+
+    def clean(self, needed: Mapping[str, set[str]]) -> None:
+        """Remove the files of each stage that no outcome in reach names."""
+        for name, folder in self._folders.items():
+            for path in folder.glob("run-*"):
+                if path.name not in needed.get(name, set()):
+                    path.unlink()
