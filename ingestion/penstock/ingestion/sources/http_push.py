@@ -14,7 +14,7 @@ import asyncio
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,10 @@ from penstock.ingestion.sources.source import NOTHING
 
 @dataclass(frozen=True, slots=True)
 class PushLimits:
-    """`waiting_bytes` is how much may wait for the broker before senders are turned away."""
+    """`waiting_bytes` is how much may be held, half received or not acknowledged, before senders are turned away.
+
+    Of one sender alone, when nobody else waits, a whole body is taken whatever its size below `body_bytes`.
+    """
 
     body_bytes: int = 16_777_216
     waiting_bytes: int = 67_108_864
@@ -87,7 +90,7 @@ class HttpPush:
 
     @property
     def waiting_bytes(self) -> int:
-        """How much has come and is not answered yet."""
+        """How much is held: what is being received, and what the broker has not acknowledged, answered or not."""
         return self._waiting_bytes
 
     def read(self, position: Any | None) -> Iterator[Batch]:
@@ -114,39 +117,68 @@ class HttpPush:
         while self._unanswered and self._unanswered[0].ends <= records:
             done.append(self._unanswered.popleft())
         if done and self._loop is not None:
-            self._loop.call_soon_threadsafe(_answer, done, True)
+            self._loop.call_soon_threadsafe(self._answer, done, True)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, as ASGI wants it."""
         if scope["type"] != "http" or scope["method"] != "POST":
             await _respond(send, 405, {"error": "only POST of records is understood here"})
             return
-        status, content = await self._take_in(scope, receive)
-        await _respond(send, status, content)
+        try:
+            body = await self._received(receive)
+        except _RefusedError as refused:
+            await _respond(send, *refused.answer)
+        except ConnectionAbortedError:
+            return  # The sender left in the middle: there is nobody to answer, and no record is known to be whole.
+        else:
+            await _respond(send, *await self._taken(scope, body))
 
-    async def _take_in(self, scope: Any, receive: Any) -> tuple[int, dict[str, Any]]:
+    async def _received(self, receive: Any) -> bytes:
+        """Return a body, which counts as waiting from its first byte; the rest of a refused one is dropped."""
+        parts: list[bytes] = []
+        size, refused = 0, None
+        try:
+            async for part in _parts(receive):
+                if refused is None:
+                    parts.append(part)
+                    size += len(part)
+                    self._waiting_bytes += len(part)
+                    refused = self._refusal(size)
+                else:
+                    parts.clear()
+            if refused is not None:
+                raise refused
+        except BaseException:
+            self._waiting_bytes -= size
+            raise
+        return b"".join(parts)
+
+    def _refusal(self, size: int) -> "_RefusedError | None":
         limits = self._limits
-        body = await _body(receive, limits.body_bytes)
-        if body is None:
-            return 413, {"error": f"a body may have {limits.body_bytes} bytes; send fewer records at once"}
+        if size > limits.body_bytes:
+            return _RefusedError(
+                413, f"a body may have {limits.body_bytes} bytes; send fewer records at once"
+            )
+        if self._waiting_bytes > max(limits.waiting_bytes, size):
+            return _RefusedError(429, "the broker does not keep up; send the records again in a second")
+        return None
+
+    async def _taken(self, scope: Any, body: bytes) -> tuple[int, dict[str, Any]]:
         if self._server.should_exit:
+            self._waiting_bytes -= len(body)
             return 503, {"error": "stopping; send the records again"}
-        if self._waiting_bytes and self._waiting_bytes + len(body) > limits.waiting_bytes:
-            return 429, {"error": "the broker does not keep up; send the records again in a second"}
         many = b"ndjson" in dict(scope["headers"]).get(b"content-type", b"")
         values = [line for line in body.splitlines() if line] if many else [body]
         return await self._delivered(self._checker.check(Batch(values)), len(body))
 
     async def _delivered(self, batch: Batch, size: int) -> tuple[int, dict[str, Any]]:
         request = _Request(batch, size, asyncio.get_running_loop().create_future())
-        self._waiting_bytes += size
         self._arrived.put(request)
         try:
             delivered = await asyncio.wait_for(request.answer, self._limits.answer_seconds)
         except TimeoutError:
+            # They go on waiting for the broker, and so go on counting.
             return 503, {"error": "the broker did not acknowledge in time; send the records again"}
-        finally:
-            self._waiting_bytes -= size
         if not delivered:
             return 503, {"error": "stopping; send the records again"}
         broken = {place: str(error) for place, error in batch.broken.items()}
@@ -173,7 +205,7 @@ class HttpPush:
         left = [*self._unanswered, *self._take()]
         self._unanswered.clear()
         if self._loop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(_answer, left, False)
+            self._loop.call_soon_threadsafe(self._answer, left, False)
         self._thread.join()
 
     def _serve(self) -> None:
@@ -187,24 +219,31 @@ class HttpPush:
             # How uvicorn says that it cannot listen; `_start` tells it on.
             return
 
+    def _answer(self, requests: list[_Request], delivered: bool) -> None:
+        """Tell the senders, in the thread that serves them, and let go of what they sent."""
+        for request in requests:
+            self._waiting_bytes -= request.size
+            if not request.answer.done():
+                request.answer.set_result(delivered)
 
-def _answer(requests: list[_Request], delivered: bool) -> None:
-    for request in requests:
-        if not request.answer.done():
-            request.answer.set_result(delivered)
+
+class _RefusedError(Exception):
+    """A body is not taken; `answer` is what its sender is told."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.answer = (status, {"error": why})
 
 
-async def _body(receive: Any, limit: int) -> bytes | None:
-    """Return the body, or None for one that is too large, of which the rest is read and dropped."""
-    parts: list[bytes] = []
-    size = 0
+async def _parts(receive: Any) -> AsyncIterator[bytes]:
+    """Yield the parts of a body as they come; ConnectionAbortedError when the sender leaves before its end."""
     while True:
         message = await receive()
-        size += len(message.get("body", b""))
-        if size <= limit:
-            parts.append(message.get("body", b""))
+        if message["type"] == "http.disconnect":
+            raise ConnectionAbortedError("the sender left")
+        yield message.get("body", b"")
         if not message.get("more_body"):
-            return b"".join(parts) if size <= limit else None
+            return
 
 
 async def _respond(send: Any, status: int, content: dict[str, Any]) -> None:

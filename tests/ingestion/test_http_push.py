@@ -1,0 +1,109 @@
+"""The HTTP push with a test in the place of the feed: what is taken and turned away, and what is held meanwhile."""
+
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Self
+
+import pytest
+
+from penstock.infra.waiting import wait_until
+from penstock.ingestion.contracts import load_contract
+from penstock.ingestion.producer import Batch, format_of
+from penstock.ingestion.sources.http_push import HttpPush, PushLimits
+
+GOOD = b'{"id":"%d","device":"d","site":"s","at":1700000000000,"temperature":21.5}'
+LIMITS = PushLimits(waiting_bytes=20_000, answer_seconds=0.2)
+
+
+class Taken:
+    """What a source has yielded; nothing of it is acknowledged until a test says so."""
+
+    def __init__(self, source: HttpPush) -> None:
+        self.source = source
+        self.values: list[bytes] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._take)
+
+    def _take(self) -> None:
+        with closing(self.source.read(None)) as batches:  # type: ignore[type-var]
+            for batch in batches:
+                self._note(batch)
+                if self._stop.wait(0.005):
+                    return
+
+    def _note(self, batch: Batch) -> None:
+        assert batch.keys is not None
+        self.values += batch.values
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        wait_until(lambda: self.source.serving, 30, "the source to serve")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(30)
+
+    def post(self, body: bytes) -> int:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.source.port, timeout=30)) as connection:
+            connection.request("POST", "/", body, {"Content-Type": "application/x-ndjson"})
+            with connection.getresponse() as response:
+                json.loads(response.read())
+                return response.status
+
+    def half(self, body: bytes, whole: int) -> socket.socket:
+        """Send the beginning of a body, and say that it is longer."""
+        client = socket.create_connection(("127.0.0.1", self.source.port))
+        client.sendall(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n" % whole + body)
+        return client
+
+    def holds(self, bytes_held: int) -> None:
+        wait_until(lambda: self.source.waiting_bytes == bytes_held, 30, f"{bytes_held} bytes to be held")
+
+
+@pytest.fixture
+def taken() -> Iterator[Taken]:
+    with Taken(HttpPush("127.0.0.1", 0, format_of(load_contract("sensors")).checker, LIMITS)) as running:
+        yield running
+
+
+def lines(first: int, number: int) -> bytes:
+    return b"\n".join(GOOD % n for n in range(first, first + number))
+
+
+def test_what_was_not_acknowledged_in_time_is_still_held_and_counted(taken: Taken) -> None:
+    body = lines(0, 200)
+    assert taken.post(body) == 503
+    taken.holds(len(body))
+    assert taken.post(lines(200, 200)) == 429
+    taken.holds(len(body))
+    taken.source.acknowledged(200)
+    taken.holds(0)
+    assert taken.values == body.split(b"\n")
+
+
+def test_what_is_half_received_counts_too(taken: Taken) -> None:
+    with taken.half(b"x" * 15_000, whole=16_000):
+        taken.holds(15_000)
+        assert taken.post(lines(0, 100)) == 429
+    taken.holds(0)
+    assert taken.values == []
+
+
+def test_of_a_sender_who_left_in_the_middle_nothing_is_taken(taken: Taken) -> None:
+    with taken.half(lines(0, 3), whole=1_000):
+        taken.holds(len(lines(0, 3)))
+    taken.holds(0)
+    assert taken.post(lines(7, 1)) == 503
+    assert taken.values == [lines(7, 1)]
+
+
+@pytest.mark.parametrize("number", [300, 2_000])
+def test_one_body_alone_is_taken_whatever_may_wait(taken: Taken, number: int) -> None:
+    assert taken.post(lines(0, number)) == 503
+    assert len(taken.values) == number
+    assert taken.post(GOOD % 1) == 429
