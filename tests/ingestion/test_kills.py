@@ -18,7 +18,7 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.infra.waiting import wait_until
 from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.ledger import read_addresses, read_state
-from penstock.ingestion.ledger.ledger import segments
+from penstock.ingestion.ledger.reading import segments
 from penstock.ingestion.topics import ensure_topics
 
 pytestmark = pytest.mark.kafka

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from penstock.ingestion.errors import LedgerError
 from penstock.ingestion.ledger import Ledger, read_addresses, read_state, runs_of
 from penstock.ingestion.ledger.journal import read_entries
-from penstock.ingestion.ledger.ledger import LedgerState, segments
 from penstock.ingestion.ledger.packing import pack
+from penstock.ingestion.ledger.reading import LedgerState, segments
 from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.producer.chunk import Chunk
 from penstock.ingestion.producer.readback import Found
@@ -45,6 +45,9 @@ def test_every_address_is_given_back_over_all_segments(tmp_path: Path):
     expected = filled(tmp_path / "feed", 100, segment_bytes=1_000)
     assert len(segments(tmp_path / "feed")) > 5
     assert [tuple(address) for address in read_addresses(tmp_path / "feed")] == expected
+    for first, number in ((0, 1), (9, 3), (123, 456), (995, 100), (1_000, 5)):
+        found = [tuple(address) for address in read_addresses(tmp_path / "feed", first, number)]
+        assert found == expected[first : first + number]
     state = read_state(tmp_path / "feed")
     assert (state.reached, state.intents, state.last.position) == (1_000, [], {"next": 990})
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.ingestion.serving import line_server
+from tests.ingestion.topic_reading import whole_topic
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.infra.waiting import wait_until
@@ -75,8 +76,30 @@ def test_a_feed_ends_after_its_count_and_says_what_it_did(on_broker, home: Path)
     assert answer.code == 0
     assert answer.out.startswith("1,000 records acknowledged in ")
     assert answer.err.startswith("clicks-7 to clicks at 127.0.0.1:")
-    on_broker("ingest", "clicks", "--count", "500", "--seed", "7")
+    again = json.loads(on_broker("ingest", "clicks", "--count", "500", "--seed", "7", "--json").out)
+    assert (again["topic"], again["first"], again["reached"], again["complete"]) == (
+        "clicks",
+        1_000,
+        1_500,
+        True,
+    )
     assert read_state(home / "producers" / "clicks-7").reached == 1_500
+
+
+def test_each_record_is_found_where_the_ledger_says(on_broker, broker: LocalBroker):
+    on_broker("ingest", "tweets", "--count", "400", "--seed", "9")
+    words = ("producer", "where", "tweets-9", "123", "--count", "200", "--json")
+    told = {one["sequence"]: (one["partition"], one["offset"]) for one in json.loads(on_broker(*words).out)}
+    there = {
+        (one.partition, one.offset): json.loads(one.value)["id"]
+        for one in whole_topic(broker.bootstrap, "tweets")
+    }
+    assert {sequence: there[place] for sequence, place in told.items()} == {
+        n: f"9-{n}" for n in range(123, 323)
+    }
+    beyond = on_broker("producer", "where", "tweets-9", "399", "--count", "2")
+    assert (beyond.code, beyond.out.splitlines()[1].split()[:2]) == (1, ["399", "tweets"])
+    assert "1 without an address, from 400 on: not sent: the producer is at 400" in beyond.err
 
 
 def test_a_route_of_ones_own_decides_on_the_partition(on_broker, home: Path):

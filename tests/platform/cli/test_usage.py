@@ -49,6 +49,7 @@ def test_every_command_explains_itself_and_gives_an_example_that_it_understands(
 
 def test_every_command_that_lists_takes_json() -> None:
     listing = {("status",), ("doctor",), ("topics", "plan"), ("table", "list"), ("table", "show")}
+    listing |= {("producer", "list"), ("producer", "where"), ("env", "list")}
     have = {words for words, command in LEAVES if any("--json" in one.opts for one in command.params)}
     assert listing <= have
 

@@ -2,7 +2,8 @@
 
 from penstock.ingestion.ledger.addresses import Address, Runs, runs_of
 from penstock.ingestion.ledger.entries import Intent
-from penstock.ingestion.ledger.ledger import Clock, Ledger, LedgerState, read_addresses, read_state
+from penstock.ingestion.ledger.ledger import Clock, Ledger
+from penstock.ingestion.ledger.reading import LedgerState, read_addresses, read_state
 
 __all__ = [
     "Address",

@@ -2,52 +2,20 @@
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from penstock.ingestion.errors import LedgerError
-from penstock.ingestion.ledger.addresses import Address, Runs, addresses_in, pack_lanes
+from penstock.ingestion.ledger.addresses import Runs, pack_lanes
 from penstock.ingestion.ledger.entries import Abandoned, Acknowledged, Closed, Entry, Intent, Session
 from penstock.ingestion.ledger.journal import Journal, cut_torn_end, read_entries
 from penstock.ingestion.ledger.packing import pack
+from penstock.ingestion.ledger.reading import segments, state_of
 
 Clock = Callable[[], int]
 SEGMENT_BYTES = 8_388_608
-
-
-@dataclass(slots=True)
-class LedgerState:
-    """Where a producer stands: below `reached` every record is settled; `intents` may or may not have arrived."""
-
-    targets: list[tuple[str, int]] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-    reached: int = 0
-    source: str = ""
-    route: str = ""
-    intents: list[Intent] = field(default_factory=list)
-    last: Intent | None = None
-
-    def follow(self, entry: Entry) -> None:
-        """Take in one entry."""
-        if isinstance(entry, Session):
-            self.targets, self.ends, self.reached = list(entry.targets), list(entry.ends), entry.reached
-            self.source, self.last, self.route = entry.source, entry.last, entry.route
-        elif isinstance(entry, Intent):
-            self.intents.append(entry)
-            self.last = entry
-        elif isinstance(entry, Acknowledged | Abandoned):
-            self.reached = entry.first + entry.count
-            self.intents = [intent for intent in self.intents if intent.first >= self.reached]
-            if isinstance(entry, Acknowledged):
-                self._advance(entry.runs)
-
-    def _advance(self, runs: Runs) -> None:
-        for lane, stretches in runs.items():
-            first, length = stretches[-1]
-            self.ends[lane] = first + length - 1
 
 
 class Ledger:
@@ -71,7 +39,7 @@ class Ledger:
         paths = segments(directory)
         if paths:
             cut_torn_end(paths[-1])
-        self.state = _state(paths)
+        self.state = state_of(paths)
         self._journal = Journal(paths[-1] if paths else _segment(directory, 0))
 
     @property
@@ -146,35 +114,6 @@ class Ledger:
             if _begun(following) >= now - self._keep_ms:
                 return
             path.unlink()
-
-
-def segments(directory: Path) -> list[Path]:
-    """Return a ledger's files, oldest first."""
-    return sorted(directory.glob("*.ledger"))
-
-
-def read_addresses(directory: Path) -> Iterator[Address]:
-    """Yield the address of every acknowledged record that a ledger still knows, in order; it may be in use."""
-    targets: list[tuple[str, int]] = []
-    for path in segments(directory):
-        for entry in read_entries(path):
-            if isinstance(entry, Session):
-                targets = entry.targets
-            elif isinstance(entry, Acknowledged):
-                yield from addresses_in(entry, targets)
-
-
-def read_state(directory: Path) -> LedgerState:
-    """Return where a producer stands, without disturbing it."""
-    return _state(segments(directory))
-
-
-def _state(paths: Sequence[Path]) -> LedgerState:
-    state = LedgerState()
-    for path in paths[-1:]:
-        for entry in read_entries(path):
-            state.follow(entry)
-    return state
 
 
 def _segment(directory: Path, number: int) -> Path:

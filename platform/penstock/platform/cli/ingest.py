@@ -1,12 +1,13 @@
 """`penstock ingest`: records into a topic, each accounted for in a ledger."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from penstock.platform.cli.context import current_settings
 from penstock.platform.cli.interruption import stopped_by_signal
-from penstock.platform.cli.output import example
+from penstock.platform.cli.output import example, print_json
 
 if TYPE_CHECKING:
     from penstock.ingestion.feed import Summary
@@ -65,10 +66,12 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.option(
     "--producer", default="", help="The ledger's name; a second run of a name goes on where the first ended."
 )
-def command(count: int | None, **order: str) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print the summary for programs.")
+def command(count: int | None, as_json: bool, **order: str) -> int:
     """Write a source's records into a topic. What the broker acknowledged is in the producer's ledger.
 
-    Ctrl-C finishes what is in flight; the next run goes on from there.
+    Ctrl-C finishes what is in flight; the next run goes on from there. `penstock producer where` says where each
+    record is.
     """
     from penstock.ingestion.feed import Limits
     from penstock.platform.cli.feed_progress import showing
@@ -81,14 +84,17 @@ def command(count: int | None, **order: str) -> int:
         showing(f"{feed_order.name} to {feed.contract.topic} at {feed.bootstrap}", count) as progress,
     ):
         summary = feed.run(stop, progress, Limits(count=count))
-    return _end(summary)
+    if as_json:
+        print_json({**asdict(summary), "topic": feed.contract.topic, "acknowledged": summary.acknowledged})
+    else:
+        click.echo(_in_words(summary))
+    return 0 if summary.complete else 1
 
 
-def _end(summary: "Summary") -> int:
+def _in_words(summary: "Summary") -> str:
     seconds = summary.milliseconds / 1_000
     rate = f" in {seconds:.1f} s ({summary.acknowledged / seconds:,.0f}/s)" if seconds else ""
     text = (
         f"{summary.acknowledged:,} records acknowledged{rate}, {summary.dead_letters:,} of them dead letters"
     )
-    click.echo(text if summary.complete else f"{text}; others were in flight: the next run settles them")
-    return 0 if summary.complete else 1
+    return text if summary.complete else f"{text}; others were in flight: the next run settles them"

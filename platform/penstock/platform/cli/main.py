@@ -22,6 +22,7 @@ _COMMANDS = {
     "explain": f"{_HERE}.explain",
     "topics": f"{_HERE}.topics",
     "ingest": f"{_HERE}.ingest",
+    "producer": f"{_HERE}.producer",
     "consume": f"{_HERE}.consume",
     "host": f"{_HERE}.host",
     "env": f"{_HERE}.env",

@@ -1,0 +1,63 @@
+"""Ledgers as a person asks them; written here as a producer writes them."""
+
+import json
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from penstock.ingestion.ledger import Ledger
+
+
+@pytest.fixture
+def ledger(home: Path) -> Ledger:
+    """Ten records acknowledged, five abandoned, four in doubt."""
+    tick = count(1_000)
+    made = Ledger(home / "producers" / "lines-socket", lambda: next(tick))
+    made.begin([("lines", 0), ("lines.dead-letters", 0)], [-1, -1], "socket 127.0.0.1:9999", "key")
+    made.intend(0, 10, None)
+    made.acknowledge([(0, [0] * 9 + [1], {0: [(40, 9)], 1: [(7, 1)]})])
+    made.abandon(10, 5)
+    made.intend(15, 4, None)
+    made.close(in_order=False)
+    return made
+
+
+def test_no_producer_yet_says_how_there_is_one(run) -> None:
+    assert "penstock ingest" in run("producer", "list").out
+    refused = run("producer", "where", "sensors-1", "0")
+    assert refused.code == 2
+    assert "'sensors-1' is no producer here; there are none" in refused.err
+
+
+def test_producers_are_listed_with_how_far_they_are(run, ledger: Ledger) -> None:
+    (one,) = json.loads(run("producer", "list", "--json").out)
+    assert one == {
+        "producer": "lines-socket",
+        "topic": "lines",
+        "source": "socket 127.0.0.1:9999",
+        "settled": 15,
+        "in_doubt": 4,
+    }
+    assert run("producer", "list").out.splitlines()[1].split() == [
+        *("lines-socket", "lines", "socket", "127.0.0.1:9999", "15", "4")
+    ]
+
+
+def test_a_dead_letter_has_its_address_too(run, ledger: Ledger) -> None:
+    answer = run("producer", "where", "lines-socket", "8", "--count", "2", "--json")
+    assert answer.code == 0
+    assert json.loads(answer.out) == [
+        {"sequence": 8, "topic": "lines", "partition": 0, "offset": 48},
+        {"sequence": 9, "topic": "lines.dead-letters", "partition": 0, "offset": 7},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sequence", "why"),
+    [(12, "abandoned by a source that cannot repeat"), (17, "sent, and not acknowledged"), (19, "not sent")],
+)
+def test_what_has_no_address_says_why(run, ledger: Ledger, sequence: int, why: str) -> None:
+    answer = run("producer", "where", "lines-socket", str(sequence))
+    assert answer.code == 1
+    assert f"1 without an address, from {sequence} on: {why}" in answer.err
