@@ -5,6 +5,20 @@ locals {
   scram  = var.kafka_authentication == "scram"
   values = var.kafka_secrets_filled ? [for secret in module.secrets.kafka_secrets : secret.arn] : []
 
+  # Dagster keeps topics and brings records in: it logs in as these two, by secrets that its tasks are handed.
+  logins = local.scram && var.kafka_secrets_filled ? {
+    for user in ["ingestion", "topics"] : user => module.secrets.kafka_secrets[user].arn
+    if contains(var.kafka_principals, user)
+  } : {}
+
+  kafka_settings = local.scram ? merge(
+    {
+      PENSTOCK_KAFKA__SECURITY__PROTOCOL  = module.kafka.security.protocol
+      PENSTOCK_KAFKA__SECURITY__MECHANISM = module.kafka.security.mechanism
+    },
+    { for user in keys(local.logins) : "PENSTOCK_KAFKA__SECURITY__SECRETS__${upper(user)}" => "env:KAFKA_${upper(user)}" },
+  ) : {}
+
   dagster = {
     webserver = {
       image   = "dagster"
@@ -125,19 +139,23 @@ module "orchestrator" {
   image_tag       = var.image_tag
   services        = local.dagster
 
-  environment = {
+  environment = merge(local.kafka_settings, {
     DAGSTER_CODE_HOST             = "code.${var.name}.internal"
     DAGSTER_CODE_PORT             = "4000"
     PENSTOCK_CONTROL_URL          = module.control_store.url
     PENSTOCK_DAGSTER__STORAGE_URL = module.control_store.dagster_url
     PENSTOCK_HOME                 = "/tmp/penstock"
     PENSTOCK_KAFKA__BOOTSTRAP     = join(",", module.kafka.brokers)
+    PENSTOCK_KAFKA__LAYOUT        = "production"
     PENSTOCK_ROOT                 = "/opt/penstock"
     PENSTOCK_WAREHOUSE            = module.warehouse.root
-  }
+  })
 
-  # PostgreSQL's clients look there for a password that the URL does not have.
-  secrets = { PGPASSWORD = "${module.control_store.secret_arn}:password::" }
+  # PostgreSQL's clients look there for a password that the URL does not have; Kafka's where the settings say.
+  secrets = merge(
+    { PGPASSWORD = "${module.control_store.secret_arn}:password::" },
+    { for user, arn in local.logins : "KAFKA_${upper(user)}" => arn },
+  )
 }
 
 module "alarms" {

@@ -52,7 +52,6 @@ locals {
       FindTables          = local.find_tables
       OpenWhatIsEncrypted = local.decrypt
       ReadTables          = { actions = ["s3:GetObject"], resources = ["${var.bucket_arn}/*"] }
-      LogIn               = { actions = ["secretsmanager:GetSecretValue"], resources = var.kafka_secret_arns }
       RunJobs = {
         actions = [
           "emr-serverless:GetApplication",
@@ -95,9 +94,9 @@ locals {
         actions   = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
         resources = var.repository_arns
       }
-      HandOverThePassword = {
+      HandOverPasswords = {
         actions   = ["secretsmanager:GetSecretValue"]
-        resources = [var.control_store_secret_arn]
+        resources = concat([var.control_store_secret_arn], var.kafka_secret_arns)
       }
       WriteLogs = {
         actions   = ["logs:CreateLogStream", "logs:PutLogEvents"]

@@ -10,13 +10,17 @@ resource "aws_security_group" "brokers" {
   tags        = { Name = "${var.name}-brokers" }
 }
 
+# By role is always a way in: under SCRAM nobody may do anything at first, and only a role may give the users their
+# permissions (../../../environments/README.md says how).
 resource "aws_vpc_security_group_ingress_rule" "from_clients" {
+  for_each = toset(["iam", var.authentication])
+
   security_group_id            = aws_security_group.brokers.id
-  description                  = "TLS with ${var.authentication} from our own"
+  description                  = "TLS with ${each.key} from our own"
   referenced_security_group_id = var.client_group_id
   ip_protocol                  = "tcp"
-  from_port                    = local.ports[var.authentication]
-  to_port                      = local.ports[var.authentication]
+  from_port                    = local.ports[each.key]
+  to_port                      = local.ports[each.key]
 }
 
 resource "aws_vpc_security_group_ingress_rule" "metrics_from_clients" {
@@ -77,7 +81,7 @@ resource "aws_msk_cluster" "this" {
 
   client_authentication {
     sasl {
-      iam   = var.authentication == "iam"
+      iam   = true
       scram = var.authentication == "scram"
     }
   }

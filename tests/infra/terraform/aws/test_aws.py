@@ -6,6 +6,7 @@ The tests are one story and run in their order; each states what holds at its po
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from penstock.infra.terraform import Action, Plan, Workspace
 from penstock.infra.terraform.errors import PlanFailedError
+from penstock.platform.settings import Settings, load_settings
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(900)]
 
@@ -69,6 +71,37 @@ def test_outputs_have_the_form_of_every_environment(applied: Workspace) -> None:
     assert outputs["warehouse"] == {"root": "s3://penstock-warehouse-123456789012-eu-west-1/warehouse"}
     assert "@" in outputs["control_store"]["url"]
     assert ":secretsmanager:" in outputs["control_store"]["secret"]
+
+
+def dagsters_containers(plan: Plan) -> Iterator[dict[str, Any]]:
+    for definition in values(plan, "aws_ecs_task_definition"):
+        yield from json.loads(definition["container_definitions"])
+
+
+def told_settings(container: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """The platform's settings as the container's variables make them."""
+    for name in [name for name in os.environ if name.startswith("PENSTOCK_")]:
+        monkeypatch.delenv(name)
+    for one in container["environment"]:
+        monkeypatch.setenv(one["name"], one["value"])
+    loaded = load_settings()
+    assert loaded.unknown == ()
+    return loaded.settings
+
+
+def test_dagster_is_told_by_settings_that_the_platform_has(
+    settled: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = [told_settings(container, monkeypatch) for container in dagsters_containers(settled)]
+    assert len(told) == 3
+    for settings in told:
+        assert settings.kafka.bootstrap == ",".join(
+            f"b-{n}.penstock.kafka.eu-west-1.amazonaws.com:9096" for n in (1, 2, 3)
+        )
+        assert settings.kafka.layout == "production"
+        assert settings.warehouse.startswith("s3://penstock-warehouse-")
+        assert settings.control_url.endswith("/penstock?sslmode=require")
+        assert str(settings.dagster.storage_url).endswith("/dagster?sslmode=require")
 
 
 def test_no_policy_allows_a_wildcard_action(settled: Plan) -> None:
@@ -149,16 +182,28 @@ def test_growing_changes_in_place(applied: Workspace, environment: Environment) 
     assert cluster["number_of_broker_nodes"] == 6
 
 
-def test_users_are_given_to_kafka_once_their_secrets_have_values(
-    applied: Workspace, environment: Environment
+def test_users_are_given_to_kafka_and_to_dagster_once_their_secrets_have_values(
+    applied: Workspace, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled = environment(
         brokers=6, broker_storage_gb=300, workers=3, monthly_usd=3000, kafka_secrets_filled=True
     )
     plan = filled.plan()
-    assert [change.kind for change in plan.changes] == ["aws_msk_scram_secret_association"]
+    assert {change.kind for change in plan.changes if change.changes_something} == {
+        "aws_msk_scram_secret_association",
+        "aws_ecs_task_definition",
+        "aws_ecs_service",
+    }
     filled.apply(plan)
-    assert filled.plan().is_empty
+    again = filled.plan()
+    assert again.is_empty
+    for told in dagsters_containers(again):
+        assert {one["name"] for one in told["secrets"]} == {"PGPASSWORD", "KAFKA_INGESTION", "KAFKA_TOPICS"}
+        assert all(":secretsmanager:" in one["valueFrom"] for one in told["secrets"])
+        kafka = told_settings(told, monkeypatch).kafka
+        assert (kafka.security.protocol, kafka.security.mechanism) == ("SASL_SSL", "SCRAM-SHA-512")
+        monkeypatch.setenv("KAFKA_TOPICS", '{"username": "topics", "password": "canary"}')
+        assert kafka.client("topics")["sasl.password"] == "canary"
 
 
 def test_a_bad_name_is_refused_before_anything_is_asked(environment: Environment) -> None:

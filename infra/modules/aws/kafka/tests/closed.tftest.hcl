@@ -39,7 +39,7 @@ run "nothing_is_public" {
   }
 
   assert {
-    condition     = aws_vpc_security_group_ingress_rule.from_clients.cidr_ipv4 == null && aws_vpc_security_group_ingress_rule.from_clients.referenced_security_group_id == "sg-1"
+    condition     = alltrue([for rule in aws_vpc_security_group_ingress_rule.from_clients : rule.cidr_ipv4 == null && rule.referenced_security_group_id == "sg-1"])
     error_message = "Others than our own are let in."
   }
 }
@@ -48,6 +48,20 @@ run "nobody_is_let_in_without_a_name" {
   assert {
     condition     = coalesce(aws_msk_cluster.this.client_authentication[0].unauthenticated, false) == false
     error_message = "Clients need not say who they are."
+  }
+}
+
+run "under_scram_a_role_can_still_give_the_users_their_permissions" {
+  variables {
+    authentication = "scram"
+  }
+  assert {
+    condition     = aws_msk_cluster.this.client_authentication[0].sasl[0].iam && aws_msk_cluster.this.client_authentication[0].sasl[0].scram && toset([for rule in aws_vpc_security_group_ingress_rule.from_clients : rule.from_port]) == toset([9096, 9098])
+    error_message = "Users who may do nothing at first could never be allowed anything."
+  }
+  assert {
+    condition     = strcontains(aws_msk_configuration.this.server_properties, "allow.everyone.if.no.acl.found=false")
+    error_message = "A user without permissions has all."
   }
 }
 
