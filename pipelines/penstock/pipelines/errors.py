@@ -9,6 +9,7 @@ PipelineError
 ├── FencedError         another host writes this stream now
 ├── DrainedError        a batch came while its stream was being stopped; it comes again
 ├── ArchiveError        a topic and its archive do not belong together, or the topic cannot be read
+├── CheckFailedError    a record breaks a check that its input says to stop at
 ├── StoredError         records that a bounded run is to read are not there, or not as they should be
 ├── StreamEndedError    a stream's query is over, and nobody asked for that
 └── HostError           the stream host itself cannot go on
@@ -60,6 +61,17 @@ class FencedError(PipelineError):
         super().__init__(
             f"Stream {stream}: another host took it over (this one had epoch {epoch}), so this one stops writing. "
             "Nothing is lost; see `penstock status` for who runs it now."
+        )
+
+
+class CheckFailedError(PipelineError):
+    """A record breaks a check that stops its stream; its batch is not decided, and comes again."""
+
+    def __init__(self, check: str, topic: str, count: int, first: str) -> None:
+        super().__init__(
+            f"{count} records of {topic} break the check {check!r}, which stops the stream; the first is {first}. "
+            "Nothing of its batch is written. Mend what sends them, or let the check quarantine them, and the "
+            "stream goes on with the same batch"
         )
 
 

@@ -13,12 +13,14 @@ from penstock.pipelines.plan import (
     Fixed,
     Plan,
     Repeatedly,
+    RowCheck,
     can_finish,
     check,
     fingerprint,
     from_dict,
     to_dict,
 )
+from penstock.pipelines.plan.codec import contract_version
 
 
 @settings(deadline=None)
@@ -76,3 +78,23 @@ def test_a_trigger_that_can_finish_is_refused_unless_it_may(plan: Plan) -> None:
             check(strict)
     else:
         assert check(strict) is strict
+
+
+def test_checks_of_an_input_are_part_of_its_plan_and_leave_others_as_they_were() -> None:
+    plan = plan_of(Fixed(60_000), Repeatedly(AfterCount(3)))
+    checks = (RowCheck("known", "key IS NULL", "warn"),)
+    checked = replace(plan, sources=(replace(plan.sources[0], checks=checks),))
+    assert "checks" not in json.dumps(to_dict(plan))
+    assert from_dict(json.loads(json.dumps(to_dict(checked)))) == checked
+    assert fingerprint(checked) != fingerprint(plan)
+
+
+def test_what_refuses_records_decides_the_version_of_a_contract() -> None:
+    source = plan_of(Fixed(60_000), Repeatedly(AfterCount(3))).sources[0]
+    versions = {
+        contract_version(replace(source, checks=(RowCheck("known", "key IS NULL", action),)))
+        for action in ("warn", "stop")
+    }
+    assert versions == {contract_version(source)}
+    refusing = (RowCheck("known", "key IS NULL", "quarantine"),)
+    assert contract_version(replace(source, checks=refusing)) not in versions

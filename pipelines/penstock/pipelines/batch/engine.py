@@ -252,6 +252,7 @@ class Engine:
             late=late_rows(self._graph.first, first.missed, reading, self._graph.moment_of_first(moment)),
             quarantined=reading.invalid() if quarantined else QUARANTINED.empty_table(),
             accounts=accounts(intent.ranges, partials, first.late),
+            broken=reading.broken() if isinstance(reading, reads.Checked) else reads.CHECKED.empty_table(),
         )
 
     def _publish(self, outcome: Outcome) -> None:

@@ -29,6 +29,16 @@ A record in several windows is counted in one of its partials only, that of its 
 """
 
 
+CHECKED = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("check", pa.string()),
+        pa.field("action", pa.string()),
+        pa.field("records", pa.int64()),
+    ]
+)
+"""How many records of a batch break a check of their input, and what is done about it."""
+
 QUARANTINED = "quarantined"
 DUPLICATE = "duplicate"
 FILTERED = "filtered"
@@ -56,6 +66,14 @@ class Identified(Reading, Protocol):
 
     def without(self, repeats: pa.Table) -> "Reading":
         """The same records, of which these, by their addresses, are set aside as repeats."""
+
+
+@runtime_checkable
+class Checked(Reading, Protocol):
+    """Records that are checked one by one while they are read."""
+
+    def broken(self) -> pa.Table:
+        """How many break each check, as `CHECKED` has it; known once the partials are."""
 
 
 LATE = pa.schema(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines.batch.inputs import topic_of
+from penstock.pipelines.batch.reading import CHECKED
 from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.slots import NUMBER
@@ -84,6 +85,7 @@ class Written:
     late: pa.Table
     quarantined: pa.Table
     accounts: tuple[PartitionAccount, ...]
+    broken: pa.Table = field(default_factory=CHECKED.empty_table)
 
 
 class StreamTables:
@@ -105,8 +107,10 @@ class StreamTables:
         }
         self._judged_by = {topic_of(source): (plan.name, contract_version(source)) for source in plan.sources}
         self._ledger = log(f"ledger/{plan.name}", LEDGER)
+        self._checks = log(f"checks/{plan.name}", CHECKED) if any(s.checks for s in plan.sources) else None
         self._all: dict[str, BatchTable] = dict([self._late, *self._quarantines.values(), self._ledger])
         self._all |= {path: table for path, (_, table, _) in self._sinks.items()}
+        self._all |= dict([self._checks]) if self._checks else {}
 
     def write(self, rows: Written, moment: Moment) -> dict[str, Change]:
         """Write a batch's rows into files that no table names yet; those of the same batch are replaced."""
@@ -115,6 +119,7 @@ class StreamTables:
             self._late: _stamped(rows.late, moment),
             **self._bad(_stamped(rows.quarantined, moment)),
             self._ledger: _stamped(_ledger(rows.accounts), moment),
+            **({self._checks: _stamped(rows.broken, moment)} if self._checks else {}),
         }
         number, clock = moment.batch_id, moment.clock
         changes = {

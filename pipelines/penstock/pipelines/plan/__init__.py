@@ -45,7 +45,16 @@ from penstock.pipelines.plan.predicates import (
     predicate_sql,
 )
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
-from penstock.pipelines.plan.source import Column, Deduplication, Files, Origin, Source, Topic, WatermarkRule
+from penstock.pipelines.plan.source import (
+    Column,
+    Deduplication,
+    Files,
+    Origin,
+    RowCheck,
+    Source,
+    Topic,
+    WatermarkRule,
+)
 from penstock.pipelines.plan.stage import Accumulation, FinalPane, OnTimePane, Plan, Stage
 from penstock.pipelines.plan.steps import Apply, OverArrow, Sql, Step
 from penstock.pipelines.plan.triggers import (
@@ -136,6 +145,7 @@ __all__ = [
     "PunctuationPolicy",
     "Quantiles",
     "Repeatedly",
+    "RowCheck",
     "SameWindows",
     "Sessions",
     "ShowPolicy",

@@ -60,15 +60,19 @@ def fingerprint(part: object) -> str:
 
 
 def contract_version(judging: source.Source) -> str:
-    """Return a short word for what records are judged by: the same for the same fields and event time."""
-    return fingerprint((judging.columns, judging.event_time))[:12]
+    """Return a short word for what records are judged by: the same for the same fields, time and checks."""
+    refusing = tuple(check for check in judging.checks if check.action == "quarantine")
+    return fingerprint((judging.columns, judging.event_time, refusing))[:12]
 
 
 def part_to_json(part: object) -> Any:
     """Write a part of a plan as plain values."""
     if is_dataclass(part) and not isinstance(part, type):
         shown = {
-            field.name: part_to_json(getattr(part, field.name)) for field in fields(part) if field.compare
+            field.name: part_to_json(getattr(part, field.name))
+            for field in fields(part)
+            if field.compare
+            and not (field.metadata.get("added") and getattr(part, field.name) == field.default)
         }
         return {"kind": type(part).__name__, **shown}
     if isinstance(part, tuple):

@@ -1,12 +1,13 @@
 """What is read: topics or stored files, their time, their watermark, and which records are repeats."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from penstock.pipelines.plan.checks import named, not_negative, one_of, positive, require
 
 FileFormat: TypeAlias = Literal["json", "parquet", "delta", "csv"]
 AheadPolicy: TypeAlias = Literal["quarantine", "accept"]
+CheckAction: TypeAlias = Literal["warn", "quarantine", "stop"]
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,31 @@ class Deduplication:
 
 
 @dataclass(frozen=True)
+class RowCheck:
+    """What no good record may be: `broken_when` is SQL over its fields, and true for one that breaks the check.
+
+    With `warn` such records are counted and go on, with `quarantine` they are set aside, with `stop` the stream
+    ends before their batch is decided.
+    """
+
+    name: str
+    broken_when: str
+    action: CheckAction
+
+    def __post_init__(self) -> None:
+        named(self.name, "checks.name")
+        named(self.broken_when, "checks.broken_when")
+        one_of(self.action, ("warn", "quarantine", "stop"), "checks.action")
+
+
+ADDED = {"added": True}
+"""Marks a field that plans once did not have: at its default it is not written, so their fingerprints stay."""
+
+MOST_CHECKS = 60
+"""Checks of one input: what a record breaks is a number with a bit for each."""
+
+
+@dataclass(frozen=True)
 class Source:
     """One input: where it comes from, the contract of its values, and its time."""
 
@@ -94,9 +120,13 @@ class Source:
     event_time: str
     watermark: WatermarkRule = WatermarkRule()
     deduplication: Deduplication | None = None
+    checks: tuple[RowCheck, ...] = field(default=(), metadata=ADDED)
 
     def __post_init__(self) -> None:
         named(self.name, "read")
+        names = [check.name for check in self.checks]
+        require(len(set(names)) == len(names), "checks", "two have one name", "Give each a name of its own")
+        require(len(names) <= MOST_CHECKS, "checks", len(names), f"Give an input {MOST_CHECKS} at most")
         known = {column.name for column in self.columns}
         require(self.event_time in known, "event_time", self.event_time, f"Name a field: {listed(known)}")
         for name in self.deduplication.id if self.deduplication else ():

@@ -36,7 +36,8 @@ def physical(plan: Plan, parallelism: Parallelism) -> tuple[Running, ...]:
 
 def read(source: Source, parallelism: Parallelism) -> Running:
     """Say how an input is read."""
-    judged = "parses each record and says what is no good"
+    asked = f", makes {len(source.checks)} checks of it" if source.checks else ""
+    judged = f"parses each record{asked} and says what is no good"
     match source.origin:
         case Topic(topic):
             tasks = parallelism.partitions.get(topic, 1)

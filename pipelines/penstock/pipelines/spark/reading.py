@@ -1,17 +1,18 @@
 """A micro-batch as the engine reads it: one job for the partials, and one more only where single records matter."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.batch.intent import Range
-from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, LATE
+from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, CHECKED, LATE
 from penstock.pipelines.batch.tables import QUARANTINED
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.repeats.ids import IDS
+from penstock.pipelines.spark.checks import counted, placed, refuse_stopping, told
 from penstock.pipelines.spark.identities import identified, marked
 from penstock.pipelines.spark.inputs import Sources
 from penstock.pipelines.spark.observation import observed, set_aside
@@ -20,7 +21,7 @@ from penstock.pipelines.spark.records import judged
 from penstock.pipelines.spark.steps import applied
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
 
 SMALL = 20_000
 """Records below which one task does the whole batch: starting more costs more than they save."""
@@ -36,16 +37,18 @@ class SparkReading:
     clock: int
     ranges: tuple[Range, ...]
     repeats: pa.Table | None = None
+    counts: "list[Observation]" = field(default_factory=list, compare=False)
+    """What was counted of broken checks, by the job that fetched the partials."""
 
     def partials(self) -> pa.Table:
         """Run the batch's job, and fetch what it says."""
-        records = self._in_tasks(self._records())
-        schema = pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns])
-        if not self.stage.plan.steps:
-            return _fetched(partials(records, self.stage), schema)
-        counted, counts = observed(records, self.ranges)
-        passed = _fetched(partials(self._stepped(counted), self.stage), schema)
-        return pa.concat_tables([passed, set_aside(self.ranges, counts, passed, schema)])
+        found = self._partials(self._in_tasks(self._checked(self._records())))
+        refuse_stopping(self.broken(), self._records, self.sources)
+        return found
+
+    def broken(self) -> pa.Table:
+        """Say how many records break each check, by what the job has counted."""
+        return told(self.counts[-1], self.sources) if self.counts else CHECKED.empty_table()
 
     def invalid(self) -> pa.Table:
         """Fetch the records that are no good, byte for byte as they are in the topic."""
@@ -93,6 +96,21 @@ class SparkReading:
     def without(self, repeats: pa.Table) -> "SparkReading":
         """The same records, of which these are set aside as repeats."""
         return replace(self, repeats=repeats) if repeats.num_rows else self
+
+    def _partials(self, records: "DataFrame") -> pa.Table:
+        schema = pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns])
+        if not self.stage.plan.steps:
+            return _fetched(partials(records, self.stage), schema)
+        known, counts = observed(records, self.ranges)
+        passed = _fetched(partials(self._stepped(known), self.stage), schema)
+        return pa.concat_tables([passed, set_aside(self.ranges, counts, passed, schema)])
+
+    def _checked(self, records: "DataFrame") -> "DataFrame":
+        if not placed(self.sources):
+            return records
+        records, counts = counted(records, self.sources)
+        self.counts.append(counts)
+        return records
 
     def _stepped(self, records: "DataFrame") -> "DataFrame":
         """Records that are not set aside, after the user's steps."""

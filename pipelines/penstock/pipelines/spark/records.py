@@ -2,13 +2,14 @@
 
 The columns that begin with `_` are ours; steps of the user's own leave them as they are:
 `_topic`, `_partition`, `_offset` (the address), `_time` (event time in milliseconds), `_invalid` (why the record
-is no good, null for a good one).
+is no good, null for a good one), and `_breaks` where records are checked.
 """
 
 from typing import TYPE_CHECKING
 
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.plan.source import Source
+from penstock.pipelines.spark.checks import checked
 from penstock.pipelines.spark.inputs import Sources, by_topic, columns_of
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def judged(raw: "DataFrame", sources: Sources, *, bytes_too: bool = False) -> "D
     time = by_topic(sources, "_topic", lambda n, source: f"{_read(n)}.{quoted(source.event_time)}")
     reason = by_topic(sources, "_topic", lambda n, source: invalid(source, _read(n)))
     fields = [f"{_field(sources, name)} AS {quoted(name)}" for name in columns_of(sources)]
-    return read.selectExpr(*kept, f"{time} AS _time", f"{reason} AS _invalid", *fields)
+    return checked(read.selectExpr(*kept, f"{time} AS _time", f"{reason} AS _invalid", *fields), sources)
 
 
 def invalid(source: Source, record: str) -> str:

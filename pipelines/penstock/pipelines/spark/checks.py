@@ -1,0 +1,107 @@
+"""Checks of single records, in the pass that parses them: what each breaks, and how many break what.
+
+What a record breaks is one number, `_breaks`, with a bit for each check of its input. It is worked out once, and
+says both whether the record is no good and what is counted.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from penstock.pipelines.batch.inputs import topic_of
+from penstock.pipelines.batch.reading import CHECKED
+from penstock.pipelines.errors import CheckFailedError
+from penstock.pipelines.plan.predicates import quoted
+from penstock.pipelines.plan.source import RowCheck, Source
+from penstock.pipelines.spark.inputs import Sources, by_topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+BREAKS = "_breaks"
+REASON = "check:"
+"""With what the reason begins for which a record is set aside by a check; its name follows."""
+
+
+class Placed(NamedTuple):
+    """A check, the topic whose records it is of, and its bit."""
+
+    topic: str
+    bit: int
+    check: RowCheck
+
+
+def placed(sources: Sources) -> list[Placed]:
+    """Every check of every input."""
+    return [
+        Placed(topic_of(source), bit, check) for source in sources for bit, check in enumerate(source.checks)
+    ]
+
+
+def checked(records: "DataFrame", sources: Sources) -> "DataFrame":
+    """Records that were judged, judged by their checks as well; as they are where there are none."""
+    if not placed(sources):
+        return records
+    broken = by_topic(sources, "_topic", lambda _, source: _breaks(source))
+    with_bits = records.selectExpr("*", f"CASE WHEN _invalid IS NULL THEN {broken} ELSE 0L END AS {BREAKS}")
+    others = [quoted(name) for name in records.columns if name != "_invalid"]
+    reason = by_topic(sources, "_topic", lambda _, source: _reason(source))
+    return with_bits.selectExpr(*others, BREAKS, f"coalesce(_invalid, {reason}) AS _invalid")
+
+
+def counted(records: "DataFrame", sources: Sources) -> "tuple[DataFrame, Observation]":
+    """Records whose broken checks are counted when they are read."""
+    from pyspark.sql import Observation
+    from pyspark.sql.functions import expr
+
+    counts = Observation()
+    measures = [expr(f"count_if({_holds_for(one)}) AS check_{n}") for n, one in enumerate(placed(sources))]
+    return records.observe(counts, *measures), counts
+
+
+def told(counts: "Observation", sources: Sources) -> pa.Table:
+    """How many records break each check, as `CHECKED` has it; a check that none breaks is left out."""
+    found = counts.get
+    rows = [
+        {
+            "topic": one.topic,
+            "check": one.check.name,
+            "action": one.check.action,
+            "records": found[f"check_{n}"],
+        }
+        for n, one in enumerate(placed(sources))
+        if found[f"check_{n}"]
+    ]
+    return pa.Table.from_pylist(rows, schema=CHECKED)
+
+
+def refuse_stopping(broken: pa.Table, records: "Callable[[], DataFrame]", sources: Sources) -> None:
+    """Raise CheckFailedError, with the first record, where a check that stops the stream is broken."""
+    stopping = {
+        (row["topic"], row["check"]): row["records"] for row in broken.to_pylist() if row["action"] == "stop"
+    }
+    for one in placed(sources):
+        count = stopping.get((one.topic, one.check.name))
+        if count:
+            rows = records().where(_holds_for(one)).select("_partition", "_offset")
+            partition, offset = rows.orderBy("_partition", "_offset").limit(1).collect()[0]
+            raise CheckFailedError(
+                one.check.name, one.topic, count, f"{one.topic}/{partition} offset {offset}"
+            )
+
+
+def _breaks(source: Source) -> str | None:
+    bits = [f"IF(coalesce({c.broken_when}, false), {1 << n}L, 0L)" for n, c in enumerate(source.checks)]
+    return " | ".join(bits) if bits else "0L"
+
+
+def _reason(source: Source) -> str | None:
+    """The first check, in the order of their declaration, for which a record is set aside."""
+    refusing = [(n, check) for n, check in enumerate(source.checks) if check.action == "quarantine"]
+    cases = " ".join(f"WHEN {BREAKS} & {1 << n}L != 0 THEN '{REASON}{check.name}'" for n, check in refusing)
+    return f"CASE {cases} END" if refusing else None
+
+
+def _holds_for(one: Placed) -> str:
+    return f"{BREAKS} & {1 << one.bit}L != 0 AND _topic = '{one.topic}'"

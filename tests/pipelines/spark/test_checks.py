@@ -1,0 +1,123 @@
+"""Checks of single records in the pass that reads them: counted, set aside, or the end of the stream."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from tests.pipelines.spark.running import Running, send
+from tests.pipelines.spark.test_stream import ledger, plan_over, values
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.infra.waiting import wait_until
+from penstock.pipelines.batch.intent import Range
+from penstock.pipelines.fold.stage import ready_stage
+from penstock.pipelines.model import fixed
+from penstock.pipelines.plan import Plan, RowCheck, Sql, Topic
+from penstock.pipelines.plan.policies import CountPolicy
+from penstock.pipelines.plan.triggers import Default
+from penstock.pipelines.plan.windows import Tumbling
+from penstock.pipelines.spark.fields import FieldTypes
+from penstock.pipelines.spark.reading import SparkReading
+from penstock.pipelines.spark.records import KAFKA_SCHEMA
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+WARM = RowCheck("warm", "temperature < 0", "warn")
+KNOWN = RowCheck("known", "device IS NOT NULL AND NOT (device IN ('a', 'b'))", "quarantine")
+EARLY = RowCheck("early", "at > 50000", "stop")
+RECORDS: list[Any] = [
+    {"device": "a", "at": 5, "temperature": 1.5},
+    {"device": "a", "at": 6, "temperature": -1.5},
+    {"device": "z", "at": 7, "temperature": -2.5},
+    {"device": "b", "at": 8, "temperature": None},
+    b"broken",
+    None,
+]
+
+
+def checked(plan: Plan, *checks: RowCheck) -> Plan:
+    return replace(plan, sources=(replace(plan.sources[0], checks=checks),))
+
+
+def reading(spark: "SparkSession", plan: Plan, records: list[Any]) -> SparkReading:
+    sent = [r if r is None or isinstance(r, bytes) else json.dumps(r).encode() for r in records]
+    rows = [(None, value, "t", 0, offset, None) for offset, value in enumerate(sent)]
+    stage = ready_stage(plan.stage, FieldTypes(spark).after(plan.sources, plan.stage.steps))
+    ranges = (Range("t", 0, 0, len(rows)),)
+    return SparkReading(spark.createDataFrame(rows, KAFKA_SCHEMA), plan.sources, stage, 0, ranges)
+
+
+IN_ORDER = plan_over("t", Tumbling(CountPolicy(2)), lateness=0)
+PLANS = [
+    plan_over("t", fixed("10 seconds")),
+    plan_over("t", fixed("10 seconds"), (Sql("SELECT * FROM input WHERE at != 6"),)),
+    replace(IN_ORDER, stages=(replace(IN_ORDER.stage, trigger=Default()),)),
+]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=["aggregated", "after steps", "in order"])
+def test_what_records_break_is_counted_and_set_aside_in_one_pass(spark: "SparkSession", plan: Plan) -> None:
+    read = reading(spark, checked(plan, WARM, KNOWN, EARLY), RECORDS)
+    partials = read.partials()
+    assert read.broken().to_pylist() == [
+        {"topic": "t", "check": "warm", "action": "warn", "records": 2},
+        {"topic": "t", "check": "known", "action": "quarantine", "records": 1},
+    ]
+    reasons = [(row["offset"], row["reason"]) for row in read.invalid().to_pylist()]
+    assert reasons == [(2, "check:known"), (4, "malformed"), (5, "no_value")]
+    counts: dict[str | None, int] = {}
+    for row in partials.select(["_set_aside", "_counted"]).to_pylist():
+        counts[row["_set_aside"]] = counts.get(row["_set_aside"], 0) + row["_counted"]
+    assert sum(counts.values()) == len(RECORDS)
+    assert counts["quarantined"] == 3
+
+
+def test_a_check_that_cannot_tell_breaks_nothing(spark: "SparkSession") -> None:
+    plan = checked(PLANS[0], RowCheck("null", "temperature > 1 AND NULL", "quarantine"))
+    read = reading(spark, plan, RECORDS)
+    read.partials()
+    assert read.broken().num_rows == 0
+
+
+def test_each_input_has_checks_of_its_own(spark: "SparkSession") -> None:
+    plan = checked(PLANS[0], KNOWN)
+    other = replace(plan.sources[0], name="u", origin=Topic("u"), checks=(WARM,))
+    both = replace(plan, sources=(*plan.sources, other), stages=(replace(plan.stage, inputs=("t", "u")),))
+    rows = [(None, json.dumps(RECORDS[2]).encode(), topic, 0, 0, None) for topic in ("t", "u")]
+    stage = ready_stage(both.stage, FieldTypes(spark).after(both.sources, ()))
+    ranges = (Range("t", 0, 0, 1), Range("u", 0, 0, 1))
+    read = SparkReading(spark.createDataFrame(rows, KAFKA_SCHEMA), both.sources, stage, 0, ranges)
+    read.partials()
+    found = read.broken().select(["topic", "check"]).to_pylist()
+    assert found == [{"topic": "t", "check": "known"}, {"topic": "u", "check": "warm"}]
+
+
+@pytest.mark.kafka
+def test_a_stream_stops_before_a_batch_that_it_must_not_take_and_goes_on_when_it_may(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    topic = f"checked{uuid4().hex[:8]}"
+    broker.create_topic(topic, 1)
+    plan = checked(plan_over(topic, fixed("10 seconds")), WARM, KNOWN, EARLY)
+    running = Running(plan, spark, broker, tmp_path)
+    send(broker, topic, RECORDS)
+    running.until_read(6)
+    send(broker, topic, [{"device": "a", "at": 50_000 + n, "temperature": 1.0} for n in range(3)])
+    stopped = running.start()
+    wait_until(lambda: stopped.failure() is not None, 60, "the check to stop the stream")
+    stopped.drain()
+    assert f"2 records of {topic} break the check 'early'" in str(stopped.failure())
+    assert f"the first is {topic}/0 offset 7" in str(stopped.failure())
+    assert ledger(running, "read", "quarantined") == [(6, 3)]
+    running.plan = checked(plan, WARM, KNOWN, replace(EARLY, action="warn"))
+    running.until_read(9)
+    assert ledger(running, "read", "folded", "quarantined") == [(9, 6, 3)]
+    told = running.table(f"checks/{plan.name}").sort_by("batch_id")
+    found = [(row["check"], row["action"], row["records"]) for row in told.to_pylist()]
+    assert found == [("warm", "warn", 2), ("known", "quarantine", 1), ("early", "warn", 2)]
+    assert len(values(running.table(f"latest/{plan.name}"))) == 3
