@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from penstock.infra.kafka_access import spark_source
-from penstock.pipelines.catalog import load, names
+from penstock.pipelines.catalog import names
 from penstock.pipelines.plan.source import FileFormat, Files, Source
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
@@ -22,6 +22,7 @@ from penstock.platform.clock import now_ms
 from penstock.platform.errors import UnknownOriginError, UnknownStreamError
 from penstock.platform.local_spark import spark_session
 from penstock.platform.settings import Settings
+from penstock.platform.streams import plan_of
 from penstock.platform.tables import tables
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def run_stored(
     if stream not in names():
         raise UnknownStreamError(f"there is no stream {stream!r}; there are: {', '.join(names())}")
     chosen = name or datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
-    plan = load(stream) if origin is None else read_from(load(stream), origin)
+    plan = plan_of(stream) if origin is None else read_from(plan_of(stream), origin)
     place = Path("runs", stream, chosen)
     config = BoundedConfig(settings.home / place, Path(settings.warehouse) / place, records_per_batch)
     with spark_session(settings, f"run-{stream}", tell) as session:

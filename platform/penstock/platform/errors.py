@@ -8,6 +8,7 @@ PlatformError
 │   └── RequirementError   something the machine needs is missing
 ├── UnknownStreamError no pipeline of that name
 ├── UnknownOriginError records are to be read from what is no place
+├── SampleError        a share or a stretch of time that is none
 └── TableNotFoundError no table of that name, or not yet
 
 Each message says what was tried, with which value, where it came from, and what to do next.
@@ -50,6 +51,12 @@ class UnknownStreamError(PlatformError):
 
 class UnknownOriginError(PlatformError):
     """What is named is no place of stored records."""
+
+    exit_code = 2
+
+
+class SampleError(PlatformError):
+    """What is asked for is no share of keys, or no stretch of time."""
 
     exit_code = 2
 

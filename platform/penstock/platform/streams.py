@@ -2,6 +2,13 @@
 
 from penstock.pipelines import catalog
 from penstock.pipelines.archive.names import archive_names, archived_topic
+from penstock.pipelines.plan import Plan
+from penstock.quality.expectations.in_stream import with_checks
+
+
+def plan_of(name: str) -> Plan:
+    """The plan of a pipeline as it runs: with the checks that the suites of its topics say."""
+    return with_checks(catalog.load(name))
 
 
 def stream_names() -> tuple[str, ...]:
@@ -12,7 +19,7 @@ def stream_names() -> tuple[str, ...]:
 def check_stream(name: str) -> None:
     """Raise DefinitionError unless there is such a stream, and it can be run as it is written."""
     if archived_topic(name) is None:
-        catalog.load(name)
+        plan_of(name)
 
 
 def shown_by(name: str) -> str:

@@ -18,12 +18,12 @@ def command(stream: str, as_json: bool) -> None:
     What: what is computed. Where: in which windows of event time. When: at which moments results appear. How:
     how a later result of a window relates to those before it.
     """
-    from penstock.pipelines.catalog import load
     from penstock.pipelines.explain import explain
     from penstock.pipelines.spark.physical import physical
     from penstock.platform.parallelism import parallelism
+    from penstock.platform.streams import plan_of
 
-    plan = load(stream)
+    plan = plan_of(stream)
     explanation = explain(plan, physical(plan, parallelism(plan, current_settings())))
     if as_json:
         print_json(explanation.as_json())

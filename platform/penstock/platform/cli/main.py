@@ -18,7 +18,10 @@ _COMMANDS = {
     "doctor": f"{_HERE}.doctor",
     "stream": f"{_HERE}.stream",
     "run": f"{_HERE}.run",
+    "audit": f"{_HERE}.audit",
+    "check": f"{_HERE}.check",
     "table": f"{_HERE}.table",
+    "quarantine": f"{_HERE}.quarantine",
     "explain": f"{_HERE}.explain",
     "topics": f"{_HERE}.topics",
     "ingest": f"{_HERE}.ingest",
@@ -74,12 +77,14 @@ def _exit_code(error: Exception) -> int | None:
     from penstock.ingestion.errors import ContractError, IngestionError, SourceOptionsError
     from penstock.pipelines.errors import DefinitionError, PipelineError
     from penstock.platform.errors import PlatformError
+    from penstock.quality.errors import QualityError
 
-    if isinstance(error, PlatformError):
+    if isinstance(error, PlatformError | QualityError):
         return error.exit_code
     if isinstance(error, ContractError | DefinitionError | SourceOptionsError | UnknownEnvironmentError):
         return WRONG_USAGE
-    return NOT_RIGHT if isinstance(error, InfraError | IngestionError | PipelineError) else None
+    known = (InfraError, IngestionError, PipelineError)
+    return NOT_RIGHT if isinstance(error, known) else None
 
 
 def _say(sentence: str, code: int) -> int:

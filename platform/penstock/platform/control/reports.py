@@ -97,6 +97,13 @@ def overview(store: ControlStore) -> list[StreamOverview]:
 _SUMMED = (*COUNTS, *(f"panes_{timing}" for timing in TIMINGS), "rows", "duration_ms")
 
 
+def history(store: ControlStore, stream: str) -> list[BatchRecord]:
+    """Every batch of a stream that the store knows, from old to young."""
+    query = select(batches).where(batches.c.stream == stream).order_by(batches.c.batch_id)
+    with store.engine.connect() as connection:
+        return [batch_record(dict(row)) for row in connection.execute(query).mappings()]
+
+
 def has_rows(store: ControlStore, stream: str) -> bool:
     """Whether a stream ever wrote a row."""
     query = select(batches.c.batch_id).where(batches.c.stream == stream, batches.c.rows > 0).limit(1)

@@ -13,16 +13,30 @@ from penstock.infra.environments import Catalog
 from penstock.ingestion.contracts import CATALOG, Contract, contracts
 from penstock.ingestion.sources.opening import source_kinds
 from penstock.ingestion.topics import TopicPlan, plan_for
+from penstock.pipelines import catalog
+from penstock.platform.audit import audit_stream
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
 from penstock.platform.definitions.assets import Surroundings
+from penstock.platform.definitions.audits import audit_definitions
 from penstock.platform.definitions.build import build
 from penstock.platform.definitions.environments import Around, environment_definitions
+from penstock.platform.definitions.expectations import Checking, expectation_definitions
 from penstock.platform.definitions.ingestion import ingestion_job
 from penstock.platform.definitions.pipeline import catalog_pipelines
 from penstock.platform.definitions.topics import topic_definitions
+from penstock.platform.expectations import (
+    DAY_MS,
+    broken_within,
+    check_tables,
+    due_tables,
+    newest,
+    shown_suites,
+)
 from penstock.platform.feeds import open_feed
 from penstock.platform.settings import load_settings
+from penstock.quality.audit.comparable import Sample
+from penstock.quality.audit.verdict import Report
 
 TOPICS_SECONDS = 10.0
 """How long a sensor waits for the broker: it has a minute for everything."""
@@ -47,6 +61,20 @@ def _topic_plan(declared: Sequence[Contract]) -> TopicPlan:
     return plan_for(kafka.servers, declared, kafka.layout, client=client, seconds=TOPICS_SECONDS)
 
 
+def _audit(stream: str) -> Report:
+    return audit_stream(settings, stream, Sample(), lambda _: None)
+
+
+def _checking() -> Checking:
+    return Checking(
+        lambda wanted: check_tables(settings, wanted, lambda _: None),
+        lambda about: newest(settings, about),
+        lambda: due_tables(settings),
+        lambda topic: broken_within(settings, topic, DAY_MS),
+        now_ms,
+    )
+
+
 def _ingestion() -> Definitions:
     job = ingestion_job(source_kinds(), lambda order: open_feed(settings, order))
     return Definitions.merge(topic_definitions(contracts(), _topic_plan), Definitions(jobs=[job]))
@@ -63,4 +91,6 @@ defs = Definitions.merge(
     ),
     _environments(),
     _ingestion(),
+    audit_definitions(catalog.names(), _audit),
+    expectation_definitions(shown_suites(), _checking()),
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from penstock.pipelines import catalog
 from penstock.pipelines.plan import Plan
+from penstock.platform.streams import plan_of
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ def catalog_pipelines() -> Iterator[Pipeline]:
     """Every pipeline of the catalog."""
     for name in catalog.names():
         file = next(path for path in catalog.FOLDER.glob(f"{name}.*") if path.suffix in (".py", ".yaml"))
-        yield Pipeline(catalog.load(name), first_words(file), file)
+        yield Pipeline(plan_of(name), first_words(file), file)
 
 
 def first_words(file: Path) -> str:

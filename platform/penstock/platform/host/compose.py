@@ -10,7 +10,6 @@ from penstock.infra.kafka_access import spark_source
 from penstock.infra.local.private import write_private
 from penstock.infra.readiness import tell_ready
 from penstock.infra.secret import read_secret
-from penstock.pipelines.catalog import load
 from penstock.pipelines.host.run import HostConfig, run
 from penstock.pipelines.spark.session import SparkConfig
 from penstock.platform.clock import now_ms
@@ -20,6 +19,7 @@ from penstock.platform.host.metrics import HostMetrics
 from penstock.platform.host.observed import ObservedControl
 from penstock.platform.host.server import serving
 from penstock.platform.settings import Settings
+from penstock.platform.streams import plan_of
 
 
 def spark_config(settings: Settings) -> SparkConfig:
@@ -79,7 +79,7 @@ def run_host(settings: Settings) -> None:
     control = ObservedControl(store, HostMetrics(registry), groups.batch)
     try:
         with serving(settings.host.metrics_port, registry, lambda: control.streams):
-            run(host_config(settings), control, load, now_ms, ready=tell_ready)
+            run(host_config(settings), control, plan_of, now_ms, ready=tell_ready)
     finally:
         groups.close()
         store.close()

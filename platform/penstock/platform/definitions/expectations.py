@@ -1,0 +1,176 @@
+"""What is expected, in Dagster: a check for each expectation of a table or a topic, made on final windows only."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dagster import (
+    AssetCheckExecutionContext,
+    AssetCheckKey,
+    AssetCheckResult,
+    AssetChecksDefinition,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetKey,
+    AssetSelection,
+    DefaultScheduleStatus,
+    DefaultSensorStatus,
+    Definitions,
+    MetadataValue,
+    RunRequest,
+    ScheduleDefinition,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SkipReason,
+    define_asset_job,
+    in_process_executor,
+    multi_asset_check,
+)
+
+from penstock.quality.expectations.outcome import Met, Outcome
+from penstock.quality.expectations.suite import Expectation, Suite
+
+JOB = "check_tables"
+EVERY_NIGHT = "30 3 * * *"
+EVERY_SECONDS = 300
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class Checking:
+    """What the definitions ask for, when a run or a sensor wants it and never at load."""
+
+    check: Callable[[Sequence[str]], Mapping[str, Sequence[Outcome]]]
+    """Checks what is due of some tables."""
+    newest: Callable[[str], Outcome | None]
+    """The last batch of a table that was checked."""
+    due: Callable[[], Iterator[tuple[str, int]]]
+    """The tables that have something to be checked, and up to when."""
+    broken: Callable[[str], Mapping[str, int]]
+    """How many records of a topic broke each of its checks within a day."""
+    now_ms: Callable[[], int]
+
+
+def expectation_definitions(suites: Sequence[Suite], checking: Checking) -> Definitions:
+    """A check of each expectation, a job that makes those of tables, and when it runs."""
+    tables = [suite for suite in suites if suite.of_topic is None]
+    topics = [suite for suite in suites if suite.of_topic is not None]
+    checks = [_table_checks(tables, checking)] if tables else []
+    checks += [_topic_checks(topics, checking)] if topics else []
+    keys = [AssetCheckKey(asset_of(suite), one.name) for suite in suites for one in suite.expectations]
+    job = define_asset_job(
+        JOB,
+        selection=AssetSelection.checks(*keys),
+        executor_def=in_process_executor,
+        description="Check what is expected of tables, in the windows that became final since the last time.",
+    )
+    nightly = ScheduleDefinition(
+        job=job,
+        cron_schedule=EVERY_NIGHT,
+        default_status=DefaultScheduleStatus.RUNNING,
+        name="nightly_checks",
+    )
+    return Definitions(asset_checks=checks, jobs=[job], schedules=[nightly], sensors=[_sensor(checking)])
+
+
+def asset_of(suite: Suite) -> AssetKey:
+    """The asset that a suite is about."""
+    return AssetKey(suite.about.split("/"))
+
+
+def _specs(suites: Sequence[Suite]) -> list[AssetCheckSpec]:
+    return [
+        AssetCheckSpec(one.name, asset=asset_of(suite), description=_description(one))
+        for suite in suites
+        for one in suite.expectations
+    ]
+
+
+def _description(one: Expectation) -> str:
+    arguments = ", ".join(f"{name}={value!r}" for name, value in one.kwargs.items())
+    return f"{one.type}({arguments}). {one.why}"
+
+
+def _table_checks(suites: Sequence[Suite], checking: Checking) -> AssetChecksDefinition:
+    @multi_asset_check(name="expectations_of_tables", specs=_specs(suites), can_subset=True)
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        keys = sorted(context.selected_asset_check_keys)
+        abouts = list(dict.fromkeys("/".join(key.asset_key.path) for key in keys))
+        checked = checking.check(abouts)
+        for about in abouts:
+            outcomes = checked.get(about) or [last for last in [checking.newest(about)] if last]
+            for key in (key for key in keys if "/".join(key.asset_key.path) == about):
+                yield _of_table(key, outcomes)
+
+    return check
+
+
+def _of_table(key: AssetCheckKey, outcomes: Sequence[Outcome]) -> AssetCheckResult:
+    found = [(outcome, one) for outcome in outcomes for one in outcome.met if one.name == key.name]
+    wrong = [pair for pair in found if not pair[1].passed]
+    metadata = _metadata(*(wrong or found)[-1]) if found else {"state": "no window is final yet"}
+    return AssetCheckResult(
+        passed=not wrong,
+        asset_key=key.asset_key,
+        check_name=key.name,
+        severity=AssetCheckSeverity.ERROR,
+        metadata=metadata,
+    )
+
+
+def _metadata(outcome: Outcome, one: Met) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "batch": outcome.batch.label,
+        "checked_rows": one.checked,
+        "unexpected_rows": one.unexpected,
+    }
+    told |= {"observed": None if one.observed is None else str(one.observed), "problem": one.problem}
+    if one.examples:
+        told["examples"] = MetadataValue.json(list(one.examples))
+    if one.rows is not None:
+        told["rows"] = MetadataValue.path(one.rows)
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _topic_checks(suites: Sequence[Suite], checking: Checking) -> AssetChecksDefinition:
+    actions = {(suite.of_topic, one.name): one.action for suite in suites for one in suite.expectations}
+
+    @multi_asset_check(name="expectations_of_topics", specs=_specs(suites), can_subset=True)
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        for key in sorted(context.selected_asset_check_keys):
+            topic = key.asset_key.path[-1]
+            count, action = checking.broken(topic).get(key.name, 0), actions[topic, key.name]
+            yield AssetCheckResult(
+                passed=count == 0,
+                asset_key=key.asset_key,
+                check_name=key.name,
+                severity=AssetCheckSeverity.ERROR if action == "stop" else AssetCheckSeverity.WARN,
+                metadata={
+                    "records_of_a_day": count,
+                    "action": str(action),
+                    "look": f"penstock quarantine list {topic} --reason check:{key.name}",
+                },
+            )
+
+    return check
+
+
+def _sensor(checking: Checking) -> SensorDefinition:
+    def evaluate(context: SensorEvaluationContext) -> RunRequest | SkipReason:
+        due = dict(checking.due())
+        if not due:
+            return SkipReason("no window became final since tables were checked")
+        hour = str(checking.now_ms() // HOUR_MS)
+        if context.cursor == hour:
+            return SkipReason("tables were checked within this hour; Spark is not started for every window")
+        context.update_cursor(hour)
+        return RunRequest(run_key=f"{JOB}-{hour}")
+
+    return SensorDefinition(
+        name="final_windows",
+        evaluation_fn=evaluate,
+        job_name=JOB,
+        minimum_interval_seconds=EVERY_SECONDS,
+        default_status=DefaultSensorStatus.RUNNING,
+        description="Has tables checked when windows became final, once an hour at most.",
+    )

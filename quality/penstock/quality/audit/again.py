@@ -1,0 +1,177 @@
+"""The check of results: the tables of a stream against the bounded pipeline over the records that it has read."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.pipelines.batch.inputs import topic_of
+from penstock.pipelines.batch.tables import folder_of
+from penstock.pipelines.plan import CompleteTable, FinalPanes, LatestValues, PaneLog, Sessions, Sink
+from penstock.pipelines.plan.codec import contract_version, fingerprint
+from penstock.pipelines.spark.stored import Stored
+from penstock.quality.audit.chain import FATES
+from penstock.quality.audit.comparable import Sample, compared, in_order, settled, why_not
+from penstock.quality.audit.kept import Kept
+from penstock.quality.audit.recompute import AHEAD, Again, again, apart, nowhere, run_again, share
+from penstock.quality.audit.records import ranges_read
+from penstock.quality.audit.results import Compared, newest, results
+from penstock.quality.audit.scope import Scope
+from penstock.quality.audit.set_aside import ADDRESS
+from penstock.quality.audit.tables import as_of, rows
+from penstock.quality.audit.torn import torn, without
+from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
+
+RESULTS = "results"
+
+
+def recomputed(scope: Scope, topics: Mapping[str, Kept], sample: Sample) -> Verdict:
+    """The tables hold what the stream's records give."""
+    why = why_not(scope.plan, sample) or changed(scope)
+    if why is not None:
+        return unproven(RESULTS, f"the results of {scope.plan.name} cannot be computed again: {why}")
+    spans = ranges_read(scope.ledger)
+    stored: dict[str, Stored] = {}
+    for topic, kept in topics.items():
+        source = kept.source_for([span for span in spans if span.topic == topic])
+        if source is None:
+            return unproven(RESULTS, f"some of what was read of {topic} has expired, and is in no archive")
+        stored[topic] = source
+    stage = scope.plan.stage
+    late = nowhere(stage, scope.late) if scope.late.num_rows else scope.late.select(ADDRESS)
+    what = Again(again(scope.plan, sample, late), spans, late, refused_otherwise(scope))
+    shutil.rmtree(scope.scratch, ignore_errors=True)
+    try:
+        made = run_again(scope.session(), what, stored, scope.scratch, scope.clock, scope.tell)
+        return _verdict(scope, sample, made, what)
+    finally:
+        shutil.rmtree(scope.scratch, ignore_errors=True)
+
+
+def changed(scope: Scope) -> str | None:
+    """Say that a stream was defined otherwise in batches that its journal still has; None where it was not."""
+    plans = {outcome.plan for outcome in scope.outcomes()} - {"", fingerprint(scope.plan)}
+    return (
+        "it was defined otherwise within the last batches: what it made then is not what it makes now"
+        if plans
+        else None
+    )
+
+
+def refused_otherwise(scope: Scope) -> pa.Table:
+    """Return the addresses of records that would not be refused again for the same reason.
+
+    A clock that is past refused them, or a contract that has changed since.
+    """
+    rows = scope.quarantined
+    wanted = pc.equal(rows.column("reason"), AHEAD)
+    if "contract" in rows.column_names:
+        versions = {topic_of(source): contract_version(source) for source in scope.plan.sources}
+        now = pa.array([versions.get(topic) for topic in rows.column("topic").to_pylist()], pa.string())
+        wanted = pc.or_(wanted, pc.fill_null(pc.not_equal(rows.column("contract"), now), False))
+    return rows.filter(wanted).select(ADDRESS)
+
+
+def _verdict(scope: Scope, sample: Sample, made: Path, what: Again) -> Verdict:
+    stage = scope.plan.stage
+    again_made = _made(made, scope)
+    compared_rows = 0
+    differences: list[Difference] = list(_fates(scope, made, what)) if sample.whole else []
+    for sink in stage.sinks:
+        of = compared(stage, f"{folder_of(sink)}/{sink.table}")
+        standing = _standing(scope, sink, of)
+        cut = torn(standing, stage.key) if isinstance(stage.window, Sessions) else []
+        found, expected = (
+            without(_sampled(scope, sample, t), stage.key, cut) for t in (standing, again_made)
+        )
+        should = _only_those_of(expected, found, of) if isinstance(sink, FinalPanes) else expected
+        compared_rows += should.num_rows
+        differences += results(of, found, should)
+    share_of = "" if sample.whole else " of the sample"
+    fine = f"{compared_rows:,} rows{share_of} in {len(stage.sinks)} tables are what their records give"
+    if not compared_rows and not differences:
+        return unproven(
+            RESULTS, f"no window{share_of} is over yet, so there is nothing that may not change any more"
+        )
+    return judged(RESULTS, differences, fine)
+
+
+def _made(made: Path, scope: Scope) -> pa.Table:
+    folder = "panes" if in_order(scope.plan.stage) else "latest"
+    found = rows(made / folder / scope.plan.stage.name, LAST)
+    assert found is not None
+    return found
+
+
+LAST = 1 << 40
+"""A number beyond that of any batch of a run of its own."""
+
+
+def _standing(scope: Scope, sink: Sink, of: Compared) -> pa.Table:
+    """What a table says of each window, as of the last batch that is audited."""
+    path = scope.warehouse / of.table
+    match sink:
+        case LatestValues() | CompleteTable():
+            found = as_of(path, scope.plan.name, scope.upto)
+        case PaneLog() | FinalPanes():
+            found = rows(path, scope.upto)
+            if found is not None and not in_order(scope.plan.stage):
+                found = newest(found, of.identity)
+    assert found is not None, f"{path} is made when the stream starts"
+    return found
+
+
+def _sampled(scope: Scope, sample: Sample, table: pa.Table) -> pa.Table:
+    """The rows of windows that are over, that no record has missed, and whose key is in the sample."""
+    stage = scope.plan.stage
+    table = apart(stage, settled(table, stage, scope.watermark, sample), scope.late)
+    if sample.keys == 1.0 or not table.num_rows:
+        return table
+    chosen = scope.session().createDataFrame(table.select(stage.key)).distinct().where(share(stage, sample))
+    keys = chosen.toArrow()
+    return _only_those_of(table, keys, Compared("", list(stage.key), ()))
+
+
+def _only_those_of(table: pa.Table, chosen: pa.Table, of: Compared) -> pa.Table:
+    import polars as pl
+
+    wanted = pl.DataFrame(pl.from_arrow(chosen.select(of.identity)))
+    frame = pl.DataFrame(pl.from_arrow(table))
+    return frame.join(wanted, on=list(of.identity), how="semi", nulls_equal=True).to_arrow()
+
+
+def _fates(scope: Scope, made: Path, what: Again) -> Iterator[Difference]:
+    """Yield the partitions whose records have other fates when they are read again."""
+    ledger = rows(made / scope.ledger_name, LAST)
+    assert ledger is not None
+    ours, theirs = _summed(scope.ledger), _summed(ledger)
+    late, refused = _counted(what.late), _counted(what.refused)
+    for place, told in sorted(ours.items()):
+        again_told = theirs.get(place, dict.fromkeys(FATES, 0))
+        expected = {
+            "folded": again_told["folded"],
+            "quarantined": again_told["quarantined"] + refused.get(place, 0),
+            "duplicate": again_told["duplicate"],
+            "filtered": again_told["filtered"] - late.get(place, 0),
+        }
+        for fate, count in expected.items():
+            if told[fate] != count:
+                yield Difference(
+                    f"{place[0]}/{place[1]}",
+                    f"the ledger counts {told[fate]} {fate}, and read again there are {count}",
+                )
+
+
+def _summed(ledger: pa.Table) -> dict[tuple[str, int], dict[str, int]]:
+    summed = ledger.group_by(["topic", "partition"]).aggregate([(fate, "sum") for fate in FATES])
+    return {
+        (row["topic"], row["partition"]): {fate: row[f"{fate}_sum"] for fate in FATES}
+        for row in summed.to_pylist()
+    }
+
+
+def _counted(addresses: pa.Table) -> dict[tuple[str, int], int]:
+    counted = addresses.group_by(["topic", "partition"]).aggregate([("offset", "count")])
+    return {(row["topic"], row["partition"]): row["offset_count"] for row in counted.to_pylist()}

@@ -1,0 +1,42 @@
+"""The audit of a stream: every check, one after the other, each with its own verdict."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from deltalake.exceptions import DeltaError
+from py4j.protocol import Py4JError
+
+from penstock.quality.audit.again import RESULTS, recomputed
+from penstock.quality.audit.books import CHECKS
+from penstock.quality.audit.comparable import Sample
+from penstock.quality.audit.kept import Kept
+from penstock.quality.audit.records import archive, delivery, reading
+from penstock.quality.audit.scope import Scope
+from penstock.quality.audit.verdict import Report, Verdict, unproven
+from penstock.quality.errors import DamagedTableError
+
+
+def audit(scope: Scope, sample: Sample) -> Report:
+    """Make every check. What one of them finds does not keep the others from being made."""
+    return Report(scope.plan.name, scope.upto, tuple(_verdicts(scope, sample)))
+
+
+def _verdicts(scope: Scope, sample: Sample) -> Iterator[Verdict]:
+    for name, check in CHECKS:
+        yield _made(scope, name, partial(check, scope))
+    topics = {topic: Kept(scope, topic) for topic in scope.topics}
+    for topic, kept in topics.items():
+        for name, of_records in (("delivery", delivery), ("archive", archive), ("reading", reading)):
+            yield _made(scope, f"{name} {topic}", partial(of_records, scope, kept))
+    yield _made(scope, RESULTS, partial(recomputed, scope, topics, sample))
+
+
+def _made(scope: Scope, name: str, check: Callable[[], Verdict]) -> Verdict:
+    """The verdict of a check; unproven where what it needs cannot be read: `files` has said then what is wrong."""
+    from pyspark.errors import PySparkException
+
+    scope.tell(name)
+    try:
+        return check()
+    except (DamagedTableError, DeltaError, OSError, Py4JError, PySparkException) as problem:
+        return unproven(name, f"what it needs cannot be read: {str(problem).splitlines()[0]}")

@@ -1,0 +1,102 @@
+"""The checks that need no broker and no Spark: what the stream wrote about itself."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain as one_after_another
+from itertools import product
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.pipelines.plan import PaneLog, Sliding, Stage
+from penstock.quality.audit.agreement import accounts_in, accounts_of, agreement, numbering
+from penstock.quality.audit.chain import FATES, chain, sums
+from penstock.quality.audit.pane_counts import pane_counts
+from penstock.quality.audit.scope import Scope
+from penstock.quality.audit.set_aside import set_aside
+from penstock.quality.audit.tables import rows, wholeness
+from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
+
+
+def files(scope: Scope) -> Verdict:
+    """Every file that a table names is there as it was brought in, and no batch came in twice."""
+    found = one_after_another.from_iterable(
+        wholeness(scope.warehouse / table, table) for table in scope.tables
+    )
+    return judged("files", found, f"{len(scope.tables)} tables name what is there, and took each batch once")
+
+
+def ranges(scope: Scope) -> Verdict:
+    """The ranges of each partition follow one another, without gap or overlap."""
+    spans = scope.ledger.group_by(["topic", "partition"]).aggregate([("start", "min"), ("end", "max")])
+    reach = ", ".join(
+        f"{row['topic']}/{row['partition']} from {row['start_min']} to {row['end_max']}"
+        for row in spans.sort_by([("topic", "ascending"), ("partition", "ascending")]).to_pylist()
+    )
+    return judged("ranges", chain(scope.ledger), f"without gap or overlap: {reach}")
+
+
+def accounts(scope: Scope) -> Verdict:
+    """Every record that was read has one fate."""
+    told = {name: pc.sum(scope.ledger.column(name)).as_py() or 0 for name in ("read", *FATES)}
+    parts = " + ".join(f"{told[name]:,} {name}" for name in FATES)
+    return judged("accounts", sums(scope.ledger), f"{told['read']:,} read = {parts}")
+
+
+def witnesses(scope: Scope) -> Verdict:
+    """Ledger, control store and journal say the same of every batch."""
+    ledger = accounts_in(scope.ledger)
+    stored = accounts_of((batch.batch_id, batch.accounts) for batch in scope.batches)
+    decided = [(outcome.batch_id, outcome.accounts) for outcome in scope.outcomes()]
+    found = one_after_another(
+        numbering(scope.batches),
+        agreement(ledger, stored, "control store"),
+        agreement(ledger, accounts_of(decided), "journal"),
+    )
+    fine = (
+        f"ledger and control store agree on {len(scope.batches)} batches, the journal on its {len(decided)}"
+    )
+    return judged("witnesses", found, fine)
+
+
+def apart(scope: Scope) -> Verdict:
+    """Late and quarantined records are in their tables, as many as the ledger counts, with their addresses."""
+    several = isinstance(scope.plan.stages[0].window, Sliding)
+    found = one_after_another(
+        set_aside(scope.ledger, scope.late, "late", several=several),
+        set_aside(scope.ledger, scope.quarantined, "quarantined"),
+    )
+    fine = f"{scope.late.num_rows:,} late and {scope.quarantined.num_rows:,} quarantined rows have their addresses"
+    return judged("set aside", found, fine)
+
+
+def panes(scope: Scope) -> Verdict:
+    """Tables of panes hold what each batch says that it wrote, over all stages together."""
+    logs = [pane_logs(stage) for stage in scope.plan.stages]
+    if not all(logs):
+        return unproven(
+            "panes", "not every stage keeps all of its panes, and a batch counts those of all stages"
+        )
+    found = (_panes(scope, tables) for tables in product(*logs))
+    named = ", ".join(table for tables in logs for table in tables)
+    return judged("panes", one_after_another.from_iterable(found), f"{named} as each batch says")
+
+
+def pane_logs(stage: Stage) -> list[str]:
+    """The tables that hold every pane of a stage."""
+    return [f"panes/{sink.table}" for sink in stage.sinks if isinstance(sink, PaneLog)]
+
+
+def _panes(scope: Scope, tables: Sequence[str]) -> Iterator[Difference]:
+    there = [rows(scope.warehouse / table, scope.upto, ["batch_id", "timing", "kind"]) for table in tables]
+    found = pa.concat_tables([table for table in there if table is not None])
+    return pane_counts(scope.batches, found, ", ".join(tables))
+
+
+CHECKS: tuple[tuple[str, Callable[[Scope], Verdict]], ...] = (
+    ("files", files),
+    ("ranges", ranges),
+    ("accounts", accounts),
+    ("witnesses", witnesses),
+    ("set aside", apart),
+    ("panes", panes),
+)

@@ -1,0 +1,123 @@
+"""A topic as an audit finds it: what it holds now, what its archive holds, and where a record is to be had."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import KafkaException
+
+from penstock.pipelines.archive.names import ledger_path, records_path
+from penstock.pipelines.batch.intent import Range
+from penstock.pipelines.errors import StoredError
+from penstock.pipelines.spark.stored import Stored
+from penstock.pipelines.spark.stored.archive import StoredArchive
+from penstock.pipelines.spark.stored.topic import StoredTopic
+from penstock.quality.audit.chain import Partition
+from penstock.quality.audit.contents import STRETCH, Stretch
+from penstock.quality.audit.digests import digests, extents, records_of
+from penstock.quality.audit.extent import Extent
+from penstock.quality.audit.scope import Scope
+from penstock.quality.audit.tables import opened_table
+
+Bounds = tuple[int, int]
+"""The offsets [first, end) of a partition."""
+
+
+@dataclass
+class Kept:
+    """One topic of a stream. Its bounds are taken at first; whatever comes later is no part of the audit."""
+
+    scope: Scope
+    topic: str
+    away: str = ""
+    """Why the broker could not be asked."""
+    live: Mapping[int, Bounds] = field(default_factory=dict)
+    """What the topic holds of each partition."""
+    archived: Mapping[int, Bounds] = field(default_factory=dict)
+    """What the archive has looked at of each partition; nothing without an archive."""
+
+    def __post_init__(self) -> None:
+        try:
+            self.live = {span.partition: (span.start, span.end) for span in self.in_topic.ranges()}
+        except (KafkaException, StoredError) as problem:
+            self.away = str(problem.args[0])
+        self.archived = archived_bounds(self.scope, self.topic)
+
+    @cached_property
+    def in_topic(self) -> StoredTopic:
+        """The records that the broker has."""
+        broker = self.scope.broker
+        return StoredTopic(self.scope.session(), self.topic, broker.bootstrap, broker.client, broker.kafka)
+
+    @cached_property
+    def in_archive(self) -> StoredArchive:
+        """The records that the archive has."""
+        path = str(self.scope.warehouse / records_path(self.topic))
+        return StoredArchive(self.scope.session().read.format("delta").load(path), self.topic)
+
+    @cached_property
+    def live_digests(self) -> pa.Table:
+        """Digests of what the topic holds."""
+        return digests(self.in_topic.records(self.spans(self.live)))
+
+    @cached_property
+    def archived_digests(self) -> pa.Table:
+        """Digests of what the archive holds."""
+        return digests(self.in_archive.rows)
+
+    def held(self, stored: Stored) -> dict[Partition, Extent]:
+        """Return which offsets hold a record, in the topic or in the archive."""
+        of_topic = stored is self.in_topic
+        records = stored.records(self.spans(self.live if of_topic else self.archived))
+        return extents(self.topic, records, self.live_digests if of_topic else self.archived_digests)
+
+    def spans(self, bounds: Mapping[int, Bounds]) -> tuple[Range, ...]:
+        """Return bounds as ranges."""
+        return tuple(Range(self.topic, number, *each) for number, each in sorted(bounds.items()))
+
+    def source_for(self, spans: Sequence[Range]) -> Stored | None:
+        """Where the records of these ranges are still to be had: the archive, else the topic, else nowhere."""
+        wanted = [span for span in spans if span.end > span.start]
+        if all(_reaches_over(self.archived, span) for span in wanted):
+            return self.in_archive
+        return self.in_topic if all(_reaches_over(self.live, span) for span in wanted) else None
+
+    def both(self) -> Mapping[int, Bounds]:
+        """Return the offsets that topic and archive both have."""
+        shared = {}
+        for number, (first, end) in self.archived.items():
+            low, high = self.live.get(number, (0, 0))
+            shared[number] = (max(first, low), max(first, low, min(end, high)))
+        return shared
+
+    def stretch(self, stored: Stored, place: Stretch) -> list[dict[str, Any]]:
+        """Return the records of a stretch that topic and archive both may have."""
+        first, end = self.both()[place.partition]
+        begin = place.number * STRETCH
+        asked = (max(first, begin), max(first, begin, min(end, begin + STRETCH)))
+        others = {number: (bounds[0], bounds[0]) for number, bounds in self.live.items()}
+        return records_of(stored.records(self.spans({**others, place.partition: asked})), place)
+
+
+def archived_bounds(scope: Scope, topic: str) -> Mapping[int, Bounds]:
+    """Return the offsets that the archive of a topic has the records of, or says why there are none.
+
+    What had expired before it was archived is outside.
+    """
+    table = opened_table(scope.warehouse / ledger_path(topic))
+    if table is None:
+        return {}
+    ledger = pa.table(table.to_pyarrow_table(columns=["partition", "start", "end", "gaps"]))
+    found: dict[int, Bounds] = {}
+    for row in ledger.sort_by("start").to_pylist():
+        lost = [gap["last"] + 1 for gap in row["gaps"] if gap["reason"] == "expired"]
+        first, _ = found.get(row["partition"], (row["start"], 0))
+        found[row["partition"]] = (max([first, *lost]), row["end"])
+    return found
+
+
+def _reaches_over(bounds: Mapping[int, Bounds], span: Range) -> bool:
+    first, end = bounds.get(span.partition, (0, 0))
+    return first <= span.start and span.end <= end

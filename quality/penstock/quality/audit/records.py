@@ -1,0 +1,83 @@
+"""The checks of records: what producers delivered, what topic and archive hold, and what the stream read."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.pipelines.archive.check import disagreements
+from penstock.pipelines.archive.names import records_path
+from penstock.pipelines.batch.intent import Range
+from penstock.quality.audit.contents import STRETCH, Stretch, different, first_difference
+from penstock.quality.audit.delivered import Limits, acknowledged_in, delivered
+from penstock.quality.audit.extent import taken
+from penstock.quality.audit.kept import Kept
+from penstock.quality.audit.scope import Scope
+from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
+
+
+def delivery(scope: Scope, kept: Kept) -> Verdict:
+    """What producers had acknowledged is in the topic, or has expired."""
+    name = f"delivery {kept.topic}"
+    if kept.away:
+        return unproven(name, f"the broker does not tell: {kept.away}")
+    claims = {
+        who: {place: runs for place, runs in acknowledged_in(folder).items() if place[0] == kept.topic}
+        for who, folder in scope.producers.items()
+    }
+    limits = {(kept.topic, number): Limits(*bounds) for number, bounds in kept.live.items()}
+    found = delivered(claims, limits, kept.held(kept.in_topic))
+    count = sum(length for each in claims.values() for runs in each.values() for _, length in runs)
+    writers = sum(1 for each in claims.values() if each)
+    return judged(
+        name, found, f"{count:,} records that {writers} producers know of are there, or have expired"
+    )
+
+
+def archive(scope: Scope, kept: Kept) -> Verdict:
+    """The topic and its archive hold the same records."""
+    name = f"archive {kept.topic}"
+    if not kept.archived:
+        why = f"{kept.topic} has no archive, so what expires is gone; `penstock stream start archive-{kept.topic}`"
+        return unproven(name, f"{why} keeps one")
+    if kept.away:
+        return unproven(name, f"the broker does not tell: {kept.away}")
+    count = sum(end - first for first, end in kept.both().values())
+    return judged(name, _not_the_same(scope, kept), f"{count:,} offsets hold the same in topic and archive")
+
+
+def reading(scope: Scope, kept: Kept) -> Verdict:
+    """Each batch read as many records as its offsets hold."""
+    name = f"reading {kept.topic}"
+    ledger = scope.ledger.filter(pc.equal(scope.ledger.column("topic"), kept.topic))
+    source = kept.source_for(ranges_read(ledger))
+    if source is None:
+        return unproven(name, f"some of what was read of {kept.topic} has expired, and is in no archive")
+    where = "the topic" if source is kept.in_topic else "the archive"
+    found = taken(ledger, kept.held(source), where)
+    return judged(name, found, f"each batch read what {where} holds at its offsets")
+
+
+def ranges_read(ledger: pa.Table) -> tuple[Range, ...]:
+    """Return the offsets of each partition that a ledger reaches over."""
+    spans = ledger.group_by(["topic", "partition"]).aggregate([("start", "min"), ("end", "max")])
+    return tuple(
+        Range(row["topic"], row["partition"], row["start_min"], row["end_max"])
+        for row in spans.sort_by([("topic", "ascending"), ("partition", "ascending")]).to_pylist()
+    )
+
+
+def _not_the_same(scope: Scope, kept: Kept) -> Iterator[Difference]:
+    for sentence in disagreements(scope.warehouse, kept.topic):
+        yield Difference(records_path(kept.topic), sentence)
+    shared = kept.both()
+    for place in different(kept.live_digests, kept.archived_digests):
+        if _lies_in(place, *shared.get(place.partition, (0, 0))):
+            live, old = (kept.stretch(stored, place) for stored in (kept.in_topic, kept.in_archive))
+            for offset, what in first_difference(live, old, ("the topic", "the archive")):
+                yield Difference(f"{kept.topic}/{place.partition} offset {offset}", what)
+
+
+def _lies_in(place: Stretch, first: int, end: int) -> bool:
+    """Tell whether a stretch has offsets in a range."""
+    return place.number * STRETCH < end and (place.number + 1) * STRETCH > first

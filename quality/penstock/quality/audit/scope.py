@@ -1,0 +1,145 @@
+"""What is audited: a stream, the batches that it has committed, and where its records and results are."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+
+from penstock.pipelines.archive.names import ledger_path, records_path
+from penstock.pipelines.batch.inputs import topic_of
+from penstock.pipelines.batch.outcome import Outcome, outcome_from
+from penstock.pipelines.batch.tables import folder_of
+from penstock.pipelines.host.control import BatchRecord
+from penstock.pipelines.plan import Plan
+from penstock.quality.audit.tables import opened_table, rows
+from penstock.quality.errors import NothingYetError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Broker:
+    """Where topics are, and what clients of either kind want of it."""
+
+    bootstrap: str
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A stream as it was after the newest of `batches`: what came later is no part of the audit.
+
+    The batches are read before anything else, for a host tells of a batch when all of its tables have it.
+    """
+
+    plan: Plan
+    batches: Sequence[BatchRecord]
+    warehouse: Path
+    journal: Path
+    producers: Mapping[str, Path]
+    """The ledger of each producer, by its name."""
+    broker: Broker
+    scratch: Path
+    """A folder for what is computed again; emptied before and after."""
+    clock: Callable[[], int]
+    session: Callable[[], "SparkSession"] = field(repr=False)
+    """Opens Spark, or returns what was opened."""
+    tell: Callable[[str], None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        if not self.batches:
+            raise NothingYetError(
+                f"{self.plan.name} has committed no batch, so there is nothing to audit: "
+                f"`penstock stream start {self.plan.name}` starts it, `penstock status` shows how far it is"
+            )
+
+    @property
+    def upto(self) -> int:
+        """The last batch that is audited."""
+        return self.batches[-1].batch_id
+
+    @property
+    def watermark(self) -> int | None:
+        """The watermark after that batch."""
+        return self.batches[-1].watermark_ms
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that the stream reads."""
+        return [topic_of(source) for source in self.plan.sources]
+
+    @cached_property
+    def ledger(self) -> pa.Table:
+        """The ledger of the stream."""
+        found = rows(self.warehouse / self.ledger_name, self.upto)
+        if found is None:
+            raise NothingYetError(
+                f"{self.plan.name} has no ledger at {self.warehouse / self.ledger_name} yet"
+            )
+        return found
+
+    @property
+    def ledger_name(self) -> str:
+        """Where the ledger is, below the warehouse."""
+        return f"ledger/{self.plan.name}"
+
+    @property
+    def sinks(self) -> list[str]:
+        """Where the tables of results are, below the warehouse."""
+        return [f"{folder_of(sink)}/{sink.table}" for stage in self.plan.stages for sink in stage.sinks]
+
+    @property
+    def tables(self) -> list[str]:
+        """Every table that the stream writes or that its records are kept in, below the warehouse."""
+        quarantines = [f"quarantine/{source.name}" for source in self.plan.sources]
+        archives = [path for topic in self.topics for path in (records_path(topic), ledger_path(topic))]
+        return [self.ledger_name, *self.sinks, f"late/{self.plan.name}", *quarantines, *archives]
+
+    @cached_property
+    def late(self) -> pa.Table:
+        """Records that came too late for a window; without a row where none did."""
+        found = rows(self.warehouse / f"late/{self.plan.name}", self.upto)
+        return NO_ADDRESSES if found is None else found
+
+    @cached_property
+    def quarantined(self) -> pa.Table:
+        """Records of all its topics that the stream found to be no good."""
+        found = [
+            rows(self.warehouse / f"quarantine/{source.name}", self.upto, stream=self.plan.name)
+            for source in self.plan.sources
+        ]
+        there = [table for table in found if table is not None]
+        return pa.concat_tables(there) if there else NO_ADDRESSES
+
+    def is_archived(self, topic: str) -> bool:
+        """Whether records of a topic are kept in an archive."""
+        return opened_table(self.warehouse / records_path(topic)) is not None
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """The outcomes that the stream's journal still has, from old to young. Its writer may be at work."""
+        for path in sorted(self.journal.glob("*.outcome.json")):
+            try:
+                told = outcome_from(msgspec.json.decode(path.read_bytes()))
+            except FileNotFoundError:
+                continue  # the journal forgets its oldest batches
+            if told.batch_id <= self.upto:
+                yield told
+
+
+NO_ADDRESSES = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("batch_id", pa.int64()),
+        pa.field("event_time", pa.timestamp("us", tz="UTC")),
+        pa.field("window_start", pa.timestamp("us", tz="UTC")),
+        pa.field("reason", pa.string()),
+    ]
+).empty_table()

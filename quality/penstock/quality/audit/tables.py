@@ -1,0 +1,101 @@
+"""The tables of a stream, read as they were after a batch; and whether a table is whole."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from penstock.quality.audit.verdict import Difference
+from penstock.quality.errors import DamagedTableError
+
+COMMIT = re.compile(r"\d{20}\.json")
+
+
+def wholeness(path: Path, table: str) -> Iterator[Difference]:
+    """Yield the files that a table names and that are not there as it says, and batches that came in twice."""
+    opened = opened_table(path)
+    if opened is None:
+        return
+    for row in pa.table(opened.get_add_actions(flatten=True)).select(["path", "size_bytes"]).to_pylist():
+        file = path / row["path"]
+        if not file.exists():
+            yield Difference(f"{table}, file {row['path']}", "the table names it, and it is not there")
+        elif file.stat().st_size != row["size_bytes"]:
+            yield Difference(
+                f"{table}, file {row['path']}",
+                f"it has {file.stat().st_size} bytes, and was brought in with {row['size_bytes']}",
+            )
+    yield from _committed_twice(path, table)
+
+
+def rows(
+    path: Path, upto: int, columns: Sequence[str] | None = None, stream: str | None = None
+) -> pa.Table | None:
+    """Return the rows of batches up to `upto`, of one stream where several write; None where there is no table.
+
+    Raises DamagedTableError where a file of the table cannot be read.
+    """
+    table = opened_table(path)
+    if table is None:
+        return None
+    wanted = None if columns is None else sorted({"batch_id", *columns})
+    found = _read(table, path, wanted)
+    # Filtered here, not by the library: a file without statistics of a column has no rows for it.
+    found = found.filter(pc.less_equal(found.column("batch_id"), upto))
+    return found if stream is None else found.filter(pc.equal(found.column("stream"), stream))
+
+
+def as_of(path: Path, application: str, upto: int) -> pa.Table | None:
+    """Return a table of newest values as it stood after a batch of its writer; None where there is none."""
+    table = opened_table(path)
+    if table is None:
+        return None
+    version = table.version()
+    while version > 0 and (table.transaction_version(application) or 0) > upto:
+        version -= 1
+        table.load_as_version(version)
+    return _read(table, path, None)
+
+
+def opened_table(path: Path) -> DeltaTable | None:
+    """Return a table; None where nothing was ever written."""
+    try:
+        return DeltaTable(path)
+    except TableNotFoundError:
+        return None
+    except DeltaError as problem:
+        raise DamagedTableError(f"{path} cannot be opened: {problem}") from problem
+
+
+def _read(table: DeltaTable, path: Path, columns: Sequence[str] | None) -> pa.Table:
+    try:
+        return pa.table(table.to_pyarrow_table(columns=None if columns is None else list(columns)))
+    except (DeltaError, OSError, pa.ArrowException) as problem:
+        raise DamagedTableError(f"{path} cannot be read: {str(problem).splitlines()[0]}") from problem
+
+
+def _committed_twice(path: Path, table: str) -> Iterator[Difference]:
+    """Yield batches that two commits brought in: each carries the batch of its writer, and these only rise."""
+    newest: dict[str, tuple[int, int]] = {}
+    for log in sorted(p for p in (path / "_delta_log").iterdir() if COMMIT.fullmatch(p.name)):
+        version = int(log.stem)
+        for line in log.read_text("utf-8").splitlines():
+            if '"txn"' in line and "txn" in (action := json.loads(line)):
+                application, batch = action["txn"]["appId"], action["txn"]["version"]
+                before = newest.get(application)
+                if before is not None and batch <= before[1]:
+                    yield Difference(
+                        f"{table}, version {version}",
+                        f"it brings in batch {batch} of {application}, and version {before[0]} batch {before[1]}",
+                    )
+                newest[application] = (version, batch)
+
+
+def milliseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return times of a table as milliseconds."""
+    return pc.cast(pc.cast(column, pa.timestamp("ms", tz="UTC"), safe=False), pa.int64())

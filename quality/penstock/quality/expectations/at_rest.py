@@ -1,0 +1,105 @@
+"""Batches of a Delta table validated by Great Expectations on Spark."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.pipelines.plan import Plan, Stage
+from penstock.quality.audit.tables import opened_table
+from penstock.quality.errors import NotInStreamError
+from penstock.quality.expectations.batches import Batch, due
+from penstock.quality.expectations.compile import broken_when
+from penstock.quality.expectations.library import library
+from penstock.quality.expectations.outcome import Met, Outcome, Outcomes, met
+from penstock.quality.expectations.suite import Expectation, Suite
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS_KEPT = 1_000
+"""Rows that are written down of those that did not meet an expectation."""
+
+
+def batches_due(
+    suite: Suite, plan: Plan, watermark: int | None, warehouse: Path, kept: Outcomes
+) -> list[Batch]:
+    """Return what is to be checked of a table now; nothing as long as there is no table."""
+    table = opened_table(warehouse / suite.about)
+    if table is None:
+        return []
+    last = kept.newest()
+    final = None if watermark is None else watermark - stage_of(plan, suite).lateness
+    same = last is not None and last.batch.cut == suite.cut
+    return list(
+        due(suite.cut, final, table.version(), last.batch.upto if last is not None and same else None)
+    )
+
+
+def stage_of(plan: Plan, suite: Suite) -> Stage:
+    """Return the stage that writes a suite's table."""
+    name = suite.about.partition("/")[2]
+    return next(stage for stage in plan.stages if any(sink.table == name for sink in stage.sinks))
+
+
+def check_batch(
+    session: "SparkSession",
+    suite: Suite,
+    plan: Plan,
+    batch: Batch,
+    warehouse: Path,
+    kept: Outcomes,
+    now_ms: int,
+) -> Outcome:
+    """Validate a batch, write down what came of it, and return that."""
+    reader = session.read.format("delta")
+    if batch.cut == "version":
+        reader = reader.option("versionAsOf", batch.upto)
+    rows = reader.load(str(warehouse / suite.about))
+    chosen = rows if batch.condition is None else rows.where(batch.condition)
+    chosen = chosen.cache()
+    try:
+        index = [name for name in (*stage_of(plan, suite).key, "window_start") if name in chosen.columns]
+        result = library().validated(suite, chosen, index)
+        by_name = {one.name: one for one in suite.expectations}
+        found = tuple(_with_rows(met(one), by_name, chosen, kept, batch) for one in result.results)
+    finally:
+        chosen.unpersist()
+    outcome = Outcome(suite.about, batch, now_ms, found)
+    kept.keep(outcome)
+    return outcome
+
+
+def check_table(
+    session: "Callable[[], SparkSession]",
+    suite: Suite,
+    plan: Plan,
+    watermark: int | None,
+    warehouse: Path,
+    home: Path,
+    now_ms: Callable[[], int],
+) -> list[Outcome]:
+    """Check every batch of a table that is due; Spark is asked for only where there is one."""
+    kept = Outcomes(home, suite.about)
+    return [
+        check_batch(session(), suite, plan, batch, warehouse, kept, now_ms())
+        for batch in batches_due(suite, plan, watermark, warehouse, kept)
+    ]
+
+
+def _with_rows(
+    one: Met, suite: dict[str, Expectation], rows: "DataFrame", kept: Outcomes, batch: Batch
+) -> Met:
+    """The same with the file of the rows that did not meet it, where single rows can be told."""
+    if one.passed:
+        return one
+    try:
+        sql = broken_when(suite[one.name], {name: kind.upper() for name, kind in rows.dtypes})
+    except NotInStreamError:
+        return one
+    found = rows.where(sql).limit(ROWS_KEPT).toArrow().to_pylist()
+    path = kept.folder / batch.label / f"{one.name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(row, default=str)}\n" for row in found), "utf-8")
+    return replace(one, rows=str(path))

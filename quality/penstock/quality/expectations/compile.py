@@ -1,0 +1,280 @@
+"""Expectations about a single row as Spark SQL: true for a row that Great Expectations calls unexpected.
+
+The SQL says what Great Expectations says on Spark of the same row, nulls and NaN included. What needs more than a
+row, or would stop a stream over a value of another type, is refused by name.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from penstock.pipelines.plan.predicates import quoted
+from penstock.pipelines.plan.source import Column, RowCheck
+from penstock.quality.errors import NotInStreamError
+from penstock.quality.expectations.suite import Expectation
+
+Columns = Mapping[str, str]
+"""The type of each column, in Spark's words."""
+
+NUMBERS = frozenset({"INT", "BIGINT", "FLOAT", "DOUBLE", "SMALLINT", "TINYINT"})
+WHOLE = frozenset({"INT", "BIGINT", "SMALLINT", "TINYINT"})
+BEYOND_ROWS = {"mostly": 1, "row_condition": None, "condition_parser": None}
+"""Arguments that speak of many rows, or of which rows; each with the value at which it says nothing."""
+
+IGNORED = frozenset({"severity", "catch_exceptions", "result_format", "description", "meta", "notes"})
+"""Arguments that do not change a verdict."""
+
+
+def row_check(one: Expectation, columns: tuple[Column, ...]) -> RowCheck:
+    """Return an expectation as a check of single records; NotInStreamError where it cannot be one."""
+    assert one.action is not None, "a suite of a topic has an action for each"
+    types = {column.name: column.type.upper() for column in columns}
+    return RowCheck(one.name, broken_when(one, types), one.action)
+
+
+def broken_when(one: Expectation, columns: Columns) -> str:
+    """Return the SQL that is true for a row which does not meet the expectation, and false or null for others."""
+    compiler = COMPILED.get(one.type)
+    if compiler is None:
+        raise NotInStreamError(one.name, f"{one.type} needs more than one row, or is not known here", known())
+    for argument, nothing in BEYOND_ROWS.items():
+        if one.kwargs.get(argument, nothing) != nothing:
+            raise NotInStreamError(one.name, f"{argument} speaks of many rows", "Leave it out")
+    return compiler(_Arguments(one, columns))
+
+
+def known() -> str:
+    """Say what can be checked in a stream."""
+    return f"Check it at rest; in a stream there are {', '.join(sorted(COMPILED))}"
+
+
+class _Arguments:
+    """The arguments of an expectation; each is taken once, and none may be left."""
+
+    def __init__(self, one: Expectation, columns: Columns) -> None:
+        self._one = one
+        self._columns = columns
+        self._left = {n: v for n, v in one.kwargs.items() if n not in IGNORED and n not in BEYOND_ROWS}
+
+    def take(self, name: str, default: Any = None) -> Any:
+        """Take an argument."""
+        return self._left.pop(name, default)
+
+    def column(self, name: str = "column") -> tuple[str, str]:
+        """Take the name of a column, and return its SQL and its type."""
+        column = self.take(name)
+        if column not in self._columns:
+            fields = ", ".join(self._columns)
+            raise self.refused(f"there is no field {column!r}", f"Name one of: {fields}")
+        return quoted(column), self._columns[column]
+
+    def done(self) -> None:
+        """Refuse what was not asked for."""
+        if self._left:
+            raise self.refused(
+                f"{', '.join(self._left)} is not known here", "Leave it out, or check it at rest"
+            )
+
+    def refused(self, found: str, fix: str) -> NotInStreamError:
+        """Return the error that refuses the expectation."""
+        return NotInStreamError(self._one.name, found, fix)
+
+    def text(self, name: str = "column") -> str:
+        """Take a column that must hold text."""
+        sql, kind = self.column(name)
+        if kind != "STRING":
+            raise self.refused(f"{sql} is {kind}", "Name a field of text")
+        return sql
+
+    def comparable(self, kind: str, values: list[Any]) -> None:
+        """Refuse values that a column of this type cannot be compared with: that would stop the stream."""
+        for value in values:
+            if value is not None and not _fits(kind, value):
+                raise self.refused(
+                    f"{value!r} cannot be compared with {kind}", "Write values of the field's type"
+                )
+
+
+def _between(args: _Arguments) -> str:
+    column, kind = args.column()
+    least, most = args.take("min_value"), args.take("max_value")
+    if kind not in NUMBERS | {"STRING"}:
+        raise args.refused(f"{column} is {kind}", "Name a field of numbers or text")
+    args.comparable(kind, [least, most])
+    inside = _bounds(args, column, least, most)
+    args.done()
+    return f"{column} IS NOT NULL AND NOT ({inside})"
+
+
+def _lengths_between(args: _Arguments) -> str:
+    column = args.text()
+    inside = _bounds(args, f"length({column})", args.take("min_value"), args.take("max_value"))
+    args.done()
+    return f"{column} IS NOT NULL AND NOT ({inside})"
+
+
+def _bounds(args: _Arguments, value: str, least: Any, most: Any) -> str:
+    strict_least, strict_most = args.take("strict_min", False), args.take("strict_max", False)
+    bounds = []
+    if least is not None:
+        bounds.append(f"{value} {'>' if strict_least else '>='} {literal(least)}")
+    if most is not None:
+        bounds.append(f"{value} {'<' if strict_most else '<='} {literal(most)}")
+    if not bounds:
+        raise args.refused("neither min_value nor max_value is given", "Give one of them, or both")
+    if least is not None and most is not None and least > most:
+        raise args.refused(f"min_value {least} is above max_value {most}", "Give them the other way round")
+    return " AND ".join(bounds)
+
+
+def _length_equals(args: _Arguments) -> str:
+    column, length = args.text(), args.take("value")
+    args.done()
+    if not _fits("INT", length):
+        raise args.refused(f"value is {length!r}", "Give a whole number")
+    return f"{column} IS NOT NULL AND NOT (length({column}) = {literal(length)})"
+
+
+def _in_set(*, negated: bool) -> Callable[[_Arguments], str]:
+    def compiled(args: _Arguments) -> str:
+        column, kind = args.column()
+        values = args.take("value_set")
+        args.done()
+        if not isinstance(values, list) or not values or None in values:
+            raise args.refused(f"value_set is {values!r}", "Give a list of values, none of them null")
+        args.comparable(kind, values)
+        inside = f"{column} IN ({', '.join(map(literal, values))})"
+        return f"{column} IS NOT NULL AND {inside if negated else f'NOT ({inside})'}"
+
+    return compiled
+
+
+def _null(*, expected: bool) -> Callable[[_Arguments], str]:
+    def compiled(args: _Arguments) -> str:
+        column, _ = args.column()
+        args.done()
+        return f"{column} IS {'NOT ' if expected else ''}NULL"
+
+    return compiled
+
+
+def _regex(*, negated: bool) -> Callable[[_Arguments], str]:
+    def compiled(args: _Arguments) -> str:
+        column, regex = args.text(), args.take("regex")
+        args.done()
+        matches = _matches(args, column, regex)
+        return f"{column} IS NOT NULL AND {matches if negated else f'NOT ({matches})'}"
+
+    return compiled
+
+
+def _regex_list(args: _Arguments) -> str:
+    column, regexes, match_on = args.text(), args.take("regex_list"), args.take("match_on", "any")
+    args.done()
+    if not regexes or match_on not in ("any", "all"):
+        raise args.refused(
+            f"regex_list is {regexes!r} and match_on {match_on!r}", "Give a list, and any or all"
+        )
+    found = [_matches(args, column, regex) for regex in regexes]
+    if match_on == "any":
+        found = [_matches(args, column, "|".join(regexes))]
+    return f"{column} IS NOT NULL AND NOT ({' AND '.join(found)})"
+
+
+def _not_regex_list(args: _Arguments) -> str:
+    column, regexes = args.text(), args.take("regex_list")
+    args.done()
+    if not regexes:
+        raise args.refused(f"regex_list is {regexes!r}", "Give a list of expressions")
+    return f"{column} IS NOT NULL AND ({' OR '.join(_matches(args, column, regex) for regex in regexes)})"
+
+
+def _matches(args: _Arguments, column: str, regex: Any) -> str:
+    if not isinstance(regex, str):
+        raise args.refused(f"the expression is {regex!r}", "Give a text")
+    return f"{column} RLIKE {literal(regex)}"
+
+
+def _pair(condition: Callable[[str, str, bool], str]) -> Callable[[_Arguments], str]:
+    def compiled(args: _Arguments) -> str:
+        (one, kind), (other, other_kind) = args.column("column_A"), args.column("column_B")
+        or_equal = bool(args.take("or_equal", False))
+        ignored = _ignored(args, one, other)
+        args.done()
+        if kind != other_kind and not {kind, other_kind} <= NUMBERS:
+            raise args.refused(f"{one} is {kind} and {other} {other_kind}", "Compare fields of one kind")
+        expected = f"NOT ({condition(one, other, or_equal)})"
+        return f"NOT ({ignored}) AND {expected}" if ignored else expected
+
+    return compiled
+
+
+def _ignored(args: _Arguments, one: str, other: str) -> str:
+    match args.take("ignore_row_if", "both_values_are_missing"):
+        case "both_values_are_missing":
+            return f"{one} IS NULL AND {other} IS NULL"
+        case "either_value_is_missing":
+            return f"{one} IS NULL OR {other} IS NULL"
+        case "neither":
+            return ""
+        case unknown:
+            raise args.refused(
+                f"ignore_row_if is {unknown!r}",
+                "Write both_values_are_missing, either_value_is_missing or neither",
+            )
+
+
+def _greater(one: str, other: str, or_equal: bool) -> str:
+    return f"{one} >= {other} OR {one} <=> {other}" if or_equal else f"{one} > {other}"
+
+
+def _equal(one: str, other: str, _or_equal: bool) -> str:
+    return f"{one} <=> {other}"
+
+
+def literal(value: Any) -> str:
+    """Return a value as SQL."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return f"{value}L" if abs(value) > 2**31 - 1 else str(value)
+        case float() if math.isfinite(value):
+            return f"{value!r}D"
+        case float():
+            return f"double('{value}')"
+        case _:
+            text = str(value).replace("\\", "\\\\").replace("'", "\\'")
+            return f"'{text}'"
+
+
+def _fits(kind: str, value: Any) -> bool:
+    match value:
+        case bool():
+            return kind == "BOOLEAN"
+        case int():
+            return kind in NUMBERS and abs(value) < 2**63
+        case float():
+            return kind in NUMBERS - WHOLE or kind in WHOLE
+        case str():
+            return kind == "STRING"
+        case _:
+            return False
+
+
+COMPILED: Mapping[str, Callable[[_Arguments], str]] = {
+    "expect_column_values_to_be_between": _between,
+    "expect_column_value_lengths_to_be_between": _lengths_between,
+    "expect_column_value_lengths_to_equal": _length_equals,
+    "expect_column_values_to_be_in_set": _in_set(negated=False),
+    "expect_column_values_to_not_be_in_set": _in_set(negated=True),
+    "expect_column_values_to_be_null": _null(expected=True),
+    "expect_column_values_to_not_be_null": _null(expected=False),
+    "expect_column_values_to_match_regex": _regex(negated=False),
+    "expect_column_values_to_not_match_regex": _regex(negated=True),
+    "expect_column_values_to_match_regex_list": _regex_list,
+    "expect_column_values_to_not_match_regex_list": _not_regex_list,
+    "expect_column_pair_values_a_to_be_greater_than_b": _pair(_greater),
+    "expect_column_pair_values_to_be_equal": _pair(_equal),
+}
+"""What can be said of a single row, by the name that Great Expectations has for it."""

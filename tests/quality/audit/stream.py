@@ -1,0 +1,129 @@
+"""A whole stream for the audit to look at: a feed with its ledger, a topic, its archive, and all tables."""
+
+import dataclasses
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from tests.pipelines.archive.test_archive import Place
+from tests.pipelines.spark.running import Running, send
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.ingestion.contracts import Contract, load_contract
+from penstock.ingestion.feed import Feed, Limits
+from penstock.ingestion.generators import Sensors
+from penstock.ingestion.sources import Generated
+from penstock.pipelines.archive.archive import Archive
+from penstock.pipelines.archive.names import archive_of
+from penstock.pipelines.archive.reader import topic_id
+from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.host.host import batch_record
+from penstock.pipelines.model import after_watermark, count, every, fixed, mean, read
+from penstock.pipelines.plan import Plan
+from penstock.quality.audit.audit import audit
+from penstock.quality.audit.comparable import Sample
+from penstock.quality.audit.scope import Broker, Scope
+from penstock.quality.audit.verdict import Report
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOON = 1_800_000_000_000
+MINUTE = 60_000
+PARTS = 6
+WHOLE = Sample()
+
+
+def plan_of(contract: Contract) -> Plan:
+    """A mean a minute, corrected for another minute."""
+    pipeline = (
+        read(contract, max_ahead="1 hour")
+        .key("device")
+        .aggregate(temperature=mean("temperature"), readings=count())
+        .window(fixed("1 minute"))
+        .trigger(after_watermark(early=every("10 seconds")), lateness="1 minute")
+        .refine("retracting")
+        .write("minutes", mode="latest")
+        .write("minutes", mode="log")
+    )
+    return pipeline.to_plan("minutes")
+
+
+class Beside(Place):
+    """An archive whose journal is beside that of the stream."""
+
+    def archive(self, epoch: int = 1) -> Archive:
+        right, which = Right(archive_of(self.topic), epoch, lambda: True), topic_id(self.client, self.topic)
+        return Archive(self.topic, which, self.folder / "archive", self.warehouse, right, self.told.append)
+
+
+@dataclasses.dataclass
+class Lived:
+    """A stream that has lived for a while: it read what a feed sent, and late and broken records between."""
+
+    session: "SparkSession"
+    broker: LocalBroker
+    topic: str
+    folder: Path
+    clock: int = NOON
+
+    @property
+    def contract(self) -> Contract:
+        return dataclasses.replace(load_contract("sensors"), topic=self.topic)
+
+    def live(self, records: int) -> None:
+        """Feed, read, feed again, with what is odd in between; then archive all of it."""
+        self.broker.create_topic(self.topic, 3)
+        self.broker.create_topic(self.contract.dead_letters, 1)
+        self._running = Running(plan_of(self.contract), self.session, self.broker, self.folder, clock=NOON)
+        for part in range(1, PARTS):
+            self.feed(part * records // PARTS)
+            self.clock += MINUTE
+        self._running.until_read((PARTS - 1) * records // PARTS)
+        self.feed(records)
+        old = {"id": "old", "device": "a", "site": "s", "at": NOON - 900 * MINUTE, "temperature": 1.0}
+        ahead = {**old, "id": "new", "at": NOON + 900 * MINUTE}
+        send(self.broker, self.topic, [old, b"broken", None, ahead], partition=1)
+        self._running.clock = self.clock
+        self._running.until_read(records + 4)
+        place = Beside(self.broker, self.topic, self.folder)
+        place.take_all(place.archive(), at_once=records // 3)
+
+    def feed(self, until: int) -> None:
+        """Send what the generator makes up to a sequence, all at one time."""
+        source = Generated(Sensors(7), self.contract, lambda: self.clock, rate=None)
+        feed = Feed(
+            source, self.contract, self.broker.bootstrap, self.folder / "producer", lambda: self.clock
+        )
+        summary = feed.run(Event(), limits=Limits(until=until))
+        assert summary.complete
+
+    def copy(self, name: str) -> Path:
+        """The files of the stream once more, to be damaged."""
+        copied = self.folder.with_name(f"{self.folder.name}-{name}")
+        for part in ("warehouse", "stream", "producer"):
+            shutil.copytree(self.folder / part, copied / part)
+        return copied
+
+    def scope(self, folder: Path) -> Scope:
+        return Scope(
+            plan=self._running.plan,
+            batches=[batch_record("minutes", outcome) for outcome in self._running.progress.outcomes],
+            warehouse=folder / "warehouse",
+            journal=folder / "stream" / "journal",
+            producers={"feed": folder / "producer"},
+            broker=Broker(self.broker.bootstrap),
+            scratch=folder / "scratch",
+            clock=lambda: NOON,
+            session=lambda: self.session,
+        )
+
+    def audit(self, folder: Path | None = None, sample: Sample = WHOLE) -> Report:
+        return audit(self.scope(folder or self.folder), sample)
+
+
+def states(report: Report) -> Mapping[str, str]:
+    """What became of each check."""
+    return {verdict.check.split()[0]: verdict.state for verdict in report.verdicts}

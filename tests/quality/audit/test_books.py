@@ -1,0 +1,215 @@
+"""What a stream wrote about itself: right after any life, and each kind of damage is found with its place."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from tests.pipelines.batch.stored import Bench
+from tests.pipelines.batch.test_crashes import PLAN, PLANS, Fuse, run
+
+from penstock.pipelines.batch.journal import Journal
+from penstock.pipelines.batch.tables import LEDGER
+from penstock.pipelines.host.host import batch_record
+from penstock.pipelines.tables.change import Change
+from penstock.pipelines.tables.log import LogTable
+from penstock.quality.audit.books import CHECKS
+from penstock.quality.audit.scope import Broker, Scope
+from penstock.quality.audit.verdict import Verdict
+from penstock.quality.errors import DamagedTableError, NothingYetError
+
+
+def lived(folder: Path, name: str = "fixed") -> Bench:
+    bench = Bench(PLANS[name], folder)
+    run(bench, Fuse(-1))
+    bench.told[:] = Journal(folder / "stream" / "journal").outcomes()
+    return bench
+
+
+def scope_of(bench: Bench) -> Scope:
+    def no_session() -> None:
+        raise AssertionError("what a stream wrote about itself needs no Spark")
+
+    told = {outcome.batch_id: outcome for outcome in bench.told}
+    return Scope(
+        plan=bench.plan,
+        batches=[batch_record("stream", told[number]) for number in sorted(told)],
+        warehouse=bench.folder / "warehouse",
+        journal=bench.folder / "stream" / "journal",
+        producers={},
+        broker=Broker("nowhere:1"),
+        scratch=bench.folder / "scratch",
+        clock=lambda: 0,
+        session=no_session,  # type: ignore[arg-type]
+    )
+
+
+def verdicts(bench: Bench) -> dict[str, Verdict]:
+    scope = scope_of(bench)
+    return {name: check(scope) for name, check in CHECKS}
+
+
+def wrong(bench: Bench) -> dict[str, str]:
+    """The first difference of each check that found one."""
+    return {name: one.said for name, one in verdicts(bench).items() if one.state == "wrong"}
+
+
+def rewrite(bench: Bench, table: str, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Write a table anew, as somebody who means to mend it would."""
+    path = bench.folder / "warehouse" / table
+    write_deltalake(path, change(DeltaTable(path).to_pyarrow_table()), mode="overwrite")
+
+
+def edited(rows: pa.Table, at: int, **values: int) -> pa.Table:
+    told = rows.to_pylist()
+    told[at].update(values)
+    return pa.Table.from_pylist(told, rows.schema)
+
+
+@pytest.mark.parametrize("name", sorted(PLANS))
+def test_a_life_without_damage_is_right_in_every_kind_of_window(tmp_path: Path, name: str) -> None:
+    found = verdicts(lived(tmp_path, name))
+    assert {check: verdict.state for check, verdict in found.items()} == {name: "right" for name, _ in CHECKS}
+    assert found["accounts"].said.startswith("10 read = ")
+
+
+@pytest.mark.parametrize("table", ["panes/stream", "latest/stream", "late/stream", "ledger/stream"])
+def test_a_deleted_file_is_found_by_its_name(tmp_path: Path, table: str) -> None:
+    bench = lived(tmp_path)
+    path = bench.folder / "warehouse" / table
+    file = DeltaTable(path).file_uris()[0].rpartition("/")[2]
+    (path / file).unlink()
+    assert wrong_files(bench) == f"{table}, file {file}: the table names it, and it is not there"
+    if table.startswith("ledger"):
+        with pytest.raises(DamagedTableError, match="cannot be read"):
+            _ = scope_of(bench).ledger
+
+
+def wrong_files(bench: Bench) -> str:
+    return dict(CHECKS)["files"](scope_of(bench)).said
+
+
+def test_a_file_that_was_written_over_is_found(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    (file,) = (bench.folder / "warehouse" / "late" / "stream").glob("*.parquet")
+    pq.write_table(pa.concat_tables([pq.read_table(file)] * 2), file)
+    assert "late/stream, file batch-000000000004.parquet: it has" in wrong_files(bench)
+
+
+def test_a_doubled_commit_is_found_by_its_version(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    path = bench.folder / "warehouse" / "ledger" / "stream"
+    ledger = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "stream")
+    change = next(outcome.changes["ledger/stream"] for outcome in bench.told if outcome.batch_id == 2)
+    ledger._commit(2, change, 0)
+    version = DeltaTable(path).version()
+    said = f"ledger/stream, version {version}: it brings in batch 2 of stream, and version"
+    assert wrong(bench)["files"].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("table", "check", "said"),
+    [
+        ("ledger/stream", "ranges", "records/0 offset 2: batch 2 is in the ledger more than once"),
+        ("late/stream", "set aside", "late of records/0 offset 4: the record is in the table 2 times"),
+        (
+            "panes/stream",
+            "panes",
+            "panes/stream, batch 3: it wrote 4 rows of kind on_time, and the table has 8",
+        ),
+    ],
+)
+def test_a_copied_file_is_found_by_what_it_doubles(tmp_path: Path, table: str, check: str, said: str) -> None:
+    bench = lived(tmp_path)
+    path = bench.folder / "warehouse" / table
+    number = {"ledger": 2, "late": 4, "panes": 3}[table.partition("/")[0]]
+    copied = pq.read_table(path / f"batch-{number:012d}.parquet")
+    other = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "somebody else")
+    other.commit(0, Change([other.write_file(copied.cast(other.schema), "copy", 0)]), 0)
+    assert wrong(bench)[check] == said
+
+
+def test_a_skipped_offset_is_found_with_the_batches_around_it(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    rewrite(bench, "ledger/stream", without_batch(2))
+    found = wrong(bench)
+    assert found["ranges"] == (
+        "records/0 offset 2: offsets 2 to 2 were read by no batch: 0 ends before, 3 begins after"
+    )
+    assert found["witnesses"] == "records/0, batch 2: the control store knows it, and the ledger does not"
+
+
+def without_batch(number: int) -> Callable[[pa.Table], pa.Table]:
+    return lambda rows: rows.filter(pc.not_equal(rows.column("batch_id"), number))
+
+
+def test_a_range_that_was_taken_twice_is_found(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    rewrite(bench, "ledger/stream", lambda rows: edited(rows.sort_by(ORDER), 2, start=1))
+    assert wrong(bench)["ranges"] == "records/0 offset 1: offsets 1 to 1 were read by batch 0, and again by 2"
+
+
+ORDER = [("batch_id", "ascending"), ("partition", "ascending")]
+
+
+def test_an_account_that_does_not_add_up_is_found(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    rewrite(bench, "ledger/stream", lambda rows: edited(rows.sort_by(ORDER), 0, folded=1))
+    assert wrong(bench)["accounts"] == (
+        "records/0, batch 0: 2 records read of offsets 0 to 1, and "
+        "1 folded + 0 late + 0 quarantined + 0 duplicate + 0 filtered"
+    )
+
+
+def test_an_account_that_was_made_to_add_up_is_found_by_those_who_know_better(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    rewrite(bench, "ledger/stream", lambda rows: edited(rows.sort_by(ORDER), 0, folded=1, late=1))
+    found = wrong(bench)
+    assert found["witnesses"] == "records/0, batch 0: folded is 1 in the ledger, and 2 in the control store"
+    assert (
+        found["set aside"] == "late of records/0, batch 0: the ledger counts 1 records, and the table has 0"
+    )
+    assert "accounts" not in found
+
+
+def test_records_that_were_taken_out_of_the_quarantine_are_missed(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    DeltaTable(bench.folder / "warehouse" / "quarantine" / "records").delete()
+    assert wrong(bench)["set aside"] == (
+        "quarantined of records/1, batch 2: the ledger counts 1 records, and the table has 0"
+    )
+
+
+def test_a_late_record_that_its_batch_never_read_is_found(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    rewrite(bench, "late/stream", lambda rows: edited(rows, 0, offset=40))
+    assert (
+        wrong(bench)["set aside"] == "late of records/0 offset 40: batch 4, which it names, has not read it"
+    )
+
+
+def test_a_batch_that_the_control_store_lost_is_found(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    bench.told[:] = [outcome for outcome in bench.told if outcome.batch_id != 3]
+    assert wrong(bench)["witnesses"] == "batch 4: follows batch 2 in the control store"
+
+
+def test_what_is_committed_while_it_is_audited_is_no_part_of_it(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    bench.told[:] = [outcome for outcome in bench.told if outcome.batch_id <= 2]
+    assert wrong(bench) == {}
+    assert verdicts(bench)["accounts"].said.startswith("6 read = ")
+
+
+def test_a_stream_without_a_batch_has_nothing_to_audit(tmp_path: Path) -> None:
+    with pytest.raises(NothingYetError, match="stream has committed no batch"):
+        scope_of(Bench(PLAN, tmp_path))
+
+
+def test_the_ledger_of_the_audit_is_that_of_the_engine() -> None:
+    from penstock.quality.audit.agreement import NUMBERS
+
+    assert ["topic", "partition", *NUMBERS] == LEDGER.names

@@ -1,0 +1,138 @@
+"""Which batches are checked, what is kept of them, and the page that shows it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.pipelines import catalog
+from penstock.quality.expectations.at_rest import check_table
+from penstock.quality.expectations.batches import DAY_MS, Batch, due
+from penstock.quality.expectations.outcome import Met, Outcome, Outcomes
+from penstock.quality.expectations.page import publish, rendered
+from penstock.quality.expectations.suite import Cut, Expectation, Suite, load_suite
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOON = 1_800_000_000_000
+MINUTE = 60_000
+
+
+@given(st.sampled_from(["final", "day"]), st.lists(st.integers(0, 5 * DAY_MS), max_size=12))
+def test_every_final_window_is_checked_once_and_no_other(cut: Cut, steps: list[int]) -> None:
+    final, last, covered = 0, None, 0
+    for step in steps:
+        final += step
+        for batch in due(cut, final, 0, last):
+            assert batch.after == (last if last is not None else None)
+            assert batch.upto <= final
+            covered, last = batch.upto, batch.upto
+    if steps and cut == "final":
+        assert covered == final
+    if cut == "day":
+        assert final - covered < DAY_MS
+
+
+def test_a_version_is_checked_when_it_is_new() -> None:
+    assert [batch.upto for batch in due("version", None, 7, None)] == [7]
+    assert list(due("version", None, 7, 7)) == []
+    assert [batch.upto for batch in due("version", None, 9, 7)] == [9]
+
+
+def test_nothing_is_checked_before_a_window_is_final() -> None:
+    assert list(due("final", None, 3, None)) == []
+
+
+def test_labels_are_in_the_order_of_batches() -> None:
+    ends = [0, 1, 999, 1_000, NOON, NOON + DAY_MS]
+    assert sorted(Batch("final", end).label for end in ends) == [Batch("final", end).label for end in ends]
+
+
+MET = Met("n_between", "expect_column_values_to_be_between", "why", passed=True, checked=5, unexpected=0)
+MISSED = Met("n_set", "expect_column_values_to_be_in_set", "why", passed=False, checked=5, unexpected=2,
+             examples=({"n": 7, "device": "<b>"},), rows="/rows.jsonl")  # fmt: skip
+
+
+def outcome(upto: int, *met: Met) -> Outcome:
+    return Outcome("latest/minutes", Batch("final", upto, None), NOON, met)
+
+
+def test_what_is_kept_comes_back_newest_first(tmp_path: Path) -> None:
+    kept = Outcomes(tmp_path, "latest/minutes")
+    assert kept.newest() is None
+    for upto in (NOON, NOON + DAY_MS, NOON + 1):
+        kept.keep(outcome(upto, MET, MISSED))
+    assert [one.batch.upto for one in kept.all()] == [NOON + DAY_MS, NOON + 1, NOON]
+    assert kept.newest() == outcome(NOON + DAY_MS, MET, MISSED)
+
+
+def test_the_page_tells_what_is_expected_and_what_was_not_met_and_loads_nothing(tmp_path: Path) -> None:
+    suite = Suite("latest/minutes", (Expectation(MET.type, {"column": "n"}, MET.name, None, "a & b"),
+                                     Expectation(MISSED.type, {"column": "n"}, MISSED.name)))  # fmt: skip
+    topic = Suite("topics/sensors", (Expectation("expect_x", {}, "x", "stop"),))
+    page = publish(tmp_path, [(suite, [outcome(NOON, MET, MISSED), outcome(0, MET)]), (topic, [])])
+    text = page.read_text("utf-8")
+    assert "2 of 5 rows" in text
+    assert "device: &lt;b&gt;" in text
+    assert "a &amp; b" in text
+    assert "file:///rows.jsonl" in text
+    assert "<b>stop</b>" in text
+    assert "http" not in text
+    assert rendered([(suite, [])]).count("No batch was checked yet") == 1
+
+
+def minutes(folder: Path, rows: list[tuple[str | None, float, int, int]]) -> None:
+    """A table of newest values as the stream writes it: device, mean, readings, and the minute."""
+    at = pa.timestamp("us", tz="UTC")
+    ends = pa.array([(NOON + minute * MINUTE) * 1_000 for *_, minute in rows], pa.int64()).cast(at)
+    starts = pa.array([(NOON + (minute - 1) * MINUTE) * 1_000 for *_, minute in rows], pa.int64()).cast(at)
+    columns = {
+        "device": pa.array([device for device, *_ in rows], pa.string()),
+        "temperature": pa.array([mean for _, mean, _, _ in rows], pa.float64()),
+        "readings": pa.array([count for _, _, count, _ in rows], pa.int64()),
+        "records": pa.array([count for _, _, count, _ in rows], pa.int64()),
+        "window_start": starts,
+        "window_end": ends,
+    }
+    write_deltalake(folder / "warehouse" / "latest" / "sensor_minute", pa.table(columns), mode="append")
+
+
+@pytest.mark.spark
+def test_windows_are_checked_once_they_are_final_and_the_rows_that_are_wrong_are_told(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    suite, plan = load_suite("latest/sensor_minute"), catalog.load("sensor_minute")
+    assert suite is not None
+
+    def check(watermark: int | None) -> list[Outcome]:
+        return check_table(
+            lambda: spark, suite, plan, watermark, tmp_path / "warehouse", tmp_path, lambda: NOON
+        )
+
+    lateness = plan.stage.lateness
+    assert check(NOON + lateness) == []
+    minutes(tmp_path, [("a", 20.0, 3, 1), ("b", 99.0, 2, 2), (None, 1.0, 1, 2), ("c", -99.0, 1, 5)])
+    assert check(None) == []
+    (first,) = check(NOON + MINUTE + lateness)
+    assert first.passed
+    assert {one.checked for one in first.met if one.checked is not None} == {1}
+    (second,) = check(NOON + 2 * MINUTE + lateness)
+    found = {one.name: one for one in second.met}
+    assert {name: one.unexpected for name, one in found.items() if not one.passed} == {
+        "device_values_to_not_be_null": 1,
+        "temperature_values_to_be_between": 1,
+    }
+    wrong = found["temperature_values_to_be_between"]
+    assert wrong.rows is not None
+    assert '"device": "b"' in Path(wrong.rows).read_text("utf-8")
+    assert wrong.examples[0]["temperature"] == 99.0
+    assert check(NOON + 2 * MINUTE + lateness) == []
+    assert [one.batch.upto for one in Outcomes(tmp_path, suite.about).all()] == [
+        NOON + 2 * MINUTE,
+        NOON + MINUTE,
+    ]

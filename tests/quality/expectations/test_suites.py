@@ -1,0 +1,185 @@
+"""Suites as files: what they may say, what is refused, and what becomes of them in a pipeline."""
+
+from pathlib import Path
+
+import pytest
+
+from penstock.ingestion.contracts import contract_names, load_contract
+from penstock.ingestion.contracts.types import spark_type
+from penstock.pipelines import catalog
+from penstock.pipelines.batch.tables import folder_of
+from penstock.pipelines.plan.source import Column
+from penstock.quality.errors import NotInStreamError, SuiteError
+from penstock.quality.expectations.compile import COMPILED, broken_when, row_check
+from penstock.quality.expectations.in_stream import with_checks
+from penstock.quality.expectations.library import library
+from penstock.quality.expectations.suite import Expectation, default_name, load_suite, suite_names
+
+COLUMNS = {"name": "STRING", "level": "DOUBLE", "count": "BIGINT", "on": "BOOLEAN", "tags": "ARRAY<STRING>"}
+GOOD = """
+expectations:
+  - type: expect_column_values_to_be_between
+    kwargs: {column: temperature, min_value: -80, max_value: 80}
+    meta: {action: quarantine, why: broken probes}
+  - type: expect_column_values_to_be_in_set
+    kwargs: {column: site, value_set: [site-0]}
+    meta: {action: warn, name: sites}
+"""
+
+
+def written(folder: Path, text: str, about: str = "topics/sensors") -> Path:
+    path = folder / f"{about}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return folder
+
+
+def test_a_suite_of_a_topic_becomes_the_checks_of_every_pipeline_that_reads_it(tmp_path: Path) -> None:
+    plan = with_checks(catalog.load("sensor_minute"), written(tmp_path, GOOD))
+    (source,) = plan.sources
+    assert [(check.name, check.action) for check in source.checks] == [
+        ("temperature_values_to_be_between", "quarantine"),
+        ("sites", "warn"),
+    ]
+    assert source.checks[0].broken_when == (
+        "`temperature` IS NOT NULL AND NOT (`temperature` >= -80 AND `temperature` <= 80)"
+    )
+    assert with_checks(catalog.load("sensor_minute"), tmp_path / "none") == catalog.load("sensor_minute")
+
+
+WRONG = [
+    ("expectations: [", "it is no YAML"),
+    ("expected: []", "it holds expected"),
+    ("expectations: [{kwargs: {}}]", "expectation 1: it holds kwargs"),
+    ("expectations: [{type: expect_column_to_exist, kwargs: {column: a}}]", "it has no action"),
+    ("expectations: [{type: expect_x, meta: {action: explode}}]", "its action is 'explode'"),
+    ("expectations: [{type: expect_x, meta: {action: warn, name: A b}}]", "its name is 'A b'"),
+    (
+        "expectations: [{type: a, meta: {action: warn}}, {type: a, meta: {action: stop}}]",
+        "two expectations have",
+    ),
+    ("{expectations: [{type: a, meta: {action: warn}}], batches: {by: year}}", "Write {window: final}"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_a_suite_that_cannot_be_used_says_what_is_wrong_and_where(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    with pytest.raises(SuiteError, match=r"topics/sensors\.yaml") as refused:
+        load_suite("topics/sensors", written(tmp_path, text))
+    assert said in str(refused.value)
+
+
+def test_an_action_for_a_table_is_refused(tmp_path: Path) -> None:
+    text = "expectations: [{type: a, meta: {action: warn}}]"
+    with pytest.raises(SuiteError, match="Leave the action out"):
+        load_suite("latest/minute", written(tmp_path, text, "latest/minute"))
+
+
+def test_what_cannot_be_compiled_is_refused_by_name_and_file(tmp_path: Path) -> None:
+    mean = "expect_column_mean_to_be_between"
+    text = f"expectations: [{{type: {mean}, kwargs: {{column: temperature}}, meta: {{action: warn}}}}]"
+    with pytest.raises(
+        SuiteError, match=r"sensors.yaml: temperature_mean_to_be_between: .* more than one row"
+    ):
+        with_checks(catalog.load("sensor_minute"), written(tmp_path, text))
+
+
+LEVEL = {"column": "level"}
+PAIR = {"column_A": "count", "column_B": "level"}
+REFUSED = [
+    ("column_values_to_be_unique", {"column": "name"}, "needs more than one row"),
+    ("column_values_to_be_between", {**LEVEL, "min_value": 0, "mostly": 0.9}, "mostly speaks of many"),
+    ("column_values_to_be_between", {**LEVEL, "min_value": 0, "row_condition": "on"}, "row_condition"),
+    ("column_values_to_be_between", {"column": "gone", "min_value": 0}, "there is no field 'gone'"),
+    ("column_values_to_be_between", LEVEL, "neither min_value nor max_value"),
+    ("column_values_to_be_between", {**LEVEL, "min_value": 2, "max_value": 1}, "is above"),
+    ("column_values_to_be_between", {"column": "name", "min_value": 2}, "cannot be compared with STRING"),
+    ("column_values_to_be_between", {**LEVEL, "min_value": "2"}, "cannot be compared with DOUBLE"),
+    ("column_values_to_be_between", {"column": "on", "min_value": 2}, "is BOOLEAN"),
+    ("column_values_to_be_between", {**LEVEL, "min_value": 0, "parse": True}, "parse is not known"),
+    ("column_values_to_be_in_set", {"column": "count", "value_set": ["a"]}, "cannot be compared with"),
+    ("column_values_to_be_in_set", {"column": "name", "value_set": []}, "value_set is []"),
+    ("column_values_to_match_regex", {**LEVEL, "regex": "a"}, "is DOUBLE"),
+    ("column_value_lengths_to_equal", {"column": "tags", "value": 2}, "is ARRAY<STRING>"),
+    ("column_pair_values_to_be_equal", {"column_A": "name", "column_B": "level"}, "is STRING and"),
+    ("column_pair_values_to_be_equal", {**PAIR, "ignore_row_if": "x"}, "ignore_row_if is 'x'"),
+]
+
+
+@pytest.mark.parametrize(("kind", "kwargs", "said"), REFUSED, ids=[f"{k}-{said}" for k, _, said in REFUSED])
+def test_what_would_not_be_the_same_or_not_safe_row_by_row_is_refused(
+    kind: str, kwargs: dict[str, object], said: str
+) -> None:
+    with pytest.raises(NotInStreamError) as refused:
+        broken_when(Expectation(f"expect_{kind}", kwargs, "named", "warn"), COLUMNS)
+    assert "named" in str(refused.value)
+    assert said in str(refused.value)
+
+
+def test_text_in_an_expression_cannot_leave_it() -> None:
+    kwargs = {"column": "name", "regex": r"^\d'; DROP"}
+    one = Expectation("expect_column_values_to_match_regex", kwargs, "n", "warn")
+    assert broken_when(one, COLUMNS) == r"`name` IS NOT NULL AND NOT (`name` RLIKE '^\\d\'; DROP')"
+
+
+@pytest.mark.parametrize(
+    ("kind", "kwargs", "name"),
+    [
+        ("expect_column_values_to_be_between", {"column": "Level"}, "level_values_to_be_between"),
+        (
+            "expect_column_pair_values_to_be_equal",
+            {"column_A": "a", "column_B": "b"},
+            "a_b_values_to_be_equal",
+        ),
+        ("expect_compound_columns_to_be_unique", {"column_list": ["a", "b"]}, "a_b_to_be_unique"),
+        ("expect_table_row_count_to_be_between", {}, "row_count_to_be_between"),
+    ],
+)
+def test_an_expectation_without_a_name_is_called_by_what_it_says(
+    kind: str, kwargs: dict[str, object], name: str
+) -> None:
+    assert default_name(kind, kwargs) == name
+
+
+def test_every_shipped_suite_is_about_something_and_can_be_used() -> None:
+    tables = {
+        f"{folder_of(sink)}/{sink.table}"
+        for name in catalog.names()
+        for stage in catalog.load(name).stages
+        for sink in stage.sinks
+    }
+    for about in suite_names():
+        suite = load_suite(about)
+        assert suite is not None
+        assert all(one.why for one in suite.expectations), f"{about} does not say why"
+        assert library().suite(suite).name == about
+        if suite.of_topic is None:
+            assert about in tables
+        else:
+            contract = load_contract(suite.of_topic)
+            columns = tuple(Column(f.name, spark_type(f.kind), f.required) for f in contract.fields)
+            assert [row_check(one, columns).name for one in suite.expectations]
+    topics = {about.partition("/")[2] for about in suite_names() if about.startswith("topics/")}
+    assert topics <= set(contract_names())
+
+
+def test_what_is_compiled_is_what_the_library_calls_so() -> None:
+    for kind in COMPILED:
+        assert library().expectation(kind) is not None
+
+
+def test_what_the_library_does_not_know_or_take_is_refused_by_name(tmp_path: Path) -> None:
+    for text, said in (
+        ("expectations: [{type: expect_luck, kwargs: {}}]", "there is no expect_luck"),
+        (
+            "expectations: [{type: expect_column_to_exist, kwargs: {colour: a}}]",
+            "the library does not take it",
+        ),
+    ):
+        written(tmp_path, text, f"latest/{len(said)}")
+        suite = load_suite(f"latest/{len(said)}", tmp_path)
+        assert suite is not None
+        with pytest.raises(SuiteError, match=said):
+            library().suite(suite)

@@ -1,0 +1,137 @@
+"""Decisions on quarantined records: each taken once, whoever takes it and whenever they are killed."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.ingestion.contracts import load_contract
+from penstock.ingestion.ledger import Address
+from penstock.ingestion.producer import Batch, JsonChecker
+from penstock.ingestion.sources.source import replay_of, rest_of
+from penstock.quality.errors import QuarantineError
+from penstock.quality.quarantine import replay
+from penstock.quality.quarantine.decisions import Decision, Decisions
+from penstock.quality.quarantine.records import Place, Quarantined, parsed_place
+from penstock.quality.quarantine.replay import Decided, decisions_of, discards, judge
+from penstock.quality.quarantine.standing import counts, standings
+
+GOOD = b'{"id":"1","device":"a","site":"s","at":1,"temperature":2.5}'
+
+
+def record(offset: int, value: bytes | None = b"?", partition: int = 0, *streams: str) -> Quarantined:
+    judges = tuple((stream, "v1") for stream in streams or ("minute",))
+    return Quarantined("sensors", Place(partition, offset), None, None, value, "malformed", judges)
+
+
+def send(offset: int, value: bytes = GOOD) -> Decision:
+    return Decision("replayed", 0, offset, 5, "", value)
+
+
+def test_a_record_is_decided_on_once(tmp_path: Path) -> None:
+    decisions = Decisions(tmp_path / "sensors.jsonl")
+    assert decisions.take([send(1), send(2), send(1, b"other")]) == [send(1), send(2)]
+    again = [send(2), Decision("discarded", 0, 1, 6), send(3)]
+    assert decisions.take(again) == [send(3)]
+    assert decisions.all() == [send(1), send(2), send(3)]
+
+
+def test_of_many_who_decide_at_once_one_is_heard_for_each_record(tmp_path: Path) -> None:
+    def take(who: int) -> list[Decision]:
+        return Decisions(tmp_path / "sensors.jsonl").take([send(n, b"%d" % who) for n in range(40)])
+
+    with ThreadPoolExecutor(8) as pool:
+        taken = [one for part in pool.map(take, range(8)) for one in part]
+    assert sorted(one.offset for one in taken) == list(range(40))
+    assert Decisions(tmp_path / "sensors.jsonl").all() == taken or len(taken) == 40
+
+
+@given(st.integers(0, 400))
+def test_what_a_killed_writer_left_half_written_was_not_decided(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    path = tmp_path_factory.mktemp("cut") / "sensors.jsonl"
+    Decisions(path).take([send(n) for n in range(4)])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:cut])
+    left = Decisions(path).all()
+    assert left == [send(n) for n in range(whole[:cut].count(b"\n"))]
+    Decisions(path).take([send(n) for n in range(4)])
+    assert Decisions(path).all() == [send(n) for n in range(4)]
+
+
+def test_a_damaged_line_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "sensors.jsonl"
+    path.write_text("nonsense\n", "utf-8")
+    with pytest.raises(QuarantineError, match="restore it from a backup"):
+        Decisions(path).all()
+
+
+@given(kinds=st.lists(st.booleans(), max_size=30), first=st.integers(0, 12), size=st.integers(1, 7))
+def test_from_every_position_the_same_records_follow(
+    tmp_path_factory: pytest.TempPathFactory, kinds: list[bool], first: int, size: int
+) -> None:
+    decisions = Decisions(tmp_path_factory.mktemp("decided") / "sensors.jsonl")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replay, "BATCH", size)
+        wanted = [
+            send(n, b"%d" % n) if sent else Decision("discarded", 0, n, 5) for n, sent in enumerate(kinds)
+        ]
+        decisions.take(wanted[:first])
+        source = Decided(decisions)
+        early = list(source.read(None))
+        decisions.take(wanted[first:])
+        expected = [decision.value for decision in wanted if decision.fate == "replayed"]
+        assert [value for batch in source.read(None) for value in batch.values] == expected
+        done = 0
+        for batch in early:
+            done += len(batch)
+            rest = rest_of(source, batch.position, len(batch))
+            assert [value for part in rest for value in part.values] == expected[done:]
+            again = replay_of(source)
+            assert again is not None
+            found: list[Batch] = again(batch.position, 0, len(batch))
+            assert [value for part in found for value in part.values] == list(batch.values)
+
+
+REACHED = {"minute": {0: (0, 10)}, "hour": {0: (5, 8)}}
+
+
+@pytest.mark.parametrize(
+    ("one", "why"),
+    [
+        (record(7, GOOD), "hour did not refuse it: sent again, it would count there twice"),
+        (record(9, GOOD), "hour has read up to offset 8 only, and may yet take it; wait until it has read"),
+        (record(7, b"{", 0, "minute", "hour"), "it still breaks the contract: "),
+        (record(3, None), "it has no value; repair it, or discard it"),
+    ],
+)  # fmt: skip
+def test_a_record_that_may_not_be_sent_again_is_refused_with_the_reason(one: Quarantined, why: str) -> None:
+    judged = judge([one], {}, JsonChecker(load_contract("sensors")), REACHED)
+    assert judged.good == ()
+    assert judged.refused[0].why.startswith(why)
+
+
+def test_a_record_is_judged_as_it_was_repaired() -> None:
+    broken, fine = record(2, b"{"), record(3, GOOD)
+    judged = judge([broken, fine], {Place(0, 2): GOOD}, JsonChecker(load_contract("sensors")), REACHED)
+    assert judged.refused == ()
+    assert [decision.value for decision in decisions_of(judged, 5, "")] == [GOOD, GOOD]
+
+
+def test_every_record_stands_somewhere() -> None:
+    records = [record(n) for n in range(4)]
+    decisions = [send(2), *discards([records[1]], 5, "why"), send(0)]
+    arrived = Address(0, "sensors", 1, 77)
+    found = standings(records, decisions, {0: arrived})
+    assert [one.state for one in found] == ["replaying", "discarded", "replayed", "held"]
+    assert found[2].address == arrived
+    assert counts(found) == {"held": 1, "replaying": 1, "replayed": 1, "discarded": 1}
+
+
+@pytest.mark.parametrize("text", ["1", "a:2", "1:", "-1:2", "1:2:3"])
+def test_an_address_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(QuarantineError, match="write PARTITION:OFFSET"):
+        parsed_place(text)
