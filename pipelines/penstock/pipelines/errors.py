@@ -8,6 +8,7 @@ PipelineError
 ├── JournalError        a stream's own files cannot be read, or contradict what is being done
 ├── FencedError         another host writes this stream now
 ├── DrainedError        a batch came while its stream was being stopped; it comes again
+├── RememberingError    a function with a memory answered what it cannot
 ├── ArchiveError        a topic and its archive do not belong together, or the topic cannot be read
 ├── CheckFailedError    a record breaks a check that its input says to stop at
 ├── StoredError         records that a bounded run is to read are not there, or not as they should be
@@ -52,6 +53,13 @@ class JournalError(PipelineError):
 
     def __init__(self, path: object, found: str, fix: str) -> None:
         super().__init__(f"{path}: {found}. {fix}.")
+
+
+class RememberingError(PipelineError):
+    """A function with a memory answered what cannot be: which, and what for."""
+
+    def __init__(self, function: str, found: str) -> None:
+        super().__init__(f"{function}: {found}. Mend the function, and start the stream again.")
 
 
 class FencedError(PipelineError):

@@ -1,8 +1,23 @@
 """What definitions of the tests name by module."""
 
+from dataclasses import dataclass
 from typing import Any
+
+from penstock.pipelines.remembering import Answer, Call
 
 
 def add_degrees(table: Any) -> Any:
     """Stand for a step over Arrow; the definitions are compared, never run."""
     return table
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """What a function remembers."""
+
+    since: int
+
+
+def alarm(call: Call[Alarm]) -> Answer[Alarm]:
+    """Stand for a function with a memory."""
+    return Answer(call.state)

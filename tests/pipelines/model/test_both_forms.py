@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.pipelines.model.forms import add_degrees
+from tests.pipelines.model import forms
 
 from penstock.pipelines import model
 from penstock.pipelines.model import from_document, from_yaml
@@ -15,13 +15,11 @@ from penstock.pipelines.plan import fingerprint
 from penstock.pipelines.plan.custom import imported
 
 FORMS = yaml.safe_load((Path(__file__).parent / "forms.yaml").read_text(encoding="utf-8"))
-WORDS = {name: getattr(model, name) for name in model.__all__} | {
-    "imported": imported,
-    "add_degrees": add_degrees,
-}
+OURS = {name: getattr(forms, name) for name in ("add_degrees", "alarm", "Alarm")}
+WORDS = {name: getattr(model, name) for name in model.__all__} | {"imported": imported, **OURS}
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form["yaml"]["write"])
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: str(form["yaml"]["write"]))
 def test_python_and_yaml_give_one_plan(form: dict[str, Any]) -> None:
     written = eval(form["python"], WORDS).plan
     read = from_document(form["yaml"]).plan

@@ -178,7 +178,7 @@ def _sink(
 
 def _names(stage: ReadyStage) -> list[str]:
     """The columns that tell windows apart, beside their bounds."""
-    return [field.name for field in (*stage.key, *((NUMBER,) if stage.in_order else ()))]
+    return [field.name for field in (*stage.key, *((NUMBER,) if stage.numbered else ()))]
 
 
 def _all_of_them(panes: pa.Table) -> pa.Table:

@@ -14,6 +14,7 @@ from penstock.pipelines.plan import (
     Last,
     Plan,
     Quantiles,
+    Remembering,
     SlidingOrder,
     Source,
     Stage,
@@ -68,6 +69,11 @@ def kept_of_stage(stage: Stage, *, changes: bool) -> Kept:
             return Kept(
                 f"windows of {stage.name}", f"per key {words.kept(evict)} of its records", "they are evicted"
             )
+        case Remembering(state=state, forget_after=after):
+            until = "its function forgets it"
+            if after is not None:
+                until += f", or nothing was heard of it for {words.duration(after)} of event time"
+            return Kept(f"keys of {stage.name}", f"per key a {state.name} and its timers", until)
         case _:
             return Kept(
                 f"open windows of {stage.name}", size_of_windows(stage, changes=changes), closing(stage)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.pipelines.explain import words
-from penstock.pipelines.plan import Apply, Files, OverArrow, Plan, Sink, Source, Sql, Stage, Step
+from penstock.pipelines.plan import Apply, Files, OverArrow, Plan, Remembering, Sink, Source, Sql, Stage, Step
 
 SINKS = {
     "PaneLog": "every pane, appended to",
@@ -51,6 +51,9 @@ def computed(stage: Stage, inputs: tuple[Node, ...]) -> Node:
     for step in stage.steps:
         below = (Node(stepped(step), below),)
     key = words.joined(list(stage.key)) if stage.key else "nothing"
+    if isinstance(stage.window, Remembering):
+        by_key = Node(f"group by {key}, in the order of arrival", below)
+        return Node(f"hand to {stage.window.function.name}, which remembers", (by_key,))
     columns = ", ".join(output.name for output in stage.aggregates)
     grouped = Node(f"group by {key} in {words.window(stage.window)}", below)
     return Node(f"aggregate {columns} ({stage.accumulation})", (grouped,))

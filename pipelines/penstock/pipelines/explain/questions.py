@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from penstock.pipelines.explain import words
-from penstock.pipelines.plan import SlidingOrder, Stage, Tumbling, by_processing_time
+from penstock.pipelines.plan import Remembering, SlidingOrder, Stage, Tumbling, by_processing_time
 
 HOW = {
     "discarding": "Each pane holds only what came since the last one.",
@@ -42,6 +42,10 @@ def what(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
     read = f"panes of {words.joined(feeding)}" if feeding else "records"
     key = f"per {words.joined(list(stage.key))}" if stage.key else f"over all {read} together"
     key += f", over {read}" if stage.key and feeding else ""
+    if isinstance(stage.window, Remembering):
+        function, state = stage.window.function.name, stage.window.state.name
+        rows = ", ".join(f"{column.name} ({column.type})" for column in stage.window.returns)
+        return (f"{key[0].upper()}{key[1:]}, what {function} makes of its records and of a {state}:", rows)
     columns = (f"{output.name}: {words.aggregate(output.of)}" for output in stage.aggregates)
     return (f"{key[0].upper()}{key[1:]}:", *columns)
 
@@ -54,6 +58,10 @@ def where(stage: Stage) -> tuple[str, ...]:
 
 def when(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
     """Say when panes appear, and how long they may change."""
+    if isinstance(stage.window, Remembering):
+        return (
+            "With each batch that has records of the key, and when a timer of the key is due; nothing is late.",
+        )
     if isinstance(stage.window, Tumbling | SlidingOrder):
         return ("Each window shows one pane, when its policy says so; nothing is late.",)
     said = words.trigger(stage.trigger)
@@ -76,6 +84,8 @@ def lateness(stage: Stage) -> str:
 
 def how(stage: Stage) -> tuple[str, ...]:
     """Say how panes of a window relate."""
+    if isinstance(stage.window, Remembering):
+        return ("A row stands by itself, and is never corrected.",)
     if isinstance(stage.window, Tumbling | SlidingOrder):
         return ("A window has one pane, which is never corrected.",)
     return (HOW[stage.accumulation],)

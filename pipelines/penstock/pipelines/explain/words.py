@@ -30,6 +30,7 @@ from penstock.pipelines.plan import (
     OrFinally,
     PunctuationPolicy,
     Quantiles,
+    Remembering,
     Repeatedly,
     SameWindows,
     Sessions,
@@ -83,6 +84,8 @@ def window(where: Window) -> str:
             return f"a key's records in their order, cut {cut(close)}"
         case SlidingOrder(evict, show):
             return f"a key's newest records, keeping {kept(evict)}, shown {shown(show)}"
+        case Remembering():
+            return "no windows: a key's records in their order, one batch after the other"
         case _:
             assert_never(where)
 

@@ -4,15 +4,19 @@ import pyarrow as pa
 
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.fold import fold_in_order
+from penstock.pipelines.fold.remembering import fold_remembering
 from penstock.pipelines.fold.sessions import fold_sessions
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome
 from penstock.pipelines.fold.windows import fold_windows
+from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.state.tree import Tree
 
 
 def fold(stage: ReadyStage, state: Tree, partials: pa.Table, moment: Moment) -> Outcome:
     """Fold a batch's partials into the state. Pure: the same input gives the same outcome, row for row."""
+    if isinstance(stage.plan.window, Remembering):
+        return fold_remembering(stage, state, partials, moment)
     if stage.in_order:
         return fold_in_order(stage, state, partials, moment)
     if stage.merges:

@@ -14,15 +14,16 @@ from penstock.pipelines.fold.order.slots import (
     MATCHED,
     NUMBER,
     element_fields,
-    is_order,
     order_slots,
     punctuation,
 )
+from penstock.pipelines.fold.returned import REMEMBERED, returned
 from penstock.pipelines.fold.rows import Slot
 from penstock.pipelines.plan.predicates import Predicate
+from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.triggers import punctuations
-from penstock.pipelines.plan.windows import Sessions, by_processing_time
+from penstock.pipelines.plan.windows import OrderWindow, Sessions, by_processing_time, in_order
 from penstock.pipelines.state.columns import NEVER, Ints
 
 BOUNDS = (pa.field("window_start", pa.int64()), pa.field("window_end", pa.int64()))
@@ -112,8 +113,13 @@ class ReadyStage:
 
     @property
     def in_order(self) -> bool:
-        """Whether its windows are cut by a key's records in their order."""
-        return is_order(self.plan.window)
+        """Whether it takes a key's records one by one, in their order."""
+        return in_order(self.plan.window)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether a key's windows have numbers, beside bounds that others may have too."""
+        return isinstance(self.plan.window, OrderWindow)
 
     @property
     def by_the_clock(self) -> bool:
@@ -133,7 +139,9 @@ class ReadyStage:
     @property
     def kept(self) -> list[Slot]:
         """Every column that a window begins with."""
-        if self.in_order:
+        if isinstance(self.plan.window, Remembering):
+            return list(REMEMBERED)
+        if isinstance(self.plan.window, OrderWindow):
             types = {field.name: field.type for field in (*self.key, *self.fields)}
             return [*order_slots(self.plan.window, types), *(part.slot for part in self.parts)]
         sessions = OF_SESSIONS if self.merges else ()
@@ -162,7 +170,7 @@ class ReadyStage:
         """The schema of panes: key, values, and what every pane has."""
         values = [pa.field(each.output, each.type) for each in self.accumulators]
         replaced = REPLACED_BY if self.merges and not self.retracts else ()
-        number = (NUMBER,) if self.in_order else ()
+        number = (NUMBER,) if self.numbered else ()
         return pa.schema([*self.key, *values, *PANE, *replaced, *number])
 
     @property
@@ -190,15 +198,17 @@ class ReadyStage:
 def ready_stage(stage: Stage, types: Mapping[str, pa.DataType], *, changes: bool = False) -> ReadyStage:
     """Make a stage ready over input fields of these types; `changes` are read from other stages."""
     several = len(stage.inputs) > 1
+    computed = (
+        accumulator(output, types, changes=changes, several=several and not changes)
+        for output in stage.aggregates
+    )
+    said = returned(stage.window) if isinstance(stage.window, Remembering) else computed
     return ReadyStage(
         stage,
         machine(stage.trigger),
-        tuple(
-            accumulator(output, types, changes=changes, several=several and not changes)
-            for output in stage.aggregates
-        ),
+        tuple(said),
         tuple(pa.field(name, types[name]) for name in stage.key),
-        element_fields(stage, types) if is_order(stage.window) else (),
+        element_fields(stage, types) if in_order(stage.window) else (),
         changes,
     )
 

@@ -100,6 +100,18 @@ def aggregated(pipeline: Pipeline, node: object) -> Pipeline:
     return pipeline.aggregate(**found)
 
 
+def remembered(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read `remember: {function: module:name, state: module:Class, returns: {column: TYPE}}`."""
+    options = dict(mapping(node, "remember"))
+    for name in ("function", "state"):
+        if name in options:
+            options[name] = imported(str(options[name]))
+    if "version" in options:
+        options["version"] = str(options["version"])
+    found: Pipeline = called(pipeline.remember, [], options, "remember")
+    return found
+
+
 def windowed(pipeline: Pipeline, node: object) -> Pipeline:
     """Read where."""
     return pipeline.window(spoken(node, WINDOWS, "window"))
@@ -162,6 +174,7 @@ SECTIONS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
     "steps": stepped,
     "key": keyed,
     "aggregate": aggregated,
+    "remember": remembered,
     "window": windowed,
     "trigger": triggered,
     "refine": refined,

@@ -3,7 +3,7 @@
 Nothing runs and nothing is imported of Spark; `plan` is where a definition is checked as a whole.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -15,11 +15,14 @@ from penstock.pipelines.plan.aggregates import Aggregate, Output
 from penstock.pipelines.plan.check import check
 from penstock.pipelines.plan.checks import one_of, require
 from penstock.pipelines.plan.custom import opaque
+from penstock.pipelines.plan.remembering import Remembering, state_type
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
+from penstock.pipelines.plan.source import Column
 from penstock.pipelines.plan.stage import DEFAULT, Accumulation, FinalPane, OnTimePane, Plan, Stage
 from penstock.pipelines.plan.steps import Apply, OverArrow, Sql, Step
 from penstock.pipelines.plan.triggers import Trigger
 from penstock.pipelines.plan.windows import SameWindows, Window
+from penstock.pipelines.remembering import Answer, Call
 
 SINKS: dict[str, Callable[[str], Sink]] = {
     "latest": LatestValues,
@@ -103,6 +106,28 @@ class Pipeline:
         """Say what is computed: a column's name, and the aggregate in it."""
         once(self.outputs, "aggregate")
         return replace(self, outputs=tuple(Output(name, of) for name, of in outputs.items()))
+
+    def remember(
+        self,
+        function: Callable[[Call[Any]], Answer[Any]],
+        *,
+        state: type[Any],
+        returns: Mapping[str, str],
+        forget_after: Duration | None = None,
+        version: str | None = None,
+    ) -> "Pipeline":
+        """Hand a key's records, in their order, to a function with a memory: in the place of aggregate and window.
+
+        `state` is what it remembers, a dataclass or a type of msgspec; `returns` names the columns of its rows,
+        with their types in Spark's words. See `penstock.pipelines.remembering`.
+        """
+        require(callable(function), "remember", repr(function), "Give a function from Call to Answer")
+        columns = tuple(Column(name, kind) for name, kind in returns.items())
+        after = None if forget_after is None else milliseconds(forget_after, "remember.forget_after")
+        found = Remembering(opaque(function, version), state_type(state), columns, after)
+        once(self.where, "window")
+        once(self.outputs, "aggregate")
+        return replace(self, where=found, outputs=())
 
     def window(self, window: Window) -> "Pipeline":
         """Say where in event time results belong."""

@@ -44,6 +44,7 @@ from penstock.pipelines.plan.predicates import (
     predicate_fields,
     predicate_sql,
 )
+from penstock.pipelines.plan.remembering import Remembering, StateType, state_type
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.source import (
     Column,
@@ -144,6 +145,7 @@ __all__ = [
     "Predicate",
     "PunctuationPolicy",
     "Quantiles",
+    "Remembering",
     "Repeatedly",
     "RowCheck",
     "SameWindows",
@@ -155,6 +157,7 @@ __all__ = [
     "Source",
     "Sql",
     "Stage",
+    "StateType",
     "Step",
     "Sum",
     "TimePolicy",
@@ -178,6 +181,7 @@ __all__ = [
     "predicate_fields",
     "predicate_sql",
     "punctuations",
+    "state_type",
     "takes_back",
     "to_dict",
 ]

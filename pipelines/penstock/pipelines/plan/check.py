@@ -8,6 +8,8 @@ from penstock.pipelines.plan.check_chain import check_later
 from penstock.pipelines.plan.checks import named, not_negative, one_of, require
 from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.pipelines.plan.predicates import predicate_fields
+from penstock.pipelines.plan.remembering import Remembering
+from penstock.pipelines.plan.sinks import PaneLog
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.triggers import (
     AfterEach,
@@ -22,6 +24,7 @@ from penstock.pipelines.plan.windows import (
     SlidingOrder,
     Tumbling,
     by_processing_time,
+    in_order,
 )
 
 RESERVED = frozenset(
@@ -88,7 +91,7 @@ def check_stage(plan: Plan, stage: Stage) -> None:
     else:
         fix = "Say where: only a stage over another one has windows to go on with"
         require(not isinstance(stage.window, SameWindows), "window", "same_windows() over records", fix)
-    if isinstance(stage.window, Tumbling | SlidingOrder):
+    if in_order(stage.window):
         check_order_window(plan, stage)
     else:
         check_trigger(stage)
@@ -100,15 +103,20 @@ def check_stage(plan: Plan, stage: Stage) -> None:
 
 def check_names(stage: Stage) -> None:
     """Refuse result columns that hide each other or a pane's own."""
-    names = [*stage.key, *(output.name for output in stage.aggregates)]
+    names = [*stage.key, *values_of(stage)]
     for name in names:
         taken = "is a column that every pane has" if name in RESERVED else "is used twice"
         require(
             names.count(name) == 1 and name not in RESERVED, f"aggregate.{name}", taken, "Choose another name"
         )
-    require(
-        len(stage.aggregates) > 0, "aggregate", "nothing is computed", "Write aggregate(readings=count())"
-    )
+    computed = len(stage.aggregates) > 0
+    if isinstance(stage.window, Remembering):
+        require(not computed, "aggregate", "given beside remember", "Leave one of the two out")
+        logs = all(isinstance(sink, PaneLog) for sink in stage.sinks)
+        fix = "Write mode='log': each row stands by itself, and no later one takes its place"
+        require(logs, "write.mode", "a table of newest values for rows of a function", fix)
+    else:
+        require(computed, "aggregate", "nothing is computed", "Write aggregate(readings=count())")
 
 
 def check_columns(plan: Plan, stage: Stage) -> None:
@@ -130,7 +138,14 @@ def check_columns(plan: Plan, stage: Stage) -> None:
 
 def columns_shown(stage: Stage) -> tuple[str, ...]:
     """Return what a stage that reads another finds in its panes."""
-    return (*stage.key, *(output.name for output in stage.aggregates), "window_start", "window_end")
+    return (*stage.key, *values_of(stage), "window_start", "window_end")
+
+
+def values_of(stage: Stage) -> tuple[str, ...]:
+    """Return the columns that a stage computes."""
+    if isinstance(stage.window, Remembering):
+        return tuple(column.name for column in stage.window.returns)
+    return tuple(output.name for output in stage.aggregates)
 
 
 def used_fields(stage: Stage) -> Iterable[tuple[str, str]]:

@@ -7,6 +7,7 @@ be able to forget it.
 
 from penstock.pipelines.plan.aggregates import needs_arrival_order
 from penstock.pipelines.plan.checks import require
+from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.steps import OverArrow
 from penstock.pipelines.plan.triggers import Default, can_finish, punctuations
@@ -17,6 +18,7 @@ from penstock.pipelines.plan.windows import (
     SlidingOrder,
     Tumbling,
     by_processing_time,
+    in_order,
 )
 
 
@@ -51,7 +53,7 @@ def check_fed_by(stage: Stage, feeding: Stage) -> None:
 
 def shows_once(stage: Stage) -> bool:
     """Tell whether every window shows one pane and no more."""
-    if isinstance(stage.window, Tumbling | SlidingOrder):
+    if in_order(stage.window):
         return True
     once = stage.trigger == Default() and stage.lateness == 0 and stage.final_pane == "never"
     return once and not isinstance(stage.window, Sessions)
@@ -67,9 +69,9 @@ def check_refinement(plan: Plan, stage: Stage) -> None:
 def check_window(plan: Plan, stage: Stage) -> None:
     """Refuse windows that panes cannot be put into, or could not be taken out of."""
     match stage.window:
-        case Tumbling() | SlidingOrder():
+        case Tumbling() | SlidingOrder() | Remembering():
             fix = "Choose a window of time: panes of one batch have no order among them"
-            require(condition=False, field="window", found="an order window over panes", fix=fix)
+            require(condition=False, field="window", found="what goes by order, over panes", fix=fix)
         case Sessions():
             fix = "Choose windows that do not grow: a session does not shrink when an element is taken back"
             require(not plan.changes(stage), "window", "sessions over panes that are taken back", fix)
@@ -80,7 +82,7 @@ def check_window(plan: Plan, stage: Stage) -> None:
         endless = isinstance(each.window, Global)
         fix = "Choose global_window() or same_windows()"
         require(wide or not endless, "window", f"narrower than those of {each.name}", fix)
-        timely = not (isinstance(each.window, Tumbling | SlidingOrder) or by_processing_time(each.window))
+        timely = not (in_order(each.window) or by_processing_time(each.window))
         found = f"windows of {each.name} may end behind the watermark"
         fix = "Choose global_window(): then no pane of that stage is too late"
         require(timely or isinstance(stage.window, Global), "window", found, fix)

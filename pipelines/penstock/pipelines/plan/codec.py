@@ -16,6 +16,7 @@ from penstock.pipelines.plan import (
     custom,
     policies,
     predicates,
+    remembering,
     sinks,
     source,
     stage,
@@ -26,7 +27,19 @@ from penstock.pipelines.plan import (
 from penstock.pipelines.plan.stage import Plan
 
 FORMAT = "penstock-plan/1"
-MODULES = (aggregates, custom, policies, predicates, sinks, source, stage, steps, triggers, windows)
+MODULES = (
+    aggregates,
+    custom,
+    policies,
+    predicates,
+    remembering,
+    sinks,
+    source,
+    stage,
+    steps,
+    triggers,
+    windows,
+)
 KINDS: dict[str, type[Any]] = {
     name: kind
     for module in MODULES

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from penstock.pipelines.plan.checks import not_negative, one_of, positive, require
 from penstock.pipelines.plan.policies import ClosePolicy, EvictionPolicy, ShowPolicy
+from penstock.pipelines.plan.remembering import Remembering
 
 Time: TypeAlias = Literal["event", "processing"]
 CalendarUnit: TypeAlias = Literal["day", "week", "month"]
@@ -107,7 +108,12 @@ class SlidingOrder:
 
 TimeWindow: TypeAlias = Fixed | Sliding | Sessions | Calendar | Global | SameWindows
 OrderWindow: TypeAlias = Tumbling | SlidingOrder
-Window: TypeAlias = TimeWindow | OrderWindow
+Window: TypeAlias = TimeWindow | OrderWindow | Remembering
+
+
+def in_order(window: Window) -> bool:
+    """Tell whether a key's records are taken one by one, in the order of their arrival."""
+    return isinstance(window, OrderWindow | Remembering)
 
 
 def known_zone(name: str) -> bool:

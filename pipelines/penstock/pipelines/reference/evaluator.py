@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from penstock.pipelines.errors import StepsNotGivenError
+from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, by_processing_time
 from penstock.pipelines.reference.answers import Account, Outcome, Pane, Quarantined, Replaced
@@ -19,6 +20,7 @@ from penstock.pipelines.reference.intake import Intake
 from penstock.pipelines.reference.numbers import canonical
 from penstock.pipelines.reference.ordering import Ordering
 from penstock.pipelines.reference.records import BEGINNING, END, Address, Batch, Element, Instant, Record
+from penstock.pipelines.reference.remembering import Remembered
 from penstock.pipelines.reference.watermark import SourceWatermark
 
 
@@ -130,11 +132,13 @@ class Evaluator:
         return replace(moment, before=self.clock, watermark=END if watermark == END else batch.clock)
 
 
-def windows_for(stage: Stage) -> Grouping | Ordering:
+def windows_for(stage: Stage) -> Grouping | Ordering | Remembered:
     """Return the windows of a stage, none of which is open yet."""
     match stage.window:
         case Tumbling() | SlidingOrder() as window:
             return Ordering(stage, window)
+        case Remembering() as window:
+            return Remembered(stage, window)
         case _:
             return Grouping(stage)
 

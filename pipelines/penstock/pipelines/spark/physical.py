@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from penstock.pipelines.explain import Running
 from penstock.pipelines.plan.source import Source, Topic
 from penstock.pipelines.plan.stage import Plan, Stage
-from penstock.pipelines.plan.windows import Sessions, SlidingOrder, Tumbling
+from penstock.pipelines.plan.windows import Sessions, in_order
 from penstock.pipelines.spark.reading import SMALL
 
 EXECUTORS = "executors"
@@ -59,7 +59,7 @@ def job(stage: Stage, parallelism: Parallelism) -> Iterator[Running]:
     """Say what the one job of a batch does, for small batches and for others."""
     small = f"batch up to {SMALL:,} records"
     steps = f"{len(stage.steps)} steps, then " if stage.steps else ""
-    if isinstance(stage.window, Tumbling | SlidingOrder):
+    if in_order(stage.window):
         sends = f"{steps}sends every record: nothing can be added up before the order is known"
         yield Running(small, EXECUTORS, 1, sends)
         yield Running("larger batch", EXECUTORS, total(parallelism), sends)
@@ -84,7 +84,7 @@ def fold(stage: Stage, feeding: tuple[Stage, ...]) -> Running:
         names = " and ".join(each.name for each in feeding)
         does = f"folds the changes of {names} in the same pass: they go through no table, topic or shuffle"
         return Running(f"fold {stage.name}", DRIVER, 1, does)
-    what = "records in their order" if isinstance(stage.window, Tumbling | SlidingOrder) else "partials"
+    what = "records in their order" if in_order(stage.window) else "partials"
     return Running(
         f"fold {stage.name}",
         DRIVER,

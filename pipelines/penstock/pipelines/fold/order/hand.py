@@ -71,7 +71,7 @@ def _series(stage: ReadyStage, keys: int, known: Whose, came: Whose, moment: Mom
     held = known.where(numpy_column(known.table.column("records")) > 0)
     old, new = _kept(stage, held.table), _arrived(stage, came.table, moment)
     in_place = np.lexsort((numpy_column(held.table.column("position")), held.key))
-    by_address = np.lexsort((*_addresses(came.table), came.key))
+    by_address = np.lexsort((*addresses(came.table), came.key))
     key, order = np.append(held.key, came.key), np.append(in_place, len(held.key) + by_address)
     order = order[np.argsort(key[order], kind="stable")]
     columns = {name: np.concatenate([old[name], new[name]])[order] for name in stage.element_columns}
@@ -99,7 +99,7 @@ def _arrived(stage: ReadyStage, elements: pa.Table, moment: Moment) -> Rows:
     return rows
 
 
-def _addresses(elements: pa.Table) -> tuple[Column, ...]:
+def addresses(elements: pa.Table) -> tuple[Column, ...]:
     """What elements are ordered by, the last first."""
     topics = elements.column("_topic")
     number = pa.array(sorted(topics.unique().to_pylist()), pa.string())

@@ -8,6 +8,7 @@ from penstock.pipelines.fold.rows import Slot
 from penstock.pipelines.plan.aggregates import aggregate_fields
 from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.pipelines.plan.predicates import Predicate
+from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.windows import OrderWindow, SlidingOrder, Tumbling, Window
 
@@ -36,11 +37,6 @@ NUMBER = pa.field("window_number", pa.int64())
 """Which of a key's order windows a pane is about, from 0."""
 
 
-def is_order(window: Window) -> bool:
-    """Whether windows are cut by a key's records in their order."""
-    return isinstance(window, OrderWindow)
-
-
 def distances(window: Window) -> tuple[str, ...]:
     """The fields whose distances matter, each once."""
     match window:
@@ -63,12 +59,14 @@ def punctuation(window: Window) -> Predicate | None:
 
 def element_fields(stage: Stage, types: Mapping[str, pa.DataType]) -> tuple[pa.Field, ...]:
     """The fields of a record that are needed beside its key, one by one."""
+    if isinstance(stage.window, Remembering):
+        return tuple(pa.field(n, t) for n, t in types.items() if n not in stage.key and not n.startswith("_"))
     used = [name for output in stage.aggregates for name in aggregate_fields(output.of)]
     wanted = dict.fromkeys([*used, *distances(stage.window)])
     return tuple(pa.field(name, types[name]) for name in wanted if name not in stage.key)
 
 
-def order_slots(window: Window, types: Mapping[str, pa.DataType]) -> Iterable[Slot]:
+def order_slots(window: OrderWindow, types: Mapping[str, pa.DataType]) -> Iterable[Slot]:
     """The columns that the state keeps of a key and of what it holds, beside the aggregates."""
     yield from HEAD
     yield from HELD

@@ -1,0 +1,106 @@
+"""A batch for a function with a memory: each key that has records or due timers is asked, in turn."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.pipelines.plan.remembering import Remembering
+from penstock.pipelines.plan.stage import Stage
+from penstock.pipelines.reference.answers import Pane
+from penstock.pipelines.reference.firing import Moment
+from penstock.pipelines.reference.numbers import canonical
+from penstock.pipelines.reference.records import BEGINNING, END, Address, Element, Instant
+from penstock.pipelines.remembering import Call, Read, Row, Timer
+
+
+@dataclass
+class Kept:
+    """What is known of a key."""
+
+    state: Any = None
+    timers: list[Timer] = field(default_factory=list)
+    newest: Instant = BEGINNING
+
+
+@dataclass
+class Remembered:
+    """What is known of all keys, and what came for them in this batch."""
+
+    stage: Stage
+    window: Remembering
+    keys: dict[tuple[Any, ...], Kept] = field(default_factory=dict)
+    came: dict[tuple[Any, ...], list[Element]] = field(default_factory=dict)
+
+    def fold(self, elements: Sequence[Element], moment: Moment) -> set[Address]:
+        """Take the records; the function is asked when the watermark has moved."""
+        for element in elements:
+            self.came.setdefault(element.key, []).append(element)
+        return {element.address for element in elements}
+
+    def emit(self, moment: Moment) -> Iterator[Pane]:
+        """Ask for every key with records or due timers, and forget those of which nothing was heard for long."""
+        came, self.came = self.came, {}
+        for key in [*self.keys, *(key for key in came if key not in self.keys)]:
+            kept = self.keys.setdefault(key, Kept())
+            yield from self.settle(key, kept, came.get(key, []), moment)
+            if self.is_over(kept, moment):
+                kept.state, kept.timers = None, []
+            if kept.state is None and not kept.timers:
+                del self.keys[key]
+
+    def is_over(self, kept: Kept, moment: Moment) -> bool:
+        """Tell whether nothing was heard of a key for as long as it is remembered."""
+        after = self.window.forget_after
+        return after is not None and kept.newest != BEGINNING and kept.newest + after <= moment.watermark
+
+    def settle(
+        self, key: tuple[Any, ...], kept: Kept, elements: list[Element], moment: Moment
+    ) -> Iterator[Pane]:
+        """Ask until no timer is due any more."""
+        records = [Read(element.time, element.fields) for element in elements]
+        kept.newest = max([kept.newest, *(read.time for read in records)])
+        while records or any(is_due(timer, moment) for timer in kept.timers):
+            due = [timer for timer in kept.timers if is_due(timer, moment)]
+            waiting = [timer for timer in kept.timers if not is_due(timer, moment)]
+            now = (finite(moment.watermark), moment.clock)
+            answer = self.window.function.resolve()(Call(key, kept.state, records, due, waiting, *now))
+            kept.state = answer.state
+            kept.timers = sorted(waiting if answer.timers is None else answer.timers)
+            times = [kept.newest, *(timer.at for timer in due if timer.clock == "event")]
+            yield from (self.pane(key, row, max(times), moment) for row in answer.rows)
+            records = []
+
+    def pane(self, key: tuple[Any, ...], row: Row, time: Instant, moment: Moment) -> Pane:
+        """Return a row of the function's as what it is: the only pane of a window of one moment."""
+        at = time if row.at is None else row.at
+        return Pane(
+            key=key,
+            start=at,
+            end=at + 1,
+            values=tuple(
+                (column.name, canonical(row.fields.get(column.name))) for column in self.window.returns
+            ),
+            pane=0,
+            timing="on_time",
+            on_time_index=0,
+            final=True,
+            kind="insert",
+            records=1,
+            batch=moment.batch,
+            clock=moment.clock,
+            watermark=moment.stream_watermark,
+        )
+
+    def missed(self) -> list[Any]:
+        """Return nothing: no record is late for a function."""
+        return []
+
+
+def is_due(timer: Timer, moment: Moment) -> bool:
+    """Tell whether a timer's moment has come."""
+    return timer.at <= (moment.watermark if timer.clock == "event" else moment.clock)
+
+
+def finite(instant: Instant) -> int:
+    """Return the watermark as a function is told it: the ends of time are the ends of 64 bits."""
+    return {BEGINNING: -(2**63), END: 2**63 - 1}.get(instant) or int(instant)

@@ -1,0 +1,71 @@
+"""What a function with a memory is given and what it answers: state of one's own for each key.
+
+    def spikes(call: Call[Trend]) -> Answer[Trend]:
+        trend = call.state or Trend()
+        ...
+        return Answer(trend, rows=[Row({"above": 7.0})])
+
+It is called once for each key that got records in a batch, or of which a timer is due, and never for others. After
+a crash it may be called again with the very same call, and only the answer that was decided counts: so it must
+answer by what it is given alone, and do nothing outside. Sending a mail from it would send two.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+State = TypeVar("State")
+Clock = Literal["event", "processing"]
+
+
+@dataclass(frozen=True)
+class Read:
+    """A record of the key: its event time, and its fields after the stage's steps."""
+
+    time: int
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, order=True)
+class Timer:
+    """A moment at which the key is called: when the watermark reaches `at`, or the batch clock; milliseconds."""
+
+    at: int
+    clock: Clock = "event"
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Call(Generic[State]):
+    """All that a function may know: the key, what it remembers, and what came, in the order of arrival.
+
+    `timers` are those that are due now; they are gone, unless the answer sets them again. `waiting` are the others.
+    """
+
+    key: tuple[Any, ...]
+    state: State | None
+    records: Sequence[Read]
+    timers: Sequence[Timer]
+    waiting: Sequence[Timer]
+    watermark: int
+    clock: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the result; `at` is its event time, without it that of the newest record or timer of the call."""
+
+    fields: Mapping[str, Any]
+    at: int | None = None
+
+
+@dataclass(frozen=True)
+class Answer(Generic[State]):
+    """What becomes of the key: its state from now on (None forgets it), rows, and timers.
+
+    Without `timers` those that wait go on waiting; with them, these stand in their place.
+    """
+
+    state: State | None
+    rows: Sequence[Row] = ()
+    timers: Sequence[Timer] | None = None

@@ -1,0 +1,168 @@
+"""A function with a memory is asked what the reference asks it, and never for a key without cause."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.pipelines.fold.partials import elements
+from tests.pipelines.fold.strategies import histories
+from tests.pipelines.fold.test_order_windows_against_reference import engine
+from tests.pipelines.fold.test_windows_against_reference import FIELDS, SOURCE, said
+
+from penstock.pipelines.errors import RememberingError
+from penstock.pipelines.fold.fold import fold
+from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.stage import ready_stage
+from penstock.pipelines.plan import Column, PaneLog, Plan, Remembering, Stage, check, opaque, state_type
+from penstock.pipelines.reference import Batch, Evaluator
+from penstock.pipelines.reference.records import Record
+from penstock.pipelines.remembering import Answer, Call, Row, Timer
+from penstock.pipelines.state import tree as trees
+from penstock.pipelines.state.columns import BEFORE_ALL
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the watcher remembers of a key."""
+
+    records: int = 0
+    total: int = 0
+    words: tuple[str, ...] = ()
+    marks: dict[str, int] = field(default_factory=dict)
+
+
+RETURNS = (Column("what", "STRING"), Column("seen", "BIGINT"), Column("total", "BIGINT"))
+
+
+def watch(call: Call[Seen]) -> Answer[Seen]:
+    """Tell of great values at once, of silence after five of event time, of the clock after every third record."""
+    seen, rows = call.state or Seen(), []
+    timers = [timer for timer in call.waiting if timer.name != "quiet" or not call.records]
+    for read in call.records:
+        value, word = read.fields["value"] or 0, read.fields["word"] or ""
+        seen = replace(
+            seen, records=seen.records + 1, total=seen.total + value, words=(*seen.words, word)[-3:],
+            marks={**seen.marks, word: read.time},
+        )  # fmt: skip
+        if value > 3:
+            rows.append(Row(told("great", seen), at=read.time))
+        if seen.records % 3 == 0:
+            timers.append(Timer(call.clock + 4, "processing", f"third{seen.records}"))
+    if call.records:
+        timers.append(Timer(call.records[-1].time + 5, "event", "quiet"))
+    rows += [Row(told(f"{timer.name} {','.join(seen.words)}", seen)) for timer in call.timers]
+    kept = None if seen.total < -1 else seen
+    return Answer(kept, rows, timers)
+
+
+def told(what: str, seen: Seen) -> dict[str, Any]:
+    """A row of the result."""
+    return {"what": what, "seen": seen.records, "total": seen.total}
+
+
+def stage_of(function: Any, key: tuple[str, ...] = ("key",), forget_after: int | None = None) -> Stage:
+    """A stage with this function in the place of a window."""
+    remembering = Remembering(opaque(function), state_type(Seen), RETURNS, forget_after)
+    return Stage("watched", ("records",), remembering, (), key=key, sinks=(PaneLog("watched"),))
+
+
+def reference(stage: Stage, batches: Sequence[Batch]) -> list[list[tuple[Any, ...]]]:
+    evaluator = Evaluator(check(Plan("plan", (SOURCE,), (stage,))))
+    return [sorted(map(said, evaluator.run(batch).panes), key=repr) for batch in batches]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    key=st.sampled_from([("key",), (), ("key", "word")]),
+    forget_after=st.sampled_from([None, 1, 8, 30]),
+    batches=histories(),
+)
+def test_the_fold_asks_what_the_reference_asks(
+    tmp_path_factory: pytest.TempPathFactory,
+    key: tuple[str, ...],
+    forget_after: int | None,
+    batches: list[Batch],
+) -> None:
+    stage = stage_of(watch, key, forget_after)
+    assert engine(stage, batches, tmp_path_factory.mktemp("state")) == reference(stage, batches)
+
+
+def batch(number: int, watermark: int, *records: tuple[str, int, int]) -> Batch:
+    """A batch of records of some keys, at a clock of its own."""
+    read = tuple(
+        Record("records", 0, number * 10 + at, {"key": key, "at": time, "value": value, "word": None})
+        for at, (key, time, value) in enumerate(records)
+    )
+    return Batch(number, number * 10, read, watermark=watermark)
+
+
+def test_a_key_is_asked_only_where_it_has_records_or_a_timer_is_due(tmp_path: Path) -> None:
+    asked: Counter[Any] = Counter()
+
+    def counting(call: Call[Seen]) -> Answer[Seen]:
+        asked[call.key] += 1
+        return watch(call)
+
+    ran = engine(
+        stage_of(counting),
+        [
+            batch(0, 0, ("a", 1, 1), ("b", 2, 5)),
+            batch(1, 5, ("b", 3, 1)),
+            batch(2, 6),
+            batch(3, 20),
+            batch(4, 21),
+        ],
+        tmp_path,
+    )
+    assert asked == {("a",): 2, ("b",): 3}
+    assert [[row[1:4] for row in rows] for rows in ran] == [
+        [("great", 1, 5)], [], [("quiet ", 1, 1)], [("quiet ,", 2, 6)], []
+    ]  # fmt: skip
+
+
+def test_a_key_of_which_nothing_is_heard_is_forgotten(tmp_path: Path) -> None:
+    ready = ready_stage(stage_of(watch, forget_after=10), {each.name: each.type for each in FIELDS})
+    tree = trees.empty(ready.state_columns)
+    kept = []
+    for number, (watermark, records) in enumerate(
+        [(0, ("a", 1, 1)), (6, ("b", 5, 1)), (11, None), (15, None)]
+    ):
+        one = batch(number, watermark, *([records] if records else []))
+        before = BEFORE_ALL if number == 0 else [0, 6, 11, 15][number - 1]
+        moment = Moment(number, number * 10 - 10, number * 10, before, watermark)
+        outcome = fold(ready, tree, elements(ready, one.records, "at"), moment)
+        tree = tree.with_run(outcome.changed, tmp_path / f"run-{number}.arrow")
+        kept.append(sorted(alive(tree)))
+    assert kept == [["a"], ["a", "b"], ["b"], []]
+
+
+def alive(tree: trees.Tree) -> list[str]:
+    """The keys of which something is kept."""
+    groups = trees.distinct([run.groups.hi for run in tree.runs], [run.groups.lo for run in tree.runs])
+    return [str(key) for key in tree.lookup(groups)[0].column("key").to_pylist()]
+
+
+def endless(call: Call[Seen]) -> Answer[Seen]:
+    """Set a timer that is due at once, always."""
+    return Answer(Seen(), timers=[Timer(call.watermark, "event")])
+
+
+def none_at_all(call: Call[Seen]) -> Any:
+    """Answer nothing."""
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (endless, r"endless: \('a',\) set timers that were due at once 1000 times in one batch"),
+        (none_at_all, r"none_at_all: for \('a',\) it gave NoneType, no Answer"),
+    ],
+)
+def test_a_function_that_answers_what_it_cannot_is_named(tmp_path: Path, function: Any, says: str) -> None:
+    with pytest.raises(RememberingError, match=says):
+        engine(stage_of(function), [batch(0, 0, ("a", 1, 1))], tmp_path)

@@ -1,0 +1,93 @@
+"""A function with a memory, from a real broker: its rows are those of a plain loop over the records."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from tests.pipelines.spark.running import Running, send
+from tests.pipelines.spark.test_stream import COLUMNS, asked, readings
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.plan import Column, PaneLog, Plan, Remembering, Source, Topic, opaque, state_type
+from penstock.pipelines.plan.stage import Stage
+from penstock.pipelines.remembering import Answer, Call, Row, Timer
+from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
+from penstock.pipelines.spark.stored.topic import StoredTopic
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+@dataclass(frozen=True)
+class Last:
+    """The reading before, and how many there were."""
+
+    temperature: float | None
+    number: int
+
+
+def rises(call: Call[Last]) -> Answer[Last]:
+    """Tell of every reading that is ten degrees above the one before it, and how many there were at the end."""
+    last, rows = call.state or Last(None, 0), []
+    for read in call.records:
+        now = read.fields["temperature"]
+        if now is not None and last.temperature is not None and now - last.temperature >= 10:
+            rows.append(Row({"rise": now - last.temperature, "number": last.number}, read.time))
+        last = Last(now if now is not None else last.temperature, last.number + 1)
+    rows += [Row({"rise": None, "number": last.number}, timer.at) for timer in call.timers]
+    return Answer(last, rows, [Timer(10**15)])
+
+
+def by_a_loop(sent: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """The same over all records of a device."""
+    rows: list[tuple[Any, ...]] = []
+    before: dict[str, float] = {}
+    numbers: dict[str, int] = {}
+    for reading in sent:
+        device, now = reading["device"], reading["temperature"]
+        number = numbers.get(device, 0)
+        if now is not None and device in before and now - before[device] >= 10:
+            rows.append((device, now - before[device], number, reading["at"]))
+        if now is not None:
+            before[device] = now
+        numbers[device] = number + 1
+    return sorted(rows)
+
+
+def test_it_sees_each_record_once_in_order_across_restarts_and_bounded(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    topic = f"readings{uuid4().hex[:8]}"
+    broker.create_topic(topic, 2)
+    returns = (Column("rise", "DOUBLE"), Column("number", "BIGINT"))
+    window = Remembering(opaque(rises), state_type(Last), returns)
+    stage = Stage(topic + "_rises", (topic,), window, (), key=("device",), sinks=(PaneLog("rises"),))
+    plan = Plan(f"rises_{topic}", (Source(topic, Topic(topic), COLUMNS, "at"),), (stage,))
+    running = Running(plan, spark, broker, tmp_path)
+    sent = readings(600, seed=11)
+    for part in range(2):
+        some = sent[part * 300 : (part + 1) * 300]
+        for partition in (0, 1):
+            send(broker, topic, [r for r in some if hash_of(r["device"]) == partition], partition)
+        running.until_read((part + 1) * 300)
+    found = (
+        "SELECT device, rise, number, epoch_ms(window_start) FROM found WHERE rise IS NOT NULL ORDER BY ALL"
+    )
+    assert asked(found, found=running.table("panes/rises")) == by_a_loop(sent)
+    place = BoundedConfig(tmp_path / "bounded", tmp_path / "warehouse" / "runs", 250)
+    run_bounded(running.plan, spark, StoredTopic(spark, topic, broker.bootstrap), place, lambda: 1_000_000)
+    whole = running.table("runs/panes/rises")
+    assert asked(found, found=whole) == by_a_loop(sent)
+    ends = "SELECT device, number FROM found WHERE rise IS NULL ORDER BY ALL"
+    counts = asked("SELECT device, count(1) FROM sent GROUP BY 1 ORDER BY 1", sent=pa.Table.from_pylist(sent))
+    assert asked(ends, found=whole) == counts
+
+
+def hash_of(device: str) -> int:
+    """The partition of a device."""
+    return int(device[1:]) % 2
