@@ -28,7 +28,13 @@ def test_cases_are_run_by_the_engine_of_live_streams(run, tmp_path: Path) -> Non
 
 def test_a_pipeline_is_run_over_files_into_tables_of_the_runs_own(run, home: Path, tmp_path: Path) -> None:
     readings = [
-        {"id": f"r{number}", "device": "a", "at": 60_000 * (number // 3), "temperature": float(number)}
+        {
+            "id": f"r{number}",
+            "device": "a",
+            "site": "s",
+            "at": 60_000 * (number // 3),
+            "temperature": float(number),
+        }
         for number in range(9)
     ]
     lines = "".join(f"{json.dumps(reading)}\n" for reading in readings)
