@@ -9,10 +9,11 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from tests.pipelines.fold.partials import elements, partials, places
 
-from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.engine import HERE, Engine, Right
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.placement import Placement
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, LATE
 from penstock.pipelines.batch.tables import QUARANTINED, StreamTables
 from penstock.pipelines.fold.graph import ReadyGraph, ready_graph
@@ -116,6 +117,7 @@ class Bench:
     plan: Plan
     folder: Path
     told: list[Outcome] = field(default_factory=list)
+    placement: Placement = HERE
 
     def open(
         self,
@@ -133,6 +135,7 @@ class Bench:
             tables(self.plan, graph, self.folder / "warehouse"),
             Right(self.plan.name, epoch, holds),
             told or self.told.append,
+            placement=self.placement,
         )
         engine.resume()
         return engine

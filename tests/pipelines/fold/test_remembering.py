@@ -56,6 +56,8 @@ def watch(call: Call[Seen]) -> Answer[Seen]:
     if call.records:
         timers.append(Timer(call.records[-1].time + 5, "event", "quiet"))
     rows += [Row(told(f"{timer.name} {','.join(seen.words)}", seen)) for timer in call.timers]
+    timers += [Timer(timer.at + 3, "event", "again") for timer in call.timers if timer.name == "quiet"]
+    timers += [replace(timer, at=timer.at + 5) for timer in call.timers if timer.name == "again"]
     kept = None if seen.total < -1 else seen
     return Answer(kept, rows, timers)
 
@@ -106,7 +108,8 @@ def test_a_key_is_asked_only_where_it_has_records_or_a_timer_is_due(tmp_path: Pa
 
     def counting(call: Call[Seen]) -> Answer[Seen]:
         asked[call.key] += 1
-        return watch(call)
+        answer = watch(call)
+        return replace(answer, timers=[timer for timer in answer.timers or () if timer.name != "again"])
 
     ran = engine(
         stage_of(counting),

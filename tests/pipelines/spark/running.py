@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.placement import BUDGET_BYTES
 from penstock.pipelines.plan import Plan
 from penstock.pipelines.spark.stream import Stream, StreamConfig
 
@@ -61,11 +62,17 @@ class Running:
     folder: Path
     clock: int = 1_000_000
     epoch: int = 0
+    budget: int = BUDGET_BYTES
     progress: Progress = field(default_factory=Progress)
 
     def start(self) -> Stream:
         self.epoch += 1
-        config = StreamConfig(self.broker.bootstrap, self.folder / "stream", self.folder / "warehouse")
+        config = StreamConfig(
+            self.broker.bootstrap,
+            self.folder / "stream",
+            self.folder / "warehouse",
+            driver_budget=self.budget,
+        )
         right = Right(self.plan.name, self.epoch, lambda: True)
         stream = Stream(self.plan, self.session, config, right, self.progress.told, lambda: self.clock)
         stream.start()

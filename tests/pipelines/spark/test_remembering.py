@@ -40,7 +40,7 @@ def rises(call: Call[Last]) -> Answer[Last]:
             rows.append(Row({"rise": now - last.temperature, "number": last.number}, read.time))
         last = Last(now if now is not None else last.temperature, last.number + 1)
     rows += [Row({"rise": None, "number": last.number}, timer.at) for timer in call.timers]
-    return Answer(last, rows, [Timer(10**15)])
+    return Answer(last, rows, None if call.timers else [Timer(10**15)])
 
 
 def by_a_loop(sent: list[dict[str, Any]]) -> list[tuple[Any, ...]]:

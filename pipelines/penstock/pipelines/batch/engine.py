@@ -12,7 +12,7 @@ does 5 and 6 again, which changes nothing that is there already.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,26 +20,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines.batch import reading as reads
+from penstock.pipelines.batch.folding import BatchFolded, folded, held, summary
 from penstock.pipelines.batch.holding import Holding, Trees
 from penstock.pipelines.batch.inputs import Reached, Rules
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.journal import KEPT, Journal
 from penstock.pipelines.batch.late import late_rows
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.placement import Placement
 from penstock.pipelines.batch.reading import (
     Identified,
     Reading,
     accounts,
     newest_times,
     nothing_read,
-    windowed,
 )
 from penstock.pipelines.batch.stopwatch import Stopwatch
 from penstock.pipelines.batch.tables import QUARANTINED, StreamTables, Written, panes_by_timing
 from penstock.pipelines.errors import FencedError, JournalError
 from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.moment import Moment
-from penstock.pipelines.fold.touched import Outcome as Folded
 from penstock.pipelines.fold.watermark import Watermark
 from penstock.pipelines.repeats.ids import Sifted, nothing_sifted
 from penstock.pipelines.repeats.memory import Memory
@@ -48,6 +48,8 @@ from penstock.pipelines.state.tree import Tree
 
 IDS = "/ids"
 """The name by which an outcome knows the files of remembered ids; the name of a table has no slash."""
+
+HERE = Placement()
 
 Open = Callable[[Intent], Reading]
 """Opens the records of an intent."""
@@ -81,6 +83,7 @@ class Engine:
         behind: Callable[[Sequence[Range]], int] = lambda _: 0,
         fingerprint: str = "",
         memory: Memory | None = None,
+        placement: Placement = HERE,
     ) -> None:
         self._graph = graph
         self._rules = rules
@@ -90,6 +93,7 @@ class Engine:
         self._behind = behind
         self._fingerprint = fingerprint
         self._memory = memory
+        self._placement = placement
         self._journal = Journal(directory / "journal")
         self._holding = Holding(graph, directory / "state")
         self.last: Outcome | None = None
@@ -183,16 +187,18 @@ class Engine:
         reading = nothing_read(self._graph.first) if read is None else read(intent)
         with watch.step("read"):
             reading, sifted = self._sifted(reading)
-            partials = reading.partials()
-        reached = self._reached(intent, partials)
+            records = sum(span.end - span.start for span in intent.ranges)
+            partials = held(reading, self._graph, self._placement, records)
+        reached = self._reached(intent, summary(partials))
         watermark = reached.stream
         moment = self._moment(intent, watermark)
         with watch.step("fold"):
-            folded = self._graph.fold(self._holding.trees, windowed(partials), moment)
+            done = folded(self._graph, self._holding, self._placement, partials, moment, intent.batch_id)
         with watch.step("write"):
-            written = self._written(intent, partials, folded, reading, moment)
+            written = self._written(intent, done, reading, moment)
             changes = self._tables.write(written, moment)
-            state = self._holding.after(folded, intent.batch_id)
+            runs = {} if done.runs is None else {self._graph.first.plan.name: done.runs}
+            state = self._holding.after(done.stages, intent.batch_id, runs)
             ids = self._remembered(sifted, watermark, intent.batch_id)
         self._right.check()
         outcome = Outcome(
@@ -213,7 +219,10 @@ class Engine:
             state_rows=sum(tree.rows for tree in state.values()) + (0 if ids is None else ids.rows),
             durations_ms=watch.durations_ms,
             plan=self._fingerprint,
+            placement=done.placement,
         )
+        if not isinstance(partials, pa.Table):
+            partials.release()
         decided = self._journal.decide(outcome)
         if decided.epoch > self._right.epoch:
             raise FencedError(self._right.stream, self._right.epoch)
@@ -236,22 +245,15 @@ class Engine:
         before = BEFORE_ALL if self.last is None else self.last.watermark.value
         return self._memory.after(sifted, before, watermark.value, batch_id)
 
-    def _written(
-        self,
-        intent: Intent,
-        partials: pa.Table,
-        folded: Mapping[str, Folded],
-        reading: Reading,
-        moment: Moment,
-    ) -> Written:
+    def _written(self, intent: Intent, done: BatchFolded, reading: Reading, moment: Moment) -> Written:
         """Everything that the batch has to say; single records are looked for only where there are any."""
-        first = folded[self._graph.first.plan.name]
-        quarantined = pc.any(pc.equal(partials.column("_set_aside"), reads.QUARANTINED)).as_py()
+        first = done.stages[self._graph.first.plan.name]
+        quarantined = pc.any(pc.equal(done.told.column("_set_aside"), reads.QUARANTINED)).as_py()
         return Written(
-            panes={name: each.panes for name, each in folded.items()},
+            panes={name: each.panes for name, each in done.stages.items()},
             late=late_rows(self._graph.first, first.missed, reading, self._graph.moment_of_first(moment)),
             quarantined=reading.invalid() if quarantined else QUARANTINED.empty_table(),
-            accounts=accounts(intent.ranges, partials, first.late),
+accounts=accounts(intent.ranges, done.told, done.late),
             broken=reading.broken() if isinstance(reading, reads.Checked) else reads.CHECKED.empty_table(),
         )
 

@@ -30,14 +30,26 @@ class Holding:
         """How many rows all stages keep, superseded ones included."""
         return sum(tree.rows for tree in self.trees.values())
 
-    def after(self, folded: Mapping[str, Folded], batch_id: int) -> Trees:
-        """Write what a batch changes into files that nobody names yet, and return the state that it leads to."""
-        return {
-            name: self._upkeep[name].tended(
-                tree.with_run(folded[name].changed, self._folders[name] / f"run-{batch_id:012d}.arrow")
-            )
-            for name, tree in self.trees.items()
-        }
+    def folder(self, stage: str) -> Path:
+        """Where the files of a stage are."""
+        return self._folders[stage]
+
+    def after(
+        self, folded: Mapping[str, Folded], batch_id: int, written: Mapping[str, Sequence[str]]
+    ) -> Trees:
+        """Write what a batch changes into files that nobody names yet, and return the state that it leads to.
+
+        Of stages in `written` the files are there already.
+        """
+        after = {}
+        for name, tree in self.trees.items():
+            folder = self._folders[name]
+            if name in written:
+                changed = tree.with_files([folder / run for run in written[name]])
+            else:
+                changed = tree.with_run(folded[name].changed, folder / f"run-{batch_id:012d}.arrow")
+            after[name] = self._upkeep[name].tended(changed)
+        return after
 
     def adopt(self, after: Trees) -> None:
         """Go on from a state."""

@@ -37,6 +37,8 @@ class Outcome:
     """The fingerprint of the plan that made the state."""
     inputs: Mapping[str, int] = field(default_factory=dict)
     """The watermark of each input, by its topic; that of the stream is the lowest of them."""
+    placement: str = "driver"
+    """Where it was folded: on the driver, or in the executors."""
     archived: int = 0
     """Records that were kept as they are, without panes: what an archive does."""
 

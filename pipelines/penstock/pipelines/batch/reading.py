@@ -58,6 +58,29 @@ class Reading(Protocol):
 
 
 @runtime_checkable
+class Weighable(Reading, Protocol):
+    """Records whose partials may be kept where they are made, until somebody knows how many they are."""
+
+    def weigh(self) -> "Weighed":
+        """Make the partials, and say what they amount to."""
+
+
+class Weighed(Protocol):
+    """Partials that were made and stay where they are until somebody says what becomes of them."""
+
+    summary: pa.Table
+    """What they say of records, `ACCOUNT_COLUMNS`: a row for each partition and each thing that became of some."""
+    rows: int
+    """How many partials of good records there are."""
+
+    def fetched(self) -> pa.Table:
+        """Bring all of them here."""
+
+    def release(self) -> None:
+        """Say that they are not needed any more."""
+
+
+@runtime_checkable
 class Identified(Reading, Protocol):
     """Records that can be told from repeats."""
 

@@ -37,8 +37,12 @@ class ReadyGraph:
 
     def fold(self, states: Mapping[str, Tree], partials: pa.Table, moment: Moment) -> dict[str, Outcome]:
         """Fold a batch into the states of all stages. Pure, as the fold of one stage is."""
-        at = self.moment_of_first(moment)
-        folded = {self.first.plan.name: fold(self.first, states[self.first.plan.name], partials, at)}
+        first = fold(self.first, states[self.first.plan.name], partials, self.moment_of_first(moment))
+        return self.follow(states, first, moment)
+
+    def follow(self, states: Mapping[str, Tree], first: Outcome, moment: Moment) -> dict[str, Outcome]:
+        """Fold what the first stage says into the states of those after it."""
+        folded = {self.first.plan.name: first}
         by_name = {stage.plan.name: stage for stage in self.stages}
         for stage in self.later:
             read = [changes_of(by_name[name], folded[name]) for name in stage.plan.inputs]

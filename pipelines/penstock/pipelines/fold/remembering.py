@@ -82,7 +82,11 @@ class Calling:
     moment: Moment
 
     def settle(self, key: tuple[Any, ...], one: Known, records: Sequence[Read]) -> None:
-        """Call for records and due timers, and again for timers that are due at once, until none is."""
+        """Call for records and due timers, and again for timers that are due at once, until none is.
+
+        When the input has ended, what a call for timers alone sets comes to nothing: a timer that sets itself
+        again would never be the last.
+        """
         for read in records:
             one.newest = max(one.newest, read.time)
         due, waiting = self.parted(one.timers)
@@ -95,9 +99,10 @@ class Calling:
             one.state = answer.state
             one.timers = tuple(sorted(waiting if answer.timers is None else answer.timers))
             one.rows += [(self.time_of(row, one, due), row.fields) for row in answer.rows]
+            over = self.moment.watermark == NEVER and not records
             due, waiting = self.parted(one.timers)
             one.timers, records = waiting, ()
-            if not due:
+            if not due or over:
                 break
         else:
             found = f"{key} set timers that were due at once {AT_ONCE} times in one batch"

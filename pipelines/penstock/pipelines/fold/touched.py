@@ -53,10 +53,21 @@ class Touched:
 
 def due_groups(state: Tree, moment: Moment) -> Groups:
     """Groups for which the watermark or the clock came to something."""
-    by_event = state.due(DUE_EVENT, moment.watermark_before, moment.watermark)
+    found = [state.due(*since) for since in _since(moment)]
+    return distinct([groups.hi for groups in found], [groups.lo for groups in found])
+
+
+def due_rows(state: Tree, moment: Moment) -> int:
+    """How many rows of the state these have at most."""
+    return sum(state.due_rows(*since) for since in _since(moment))
+
+
+def _since(moment: Moment) -> tuple[tuple[str, int, int], ...]:
     # What was due at the very clock of the batch before is asked again: it may have been waiting for that batch.
-    by_clock = state.due(DUE_CLOCK, max(moment.clock_before, BEFORE_ALL + 1) - 1, moment.clock)
-    return distinct([by_event.hi, by_clock.hi], [by_event.lo, by_clock.lo])
+    return (
+        (DUE_EVENT, moment.watermark_before, moment.watermark),
+        (DUE_CLOCK, max(moment.clock_before, BEFORE_ALL + 1) - 1, moment.clock),
+    )
 
 
 def together(one: Groups, other: Groups) -> Groups:

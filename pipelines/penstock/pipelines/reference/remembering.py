@@ -68,6 +68,9 @@ class Remembered:
             kept.timers = sorted(waiting if answer.timers is None else answer.timers)
             times = [kept.newest, *(timer.at for timer in due if timer.clock == "event")]
             yield from (self.pane(key, row, max(times), moment) for row in answer.rows)
+            if moment.watermark == END and not records:
+                # Nothing goes on after the end: a timer that sets itself again would never be the last.
+                kept.timers = [timer for timer in kept.timers if not is_due(timer, moment)]
             records = []
 
     def pane(self, key: tuple[Any, ...], row: Row, time: Instant, moment: Moment) -> Pane:

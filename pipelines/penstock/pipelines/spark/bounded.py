@@ -15,6 +15,7 @@ from penstock.pipelines.batch.engine import Engine, Right
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.placement import BUDGET_BYTES, Placement
 from penstock.pipelines.batch.reading import Reading
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.errors import DefinitionError
@@ -26,6 +27,7 @@ from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, Window, by_p
 from penstock.pipelines.repeats.memory import memory_of
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.reading import SparkReading
+from penstock.pipelines.spark.spreading import SparkSpreader
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.spark.stored.pieces import pieces
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
@@ -41,6 +43,8 @@ class BoundedConfig:
     directory: Path
     warehouse: Path
     records_per_batch: int | None = None
+    driver_budget: int = BUDGET_BYTES
+    """As of a live stream."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ def run_bounded(
         lambda outcome: told(outcome, count),
         fingerprint=fingerprint(plan),
         memory=memory_of(plan, config.directory / "ids"),
+        placement=Placement(config.driver_budget, SparkSpreader(session)),
     )
     engine.resume()
     for number, spans in enumerate(inputs.batches):

@@ -18,6 +18,7 @@ from penstock.pipelines.spark.inputs import Sources
 from penstock.pipelines.spark.observation import observed, set_aside
 from penstock.pipelines.spark.partials import guarded, partials, windowed
 from penstock.pipelines.spark.records import judged
+from penstock.pipelines.spark.spreading import WeighedPartials, weighed
 from penstock.pipelines.spark.steps import applied
 
 if TYPE_CHECKING:
@@ -49,6 +50,17 @@ class SparkReading:
     def broken(self) -> pa.Table:
         """Say how many records break each check, by what the job has counted."""
         return told(self.counts[-1], self.sources) if self.counts else CHECKED.empty_table()
+
+    def weigh(self) -> WeighedPartials:
+        """Run the batch's job, and leave what it makes in the executors."""
+        records = self._records()
+        schema = pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns])
+        if not self.stage.plan.steps:
+            return weighed(partials(records, self.stage), schema)
+        counted, counts = observed(records, self.ranges)
+        made = weighed(partials(self._stepped(counted), self.stage), schema)
+        aside = set_aside(self.ranges, counts, made.summary, ACCOUNT_COLUMNS)
+        return replace(made, summary=pa.concat_tables([made.summary, aside]))
 
     def invalid(self) -> pa.Table:
         """Fetch the records that are no good, byte for byte as they are in the topic."""

@@ -12,6 +12,7 @@ from penstock.pipelines.batch.engine import Engine, Right
 from penstock.pipelines.batch.inputs import rules_of, topic_of
 from penstock.pipelines.batch.intent import Intent
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.placement import BUDGET_BYTES, Placement
 from penstock.pipelines.batch.reading import Reading
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.errors import DefinitionError, DrainedError, StreamEndedError
@@ -25,6 +26,7 @@ from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.offsets import ranges_of
 from penstock.pipelines.spark.reading import SparkReading
 from penstock.pipelines.spark.session import is_alive
+from penstock.pipelines.spark.spreading import SparkSpreader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +48,8 @@ class StreamConfig:
     """Checkpoint, journal and state."""
     warehouse: Path
     records_per_batch: int = 500_000
+    driver_budget: int = BUDGET_BYTES
+    """Bytes of partials and of windows that the driver may fold; a batch above it is folded in the executors."""
     interval_ms: int = 0
     """Least time from one batch's begin to the next; with 0 a batch begins whenever a record is there."""
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -89,6 +93,7 @@ class Stream:
             Lag(config.clients, clock).behind,
             fingerprint(plan),
             memory_of(plan, config.directory / "ids"),
+            Placement(config.driver_budget, SparkSpreader(session)),
         )
         self._one_at_a_time = threading.Lock()
         self._stopping = threading.Event()

@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock.pipelines.state import run as runs_of
 from penstock.pipelines.state.columns import GROUP_HI, GROUP_LO, HEADER, NEVER, Ints, hashes
 from penstock.pipelines.state.merging import plan_merge
+from penstock.pipelines.state.parts import within
 from penstock.pipelines.state.run import Groups, Run
 
 
@@ -23,6 +24,8 @@ class Tree:
 
     schema: pa.Schema
     runs: tuple[Run, ...] = ()
+    part: int | None = None
+    """The part of the state to which what is due is limited; None for all of it."""
 
     @property
     def rows(self) -> int:
@@ -58,7 +61,12 @@ class Tree:
                 superseded = np.unique(younger.find(groups).groups)
                 groups = groups.where(np.delete(np.arange(len(groups)), superseded))
             found.append(groups)
-        return distinct([g.hi for g in found], [g.lo for g in found])
+        all_due = distinct([g.hi for g in found], [g.lo for g in found])
+        return all_due if self.part is None else within(all_due, self.part)
+
+    def due_rows(self, column: str, after: int, until: int) -> int:
+        """How many rows are due between two moments at most: superseded ones are counted, too."""
+        return sum(run.due_rows(column, after, until) for run in self.runs)
 
     def next_due(self, column: str, after: int) -> int:
         """The earliest due time after a moment, or an earlier one of a row that was superseded; NEVER for none."""
@@ -69,7 +77,11 @@ class Tree:
         if not changed.num_rows:
             return self
         runs_of.write(runs_of.build(changed.cast(self.schema)), path)
-        return Tree(self.schema, (*self.runs, runs_of.read(path)))
+        return self.with_files([path])
+
+    def with_files(self, paths: Sequence[Path]) -> "Tree":
+        """The tree after a batch whose changes were written elsewhere."""
+        return Tree(self.schema, (*self.runs, *(runs_of.read(path) for path in paths)))
 
     def compacted(self, directory: Path) -> "Tree":
         """The same state in fewer runs, where that is due."""
@@ -100,9 +112,9 @@ def empty(columns: pa.Schema) -> Tree:
     return Tree(pa.schema([*HEADER, *columns]))
 
 
-def opened(columns: pa.Schema, directory: Path, files: Sequence[str]) -> Tree:
+def opened(columns: pa.Schema, directory: Path, files: Sequence[str], part: int | None = None) -> Tree:
     """The tree that a manifest names."""
-    return Tree(empty(columns).schema, tuple(runs_of.read(directory / name) for name in files))
+    return Tree(empty(columns).schema, tuple(runs_of.read(directory / name) for name in files), part)
 
 
 def distinct(hi: Sequence[np.ndarray], lo: Sequence[np.ndarray]) -> Groups:

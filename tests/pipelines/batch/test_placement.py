@@ -1,0 +1,80 @@
+"""A batch that is folded in parts elsewhere leaves what one leaves that is folded here, and so does any mixture."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark import cloudpickle
+from tests.pipelines.batch.stored import TYPES, Bench
+from tests.pipelines.batch.test_crashes import PLANS, TABLES, Fuse, history, run
+
+from penstock.pipelines.batch.journal import Journal
+from penstock.pipelines.batch.parts import PartFolded, PartTask, decoded, encoded
+from penstock.pipelines.batch.placement import Placement
+from penstock.pipelines.batch.reading import Weighed
+from penstock.pipelines.batch.tables import sinks
+from penstock.pipelines.fold.graph import ready_graph
+from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.state.parts import COUNT
+
+
+@dataclass
+class InParts:
+    """Folds the parts one after the other, from what was sent as it would be to other processes."""
+
+    folded: list[int] = field(default_factory=list)
+
+    def fold(self, task: PartTask, partials: pa.Table | Weighed) -> Iterator[PartFolded]:
+        assert isinstance(partials, pa.Table)
+        sent: PartTask = cloudpickle.loads(cloudpickle.dumps(task))
+        part_of = sent.parts(partials)
+        self.folded.append(task.batch_id)
+        for part in range(COUNT):
+            yield decoded(encoded(sent.fold(part, partials.filter(pa.array(part_of == part)))))
+
+
+@dataclass(frozen=True)
+class Turns(Placement):
+    """Sends the batches elsewhere that a test says, counted from the beginning of a host's life."""
+
+    elsewhere: tuple[bool, ...] = ()
+    asked: list[None] = field(default_factory=list)
+
+    def fits(self, stage: ReadyStage, partials: int, due: int) -> bool:
+        self.asked.append(None)
+        return not self.elsewhere[(len(self.asked) - 1) % len(self.elsewhere)]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    name=st.sampled_from(sorted(PLANS)),
+    elsewhere=st.lists(st.booleans(), min_size=1, max_size=6),
+    steps=st.sampled_from([-1, 7, 19]),
+)
+def test_placements_may_change_with_every_batch_and_leave_the_same_tables(
+    tmp_path_factory: pytest.TempPathFactory, name: str, elsewhere: list[bool], steps: int
+) -> None:
+    here = Bench(PLANS[name], tmp_path_factory.mktemp("here"))
+    run(here, Fuse(-1))
+    spreader = InParts()
+    placement = Turns(0, spreader, tuple(elsewhere))
+    moving = Bench(PLANS[name], tmp_path_factory.mktemp("moving"), placement=placement)
+    run(moving, Fuse(steps))
+    written = [path for stage in ready_graph(PLANS[name], TYPES).stages for path, _ in sinks(stage)]
+    for table in {*TABLES[2:], *written}:
+        assert moving.rows(table) == here.rows(table), table
+    assert bool(spreader.folded) == any(elsewhere[: len(history())])
+
+
+def test_a_batch_is_folded_here_as_long_as_it_fits(tmp_path: Path) -> None:
+    spreader = InParts()
+    bench = Bench(PLANS["fixed"], tmp_path, placement=Placement(1_500, spreader))
+    run(bench, Fuse(-1))
+    outcomes = list(Journal(tmp_path / "stream" / "journal").outcomes())
+    placements = {outcome.batch_id: outcome.placement for outcome in outcomes}
+    assert [batch for batch, place in placements.items() if place == "executors"] == spreader.folded
+    assert set(placements.values()) == {"driver", "executors"}

@@ -1,0 +1,79 @@
+"""The fold in Spark's executors: a budget of nothing sends every batch there, and the tables are the same."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from tests.pipelines.spark.running import Running, send
+from tests.pipelines.spark.test_stream import TEN_SECONDS, expected, plan_over, readings, values
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.plan import Deduplication, Plan, Sql
+from penstock.pipelines.plan.windows import Fixed, Sessions, Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+WARM = Sql("SELECT * FROM input WHERE temperature IS NULL OR temperature > 3")
+
+
+def ran(running: Running, batches: list[list[dict[str, Any]]], topic: str, budgets: list[int]) -> None:
+    """Send and read batch by batch, each by a host with a budget of its own."""
+    read = 0
+    for number, (records, budget) in enumerate(zip(batches, budgets, strict=True)):
+        send(running.broker, topic, [*records, b"broken"], partition=number % 2)
+        read += len(records) + 1
+        running.budget = budget
+        running.until_read(read)
+
+
+def total(running: Running, accounts: tuple[str, ...]) -> int:
+    """How many records of all batches became one of these."""
+    told = [account for outcome in running.progress.outcomes for account in outcome.accounts]
+    return sum(getattr(account, name) for account in told for name in accounts)
+
+
+@pytest.fixture
+def topic(broker: LocalBroker) -> str:
+    name = f"readings{uuid4().hex[:8]}"
+    broker.create_topic(name, 2)
+    return name
+
+
+def deduplicated(plan: Plan) -> Plan:
+    """The same with repeats set aside."""
+    (source,) = plan.sources
+    return replace(plan, sources=(replace(source, deduplication=Deduplication(("device", "at"), 10**12)),))
+
+
+@pytest.mark.parametrize("window", [Fixed(10_000), Sessions(900)], ids=["fixed", "sessions"])
+def test_batches_go_to_the_executors_and_back_and_nobody_sees_a_difference(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, window: Window
+) -> None:
+    plan = deduplicated(plan_over(topic, window, (WARM,), lateness=20_000))
+    sent = readings(600, seed=5)
+    batches = [sent[:200], sent[100:400], sent[400:]]
+    elsewhere = Running(plan, spark, broker, tmp_path / "elsewhere")
+    ran(elsewhere, batches, topic, [0, 2**30, 0])
+    assert {outcome.placement for outcome in elsewhere.progress.outcomes} == {"driver", "executors"}
+    here = Running(plan, spark, broker, tmp_path / "here")
+    here.budget = 2**40
+    here.until_read(703)
+    assert {outcome.placement for outcome in here.progress.outcomes} == {"driver"}
+    for some in (("read",), ("quarantined",), ("duplicate",), ("filtered",), ("folded", "late")):
+        assert total(elsewhere, some) == total(here, some), some
+
+
+def test_what_the_executors_fold_is_what_the_records_say(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    running = Running(plan_over(topic, Fixed(10_000)), spark, broker, tmp_path)
+    sent = readings(900, seed=9)
+    ran(running, [sent[:300], sent[300:600], sent[600:]], topic, [0, 0, 0])
+    assert {outcome.placement for outcome in running.progress.outcomes if outcome.kind == "data"} == {
+        "executors"
+    }
+    assert values(running.table(f"latest/{running.plan.name}")) == expected(sent, TEN_SECONDS, 10_000)
