@@ -60,7 +60,12 @@ def run_stored(
     chosen = name or datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     plan = plan_of(stream) if origin is None else read_from(plan_of(stream), origin)
     place = Path("runs", stream, chosen)
-    config = BoundedConfig(settings.home / place, Path(settings.warehouse) / place, records_per_batch)
+    config = BoundedConfig(
+        settings.home / place,
+        Path(settings.warehouse) / place,
+        records_per_batch,
+        settings.host.driver_budget_mb * 2**20,
+    )
     with spark_session(settings, f"run-{stream}", tell) as session:
         tell("counting records")
         stored = StoredTogether([stored_input(session, source, settings) for source in plan.sources])

@@ -14,4 +14,5 @@ def parallelism(plan: Plan, settings: Settings) -> Parallelism:
     return Parallelism(
         {topic: load_contract(topic).layout_in(settings.kafka.layout).partitions for topic in known},
         settings.spark.shuffle_partitions,
+        settings.host.driver_budget_mb,
     )

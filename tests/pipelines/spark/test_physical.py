@@ -19,7 +19,7 @@ from penstock.pipelines.spark.records import KAFKA_SCHEMA, judged
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FOUR_AND_TWO = Parallelism({"sensors": 4}, shuffle=2)
+FOUR_AND_TWO = Parallelism({"sensors": 4}, shuffle=2, budget_mb=256)
 
 
 def test_each_part_has_its_tier_and_its_tasks() -> None:
@@ -32,6 +32,7 @@ def test_each_part_has_its_tier_and_its_tasks() -> None:
         ("larger batch", "executors, 4 tasks"),
         ("its shuffle", "executors, 2 tasks"),
         (f"fold {CORRECTIONS.stage.name}", "driver, 1 task"),
+        (f"fold {CORRECTIONS.stage.name} in parts", "executors, 2 tasks"),
         ("state", "driver, 1 task"),
         ("single records", "executors, 1 task"),
         ("tables", "driver, 1 task"),
@@ -48,9 +49,9 @@ def test_windows_by_the_order_of_records_need_every_record_and_no_shuffle(part: 
 
 @settings(deadline=None)
 @given(plans())
-def test_every_plan_is_told_with_its_fold_on_the_driver(plan: Plan) -> None:
-    (fold,) = [part for part in physical(plan, Parallelism({}, 2)) if part.part.startswith("fold")]
-    assert fold.tier == "driver"
+def test_every_plan_is_told_with_both_places_of_its_fold(plan: Plan) -> None:
+    folds = [part for part in physical(plan, Parallelism({}, 2, 256)) if part.part.startswith("fold")]
+    assert [fold.tier for fold in folds] == ["driver", "executors"]
 
 
 @pytest.mark.spark

@@ -12,6 +12,7 @@ from penstock.pipelines.archive.names import archived_topic, is_compacted
 from penstock.pipelines.archive.stream import ArchiveConfig, ArchiveStream
 from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.placement import BUDGET_BYTES
 from penstock.pipelines.host.control import Control
 from penstock.pipelines.host.host import Host, Running
 from penstock.pipelines.host.leases import Clock
@@ -33,6 +34,7 @@ class HostConfig:
     client: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What it wants of clients of librdkafka."""
     interval_ms: int = 0
+    driver_budget: int = BUDGET_BYTES
     """Least time from one batch's begin to the next, for every stream."""
     lease_ms: int = 15_000
     name: str = ""
@@ -72,6 +74,7 @@ def run(
             config.streams / name,
             config.warehouse,
             interval_ms=config.interval_ms,
+            driver_budget=config.driver_budget,
             kafka=config.kafka,
             client=config.client,
         )

@@ -8,6 +8,7 @@ from penstock.pipelines.plan.source import Source, Topic
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.windows import Sessions, in_order
 from penstock.pipelines.spark.reading import SMALL
+from penstock.pipelines.state.parts import COUNT
 
 EXECUTORS = "executors"
 DRIVER = "driver"
@@ -15,10 +16,11 @@ DRIVER = "driver"
 
 @dataclass(frozen=True)
 class Parallelism:
-    """What a session allows: partitions of each topic, by its name, and partitions of a shuffle."""
+    """What is allowed: partitions of each topic, by its name, partitions of a shuffle, megabytes on the driver."""
 
     partitions: Mapping[str, int]
     shuffle: int
+    budget_mb: int
 
 
 def physical(plan: Plan, parallelism: Parallelism) -> tuple[Running, ...]:
@@ -27,7 +29,7 @@ def physical(plan: Plan, parallelism: Parallelism) -> tuple[Running, ...]:
         *(read(source, parallelism) for source in plan.sources),
         *repeats(plan),
         *job(plan.first, parallelism),
-        *(fold(stage, plan.feeding(stage)) for stage in plan.stages),
+        *(part for stage in plan.stages for part in fold(stage, plan.feeding(stage), parallelism)),
         Running("state", DRIVER, 1, "writes what changed as one sorted run, and merges runs as they add up"),
         *tables(plan),
         Running("ticker", DRIVER, 1, "runs a batch without records when a timer or an idle input is due"),
@@ -78,19 +80,18 @@ def total(parallelism: Parallelism) -> int:
     return sum(parallelism.partitions.values()) or parallelism.shuffle
 
 
-def fold(stage: Stage, feeding: tuple[Stage, ...]) -> Running:
+def fold(stage: Stage, feeding: tuple[Stage, ...], parallelism: Parallelism) -> Iterator[Running]:
     """Say where windows are folded; a later stage takes over what is in memory already."""
     if feeding:
         names = " and ".join(each.name for each in feeding)
         does = f"folds the changes of {names} in the same pass: they go through no table, topic or shuffle"
-        return Running(f"fold {stage.name}", DRIVER, 1, does)
+        yield Running(f"fold {stage.name}", DRIVER, 1, does)
+        return
     what = "records in their order" if in_order(stage.window) else "partials"
-    return Running(
-        f"fold {stage.name}",
-        DRIVER,
-        1,
-        f"fetches {what} over Arrow, folds them with the state, judges triggers",
-    )
+    here = f"fetches {what} over Arrow, folds them with the state, judges triggers"
+    above = f"above {parallelism.budget_mb} MB: {COUNT} parts of the state, by key, after a shuffle of {what}"
+    yield Running(f"fold {stage.name}", DRIVER, 1, here)
+    yield Running(f"fold {stage.name} in parts", EXECUTORS, min(parallelism.shuffle, COUNT), above)
 
 
 def tables(plan: Plan) -> Iterator[Running]:

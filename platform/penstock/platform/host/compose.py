@@ -66,6 +66,7 @@ def host_config(settings: Settings) -> HostConfig:
         streams=settings.home / "streams",
         warehouse=Path(settings.warehouse),
         interval_ms=settings.host.batch_interval_ms,
+        driver_budget=settings.host.driver_budget_mb * 2**20,
         lease_ms=int(settings.host.lease_seconds * 1000),
     )
 

@@ -72,6 +72,9 @@ class HostSettings(Section):
         ge=0,
         description="least time from one batch's begin to the next; 0 begins whenever a record is there",
     )
+    driver_budget_mb: int = Field(
+        256, ge=0, description="what the driver folds of a batch; a larger one is folded in the executors"
+    )
     lease_seconds: float = Field(15.0, gt=1, description="how long a lease holds without a heartbeat")
     log_format: Literal["text", "json"] = Field("text", description="how the host writes its log")
 
