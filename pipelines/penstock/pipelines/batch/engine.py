@@ -253,7 +253,7 @@ class Engine:
             panes={name: each.panes for name, each in done.stages.items()},
             late=late_rows(self._graph.first, first.missed, reading, self._graph.moment_of_first(moment)),
             quarantined=reading.invalid() if quarantined else QUARANTINED.empty_table(),
-accounts=accounts(intent.ranges, done.told, done.late),
+            accounts=accounts(intent.ranges, done.told, done.late),
             broken=reading.broken() if isinstance(reading, reads.Checked) else reads.CHECKED.empty_table(),
         )
 

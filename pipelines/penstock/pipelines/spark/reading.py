@@ -53,14 +53,9 @@ class SparkReading:
 
     def weigh(self) -> WeighedPartials:
         """Run the batch's job, and leave what it makes in the executors."""
-        records = self._records()
-        schema = pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns])
-        if not self.stage.plan.steps:
-            return weighed(partials(records, self.stage), schema)
-        counted, counts = observed(records, self.ranges)
-        made = weighed(partials(self._stepped(counted), self.stage), schema)
-        aside = set_aside(self.ranges, counts, made.summary, ACCOUNT_COLUMNS)
-        return replace(made, summary=pa.concat_tables([made.summary, aside]))
+        made = self._weighed(self._checked(self._records()))
+        refuse_stopping(self.broken(), self._records, self.sources)
+        return made
 
     def invalid(self) -> pa.Table:
         """Fetch the records that are no good, byte for byte as they are in the topic."""
@@ -116,6 +111,15 @@ class SparkReading:
         known, counts = observed(records, self.ranges)
         passed = _fetched(partials(self._stepped(known), self.stage), schema)
         return pa.concat_tables([passed, set_aside(self.ranges, counts, passed, schema)])
+
+    def _weighed(self, records: "DataFrame") -> WeighedPartials:
+        schema = pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns])
+        if not self.stage.plan.steps:
+            return weighed(partials(records, self.stage), schema)
+        known, counts = observed(records, self.ranges)
+        made = weighed(partials(self._stepped(known), self.stage), schema)
+        aside = set_aside(self.ranges, counts, made.summary, ACCOUNT_COLUMNS)
+        return replace(made, summary=pa.concat_tables([made.summary, aside]))
 
     def _checked(self, records: "DataFrame") -> "DataFrame":
         if not placed(self.sources):
