@@ -12,6 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 GROUPS = (
     # A Spark session is one a process, and takes seconds to start.
     ("spark", "tests/pipelines/"),
+    ("spark", "tests/quality/"),
     ("spark", "tests/platform/whole/test_spark_master.py"),
     # Two whole platforms at once are more than two cores.
     ("platform", "tests/platform/whole/"),

@@ -123,3 +123,17 @@ def test_what_is_no_span_of_time_is_refused(text: str):
 
 def test_the_page_of_topics_says_what_the_contracts_say():
     assert describe.PAGE.read_text() == describe.page(contracts())
+
+
+def test_a_contract_names_its_owner_and_what_tells_of_a_person():
+    declared = {"topic": "t", "owner": "team:web", "fields": [
+        {"name": "user", "type": "string", "doc": "Who.", "personal": True},
+        {"name": "page", "type": "string", "doc": "What."},
+    ]}  # fmt: skip
+    contract = contract_from(declared)
+    assert [(item.name, item.personal) for item in contract.fields] == [("user", True), ("page", False)]
+    said = describe.describe(contract)
+    assert "owner: team:web" in said
+    assert "| `user` | string | yes | Who. *Personal.* |" in said
+    with pytest.raises(ContractError, match="owner 'somebody': write an address, or team:"):
+        contract_from({**declared, "owner": "somebody"})

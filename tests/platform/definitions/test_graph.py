@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from dagster import AssetKey, Definitions
 from penstock.ingestion.contracts import contract_names
 from penstock.pipelines import catalog
 from penstock.pipelines.fold.stage import ready_stage
-from penstock.pipelines.plan import Plan
+from penstock.pipelines.plan import Distinct, Last, Output, Plan
 from penstock.pipelines.tables.columns import table_schema
 from penstock.pipelines.tables.latest import latest_schema
 from penstock.platform.definitions.columns import result_columns
@@ -66,6 +67,16 @@ def test_a_column_is_traced_to_the_field_it_comes_from(make: Callable[..., Defin
         "device": [(["topics", "sensors"], "device")],
         "temperature": [(["topics", "sensors"], "temperature")],
     }
+
+
+def test_a_column_that_shows_what_tells_of_a_person_says_so(example: Callable[[str], Plan]) -> None:
+    plan = example("minute")
+    outputs = (Output("newest", Last("site")), Output("sites", Distinct("site")), *plan.stage.aggregates)
+    stage = replace(plan.stage, aggregates=outputs)
+    shown = result_columns(plan, stage, stage.sinks[0], [("sensors", "device"), ("sensors", "site")]).columns
+    assert [column.name for column in shown if column.tags == {"class": "personal"}] == ["device", "newest"]
+    other = result_columns(plan, stage, stage.sinks[0], [("clicks", "device")]).columns
+    assert not any(column.tags for column in other)
 
 
 LOADING = """

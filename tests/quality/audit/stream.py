@@ -26,6 +26,7 @@ from penstock.quality.audit.audit import audit
 from penstock.quality.audit.comparable import Sample
 from penstock.quality.audit.scope import Broker, Scope
 from penstock.quality.audit.verdict import Report
+from penstock.quality.expectations.in_stream import with_checks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,6 +69,8 @@ class Lived:
     topic: str
     folder: Path
     clock: int = NOON
+    suites: Path | None = None
+    """A folder of suites that the stream's records are checked by."""
 
     @property
     def contract(self) -> Contract:
@@ -77,7 +80,7 @@ class Lived:
         """Feed, read, feed again, with what is odd in between; then archive all of it."""
         self.broker.create_topic(self.topic, 3)
         self.broker.create_topic(self.contract.dead_letters, 1)
-        self._running = Running(plan_of(self.contract), self.session, self.broker, self.folder, clock=NOON)
+        self.open()
         for part in range(1, PARTS):
             self.feed(part * records // PARTS)
             self.clock += MINUTE
@@ -88,8 +91,23 @@ class Lived:
         send(self.broker, self.topic, [old, b"broken", None, ahead], partition=1)
         self._running.clock = self.clock
         self._running.until_read(records + 4)
+        self.archive()
+
+    def open(self) -> Running:
+        """Make the stream ready to be started."""
+        plan = plan_of(self.contract)
+        plan = plan if self.suites is None else with_checks(plan, self.suites)
+        self._running = Running(plan, self.session, self.broker, self.folder, clock=self.clock)
+        return self._running
+
+    @property
+    def warehouse(self) -> Path:
+        return self.folder / "warehouse"
+
+    def archive(self) -> None:
+        """Take all that the topic holds into its archive."""
         place = Beside(self.broker, self.topic, self.folder)
-        place.take_all(place.archive(), at_once=records // 3)
+        place.take_all(place.archive(), at_once=2_000)
 
     def feed(self, until: int) -> None:
         """Send what the generator makes up to a sequence, all at one time."""

@@ -7,8 +7,10 @@ key: device
 event_time: at
 id: id
 bound: 10 seconds
+owner: team:sensors
 fields:
   - {name: device, type: string, doc: Which device measured.}
+  - {name: user, type: string, personal: true, doc: Who read it off.}
   - {name: humidity, type: double, required: false, doc: Percent; some devices have no such sensor.}
 layout: {partitions: 3, retention: 7 days}
 environments:
@@ -28,10 +30,10 @@ from penstock.ingestion.durations import milliseconds
 from penstock.ingestion.errors import ContractError, ContractNotFoundError
 
 CATALOG = Path(__file__).parent.parent / "catalog"
-_PLAIN = {"topic", "doc", "key", "event_time", "id", "encoding", "compatibility", "max_bytes"}
+_PLAIN = {"topic", "doc", "key", "event_time", "id", "encoding", "compatibility", "max_bytes", "owner"}
 _KNOWN = _PLAIN | {"bound", "fields", "layout", "environments"}
 _LAYOUT = {"partitions", "replicas", "retention", "compacted", "settings"}
-_FIELD = {"name", "type", "doc", "required"}
+_FIELD = {"name", "type", "doc", "required", "personal"}
 
 
 @cache

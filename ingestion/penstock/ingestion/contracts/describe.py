@@ -22,6 +22,7 @@ def describe(contract: Contract) -> str:
         *roles,
         f"bound: {contract.bound_ms / 1000:g} s",
         f"{contract.encoding}, {contract.compatibility}",
+        *([f"owner: {contract.owner}"] if contract.owner else []),
     ]
     rows = "\n".join(map(_row, contract.fields))
     head = "| field | type | required | meaning |\n|---|---|---|---|"
@@ -34,7 +35,8 @@ def page(catalog: Iterable[Contract]) -> str:
 
 
 def _row(item: Field) -> str:
-    return f"| `{item.name}` | {item.type} | {'yes' if item.required else 'no'} | {item.doc} |"
+    said = f"{item.doc} *Personal.*" if item.personal else item.doc
+    return f"| `{item.name}` | {item.type} | {'yes' if item.required else 'no'} | {said} |"
 
 
 if __name__ == "__main__":

@@ -1,23 +1,30 @@
 """What a topic's records look like, declared once."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
 from penstock.ingestion.contracts.types import FieldType, parse_type, spark_type
 from penstock.ingestion.errors import ContractError
 
+_OWNER = re.compile(r"team:[\w-]+|[^@\s]+@[^@\s]+")
 Encoding = Literal["json", "avro"]
 Compatibility = Literal["none", "backward", "forward", "full"]
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a record. A field that is not `required` may be absent or null."""
+    """One field of a record. A field that is not `required` may be absent or null.
+
+    `personal` says that it tells of a person, by itself or with what else is known. No schema carries it,
+    and fields are the same with and without.
+    """
 
     name: str
     type: str
     doc: str
     required: bool = True
+    personal: bool = field(default=False, compare=False)
 
     @property
     def kind(self) -> FieldType:
@@ -42,6 +49,7 @@ class Contract:
 
     `key` names the field whose text is the Kafka key, `event_time` the timestamp that windows go by, `id` the
     field that tells repeats apart. `bound_ms` is how far behind the newest record one may honestly come.
+    `owner` is whom to ask about it: an address, or `team:` and a name.
     """
 
     topic: str
@@ -56,6 +64,7 @@ class Contract:
     max_bytes: int = 900_000
     layout: TopicLayout = field(default_factory=TopicLayout)
     environments: tuple[tuple[str, TopicLayout], ...] = ()
+    owner: str | None = None
 
     def __post_init__(self) -> None:
         _check(self)
@@ -87,6 +96,10 @@ class Contract:
 
 def _check(contract: Contract) -> None:
     where = f"contract {contract.topic}"
+    if contract.owner is not None and not _OWNER.fullmatch(contract.owner):
+        raise ContractError(
+            f"{where} has the owner '{contract.owner}': write an address, or team: and a name, as in team:sensors"
+        )
     names = [item.name for item in contract.fields]
     if len(set(names)) != len(names):
         raise ContractError(f"{where} declares a field twice: {', '.join(sorted(names))}")

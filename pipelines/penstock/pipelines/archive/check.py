@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from penstock.pipelines.archive.names import ledger_path, records_path
@@ -16,7 +17,7 @@ def disagreements(warehouse: Path, topic: str) -> list[str]:
     Reads the addresses of the whole archive.
     """
     ledger = DeltaTable(warehouse / ledger_path(topic)).to_pyarrow_table()
-    records = DeltaTable(warehouse / records_path(topic)).to_pyarrow_table(columns=["partition", "offset"])
+    records = _up_to(pc.max(ledger.column("batch_id")), DeltaTable(warehouse / records_path(topic)))
     partitions = np.asarray(records.column("partition"))
     offsets = np.asarray(records.column("offset"))
     known = sorted(set(ledger.column("partition").to_pylist()) | set(np.unique(partitions).tolist()))
@@ -25,6 +26,12 @@ def disagreements(warehouse: Path, topic: str) -> list[str]:
         for partition in known
         for what in _wrong(np.sort(offsets[partitions == partition]), _rows_of(ledger, partition))
     ]
+
+
+def _up_to(batch: pa.Scalar, table: DeltaTable) -> pa.Table:
+    """The addresses up to a batch: an archive at work brings in records first, and its ledger after them."""
+    records = table.to_pyarrow_table(columns=["partition", "offset", "batch_id"])
+    return records.filter(pc.less_equal(records.column("batch_id"), batch))
 
 
 def _wrong(found: np.ndarray, rows: list[dict[str, object]]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The asset graph: topics, streams and tables, generated from contracts and plans."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -39,12 +39,14 @@ def all_assets(
     contracts: Iterable[Contract], pipelines: Iterable[Pipeline], around: Surroundings
 ) -> Iterator[AssetSpec]:
     """Every asset, topics first; a topic that no pipeline reads is shown too."""
+    personal = []
     for contract in contracts:
+        personal += [(contract.topic, field.name) for field in contract.fields if field.personal]
         yield topic_asset(contract, around)
     for pipeline in pipelines:
         yield stream_asset(pipeline, around)
         for stage in pipeline.plan.stages:
-            yield from (table_asset(pipeline, stage, sink, around) for sink in stage.sinks)
+            yield from (table_asset(pipeline, stage, sink, around, personal) for sink in stage.sinks)
 
 
 def topic_asset(contract: Contract, around: Surroundings) -> AssetSpec:
@@ -54,7 +56,7 @@ def topic_asset(contract: Contract, around: Surroundings) -> AssetSpec:
         description=contract.doc,
         group_name="topics",
         kinds={"kafka"},
-        owners=[around.owner],
+        owners=[contract.owner or around.owner],
         metadata={
             "dagster/column_schema": MetadataValue.table_schema(topic_columns(contract)),
             "dagster/table_name": contract.topic,
@@ -77,8 +79,10 @@ def stream_asset(pipeline: Pipeline, around: Surroundings) -> AssetSpec:
     )
 
 
-def table_asset(pipeline: Pipeline, stage: Stage, sink: Sink, around: Surroundings) -> AssetSpec:
-    """The asset of a table that a stream writes."""
+def table_asset(
+    pipeline: Pipeline, stage: Stage, sink: Sink, around: Surroundings, personal: Collection[tuple[str, str]]
+) -> AssetSpec:
+    """The asset of a table that a stream writes; `personal` are fields of topics that tell of a person."""
     key = table_key(sink)
     return AssetSpec(
         key,
@@ -88,7 +92,9 @@ def table_asset(pipeline: Pipeline, stage: Stage, sink: Sink, around: Surroundin
         kinds={"deltalake"},
         owners=[around.owner],
         metadata={
-            "dagster/column_schema": MetadataValue.table_schema(result_columns(pipeline.plan, stage, sink)),
+            "dagster/column_schema": MetadataValue.table_schema(
+                result_columns(pipeline.plan, stage, sink, personal)
+            ),
             "dagster/column_lineage": MetadataValue.column_lineage(result_lineage(pipeline.plan, stage)),
             "dagster/table_name": "/".join(key.path),
             "dagster/uri": f"{around.warehouse}/{'/'.join(key.path)}",

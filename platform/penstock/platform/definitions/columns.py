@@ -1,22 +1,32 @@
 """Columns of topics and tables, and which come from which, as Dagster shows them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from dagster import TableColumn, TableColumnConstraints, TableColumnDep, TableColumnLineage, TableSchema
 
 from penstock.ingestion.contracts import Contract
 from penstock.pipelines.plan import (
     Aggregate,
+    Collect,
+    Custom,
+    First,
+    Last,
     LatestValues,
+    Max,
+    Min,
     Plan,
     Sink,
     Source,
     Stage,
     Topic,
+    TopN,
     aggregate_fields,
 )
 from penstock.pipelines.tables.latest import SHOWN_ONCE
 from penstock.platform.definitions.names import topic_key
+
+PERSONAL = {"class": "personal"}
+"""Tags a column that tells of a person."""
 
 PANE = (
     ("window_start", "timestamp", "the window's first moment"),
@@ -37,20 +47,45 @@ PANE = (
 def topic_columns(contract: Contract) -> TableSchema:
     """The fields of a topic's records, by its contract."""
     columns = [
-        TableColumn(field.name, field.type, field.doc, TableColumnConstraints(nullable=not field.required))
+        TableColumn(
+            field.name,
+            field.type,
+            field.doc,
+            TableColumnConstraints(nullable=not field.required),
+            tags=PERSONAL if field.personal else None,
+        )
         for field in contract.fields
     ]
     return TableSchema(columns)
 
 
-def result_columns(plan: Plan, stage: Stage, sink: Sink) -> TableSchema:
-    """What a stage writes to a table: the key, its outputs, and what is told of every pane."""
+def result_columns(
+    plan: Plan, stage: Stage, sink: Sink, personal: Collection[tuple[str, str]] = ()
+) -> TableSchema:
+    """What a stage writes to a table: the key, its outputs, and what is told of every pane.
+
+    `personal` names fields, each with its topic, that tell of a person; a column that shows one does, too.
+    """
     types = {column.name: column.type.lower() for source in plan.sources for column in source.columns}
-    key = [TableColumn(name, types.get(name, "string"), "part of the key") for name in stage.key]
+    telling = {
+        field for source in _topic_sources(plan, stage) for topic, field in personal if topic == source.name
+    }
+
+    def tags(*fields: str) -> Mapping[str, str] | None:
+        return PERSONAL if telling & set(fields) else None
+
+    key = [
+        TableColumn(name, types.get(name, "string"), "part of the key", tags=tags(name)) for name in stage.key
+    ]
     unsaid = SHOWN_ONCE if isinstance(sink, LatestValues) else ()
     pane = [TableColumn(name, type_, text) for name, type_, text in PANE if name not in unsaid]
     outputs = [
-        TableColumn(output.name, _output_type(output.of, types), formula(output.of))
+        TableColumn(
+            output.name,
+            _output_type(output.of, types),
+            formula(output.of),
+            tags=tags(*shown_fields(output.of)),
+        )
         for output in stage.aggregates
     ]
     return TableSchema([*key, *outputs, *pane])
@@ -65,6 +100,19 @@ def result_lineage(plan: Plan, stage: Stage) -> TableColumnLineage:
     fields |= {output.name: aggregate_fields(output.of) for output in stage.aggregates}
     found = {name: list(_deps(plan, stage, wanted)) for name, wanted in fields.items()}
     return TableColumnLineage({name: deps for name, deps in found.items() if deps})
+
+
+def shown_fields(aggregate: Aggregate) -> tuple[str, ...]:
+    """The fields whose values an aggregate shows as they are; a count or a mean shows none of them."""
+    match aggregate:
+        case Min(field) | Max(field) | First(field) | Last(field) | Collect(field):
+            return (field,)
+        case TopN(field=field, by=by):
+            return (field,) if by is None else (field, by)
+        case Custom(fields):
+            return fields
+        case _:
+            return ()
 
 
 def formula(aggregate: Aggregate) -> str:

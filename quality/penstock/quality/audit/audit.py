@@ -27,7 +27,7 @@ def _verdicts(scope: Scope, sample: Sample) -> Iterator[Verdict]:
     topics = {topic: Kept(scope, topic) for topic in scope.topics}
     for topic, kept in topics.items():
         for name, of_records in (("delivery", delivery), ("archive", archive), ("reading", reading)):
-            yield _made(scope, f"{name} {topic}", partial(of_records, scope, kept))
+            yield _made(scope, f"{name} {topic}", partial(of_records, kept))
     yield _made(scope, RESULTS, partial(recomputed, scope, topics, sample))
 
 

@@ -20,6 +20,15 @@ class Limits:
     high: int
 
 
+Claims = Mapping[Partition, Sequence[Run]]
+"""Offsets that a producer says it has delivered to."""
+
+
+def claims_on(topic: str, directory: Path) -> Claims:
+    """Return what a producer's ledger knows to be acknowledged in one topic."""
+    return {place: runs for place, runs in acknowledged_in(directory).items() if place[0] == topic}
+
+
 def acknowledged_in(directory: Path) -> Mapping[Partition, list[Run]]:
     """Return the offsets that a producer's ledger still knows to be acknowledged, as it wrote them down."""
     targets: Sequence[Partition] = []
@@ -35,7 +44,7 @@ def acknowledged_in(directory: Path) -> Mapping[Partition, list[Run]]:
 
 
 def delivered(
-    ledgers: Mapping[str, Mapping[Partition, Sequence[Run]]],
+    ledgers: Mapping[str, Claims],
     bounds: Mapping[Partition, Limits],
     present: Extents,
 ) -> Iterator[Difference]:
@@ -86,7 +95,7 @@ def _twice(partition: Partition, claims: Iterable[tuple[Run, str]]) -> Iterator[
 
 
 def _by_partition(
-    ledgers: Mapping[str, Mapping[Partition, Sequence[Run]]],
+    ledgers: Mapping[str, Claims],
 ) -> Mapping[Partition, list[tuple[Run, str]]]:
     found: dict[Partition, list[tuple[Run, str]]] = {}
     for producer, partitions in ledgers.items():

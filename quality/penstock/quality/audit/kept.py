@@ -16,6 +16,7 @@ from penstock.pipelines.spark.stored.archive import StoredArchive
 from penstock.pipelines.spark.stored.topic import StoredTopic
 from penstock.quality.audit.chain import Partition
 from penstock.quality.audit.contents import STRETCH, Stretch
+from penstock.quality.audit.delivered import Claims, claims_on
 from penstock.quality.audit.digests import digests, extents, records_of
 from penstock.quality.audit.extent import Extent
 from penstock.quality.audit.scope import Scope
@@ -38,7 +39,12 @@ class Kept:
     archived: Mapping[int, Bounds] = field(default_factory=dict)
     """What the archive has looked at of each partition; nothing without an archive."""
 
+    claims: Mapping[str, Claims] = field(default_factory=dict)
+    """What each producer knows to be acknowledged."""
+
     def __post_init__(self) -> None:
+        # Read before the topic's bounds are: what a feed at work has delivered since lies beyond them.
+        self.claims = {who: claims_on(self.topic, folder) for who, folder in self.scope.producers.items()}
         try:
             self.live = {span.partition: (span.start, span.end) for span in self.in_topic.ranges()}
         except (KafkaException, StoredError) as problem:

@@ -9,32 +9,27 @@ from penstock.pipelines.archive.check import disagreements
 from penstock.pipelines.archive.names import records_path
 from penstock.pipelines.batch.intent import Range
 from penstock.quality.audit.contents import STRETCH, Stretch, different, first_difference
-from penstock.quality.audit.delivered import Limits, acknowledged_in, delivered
+from penstock.quality.audit.delivered import Limits, delivered
 from penstock.quality.audit.extent import taken
 from penstock.quality.audit.kept import Kept
-from penstock.quality.audit.scope import Scope
 from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
 
 
-def delivery(scope: Scope, kept: Kept) -> Verdict:
+def delivery(kept: Kept) -> Verdict:
     """What producers had acknowledged is in the topic, or has expired."""
     name = f"delivery {kept.topic}"
     if kept.away:
         return unproven(name, f"the broker does not tell: {kept.away}")
-    claims = {
-        who: {place: runs for place, runs in acknowledged_in(folder).items() if place[0] == kept.topic}
-        for who, folder in scope.producers.items()
-    }
     limits = {(kept.topic, number): Limits(*bounds) for number, bounds in kept.live.items()}
-    found = delivered(claims, limits, kept.held(kept.in_topic))
-    count = sum(length for each in claims.values() for runs in each.values() for _, length in runs)
-    writers = sum(1 for each in claims.values() if each)
+    found = delivered(kept.claims, limits, kept.held(kept.in_topic))
+    count = sum(length for each in kept.claims.values() for runs in each.values() for _, length in runs)
+    writers = sum(1 for each in kept.claims.values() if each)
     return judged(
         name, found, f"{count:,} records that {writers} producers know of are there, or have expired"
     )
 
 
-def archive(scope: Scope, kept: Kept) -> Verdict:
+def archive(kept: Kept) -> Verdict:
     """The topic and its archive hold the same records."""
     name = f"archive {kept.topic}"
     if not kept.archived:
@@ -43,13 +38,14 @@ def archive(scope: Scope, kept: Kept) -> Verdict:
     if kept.away:
         return unproven(name, f"the broker does not tell: {kept.away}")
     count = sum(end - first for first, end in kept.both().values())
-    return judged(name, _not_the_same(scope, kept), f"{count:,} offsets hold the same in topic and archive")
+    return judged(name, _not_the_same(kept), f"{count:,} offsets hold the same in topic and archive")
 
 
-def reading(scope: Scope, kept: Kept) -> Verdict:
+def reading(kept: Kept) -> Verdict:
     """Each batch read as many records as its offsets hold."""
     name = f"reading {kept.topic}"
-    ledger = scope.ledger.filter(pc.equal(scope.ledger.column("topic"), kept.topic))
+    ledger = kept.scope.ledger
+    ledger = ledger.filter(pc.equal(ledger.column("topic"), kept.topic))
     source = kept.source_for(ranges_read(ledger))
     if source is None:
         return unproven(name, f"some of what was read of {kept.topic} has expired, and is in no archive")
@@ -67,8 +63,8 @@ def ranges_read(ledger: pa.Table) -> tuple[Range, ...]:
     )
 
 
-def _not_the_same(scope: Scope, kept: Kept) -> Iterator[Difference]:
-    for sentence in disagreements(scope.warehouse, kept.topic):
+def _not_the_same(kept: Kept) -> Iterator[Difference]:
+    for sentence in disagreements(kept.scope.warehouse, kept.topic):
         yield Difference(records_path(kept.topic), sentence)
     shared = kept.both()
     for place in different(kept.live_digests, kept.archived_digests):
