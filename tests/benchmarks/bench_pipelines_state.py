@@ -1,14 +1,17 @@
 """What a batch costs that touches 10,000 of N open windows, and how soon a stream with N of them goes on.
 
-No Spark is needed: the fold, the state's files and the journal are all that grows with N. States are built by the
-engine itself, batch by batch, with the merges of runs that this brings.
-`python -m tests.benchmarks.bench_pipelines_state [N …]`.
+On the driver no Spark is needed: the fold, the files of the state and the journal are all that grows with N. With
+`--executors` the same batches are folded there, which costs a job each. States are built by the engine itself,
+batch by batch, with the merges of runs that this brings.
+`python -m tests.benchmarks.bench_pipelines_state [--executors] [N …]`.
 """
 
+import argparse
+import contextlib
 import statistics
-import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +20,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from penstock.pipelines.batch.engine import Engine, Right
+from penstock.infra.jars import ensure_jars
+from penstock.infra.java import find_java
+from penstock.pipelines.batch.engine import HERE, Engine, Right
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Intent, Range
+from penstock.pipelines.batch.placement import Placement
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, Reading
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.fold.graph import ReadyGraph
@@ -27,7 +33,10 @@ from penstock.pipelines.fold.stage import ReadyStage, ready_stage
 from penstock.pipelines.model import after_watermark, count, mean
 from penstock.pipelines.plan import Column, Output, PaneLog, Plan, Source, Stage, Topic, WatermarkRule
 from penstock.pipelines.plan.windows import Fixed
+from penstock.pipelines.spark.session import SparkConfig, open_session
+from penstock.pipelines.spark.spreading import SparkSpreader
 
+JARS = Path(__file__).resolve().parents[2] / ".penstock" / "jars"
 SIZES = (100_000, 1_000_000, 5_000_000)
 BUILT_IN = 20
 """Batches in which a state is built, whatever its size: tables and journal are equally old then."""
@@ -85,8 +94,9 @@ class Partials:
 class Bench:
     """One stream over a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, placement: Placement) -> None:
         self._folder = folder
+        self._placement = placement
         self._stage = ready_stage(STAGE, TYPES)
         self._read = 0
         self.engine = self.opened()
@@ -97,7 +107,9 @@ class Bench:
         graph = ReadyGraph((self._stage,))
         tables = StreamTables(plan, graph, self._folder / "warehouse")
         right = Right("bench", 1, lambda: True)
-        return Engine(graph, rules_of([SOURCE]), self._folder / "stream", tables, right, lambda _: None)
+        directory = self._folder / "stream"
+        rules = rules_of([SOURCE])
+        return Engine(graph, rules, directory, tables, right, lambda _: None, placement=self._placement)
 
     def batch(self, devices: np.ndarray) -> float:
         """Seconds for a batch with a record of each device."""
@@ -127,25 +139,57 @@ class Bench:
         return time.perf_counter() - began
 
 
-def main(sizes: list[int]) -> None:
+@contextlib.contextmanager
+def placed(*, executors: bool) -> Iterator[Placement]:
+    """Where batches are folded: all on the driver, or all in the executors of a session of our own."""
+    if not executors:
+        yield HERE
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        session = open_session(
+            SparkConfig(ensure_jars(JARS, ["spark"]), Path(scratch), java_home=find_java().home)
+        )
+        session.sparkContext.setLogLevel("ERROR")
+        try:
+            yield Placement(0, SparkSpreader(session))
+        finally:
+            session.stop()
+
+
+def main(sizes: list[int], *, executors: bool) -> None:
     """Measure each size, and print a table."""
-    table = Table("open windows", "a batch of 10,000", "of the least N", "restart and first batch", "on disk")
+    title = "in the executors" if executors else "on the driver"
+    table = Table(
+        "open windows",
+        "a batch of 10,000",
+        "of the least N",
+        "restart and first batch",
+        "on disk",
+        title=title,
+    )
     least = 0.0
     chance = np.random.default_rng(1)
-    for size in sizes:
-        with tempfile.TemporaryDirectory() as scratch:
-            bench = Bench(Path(scratch))
-            bench.build(size)
-            took = [bench.batch(chance.choice(size, TOUCHED, replace=False)) for _ in range(REPEATS)]
-            again = bench.restarted()
-            bytes_held = sum(path.stat().st_size for path in (Path(scratch) / "stream" / "state").iterdir())
-        middle = statistics.median(took)
-        least = least or middle
-        spread = f"{middle * 1000:.0f} ms ({min(took) * 1000:.0f} to {max(took) * 1000:.0f})"
-        on_disk = f"{bytes_held / 2**20:,.0f} MiB"
-        table.add_row(f"{size:,}", spread, f"{middle / least:.2f}", f"{again:.2f} s", on_disk)
+    with placed(executors=executors) as placement:
+        for size in sizes:
+            with tempfile.TemporaryDirectory() as scratch:
+                bench = Bench(Path(scratch), placement)
+                bench.build(size)
+                took = [bench.batch(chance.choice(size, TOUCHED, replace=False)) for _ in range(REPEATS)]
+                again = bench.restarted()
+                held = sum(
+                    path.stat().st_size for path in (Path(scratch) / "stream" / "state").rglob("run-*")
+                )
+            middle = statistics.median(took)
+            least = least or middle
+            spread = f"{middle * 1000:.0f} ms ({min(took) * 1000:.0f} to {max(took) * 1000:.0f})"
+            on_disk = f"{held / 2**20:,.0f} MiB"
+            table.add_row(f"{size:,}", spread, f"{middle / least:.2f}", f"{again:.2f} s", on_disk)
     Console().print(table)
 
 
 if __name__ == "__main__":
-    main([int(word) for word in sys.argv[1:]] or list(SIZES))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sizes", nargs="*", type=int, default=list(SIZES))
+    parser.add_argument("--executors", action="store_true")
+    chosen = parser.parse_args()
+    main(chosen.sizes, executors=chosen.executors)

@@ -230,6 +230,6 @@ def panes_by_timing(panes: Iterable[pa.Table]) -> dict[str, int]:
     """How many panes there are of each timing, and how many were taken back, over all stages."""
     count: Counter[str] = Counter()
     for table in panes:
-        told = zip(table.column("timing").to_pylist(), table.column("kind").to_pylist(), strict=True)
-        count.update(timing if kind == "insert" else kind for timing, kind in told)
+        for told in table.group_by(["timing", "kind"]).aggregate([([], "count_all")]).to_pylist():
+            count[told["timing"] if told["kind"] == "insert" else told["kind"]] += told["count_all"]
     return dict(count)

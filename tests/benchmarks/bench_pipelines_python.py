@@ -1,0 +1,159 @@
+"""Python for each key: a function with a memory, and windows, against hand-written `transformWithState`.
+
+All read the same topic with the same records to a batch, in turns, after a round that is not counted. Each key's
+records are counted, and every record gives a row with the count so far; the rival keeps the count in Spark's state,
+once with a function over rows and once over pandas frames, and writes to Delta as the native rival does.
+`python -m tests.benchmarks.bench_pipelines_python [--records N] [--keys N] [--repeats N]`.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from tests.benchmarks.bench_pipelines_catchup import TOPIC, spread, timed
+from tests.benchmarks.rivals import KEYS, Native, Ours, Scene, load, parsed, plan_over, scene
+
+from penstock.pipelines.plan import Column, PaneLog, Plan, Remembering, opaque, state_type
+from penstock.pipelines.plan.triggers import Default
+from penstock.pipelines.plan.windows import Fixed
+from penstock.pipelines.remembering import Answer, Call, Row
+from penstock.pipelines.spark.offsets import ranges_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ROWS = "device STRING, number BIGINT"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How many records a key had."""
+
+    number: int = 0
+
+
+def numbered(call: Call[Seen]) -> Answer[Seen]:
+    """A row for each record, with its number."""
+    before = (call.state or Seen()).number
+    rows = [Row({"number": before + n}, read.time) for n, read in enumerate(call.records, start=1)]
+    return Answer(Seen(before + len(rows)), rows)
+
+
+def remembering() -> Plan:
+    """The same as a plan."""
+    plan = plan_over(TOPIC, Fixed(10_000))
+    window = Remembering(opaque(numbered), state_type(Seen), (Column("number", "BIGINT"),))
+    stage = replace(plan.stage, window=window, aggregates=(), trigger=Default(), sinks=(PaneLog("bench"),))
+    return replace(plan, stages=(stage,))
+
+
+def processors() -> tuple[Any, Any]:
+    """The rivals: over rows, and over frames."""
+    import pandas as pd
+    from pyspark.sql import Row as SparkRow
+    from pyspark.sql.streaming import StatefulProcessor
+
+    class OverRows(StatefulProcessor):
+        """Numbers the records of a key, one by one."""
+
+        def init(self, handle: Any) -> None:
+            """Name the state."""
+            self.count = handle.getValueState("count", "number BIGINT")
+
+        def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
+            """Take the records of a key."""
+            number = self.count.get()[0] if self.count.exists() else 0
+            for _ in rows:
+                number += 1
+                yield SparkRow(device=key[0], number=number)
+            self.count.update((number,))
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    class OverFrames(OverRows):
+        """Numbers the records of a key, frame by frame."""
+
+        def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
+            """Take the records of a key."""
+            number = self.count.get()[0] if self.count.exists() else 0
+            for frame in rows:
+                numbers = range(number + 1, number + len(frame) + 1)
+                number += len(frame)
+                yield pd.DataFrame({"device": key[0], "number": numbers})
+            self.count.update((number,))
+
+    return OverRows(), OverFrames()
+
+
+@dataclass
+class Stateful(Native):
+    """`transformWithState` in Python over a topic, its rows appended to a Delta table."""
+
+    frames: bool = False
+
+    def start(self) -> None:
+        """Begin to read."""
+        folder = self.scene.fresh("stateful")
+        checkpoint, table = folder / "checkpoint", str(folder / "table")
+
+        def write(rows: "DataFrame", batch: int) -> None:
+            writer = rows.write.format("delta").mode("append")
+            writer.option("txnAppId", "stateful").option("txnVersion", batch).save(table)
+            spans = [(span.partition, span.start, span.end) for span in ranges_of(checkpoint, batch)]
+            self.committed.append((time.time(), spans))
+
+        self.scene.session.conf.set(
+            "spark.sql.streaming.stateStore.providerClass",
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        )
+        grouped = parsed(self.scene, self.topic, self.records_per_batch).groupBy("device")
+        over_rows, over_frames = processors()
+        if self.frames:
+            rows = grouped.transformWithStateInPandas(over_frames, ROWS, "Append", "None")
+        else:
+            rows = grouped.transformWithState(over_rows, ROWS, "Append", "None")
+        writer = rows.writeStream.outputMode("append").foreachBatch(write)
+        self.query = writer.option("checkpointLocation", str(checkpoint)).start()
+
+
+def main(records: int, keys: int, repeats: int) -> None:
+    """Measure all in turns, and print throughput as a multiple of each rival's."""
+    with scene() as one:
+        one.broker.create_topic(TOPIC, 2)
+        load(one.broker.bootstrap, TOPIC, 0, records, keys).wait()
+        rounds: dict[str, Callable[[Scene], Ours | Native]] = {
+            "transformWithState, rows": lambda one: Stateful(one, TOPIC),
+            "transformWithState, frames": lambda one: Stateful(one, TOPIC, frames=True),
+            "remember": lambda one: Ours(one, remembering()),
+            "fixed windows": lambda one: Ours(one, plan_over(TOPIC, Fixed(10_000))),
+        }
+        for make in rounds.values():
+            timed(make(one), records)
+        took = {name: [] for name in rounds}  # type: dict[str, list[float]]
+        for _ in range(repeats):
+            for name, make in rounds.items():
+                took[name].append(timed(make(one), records))
+    title = f"{records:,} records, {keys:,} keys, {repeats} repeats: median (least to greatest)"
+    table = Table("", "records/s", "times that over rows", "times that over frames", title=title)
+    for name, seconds in took.items():
+        shares = [
+            [rival / mine for mine, rival in zip(seconds, took[against], strict=True)]
+            for against in ("transformWithState, rows", "transformWithState, frames")
+        ]
+        rates = [records / each for each in seconds]
+        table.add_row(name, spread(rates, ",.0f"), *(spread(share, ".2f") for share in shares))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=200_000)
+    parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--repeats", type=int, default=5)
+    chosen = parser.parse_args()
+    main(chosen.records, chosen.keys, chosen.repeats)
