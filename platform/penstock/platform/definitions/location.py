@@ -24,6 +24,7 @@ from penstock.platform.definitions.environments import Around, environment_defin
 from penstock.platform.definitions.expectations import Checking, expectation_definitions
 from penstock.platform.definitions.ingestion import ingestion_job
 from penstock.platform.definitions.pipeline import catalog_pipelines
+from penstock.platform.definitions.statistics import statistics_definitions
 from penstock.platform.definitions.topics import topic_definitions
 from penstock.platform.expectations import (
     DAY_MS,
@@ -35,6 +36,7 @@ from penstock.platform.expectations import (
 )
 from penstock.platform.feeds import open_feed
 from penstock.platform.settings import load_settings
+from penstock.platform.statistics import measured, statistics_of
 from penstock.quality.audit.comparable import Sample
 from penstock.quality.audit.verdict import Report
 
@@ -93,4 +95,5 @@ defs = Definitions.merge(
     _ingestion(),
     audit_definitions(catalog.names(), _audit),
     expectation_definitions(shown_suites(), _checking()),
+    statistics_definitions(measured(), lambda about: statistics_of(settings, about)),
 )

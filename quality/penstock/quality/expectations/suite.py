@@ -9,6 +9,8 @@ from typing import Any, Literal, get_args
 
 import yaml
 
+from penstock.ingestion.durations import milliseconds
+from penstock.ingestion.errors import ContractError
 from penstock.pipelines.plan.source import CheckAction
 from penstock.quality.errors import SuiteError
 
@@ -18,7 +20,7 @@ Cut = Literal["final", "day", "version"]
 """What a batch at rest is: the windows that became final, a day of them, or a version of the table as it is."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_KEYS = {"expectations", "batches"}
+_KEYS = {"expectations", "batches", "statistics"}
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,21 @@ class Expectation:
 
 
 @dataclass(frozen=True)
+class Statistics:
+    """Figures of a table for each stretch of time, and from how many deviations on a change is sudden."""
+
+    every_ms: int
+    sensitivity: float
+
+
+@dataclass(frozen=True)
 class Suite:
     """What is expected of a topic or a table: `about` is its folder and name, as `latest/sensor_minute`."""
 
     about: str
     expectations: tuple[Expectation, ...]
     cut: Cut = "final"
+    statistics: Statistics | None = None
     file: Path = field(default=Path(), compare=False)
 
     @property
@@ -71,8 +82,13 @@ def _read(about: str, path: Path) -> Suite:
         raise SuiteError(
             path, "the file", f"it holds {_listed(told)}", "Write expectations, and batches for a table"
         )
-    suite = Suite(about, tuple(_expectation(path, n, one) for n, one in enumerate(told["expectations"], 1)),
-                  _cut(path, told.get("batches", {})), path)  # fmt: skip
+    suite = Suite(
+        about,
+        tuple(_expectation(path, number, one) for number, one in enumerate(told["expectations"], 1)),
+        _cut(path, told.get("batches", {})),
+        _statistics(path, about, told.get("statistics")),
+        path,
+    )
     names = [one.name for one in suite.expectations]
     for name in names:
         if names.count(name) > 1:
@@ -126,6 +142,20 @@ def _cut(path: Path, told: Any) -> Cut:
         case _:
             fix = "Write {window: final}, {by: day} or {by: version}"
             raise SuiteError(path, "batches", f"they are {told}", fix)
+
+
+def _statistics(path: Path, about: str, told: Any) -> Statistics | None:
+    if not told:
+        return None
+    try:
+        every, sensitivity = milliseconds(str(told["every"])), float(told["sensitivity"])
+    except (TypeError, KeyError, ValueError, ContractError) as problem:
+        fix = "Write them as {every: 1 hour, sensitivity: 5}"
+        raise SuiteError(path, "statistics", f"they are {told} ({problem})", fix) from problem
+    if about.startswith(TOPICS) or sensitivity <= 0 or every <= 0:
+        fix = "Give a table's suite a stretch and a number of deviations above 0"
+        raise SuiteError(path, "statistics", f"they are {told}", fix)
+    return Statistics(every, sensitivity)
 
 
 def _check_action(path: Path, suite: Suite, one: Expectation) -> None:

@@ -1,0 +1,72 @@
+"""Statistics of a table over time, from its rows and the ledger of its stream."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.platform.clock import now_ms
+from penstock.platform.expectations import table_suites, watermarks
+from penstock.platform.settings import Settings
+from penstock.quality.audit.tables import opened_table
+from penstock.quality.errors import NoSuiteError
+from penstock.quality.expectations.at_rest import stage_of
+from penstock.quality.expectations.suite import Suite
+from penstock.quality.statistics.change import Change, sudden
+from penstock.quality.statistics.series import Point, of_fates, of_windows
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Figures of a table by the time of its windows, of its stream by the clock, and what changed suddenly."""
+
+    about: str
+    windows: list[Point]
+    fates: list[Point]
+    changes: list[Change]
+
+    @property
+    def last(self) -> dict[str, float]:
+        """The figures of the last stretches."""
+        return {name: value for points in (self.windows, self.fates) for name, value in _last(points).items()}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {
+            "about": self.about,
+            "windows": [{"at_ms": point.at_ms, **point.figures} for point in self.windows],
+            "fates": [{"at_ms": point.at_ms, **point.figures} for point in self.fates],
+            "changes": [vars(change) for change in self.changes],
+        }
+
+
+def measured() -> tuple[Suite, ...]:
+    """The suites that ask for statistics."""
+    return tuple(suite for suite, _ in table_suites().values() if suite.statistics is not None)
+
+
+def statistics_of(settings: Settings, about: str) -> Statistics:
+    """Measure a table. NoSuiteError where its suite asks for no statistics."""
+    suite, plan = table_suites().get(about, (None, None))
+    if suite is None or plan is None or suite.statistics is None:
+        known = ", ".join(one.about for one in measured()) or "none yet"
+        raise NoSuiteError(f"no suite asks for statistics of {about!r}; there are those of {known}")
+    stage, asked = stage_of(plan, suite), suite.statistics
+    mark = watermarks(settings, [plan.name])[plan.name]
+    final = None if mark is None else mark - stage.lateness
+    rows, ledger = (_rows(Path(settings.warehouse) / path) for path in (about, f"ledger/{plan.name}"))
+    values = [output.name for output in stage.aggregates]
+    windows = [] if rows is None else of_windows(rows, stage.key, values, asked.every_ms, final)
+    fates = [] if ledger is None else of_fates(ledger, asked.every_ms, now_ms())
+    changes = [change for points in (windows, fates) for change in sudden(points, asked.sensitivity)]
+    return Statistics(about, windows, fates, changes)
+
+
+def _rows(path: Path) -> pa.Table | None:
+    table = opened_table(path)
+    return None if table is None else pa.table(table.to_pyarrow_table())
+
+
+def _last(points: list[Point]) -> dict[str, float]:
+    return dict(points[-1].figures) if points else {}

@@ -1,0 +1,52 @@
+"""A table's figures over time as a person meets them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from penstock.pipelines.host.control import BatchRecord
+from penstock.platform.control import open_control
+
+HOUR = 3_600_000
+HOURS = 12
+
+
+def write(home: Path, records: list[int]) -> None:
+    """A window an hour, all of them final."""
+    count = len(records)
+    ends = pa.array([(hour + 1) * HOUR * 1_000 for hour in range(count)], pa.int64()).cast(
+        pa.timestamp("us", "UTC")
+    )
+    table = {"device": ["a"] * count, "temperature": [1.0] * count, "readings": records, "records": records}
+    write_deltalake(
+        home / "warehouse/latest/sensor_minute", pa.table({**table, "window_start": ends, "window_end": ends})
+    )
+    store = open_control(f"sqlite:///{home}/control.db")
+    store.record_batch(BatchRecord("sensor_minute", 0, 1, "tick", 0, (count + 2) * HOUR, ()))
+    store.close()
+
+
+def test_the_figures_of_every_stretch_are_shown(run: Callable, home: Path) -> None:
+    write(home, [100] * HOURS)
+    answer = run("statistics", "latest/sensor_minute")
+    assert answer.code == 0
+    lines = answer.out.splitlines()
+    assert lines[0].split() == ["from", "rows", "records", "keys", "null_temperature", "null_readings"]
+    assert lines[1].split() == ["1970-01-01", "00:00", "1", "100", "1", "0", "0"]
+    assert len(json.loads(run("statistics", "latest/sensor_minute", "--json").out)["windows"]) == HOURS
+
+
+def test_a_sudden_change_ends_with_one(run: Callable, home: Path) -> None:
+    write(home, [*[100] * HOURS, 3])
+    answer = run("statistics", "latest/sensor_minute")
+    assert answer.code == 1
+    assert "sudden: records is 3, and usually 100: 19.4 deviations away" in answer.out
+
+
+def test_a_table_of_which_no_suite_asks_is_refused_with_those_that_there_are(run: Callable) -> None:
+    answer = run("statistics", "latest/nothing")
+    assert answer.code == 1
+    assert "there are those of latest/sensor_minute" in answer.err

@@ -1,0 +1,31 @@
+"""What Dagster is told of a table's figures over time."""
+
+from dagster import AssetKey, AssetSpec, Definitions
+
+from penstock.platform.definitions.statistics import CHECK, JOB, statistics_definitions
+from penstock.platform.statistics import Statistics
+from penstock.quality.expectations.suite import Suite
+from penstock.quality.statistics.change import Change
+from penstock.quality.statistics.series import Point
+
+SUITE = Suite("latest/minutes", ())
+KEY = AssetKey(["latest", "minutes"])
+WINDOWS = [Point(0, {"records": 100.0, "null_mean": 0.5})]
+
+
+def test_figures_are_observed_so_that_they_are_plotted_and_sudden_changes_are_told(instance) -> None:
+    change = Change("records", 0, 100.0, 10.0, 9.0)
+    found = Statistics(SUITE.about, WINDOWS, [Point(0, {"share_late": 0.1})], [change])
+    defs = Definitions.merge(
+        Definitions(assets=[AssetSpec(KEY)]), statistics_definitions([SUITE], lambda _about: found)
+    )
+    done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
+    (one,) = done.get_asset_check_evaluations()
+    assert (one.check_name, one.passed, one.description) == (CHECK, False, str(change))
+    (told,) = instance.fetch_observations(KEY, limit=5).records
+    figures = {name: value.value for name, value in told.asset_observation.metadata.items()}
+    assert figures == {"records": 100.0, "null_mean": 0.5, "share_late": 0.1}
+
+
+def test_without_a_suite_that_asks_there_is_nothing() -> None:
+    assert not statistics_definitions([], lambda about: Statistics(about, [], [], [])).jobs

@@ -1,0 +1,109 @@
+"""Figures over time against a count by hand, and what counts as a sudden change."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.pipelines.batch.tables import LEDGER
+from penstock.quality.errors import SuiteError
+from penstock.quality.expectations.suite import load_suite
+from penstock.quality.statistics.change import AT_LEAST, sudden
+from penstock.quality.statistics.series import Point, of_fates, of_windows
+
+HOUR = 3_600_000
+UTC = pa.timestamp("us", tz="UTC")
+
+
+def windows(*rows: tuple[int | None, str | None, float | None, int]) -> pa.Table:
+    ends = pa.array([None if end is None else end * 1_000 for end, *_ in rows], pa.int64()).cast(UTC)
+    columns = {
+        "device": pa.array([row[1] for row in rows], pa.string()),
+        "mean": pa.array([row[2] for row in rows], pa.float64()),
+        "records": pa.array([row[3] for row in rows], pa.int64()),
+        "window_end": ends,
+    }
+    return pa.table(columns)
+
+
+def test_a_stretch_counts_its_windows_keys_records_and_nulls() -> None:
+    table = windows(
+        (HOUR, "a", 1.0, 3),
+        (HOUR - 60_000, "a", None, 2),
+        (HOUR, None, 2.0, 1),
+        (HOUR + 1, "b", None, 5),
+        (None, "c", 1.0, 9),
+    )
+    points = of_windows(table, ["device"], ["mean"], HOUR, 2 * HOUR)
+    assert points == [
+        Point(0, {"rows": 3, "records": 6, "keys": 2, "null_mean": 1 / 3}),
+        Point(HOUR, {"rows": 1, "records": 5, "keys": 1, "null_mean": 1}),
+    ]
+    assert of_windows(table, ["device"], ["mean"], HOUR, 2 * HOUR - 1) == points[:1]
+    assert of_windows(table, ["device"], ["mean"], HOUR, None) == []
+
+
+def test_the_fates_of_records_are_shares_of_what_was_read() -> None:
+    rows = [
+        {
+            **dict.fromkeys(LEDGER.names, 0),
+            "topic": "t",
+            "read": 10,
+            "folded": 8,
+            "late": 2,
+            "batch_clock": 5_000,
+        },
+        {**dict.fromkeys(LEDGER.names, 0), "topic": "t", "read": 10, "quarantined": 5, "batch_clock": 6_000},
+        {**dict.fromkeys(LEDGER.names, 0), "topic": "t", "batch_clock": HOUR * 1_000},
+    ]
+    ledger = pa.Table.from_pylist(rows, pa.schema([*LEDGER, pa.field("batch_clock", UTC)]))
+    first, second = of_fates(ledger, HOUR, 2 * HOUR)
+    assert first.figures == {
+        "read": 20, "share_late": 0.1, "share_quarantined": 0.25, "share_duplicate": 0, "share_filtered": 0
+    }  # fmt: skip
+    assert second.figures["read"] == second.figures["share_late"] == 0
+    assert of_fates(ledger, HOUR, HOUR) == [first]
+
+
+def series(*values: float, name: str = "records") -> list[Point]:
+    return [Point(number * HOUR, {name: value}) for number, value in enumerate(values)]
+
+
+def test_a_change_is_sudden_by_what_was_usual_before() -> None:
+    usual = [100.0, 104, 98, 101, 97, 103, 99, 102, 100]
+    assert sudden(series(*usual, 112), 5) == []
+    (change,) = sudden(series(*usual, 200), 5)
+    assert str(change) == "records is 200, and usually 100: 20.0 deviations away"
+    assert sudden(series(*usual, 0), 5)[0].value == 0
+
+
+def test_an_odd_stretch_does_not_make_the_next_one_usual() -> None:
+    usual = [100.0] * AT_LEAST + [900, 100, 100]
+    assert [change.value for change in sudden(series(*usual, 900), 5)] == [900]
+
+
+def test_shares_may_move_by_a_hundredth() -> None:
+    calm = [0.0] * AT_LEAST
+    assert sudden(series(*calm, 0.03, name="share_late"), 5) == []
+    assert sudden(series(*calm, 0.2, name="share_late"), 5)[0].figure == "share_late"
+
+
+@given(st.lists(st.floats(0, 1e9), max_size=30), st.floats(1, 20))
+def test_of_few_stretches_nothing_is_said_and_of_equal_ones_neither(
+    values: list[float], sensitivity: float
+) -> None:
+    assert sudden(series(*values[:AT_LEAST]), sensitivity) == []
+    assert sudden(series(*[7.0] * len(values)), sensitivity) == []
+
+
+@pytest.mark.parametrize(
+    "told", ["{every: 1 hour}", "{every: soon, sensitivity: 5}", "{every: 1 hour, sensitivity: 0}"]
+)
+def test_statistics_that_cannot_be_made_are_refused(tmp_path: Path, told: str) -> None:
+    path = tmp_path / "latest" / "minutes.yaml"
+    path.parent.mkdir()
+    path.write_text(f"expectations: [{{type: expect_x}}]\nstatistics: {told}\n", "utf-8")
+    with pytest.raises(SuiteError, match="statistics: they are"):
+        load_suite("latest/minutes", tmp_path)
