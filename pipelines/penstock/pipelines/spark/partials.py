@@ -16,6 +16,7 @@ from penstock.pipelines.plan.windows import Sessions
 from penstock.pipelines.spark.assignment import window_bounds, window_starts
 from penstock.pipelines.spark.finishing import finished
 from penstock.pipelines.spark.inputs import Sources, by_topic
+from penstock.pipelines.spark.multiplying import FIRST_ROW
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -75,7 +76,7 @@ def partials(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
     aside = expr("_aside AS _set_aside")
     grouped = windowed(records, stage).groupBy("_topic", "_partition", aside, *keys, *bounds)
     measures = {
-        "_counted": "count_if(_last)",
+        "_counted": f"count_if(_last AND {FIRST_ROW})" if FIRST_ROW in records.columns else "count_if(_last)",
         "_newest": "max(CASE WHEN _invalid IS NULL THEN _moving END)",
         **_reach(stage),
         "elements": "count(1)",
@@ -95,7 +96,7 @@ def _one_by_one(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
         "_topic",
         "_partition",
         "_aside AS _set_aside",
-        "1L AS _counted",
+        f"CAST({FIRST_ROW} AS BIGINT) AS _counted" if FIRST_ROW in records.columns else "1L AS _counted",
         "CASE WHEN _invalid IS NULL THEN _moving END AS _newest",
         *(_good(field.name, field.name) for field in ELEMENT),
         *matched,

@@ -15,6 +15,7 @@ from penstock.pipelines.repeats.ids import IDS
 from penstock.pipelines.spark.checks import counted, placed, refuse_stopping, told
 from penstock.pipelines.spark.identities import identified, marked
 from penstock.pipelines.spark.inputs import Sources
+from penstock.pipelines.spark.multiplying import told_apart
 from penstock.pipelines.spark.observation import observed, set_aside
 from penstock.pipelines.spark.partials import guarded, partials, windowed
 from penstock.pipelines.spark.records import judged
@@ -130,7 +131,8 @@ class SparkReading:
 
     def _stepped(self, records: "DataFrame") -> "DataFrame":
         """Records that are not set aside, after the user's steps."""
-        return applied(records.where("_aside IS NULL"), self.stage.plan.steps)
+        good = records.where("_aside IS NULL")
+        return told_apart(good, applied(good, self.stage.plan.steps)) if self.stage.plan.steps else good
 
     def _in_tasks(self, records: "DataFrame") -> "DataFrame":
         expected = sum(span.end - span.start for span in self.ranges)

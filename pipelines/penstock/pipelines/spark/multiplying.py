@@ -1,0 +1,61 @@
+"""Steps that make several rows of a record: each record is still counted once.
+
+A step that explodes a list, or maps over Arrow, may give any number of rows for a record. They stand one after the
+other, for a stateless step moves no row to another task; so the first of them is where the address changes.
+Whether rows may have been multiplied is told by Spark's plan: where it only projects and filters, nothing has to
+be looked at.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FIRST_ROW = "_first_row"
+"""The column that marks one row of each record, where there may be several."""
+
+ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias", "View"}
+"""What Spark calls operators that give at most one row for a row."""
+
+ADDRESS = ("_topic", "_partition", "_offset")
+
+
+def told_apart(before: "DataFrame", after: "DataFrame") -> "DataFrame":
+    """Rows after steps, with `_first_row` if the steps may have made several of a record."""
+    added = _operators(after) - _operators(before)
+    if set(added) <= ROW_BY_ROW:
+        return after
+    from pyspark.sql.types import BooleanType, StructField, StructType
+
+    schema = StructType([*after.schema.fields, StructField(FIRST_ROW, BooleanType())])
+    return after.mapInArrow(_marking, schema)
+
+
+def _operators(frame: "DataFrame") -> Counter[str]:
+    """What the analysed plan is made of, each as often as it occurs."""
+    # PySpark offers the plan of a frame as text only to be printed.
+    lines = frame._jdf.queryExecution().analyzed().toString().splitlines()  # noqa: SLF001
+    return Counter(line.lstrip(" +-:|*").split(" ")[0].split("(")[0] for line in lines if line.strip())
+
+
+def _marking(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    last: tuple[Any, ...] | None = None
+    for batch in batches:
+        first = np.ones(batch.num_rows, bool)
+        if batch.num_rows:
+            columns = [batch.column(name) for name in ADDRESS]
+            first[1:] = np.logical_or.reduce([_changes(column) for column in columns])
+            first[0] = tuple(column[0].as_py() for column in columns) != last
+            last = tuple(column[-1].as_py() for column in columns)
+        yield batch.append_column(FIRST_ROW, pa.array(first))
+
+
+def _changes(column: pa.Array) -> np.ndarray:
+    values = column.dictionary_encode().indices if pa.types.is_string(column.type) else column
+    numbers = np.asarray(values)
+    return np.asarray(numbers[1:] != numbers[:-1])
