@@ -17,13 +17,15 @@ from penstock.pipelines import catalog
 from penstock.platform.audit import audit_stream
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
+from penstock.platform.control.reports import BatchSummary
 from penstock.platform.definitions.assets import Surroundings
 from penstock.platform.definitions.audits import audit_definitions
 from penstock.platform.definitions.build import build
 from penstock.platform.definitions.environments import Around, environment_definitions
 from penstock.platform.definitions.expectations import Checking, expectation_definitions
 from penstock.platform.definitions.ingestion import ingestion_job
-from penstock.platform.definitions.pipeline import catalog_pipelines
+from penstock.platform.definitions.lineage import lineage_definitions
+from penstock.platform.definitions.pipeline import Pipeline, catalog_pipelines
 from penstock.platform.definitions.statistics import statistics_definitions
 from penstock.platform.definitions.topics import topic_definitions
 from penstock.platform.expectations import (
@@ -35,6 +37,7 @@ from penstock.platform.expectations import (
     shown_suites,
 )
 from penstock.platform.feeds import open_feed
+from penstock.platform.lineage import Places, client_of, event_of
 from penstock.platform.settings import load_settings
 from penstock.platform.statistics import measured, statistics_of
 from penstock.quality.audit.comparable import Sample
@@ -77,6 +80,19 @@ def _checking() -> Checking:
     )
 
 
+def _lineage() -> Definitions:
+    if not settings.lineage.to:
+        return Definitions()
+    places = Places(settings.lineage.namespace, settings.kafka.servers, settings.warehouse)
+    declared = {contract.topic: contract for contract in contracts()}
+
+    def send(pipeline: Pipeline, summary: BatchSummary) -> None:
+        event = event_of(summary, pipeline.plan, pipeline.description, declared, places)
+        client_of(settings.lineage).emit(event)
+
+    return lineage_definitions(tuple(catalog_pipelines()), _store, send)
+
+
 def _ingestion() -> Definitions:
     job = ingestion_job(source_kinds(), lambda order: open_feed(settings, order))
     return Definitions.merge(topic_definitions(contracts(), _topic_plan), Definitions(jobs=[job]))
@@ -96,4 +112,5 @@ defs = Definitions.merge(
     audit_definitions(catalog.names(), _audit),
     expectation_definitions(shown_suites(), _checking()),
     statistics_definitions(measured(), lambda about: statistics_of(settings, about)),
+    _lineage(),
 )

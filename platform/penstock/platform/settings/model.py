@@ -98,6 +98,16 @@ class FeedSettings(Section):
     seed: int = Field(1, description="where the feed's random numbers begin")
 
 
+class LineageSettings(Section):
+    """Where it is told which tables come from which topics, for catalogs that understand OpenLineage."""
+
+    to: str = Field(
+        "", pattern=r"^(|file:.+|https?://.+)$", description="file:/path or http://host; nowhere without"
+    )
+    key: str = Field("", description="place of the key that the receiver asks for: a file, or env:NAME")
+    namespace: str = Field("penstock", min_length=1, description="what jobs of this platform are filed under")
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Relative paths start from `root`."""
 
@@ -118,6 +128,7 @@ class Settings(BaseSettings):
     host: HostSettings = HostSettings()
     dagster: DagsterSettings = DagsterSettings()
     feed: FeedSettings = FeedSettings()
+    lineage: LineageSettings = LineageSettings()
 
     @field_validator("streams", mode="before")
     @classmethod

@@ -1,0 +1,168 @@
+"""What OpenLineage is told: a run of a stream for each report of its batches, from its topics to its tables.
+
+The id of a run is made from the stream and its batches, so that one which is told twice is the same run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import NAMESPACE_URL, uuid5
+
+from penstock.infra.secret import read_secret
+from penstock.ingestion.contracts import Contract
+from penstock.pipelines.batch.tables import folder_of
+from penstock.pipelines.plan import Plan, Stage, aggregate_fields
+from penstock.platform.control.reports import BatchSummary
+from penstock.platform.settings.model import LineageSettings
+
+if TYPE_CHECKING:
+    from openlineage.client import OpenLineageClient
+    from openlineage.client.event_v2 import InputDataset, OutputDataset, RunEvent
+
+PRODUCER = "urn:penstock"
+"""Who tells, as a URI."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """What datasets are filed under: topics by their broker, tables by their warehouse, jobs by a name."""
+
+    jobs: str
+    brokers: str
+    warehouse: str
+
+    @property
+    def topics(self) -> str:
+        """The namespace of topics."""
+        return f"kafka://{self.brokers.split(',')[0]}"
+
+    @property
+    def tables(self) -> str:
+        """The namespace of tables: an object store's own, or this machine's files."""
+        return self.warehouse if "://" in self.warehouse else "file"
+
+
+def event_of(
+    summary: BatchSummary, plan: Plan, description: str, contracts: Mapping[str, Contract], places: Places
+) -> "RunEvent":
+    """Return the event that tells of some batches of a stream."""
+    from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
+    from openlineage.client.facet_v2 import documentation_job, job_type_job
+
+    batches = f"{places.jobs}/{plan.name}/{summary.first}-{summary.last}"
+    facets: dict[str, Any] = {
+        "jobType": job_type_job.JobTypeJobFacet("STREAMING", "SPARK", "JOB", producer=PRODUCER),
+        "documentation": documentation_job.DocumentationJobFacet(description, producer=PRODUCER),
+    }
+    return RunEvent(
+        eventType=RunState.COMPLETE,
+        eventTime=datetime.fromtimestamp(summary.newest.clock_ms / 1000, UTC).isoformat(),
+        run=Run(str(uuid5(NAMESPACE_URL, batches))),
+        job=Job(places.jobs, plan.name, facets),
+        inputs=list(_inputs(summary, plan, contracts, places)),
+        outputs=list(_outputs(summary, plan, places)),
+        producer=PRODUCER,
+    )
+
+
+def client_of(settings: LineageSettings) -> "OpenLineageClient":
+    """Return the official client, made for where the settings say."""
+    from openlineage.client import OpenLineageClient
+    from openlineage.client.transport.file import FileConfig, FileTransport
+    from openlineage.client.transport.http import ApiKeyTokenProvider, HttpConfig, HttpTransport
+
+    if settings.to.startswith("file:"):
+        path = Path(settings.to.removeprefix("file:"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return OpenLineageClient(transport=FileTransport(FileConfig(log_file_path=str(path), append=True)))
+    config = HttpConfig(url=settings.to)
+    if settings.key:
+        key = read_secret(settings.key, "The key of the receiver of lineage")
+        config = HttpConfig(url=settings.to, auth=ApiKeyTokenProvider({"apiKey": key}))
+    return OpenLineageClient(transport=HttpTransport(config))
+
+
+def _inputs(
+    summary: BatchSummary, plan: Plan, contracts: Mapping[str, Contract], places: Places
+) -> "Iterator[InputDataset]":
+    from openlineage.client.event_v2 import InputDataset
+    from openlineage.client.facet_v2 import input_statistics_input_dataset, schema_dataset
+
+    for source in plan.sources:
+        read = sum(account.read for account in summary.newest.accounts if account.topic == source.name)
+        counted = input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
+            rowCount=read, producer=PRODUCER
+        )
+        facets: dict[str, Any] = {}
+        if source.name in contracts:
+            facets = facets_of(contracts[source.name])
+        else:
+            columns = [
+                schema_dataset.SchemaDatasetFacetFields(each.name, each.type) for each in source.columns
+            ]
+            facets["schema"] = schema_dataset.SchemaDatasetFacet(columns, producer=PRODUCER)
+        yield InputDataset(places.topics, source.name, {"inputStatistics": counted}, facets=facets)
+
+
+def facets_of(contract: Contract) -> dict[str, Any]:
+    """Return what a contract says of its topic: fields and their meaning, which tell of a person, and the owner."""
+    from openlineage.client.facet_v2 import ownership_dataset, schema_dataset, tags_dataset
+
+    described = [
+        schema_dataset.SchemaDatasetFacetFields(field.name, field.type, field.doc)
+        for field in contract.fields
+    ]
+    personal = [
+        tags_dataset.TagsDatasetFacetFields("class", "personal", "penstock", field.name)
+        for field in contract.fields
+        if field.personal
+    ]
+    facets: dict[str, Any] = {"schema": schema_dataset.SchemaDatasetFacet(described, producer=PRODUCER)}
+    if personal:
+        facets["tags"] = tags_dataset.TagsDatasetFacet(personal, producer=PRODUCER)
+    if contract.owner:
+        owners = [ownership_dataset.Owner(contract.owner, "OWNER")]
+        facets["ownership"] = ownership_dataset.OwnershipDatasetFacet(owners, producer=PRODUCER)
+    return facets
+
+
+def _outputs(summary: BatchSummary, plan: Plan, places: Places) -> "Iterator[OutputDataset]":
+    from openlineage.client.event_v2 import OutputDataset
+    from openlineage.client.facet_v2 import column_lineage_dataset, output_statistics_output_dataset
+
+    for stage in plan.stages:
+        for sink in stage.sinks:
+            fields = {
+                column: column_lineage_dataset.Fields(
+                    [column_lineage_dataset.InputField(places.topics, *place) for place in froms]
+                )
+                for column, froms in columns_from(plan, stage).items()
+            }
+            lineage = column_lineage_dataset.ColumnLineageDatasetFacet(fields, producer=PRODUCER)
+            told = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+                rowCount=summary.rows, producer=PRODUCER
+            )
+            name = f"{folder_of(sink)}/{sink.table}"
+            named = name if "://" in places.warehouse else f"{places.warehouse}/{name}"
+            yield OutputDataset(
+                places.tables, named, {"outputStatistics": told}, facets={"columnLineage": lineage}
+            )
+
+
+def columns_from(plan: Plan, stage: Stage) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Return the topics and fields that each column of a stage is made from, by name."""
+    wanted: dict[str, tuple[str, ...]] = {name: (name,) for name in stage.key}
+    wanted |= {output.name: aggregate_fields(output.of) for output in stage.aggregates}
+    sources = [source for source in plan.sources if source.name in stage.inputs]
+    found = {
+        column: [
+            (source.name, field)
+            for source in sources
+            for field in fields
+            if field in {each.name for each in source.columns}
+        ]
+        for column, fields in wanted.items()
+    }
+    return {column: froms for column, froms in found.items() if froms}
