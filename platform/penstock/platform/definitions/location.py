@@ -10,7 +10,7 @@ from functools import cache
 from dagster import Definitions
 
 from penstock.infra.environments import Catalog
-from penstock.ingestion.contracts import CATALOG, Contract, contracts
+from penstock.ingestion.contracts import CATALOG, Contract, contract_names, contracts
 from penstock.ingestion.sources.opening import source_kinds
 from penstock.ingestion.topics import TopicPlan, plan_for
 from penstock.pipelines import catalog
@@ -26,6 +26,7 @@ from penstock.platform.definitions.expectations import Checking, expectation_def
 from penstock.platform.definitions.ingestion import ingestion_job
 from penstock.platform.definitions.lineage import lineage_definitions
 from penstock.platform.definitions.pipeline import Pipeline, catalog_pipelines
+from penstock.platform.definitions.quarantine import quarantine_definitions
 from penstock.platform.definitions.statistics import statistics_definitions
 from penstock.platform.definitions.topics import topic_definitions
 from penstock.platform.expectations import (
@@ -38,6 +39,7 @@ from penstock.platform.expectations import (
 )
 from penstock.platform.feeds import open_feed
 from penstock.platform.lineage import Places, client_of, event_of
+from penstock.platform.quarantine import Quarantine
 from penstock.platform.settings import load_settings
 from penstock.platform.statistics import measured, statistics_of
 from penstock.quality.audit.comparable import Sample
@@ -112,5 +114,6 @@ defs = Definitions.merge(
     audit_definitions(catalog.names(), _audit),
     expectation_definitions(shown_suites(), _checking()),
     statistics_definitions(measured(), lambda about: statistics_of(settings, about)),
+    quarantine_definitions(contract_names(), lambda topic: Quarantine(settings, topic).standings()),
     _lineage(),
 )

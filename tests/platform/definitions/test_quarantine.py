@@ -1,0 +1,26 @@
+"""What Dagster is told of quarantines."""
+
+from dagster import AssetCheckSeverity, AssetSpec, Definitions
+from tests.quality.quarantine.test_decisions import record
+
+from penstock.platform.definitions.names import topic_key
+from penstock.platform.definitions.quarantine import JOB, quarantine_definitions
+from penstock.quality.quarantine.decisions import Decision
+from penstock.quality.quarantine.standing import standings
+
+
+def test_records_that_wait_for_a_decision_are_counted_by_reason(instance) -> None:
+    given_up = Decision("discarded", 0, 2, 5)
+    standing = standings([record(1), record(2), record(7)], [given_up], {})
+    defs = Definitions.merge(
+        Definitions(assets=[AssetSpec(topic_key(topic)) for topic in ("sensors", "clicks")]),
+        quarantine_definitions(["sensors", "clicks"], lambda topic: standing if topic == "sensors" else []),
+    )
+    done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
+    found = {one.asset_key.path[-1]: one for one in done.get_asset_check_evaluations()}
+    assert {topic: one.passed for topic, one in found.items()} == {"sensors": False, "clicks": True}
+    told = found["sensors"].metadata
+    assert found["sensors"].severity is AssetCheckSeverity.WARN
+    assert (told["held"].value, told["discarded"].value) == (2, 1)
+    assert told["reasons"].data == {"malformed": 2}
+    assert told["examples"].data == ["0:1 malformed", "0:7 malformed"]
