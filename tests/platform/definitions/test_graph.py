@@ -17,7 +17,7 @@ from penstock.pipelines.fold.stage import ready_stage
 from penstock.pipelines.plan import Distinct, Last, Output, Plan
 from penstock.pipelines.tables.columns import table_schema
 from penstock.pipelines.tables.latest import latest_schema
-from penstock.platform.definitions.columns import result_columns
+from penstock.platform.definitions.columns import result_columns, result_lineage
 
 TYPES = {"device": pa.string(), "at": pa.timestamp("us", tz="UTC"), "temperature": pa.float64()}
 
@@ -107,3 +107,22 @@ def test_the_shipped_platform_loads_without_spark_and_shows_every_topic_and_stre
     assert {"stream_drain", "stream_start", "stream_stop", "environment_plan", "ingest"} <= set(jobs)
     assert {f"raw/{name}" for name in contract_names()} <= set(keys)
     assert not (tmp_path / "home").exists()
+
+
+def test_columns_of_later_stages_are_traced_through_those_before_them() -> None:
+    plan = catalog.load("hashtags")
+    counts, best = plan.stages
+    shown = {column.name: column.type for column in result_columns(plan, best, best.sinks[0]).columns}
+    assert (shown["typed"], shown["suggestions"]) == ("string", "array<string>")
+    personal = [("tweets", "hashtags"), ("tweets", "tag")]
+    told = [c.name for c in result_columns(plan, best, best.sinks[0], personal).columns if c.tags]
+    assert told == ["suggestions"]
+    assert result_lineage(plan, counts).deps_by_column == {}
+
+
+def test_what_a_function_makes_of_a_persons_records_tells_of_a_person() -> None:
+    plan = catalog.load("card_alerts")
+    shown = result_columns(plan, plan.stage, plan.stage.sinks[0], [("cards", "card")]).columns
+    assert [(c.name, c.type) for c in shown if c.tags] == [
+        ("card", "string"), ("payment", "string"), ("here", "string"), ("there", "string"), ("apart_ms", "bigint")
+    ]  # fmt: skip

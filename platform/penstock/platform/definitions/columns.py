@@ -15,6 +15,7 @@ from penstock.pipelines.plan import (
     Max,
     Min,
     Plan,
+    Remembering,
     Sink,
     Source,
     Stage,
@@ -66,10 +67,7 @@ def result_columns(
 
     `personal` names fields, each with its topic, that tell of a person; a column that shows one does, too.
     """
-    types = {column.name: column.type.lower() for source in plan.sources for column in source.columns}
-    telling = {
-        field for source in _topic_sources(plan, stage) for topic, field in personal if topic == source.name
-    }
+    types, telling = read_types(plan, stage), told_of(plan, stage, frozenset(personal))
 
     def tags(*fields: str) -> Mapping[str, str] | None:
         return PERSONAL if telling & set(fields) else None
@@ -79,6 +77,12 @@ def result_columns(
     ]
     unsaid = SHOWN_ONCE if isinstance(sink, LatestValues) else ()
     pane = [TableColumn(name, type_, text) for name, type_, text in PANE if name not in unsaid]
+    if isinstance(stage.window, Remembering):
+        # What a function makes of a person's records is taken to tell of that person.
+        made = f"told by {stage.window.function.name}"
+        returned = stage.window.returns
+        outputs = [TableColumn(c.name, c.type.lower(), made, tags=tags(*telling)) for c in returned]
+        return TableSchema([*key, *outputs, *pane])
     outputs = [
         TableColumn(
             output.name,
@@ -91,15 +95,40 @@ def result_columns(
     return TableSchema([*key, *outputs, *pane])
 
 
+def read_types(plan: Plan, stage: Stage) -> dict[str, str]:
+    """The types of the fields that a stage reads, by the contracts of its topics or from the stages before it."""
+    types = {c.name: c.type.lower() for s in plan.sources if s.name in stage.inputs for c in s.columns}
+    for each in plan.feeding(stage):
+        below = read_types(plan, each)
+        types |= {name: below.get(name, "string") for name in each.key}
+        types |= {output.name: _output_type(output.of, below) for output in each.aggregates}
+    return types
+
+
+def told_of(plan: Plan, stage: Stage, personal: frozenset[tuple[str, str]]) -> set[str]:
+    """The fields that a stage reads which tell of a person."""
+    topics = {source.name for source in _topic_sources(plan, stage)}
+    telling = {field for topic, field in personal if topic in topics}
+    for each in plan.feeding(stage):
+        below = told_of(plan, each, personal)
+        telling |= below & set(each.key)
+        telling |= {output.name for output in each.aggregates if below & set(shown_fields(output.of))}
+    return telling
+
+
 def result_lineage(plan: Plan, stage: Stage) -> TableColumnLineage:
-    """Which fields of which topics a stage's columns are made from.
+    """Which fields of which topics a stage's columns are made from, through the stages before it.
 
     By name: a field that a step of the pipeline makes itself has no line.
     """
-    fields: dict[str, tuple[str, ...]] = {name: (name,) for name in stage.key}
-    fields |= {output.name: aggregate_fields(output.of) for output in stage.aggregates}
-    found = {name: list(_deps(plan, stage, wanted)) for name, wanted in fields.items()}
+    found = {name: list(_deps(plan, stage, wanted)) for name, wanted in _made_from(stage).items()}
     return TableColumnLineage({name: deps for name, deps in found.items() if deps})
+
+
+def _made_from(stage: Stage) -> dict[str, tuple[str, ...]]:
+    """The fields that each column of a stage is made from."""
+    fields: dict[str, tuple[str, ...]] = {name: (name,) for name in stage.key}
+    return fields | {output.name: aggregate_fields(output.of) for output in stage.aggregates}
 
 
 def shown_fields(aggregate: Aggregate) -> tuple[str, ...]:
@@ -127,6 +156,9 @@ def _deps(plan: Plan, stage: Stage, fields: tuple[str, ...]) -> Iterator[TableCo
         for field in fields:
             if field in names:
                 yield TableColumnDep(topic_key(source.origin.topic), field)
+    for each in plan.feeding(stage):
+        for field in fields:
+            yield from _deps(plan, each, _made_from(each).get(field, ()))
 
 
 def _topic_sources(plan: Plan, stage: Stage) -> Iterator[Source]:

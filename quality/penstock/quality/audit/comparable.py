@@ -53,6 +53,10 @@ def why_not(plan: Plan, sample: Sample) -> str | None:
     if len(plan.stages) > 1:
         return "it has several stages, whose changes between them are not kept"
     stage = plan.stage
+    if isinstance(stage.window, Remembering):
+        return (
+            "its function is asked batch by batch, and may answer otherwise where batches are cut otherwise"
+        )
     if by_processing_time(stage.window) or has_time_policy(stage.window):
         return "its windows are cut by the clock: records do not say when they came"
     if isinstance(stage.window, Remembering):

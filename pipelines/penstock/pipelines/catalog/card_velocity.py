@@ -1,0 +1,14 @@
+"""How quickly each card is used: payments, money and countries in ten minutes, told anew every minute."""
+
+from penstock.pipelines.model import after_count, count, distinct, max_, read, repeatedly, sliding, sum_
+
+card_velocity = (
+    read("cards", idle_after="5 seconds")
+    .deduplicate(within="1 hour")
+    .key("card")
+    .aggregate(payments=count(), spent=sum_("amount"), most=max_("amount"), countries=distinct("country"))
+    .window(sliding("10 minutes", "1 minute"))
+    .trigger(repeatedly(after_count(1)), lateness="10 minutes")
+    .refine("retracting")
+    .write("card_velocity", mode="latest")
+)

@@ -1,0 +1,22 @@
+"""Delays by airport and hour in which flights were to leave: early, on time and late, as aircraft really left.
+
+A flight is told when it leaves, so its delay is its lateness: an hour's first answer is of those that left at once,
+and is corrected for as long as the slowest may take.
+"""
+
+from penstock.pipelines.model import after_count, after_watermark, count, fixed, max_, mean, quantiles, read
+
+flight_delays = (
+    read("flights", bound="1 hour")
+    .key("origin")
+    .aggregate(
+        flights=count(),
+        delay=mean("dep_delay"),
+        worst=max_("dep_delay"),
+        shares=quantiles("dep_delay", 0.5, 0.9),
+    )
+    .window(fixed("1 hour"))
+    .trigger(after_watermark(early=after_count(10), late=after_count(1)), lateness="1 day")
+    .refine("retracting")
+    .write("flight_delays", mode="latest")
+)

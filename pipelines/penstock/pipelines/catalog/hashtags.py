@@ -1,0 +1,56 @@
+"""What somebody means who begins to type a hashtag: the three most used of the last minute for every beginning.
+
+Two stages. Tags are counted in sliding windows, and corrected while they are young; each count is then told to
+every beginning of its tag, and the best three stand there. A correction of a count goes through to the suggestions.
+"""
+
+from typing import TYPE_CHECKING
+
+from penstock.pipelines.model import (
+    after_count,
+    after_watermark,
+    count,
+    every,
+    read,
+    repeatedly,
+    sliding,
+    top,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LONGEST = 8
+"""Beginnings up to this length: who has typed so much is nearly there."""
+
+
+def beginnings(tags: "pa.Table") -> "pa.Table":
+    """Every tag once for each of its beginnings."""
+    import pyarrow as pa
+
+    names = tags.column("tag").to_pylist()
+    lengths = [min(len(name), LONGEST) for name in names]
+    rows = [row for row, length in enumerate(lengths) for _ in range(length)]
+    typed = [name[: upto + 1] for name, length in zip(names, lengths, strict=True) for upto in range(length)]
+    return tags.take(pa.array(rows, pa.int64())).append_column("typed", pa.array(typed, pa.string()))
+
+
+counts = (
+    read("tweets", idle_after="5 seconds")
+    .sql("SELECT *, explode(hashtags) AS tag FROM input")
+    .key("tag")
+    .aggregate(uses=count())
+    .window(sliding("1 minute", "10 seconds"))
+    .trigger(after_watermark(early=every("2 seconds")), lateness="1 minute")
+    .refine("retracting")
+    .write("hashtag_counts", mode="latest")
+)
+
+hashtags = (
+    counts.then()
+    .arrow(beginnings)
+    .key("typed")
+    .aggregate(suggestions=top(3, "tag", by="uses"))
+    .trigger(repeatedly(after_count(1)))
+    .write("hashtags", mode="latest")
+)

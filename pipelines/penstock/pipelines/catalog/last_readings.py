@@ -1,0 +1,13 @@
+"""The last hundred readings of each device, with every tenth: a window that slides by records, not by time."""
+
+from penstock.pipelines.model import count, max_, mean, min_, moving, read, records
+
+last_readings = (
+    read("sensors", idle_after="5 seconds")
+    .key("device")
+    .aggregate(
+        readings=count(), mean=mean("temperature"), least=min_("temperature"), most=max_("temperature")
+    )
+    .window(moving(keep=records(100), show=records(10)))
+    .write("last_readings", mode="log")
+)

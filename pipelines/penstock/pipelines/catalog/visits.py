@@ -1,0 +1,32 @@
+"""Visits to a website: a visitor's clicks with no pause of more than half a minute, joined by late ones.
+
+The pause is short so that the clicks of the generator, which are close together, make several visits.
+"""
+
+from penstock.pipelines.model import (
+    after_watermark,
+    collect,
+    count,
+    distinct,
+    every,
+    first,
+    last,
+    read,
+    sessions,
+)
+
+visits = (
+    read("clicks", idle_after="5 seconds")
+    .key("user")
+    .aggregate(
+        clicks=count(),
+        pages=distinct("page"),
+        came_by=first("page"),
+        left_from=last("page"),
+        steps=collect("action"),
+    )
+    .window(sessions("30 seconds"))
+    .trigger(after_watermark(early=every("5 seconds")), lateness="5 minutes")
+    .refine("retracting")
+    .write("visits", mode="latest")
+)

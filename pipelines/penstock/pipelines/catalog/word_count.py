@@ -1,0 +1,16 @@
+"""How often each word was said in the last thirty seconds, every ten seconds, from lines as they come."""
+
+from penstock.pipelines.model import after_watermark, count, every, read, sliding
+
+WORDS = r"SELECT *, explode(regexp_extract_all(lower(text), '([\\p{L}\\p{N}]+)', 1)) AS word FROM input"
+
+word_count = (
+    read("lines", idle_after="5 seconds")
+    .sql(WORDS)
+    .key("word")
+    .aggregate(times=count())
+    .window(sliding("30 seconds", "10 seconds"))
+    .trigger(after_watermark(early=every("1 second")), lateness="1 minute")
+    .refine("retracting")
+    .write("word_count", mode="latest")
+)
