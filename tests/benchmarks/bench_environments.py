@@ -6,7 +6,6 @@ skipped by name where it is missing.
 
 import logging
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -17,23 +16,17 @@ from pathlib import Path
 from rich.console import Console
 from tests.infra.terraform.aws.cloud import REGION, cloud
 from tests.infra.terraform.aws.conftest import PROVIDER, VARIABLES
-from tests.infra.terraform.local.test_local_environment import block_of_ports
+from tests.infra.terraform.checkouts import INFRA, block_of_ports, copy_environments, local_environment
 
-from penstock.infra.environments.catalog import with_this_python
 from penstock.infra.terraform import Limits, Workspace, embedded_engine, find_mirrors
 from penstock.infra.terraform.mirrors import holds
-
-ROOT = Path(__file__).resolve().parents[2]
-LIMITS = Limits(apply=300, grace=30)
 
 
 @contextmanager
 def copied() -> Iterator[Path]:
     """The HCL in a folder where it may be used."""
     with tempfile.TemporaryDirectory() as scratch:
-        for part in ("modules", "environments"):
-            leave = shutil.ignore_patterns(".terraform*", "*.tfvars")
-            shutil.copytree(ROOT / "infra" / part, Path(scratch) / "infra" / part, ignore=leave)
+        copy_environments(Path(scratch))
         yield Path(scratch)
 
 
@@ -47,14 +40,7 @@ def seconds(what: Callable[[], object]) -> float:
 def local() -> Iterator[tuple[str, float, str]]:
     """Apply, look, destroy."""
     with copied() as root:
-        workspace = Workspace(
-            root / "infra" / "environments" / "local",
-            root / "work",
-            embedded_engine(),
-            variables={"jars": str(ROOT / ".penstock" / "jars"), "first_port": block_of_ports()},
-            environment=with_this_python(os.environ),
-            limits=LIMITS,
-        )
+        workspace = local_environment(root, INFRA.parent / ".penstock" / "jars", block_of_ports())
         try:
             yield "local: apply from nothing", seconds(lambda: workspace.apply(workspace.plan())), "60 s"
             yield "local: plan without changes", seconds(workspace.plan), ""
@@ -89,7 +75,7 @@ def aws() -> Iterator[tuple[str, float, str]]:
             variables=VARIABLES,
             environment=kept | told,
             mirrors=mirrors,
-            limits=LIMITS,
+            limits=Limits(apply=300, grace=30),
         )
         yield "aws: made ready", seconds(workspace.prepare), ""
         yield "aws: plan from nothing", seconds(workspace.plan), "15 s"

@@ -1,13 +1,14 @@
 """A registry server of the common HTTP interface, over the registry in a folder."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from tests.ingestion.serving import http_server
 
 from penstock.ingestion.registry import FileRegistry, Registered
 
@@ -50,13 +51,8 @@ def registry_server(folder: Path) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join(10)
+    with http_server(Handler) as address:
+        yield address
 
 
 def told(one: Registered) -> dict[str, Any]:

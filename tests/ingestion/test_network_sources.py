@@ -14,6 +14,7 @@ from tests.ingestion.topic_reading import whole_topic
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.infra.ports import free_ports
+from penstock.infra.waiting import wait_until
 from penstock.ingestion.consumers import PlainConsumer, consume_directly
 from penstock.ingestion.contracts import Contract, load_contract
 from penstock.ingestion.errors import SourceError
@@ -65,15 +66,8 @@ def push(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest):
     limits = getattr(request, "param", PushLimits())
     source = HttpPush("127.0.0.1", 0, format_of(contract).checker, limits)
     with Running(feed_of(broker, contract, source, tmp_path / "push")) as running:
-        wait_for(lambda: source.serving or running.error is not None)
+        wait_until(lambda: source.serving or running.error is not None, 30, "the source to serve")
         yield source, contract.topic
-
-
-def wait_for(true: object, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.005)
 
 
 def test_an_answer_means_that_the_records_are_in_the_topic(broker: LocalBroker, push):
@@ -125,7 +119,7 @@ def test_senders_are_turned_away_while_the_broker_is_gone_and_served_when_it_is_
     limits = PushLimits(waiting_bytes=20_000, answer_seconds=60)
     source = HttpPush("127.0.0.1", 0, format_of(contract).checker, limits)
     with Running(feed_of(own_broker, contract, source, tmp_path / "push")):
-        wait_for(lambda: source.serving)
+        wait_until(lambda: source.serving, 30, "the source to serve")
         assert Sender(source).post(GOOD % (0, 0))[0] == 200
         own_broker.kill()
         body = b"\n".join(GOOD % (n, 1) for n in range(1, 200))
@@ -134,7 +128,7 @@ def test_senders_are_turned_away_while_the_broker_is_gone_and_served_when_it_is_
             target=lambda: answers.append(Sender(source).post(body, "application/x-ndjson")[0])
         )
         waiting.start()
-        wait_for(lambda: source.waiting_bytes >= len(body))
+        wait_until(lambda: source.waiting_bytes >= len(body), 30, "the request to wait")
         assert Sender(source).post(body, "application/x-ndjson")[0] == 429
         own_broker.start()
         waiting.join(60)

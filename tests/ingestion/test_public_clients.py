@@ -13,6 +13,7 @@ from tests.ingestion.topic_reading import whole_topic
 from tests.ingestion.topics_for_tests import sensors_like
 
 from penstock.infra.local_broker import LocalBroker
+from penstock.infra.waiting import wait_until
 from penstock.ingestion.consumers import GroupOffsets, PlainConsumer, Received
 from penstock.ingestion.contracts import json_codec, load_contract
 from penstock.ingestion.errors import GroupError
@@ -150,19 +151,14 @@ def test_partitions_move_when_members_join_and_leave_and_every_record_is_handled
         return thread
 
     first = member("one")
-    wait_for(lambda: held.get("one") == (0, 1, 2))
+    wait_until(lambda: held.get("one") == (0, 1, 2), 60, "one member to hold all")
     second = member("two")
-    wait_for(lambda: len(held.get("two", ())) >= 1 and sorted(held["one"] + held["two"]) == [0, 1, 2])
+    wait_until(
+        lambda: held.get("two", ()) != () and sorted(held["one"] + held["two"]) == [0, 1, 2], 60, "both"
+    )
     stops["one"].set()
     first.join(30)
-    wait_for(lambda: held["two"] == (0, 1, 2))
-    wait_for(lambda: len(set(handled)) == 2_000)
+    wait_until(lambda: held["two"] == (0, 1, 2), 60, "the other to hold all")
+    wait_until(lambda: len(set(handled)) == 2_000, 60, "every record to be handled")
     stops["two"].set()
     second.join(30)
-
-
-def wait_for(true: object, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.02)

@@ -7,25 +7,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.platform.small_environment import OUTPUTS
 
 pytestmark = pytest.mark.whole  # dozens of Terraform runs, a second each
 
 MAIN = """
 locals { there = fileexists("${path.root}/there") }
 resource "terraform_data" "it" { triggers_replace = local.there }
-"""
-OUTPUTS = """
-output "kafka" {
-  value = {
-    brokers  = ["127.0.0.1:1"]
-    security = { protocol = "PLAINTEXT", mechanism = "", ca = "", secrets = {} }
-  }
-}
-output "spark" {
-  value = { kind = "standalone", master = "spark://127.0.0.1:3", application = "", job_role = "", secret = "" }
-}
-output "warehouse" { value = { root = "/warehouse" } }
-output "control_store" { value = { url = "sqlite:////control.db", secret = "" } }
 """
 
 

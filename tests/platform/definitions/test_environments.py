@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
+from tests.platform.small_environment import OUTPUTS
 
 from penstock.infra.environments import Catalog
 from penstock.infra.environments.errors import NotApprovedError
@@ -28,19 +29,6 @@ resource "terraform_data" "it" {{
   input            = {{ password = var.password }}
   triggers_replace = local.there
 }}
-"""
-OUTPUTS = """
-output "kafka" {
-  value = {
-    brokers  = ["127.0.0.1:1"]
-    security = { protocol = "PLAINTEXT", mechanism = "", ca = "", secrets = {} }
-  }
-}
-output "spark" {
-  value = { kind = "standalone", master = "spark://127.0.0.1:3", application = "", job_role = "", secret = "" }
-}
-output "warehouse" { value = { root = "/warehouse" } }
-output "control_store" { value = { url = "sqlite:////control.db", secret = "" } }
 """
 
 Run = Callable[..., ExecuteInProcessResult]

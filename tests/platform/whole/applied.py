@@ -1,18 +1,17 @@
 """A checkout of a test's own whose environment `local` is applied, and a platform that is told to use it."""
 
 import json
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
+from tests.infra.terraform.checkouts import copy_environments
 from tests.platform.whole.stack import ScratchStack
 
 from penstock.infra.environments import Catalog, EnvironmentOutputs
 from penstock.infra.kafka_access import kafka_client
 
-INFRA = Path(__file__).resolve().parents[3] / "infra"
 NAME = "local"
 
 
@@ -27,9 +26,7 @@ class AppliedStack(ScratchStack):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for part in ("modules", "environments"):
-            leave = shutil.ignore_patterns(".terraform*", "*.tfvars")
-            shutil.copytree(INFRA / part, self.root / "infra" / part, ignore=leave)
+        copy_environments(self.root)
         (self.root / "infra" / "environments" / NAME / "terraform.tfvars").write_text(self.tfvars, "utf-8")
         self.environment["PENSTOCK_ROOT"] = str(self.root)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.infra.terraform.local.test_local_environment import PORTS, block_of_ports
+from tests.infra.terraform.checkouts import PORTS, block_of_ports
 from tests.platform.whole.applied import NAME, AppliedStack
 from tests.platform.whole.expected import settled
 from tests.platform.whole.stack import until

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.infra.terraform.aws.cloud import REGION, Cloud, cloud
+from tests.infra.terraform.checkouts import copy_environments
 
 from penstock.infra.terraform import Limits, Workspace, embedded_engine, find_mirrors
 from penstock.infra.terraform.mirrors import holds
 
-ROOT = Path(__file__).parents[4]
 PROVIDER = ("hashicorp/aws", "5.100.0")
 STATE_BUCKET = "penstock-states"
 
@@ -52,10 +51,7 @@ def surroundings(aws: tuple[Cloud, str]) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def infra(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the HCL, so that nothing is written into the checkout."""
-    copy = tmp_path_factory.mktemp("infra")
-    for part in ("modules", "environments"):
-        shutil.copytree(ROOT / "infra" / part, copy / part, ignore=shutil.ignore_patterns(".terraform*"))
-    return copy
+    return copy_environments(tmp_path_factory.mktemp("aws"))
 
 
 @pytest.fixture(scope="session")

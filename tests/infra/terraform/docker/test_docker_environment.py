@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.infra.terraform.checkouts import INFRA, copy_environments
 
 from penstock.infra.environments.outputs import read_outputs
 from penstock.infra.terraform import Action, Workspace, embedded_engine
@@ -14,14 +15,11 @@ from penstock.infra.terraform.errors import ApplyFailedError, PlanFailedError
 
 pytestmark = pytest.mark.whole
 
-ROOT = Path(__file__).parents[4]
-
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    for part in ("modules", "environments"):
-        shutil.copytree(ROOT / "infra" / part, tmp_path / "infra" / part)
-    shutil.copytree(ROOT / "docker", tmp_path / "docker")
+    copy_environments(tmp_path)
+    shutil.copytree(INFRA.parent / "docker", tmp_path / "docker")
     (tmp_path / "docker" / "secrets" / "control_store").write_text("canary-91c2")
     return tmp_path
 

@@ -6,9 +6,6 @@ The tests are one story and run in their order; each states what holds at its po
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,22 +15,16 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.infra.terraform.checkouts import PORTS, block_of_ports, copy_environments, local_environment
 
-from penstock.infra.ports import LOCALHOST, answers, free_ports
-from penstock.infra.terraform import Action, Limits, Plan, Workspace, embedded_engine
+from penstock.infra.ports import LOCALHOST, answers
+from penstock.infra.terraform import Action, Plan, Workspace
 from penstock.infra.terraform.errors import PlanFailedError
 from penstock.infra.waiting import wait_until
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
 
-ROOT = Path(__file__).parents[4]
 TOPIC = "told"
-PORTS = 60
-
-
-def block_of_ports() -> int:
-    """The first of sixty ports that nobody has."""
-    return free_ports(PORTS, in_a_row=True)[0]
 
 
 @dataclass
@@ -103,22 +94,11 @@ def changed(plan: Plan) -> dict[str, Action]:
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Story]:
     root = tmp_path_factory.mktemp("checkout")
-    for part in ("modules", "environments"):
-        shutil.copytree(ROOT / "infra" / part, root / "infra" / part)
-    first = block_of_ports()
-    surroundings = dict(os.environ)
-    surroundings["PATH"] = f"{Path(sys.executable).parent}:{surroundings['PATH']}"
+    copy_environments(root)
+    first, jars = block_of_ports(), pytestconfig.rootpath / ".penstock" / "jars"
 
     def make(**variables: object) -> Workspace:
-        return Workspace(
-            root / "infra" / "environments" / "local",
-            root / "work",
-            embedded_engine(),
-            variables={"jars": str(pytestconfig.rootpath / ".penstock" / "jars"), "first_port": first}
-            | variables,
-            environment=surroundings,
-            limits=Limits(apply=200, grace=30),
-        )
+        return local_environment(root, jars, first, **variables)
 
     story = Story(make, root / ".penstock" / "environments" / "local" / "run", first)
     yield story

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import ssl
 import stat
@@ -19,12 +18,12 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.infra.terraform.local.test_local_environment import ROOT, block_of_ports
+from tests.infra.terraform.checkouts import block_of_ports, copy_environments, local_environment
 
 from penstock.infra.environments.outputs import EnvironmentOutputs, read_outputs
 from penstock.infra.kafka_access import kafka_client
 from penstock.infra.local.certificates import make_certificates
-from penstock.infra.terraform import Event, Limits, Workspace, embedded_engine
+from penstock.infra.terraform import Event, Workspace
 from penstock.infra.terraform.errors import PlanFailedError
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
@@ -45,23 +44,9 @@ def workspace(
     tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config, told: list[Event]
 ) -> Iterator[Workspace]:
     root = tmp_path_factory.mktemp("secured")
-    for part in ("modules", "environments"):
-        shutil.copytree(ROOT / "infra" / part, root / "infra" / part)
-    surroundings = dict(os.environ)
-    surroundings["PATH"] = f"{Path(sys.executable).parent}:{surroundings['PATH']}"
-    made = Workspace(
-        root / "infra" / "environments" / "local",
-        root / "work",
-        embedded_engine(),
-        variables={
-            "jars": str(pytestconfig.rootpath / ".penstock" / "jars"),
-            "first_port": block_of_ports(),
-            "secured": True,
-            "workers": 1,
-        },
-        environment=surroundings,
-        limits=Limits(apply=200, grace=30),
-    )
+    copy_environments(root)
+    jars = pytestconfig.rootpath / ".penstock" / "jars"
+    made = local_environment(root, jars, block_of_ports(), secured=True, workers=1)
     made.apply(made.plan(), on_event=told.append)
     yield made
     made.apply(made.plan(destroy=True))
