@@ -1,6 +1,7 @@
 """A registry server of the common HTTP interface, over the registry in a folder."""
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -14,12 +15,13 @@ from penstock.ingestion.registry import FileRegistry, Registered
 
 
 @contextmanager
-def registry_server(folder: Path) -> Iterator[str]:
+def registry_server(folder: Path, login: str = "") -> Iterator[str]:
     registry = FileRegistry(folder)
+    expected = f"Basic {b64encode(login.encode()).decode()}" if login else None
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            match self._place():
+            match self._place() if self._may_ask() else []:
                 case ["schemas", "ids", number]:
                     found = registry.schema(int(number))
                     self._answer(None if found is None else {"schema": json.dumps(found)})
@@ -35,14 +37,20 @@ def registry_server(folder: Path) -> Iterator[str]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             subject = self._place()[1]
+            if not self._may_ask():
+                self._answer(None)
+                return
             self._answer(told(registry.register(subject, json.loads(body["schema"]))))
 
         def _place(self) -> list[str]:
             return [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
 
+        def _may_ask(self) -> bool:
+            return expected in (None, self.headers["Authorization"])
+
         def _answer(self, content: Any) -> None:
             body = json.dumps(content or {"error_code": 40401, "message": "not found"}).encode()
-            self.send_response(200 if content else 404)
+            self.send_response(401 if not self._may_ask() else 200 if content else 404)
             self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -64,3 +64,13 @@ def test_a_registry_that_is_not_there_is_said_with_its_address():
     (port,) = free_ports(1)
     with pytest.raises(RegistryError, match=f"{port}.*is it up"):
         open_registry(f"http://127.0.0.1:{port}").versions("sensors-value")
+
+
+def test_a_registry_that_wants_a_login_gets_it_and_says_who_is_not_let_in(tmp_path: Path):
+    with registry_server(tmp_path, login="penstock:canary-c0de") as url:
+        assert register_contract(open_registry(url, "penstock:canary-c0de"), SENSORS).version == 1
+        for login in ("", "penstock:wrong"):
+            with pytest.raises(RegistryError, match=r"does not let us in .* kafka\.registry_login"):
+                open_registry(url, login).versions("sensors-value")
+            with pytest.raises(RegistryError, match="does not let us in"):
+                open_registry(url, login).register("sensors-value", avro_schema(SENSORS))

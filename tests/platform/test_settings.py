@@ -104,6 +104,7 @@ def test_streams_are_a_list_with_commas(text: str, monkeypatch: pytest.MonkeyPat
         ({}, SECURED.replace('mechanism = "SCRAM-SHA-512"', ""), "protocol SASL_SSL needs a mechanism"),
         ({}, SECURED.replace("SASL_SSL", "SSL"), "protocol SSL takes no mechanism"),
         ({}, SECURED.replace('bootstrap = "b:1"', ""), "is for another broker: set kafka.bootstrap, too"),
+        ({}, "[kafka]\nregistry_login = 'env:LOGIN'", "is for a registry over HTTP: set kafka.registry, too"),
         ({}, SECURED.replace("SCRAM-SHA-512", "GSSAPI"), "mechanism in penstock.toml is 'GSSAPI'"),
     ],
 )

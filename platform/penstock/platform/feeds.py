@@ -9,10 +9,10 @@ from penstock.ingestion.errors import SourceOptionsError
 from penstock.ingestion.feed import Feed
 from penstock.ingestion.producer import BY_KEY
 from penstock.ingestion.producer.formats import format_of
-from penstock.ingestion.registry import open_registry
 from penstock.ingestion.sources.opening import SourceOptions, open_source, options_of
 from penstock.ingestion.sources.replay import Pace
 from penstock.platform.clock import now_ms
+from penstock.platform.registry import registry_of
 from penstock.platform.settings import Settings
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
@@ -61,7 +61,7 @@ def open_feed(settings: Settings, order: FeedOrder) -> Feed:
             f"there are {', '.join(contract_names())}"
         )
     contract = load_contract(order.into)
-    registry = open_registry(settings.registry)
+    registry = registry_of(settings)
     folder = settings.home / "producers" / order.name
     options = _options(order, folder.with_name(f"{folder.name}.files"))
     source = open_source(order.source, contract, format_of(contract, registry), now_ms, options)

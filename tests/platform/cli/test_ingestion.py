@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.ingestion.registry_server import registry_server
 from tests.ingestion.serving import line_server
 from tests.ingestion.topic_reading import whole_topic
 
@@ -69,6 +70,17 @@ def test_a_contract_that_its_registered_versions_forbid_is_refused(on_broker, ho
         refused = on_broker(*words)
         assert refused.code == 2
         assert "field 'site' breaks backward compatibility" in refused.err
+
+
+def test_schemas_are_registered_at_a_registry_that_wants_a_login(on_broker, tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_KAFKA__REGISTRY_LOGIN", "env:LOGIN")
+    monkeypatch.setenv("LOGIN", "penstock:canary-c0de")
+    with registry_server(tmp_path / "served", login="penstock:canary-c0de") as url:
+        monkeypatch.setenv("PENSTOCK_KAFKA__REGISTRY", url)
+        assert "register  sensors" in on_broker("topics", "apply").out
+        assert on_broker("topics", "plan").code == 0
+        assert on_broker("ingest", "sensors", "--count", "3").code == 0
+        assert "canary-c0de" not in on_broker("status", "--settings").out
 
 
 def test_a_feed_ends_after_its_count_and_says_what_it_did(on_broker, home: Path):

@@ -20,12 +20,12 @@ __all__ = [
 ]
 
 
-def open_registry(place: str) -> Registry:
-    """Return the registry at an `http(s)://` address, or in a folder."""
+def open_registry(place: str, login: str = "") -> Registry:
+    """Return the registry at an `http(s)://` address, which may want a login (`user:password`), or in a folder."""
     from pathlib import Path
 
     if place.startswith(("http://", "https://")):
         from penstock.ingestion.registry.http_registry import HttpRegistry
 
-        return HttpRegistry(place)
+        return HttpRegistry(place, login)
     return FileRegistry(Path(place))

@@ -1,6 +1,7 @@
 """A Confluent-compatible registry over HTTP."""
 
 import json
+from base64 import b64encode
 from http import HTTPStatus
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -16,14 +17,20 @@ _SECONDS = 10.0
 
 
 class HttpRegistry:
-    """Asks a registry server, which keeps rules of its own beside ours."""
+    """Asks a registry server, which keeps rules of its own beside ours.
 
-    def __init__(self, url: str) -> None:
+    With a `login` of the form `user:password` each request says who asks, as HTTP's basic authentication has it.
+    """
+
+    def __init__(self, url: str, login: str = "") -> None:
         if not url.startswith(("http://", "https://")):
             raise RegistryError(
                 f"'{url}' is no address of a registry; it has to begin with http:// or https://"
             )
         self._url = url.rstrip("/")
+        self._headers = {"Accept": _TYPE, "Content-Type": _TYPE}
+        if login:
+            self._headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
 
     def register(self, subject: str, schema: Schema) -> Registered:
         """Add a version, or return the one that has this schema already."""
@@ -52,7 +59,7 @@ class HttpRegistry:
         """Return what the server answers, or None where it knows of nothing there."""
         data = None if body is None else json.dumps(body).encode()
         # The scheme was checked: this opens no files.
-        request = Request(f"{self._url}/{place}", data, {"Accept": _TYPE, "Content-Type": _TYPE})  # noqa: S310
+        request = Request(f"{self._url}/{place}", data, self._headers)  # noqa: S310
         try:
             with urlopen(request, timeout=_SECONDS) as response:  # noqa: S310
                 return json.load(response)
@@ -60,6 +67,11 @@ class HttpRegistry:
             with error:
                 if error.code == HTTPStatus.NOT_FOUND and body is None:
                     return None
+                if error.code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+                    raise RegistryError(
+                        f"the registry at {self._url} does not let us in to {place} ({error.code}): "
+                        "name the place of its user:password in kafka.registry_login, or mend what is there"
+                    ) from error
                 raise self._failed(
                     place, f"{error.code} {error.read().decode('utf-8', 'replace')}"
                 ) from error

@@ -78,23 +78,25 @@ def apply(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> N
     What would lose records is refused unless it is allowed by name; then nothing at all is changed.
     """
     from penstock.ingestion.contracts import load_contract
-    from penstock.ingestion.registry import open_registry, register_contract
+    from penstock.ingestion.registry import register_contract
     from penstock.ingestion.topics import apply_plan
+    from penstock.platform.registry import registry_of
 
     settings = current_settings()
     found = _found(settings, environment, destroy)
     done = apply_plan(settings.kafka.servers, found.topics, destroy, settings.kafka.client("topics"))
     for topic in found.schemas:
-        register_contract(open_registry(settings.registry), load_contract(topic))
+        register_contract(registry_of(settings), load_contract(topic))
     _show(found, done, as_json, "nothing to do: topics and schemas are as declared")
 
 
 def _found(settings: Settings, environment: str | None, destroy: tuple[str, ...]) -> Found:
     from penstock.ingestion.contracts import contracts
-    from penstock.ingestion.registry import check_contract, open_registry
+    from penstock.ingestion.registry import check_contract
     from penstock.ingestion.topics import plan_for
+    from penstock.platform.registry import registry_of
 
-    kafka, registry = settings.kafka, open_registry(settings.registry)
+    kafka, registry = settings.kafka, registry_of(settings)
     versions = {contract.topic: check_contract(registry, contract) for contract in contracts()}
     layout = environment or kafka.layout
     with Steps().step(f"compared with the broker at {kafka.servers}"):

@@ -22,6 +22,7 @@ class KafkaSettings(Section):
     heap_mb: int = Field(256, ge=64, description="the local broker's heap, in MB")
     bootstrap: str | None = Field(None, description="another broker to use; no local one is started then")
     registry: str | None = Field(None, description="a schema registry's address; a folder in home without it")
+    registry_login: str = Field("", description="place of the registry's user:password: a file, or env:NAME")
     layout: str = Field("local", description="whose partitions and copies topics have, by their contracts")
     security: KafkaSecurity = KafkaSecurity()
 
@@ -31,6 +32,12 @@ class KafkaSettings(Section):
             raise ValueError(
                 "kafka.security is for another broker: set kafka.bootstrap, too, or `penstock env use NAME`"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _a_folder_wants_no_login(self) -> Self:
+        if self.registry_login and not self.registry:
+            raise ValueError("kafka.registry_login is for a registry over HTTP: set kafka.registry, too")
         return self
 
     @property
