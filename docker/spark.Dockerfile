@@ -1,4 +1,4 @@
-# Spark's master or one of its workers: Java, the wheel that pyspark is, the jars that jobs need.
+# Spark's master or one of its workers: Java, the wheel that pyspark is, the jars and the code that jobs need.
 FROM python:3.11.10-slim-bookworm AS build
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
@@ -10,6 +10,7 @@ RUN python -m venv /opt/penstock/venv \
 COPY infra/penstock /opt/penstock/code/penstock
 COPY ingestion/penstock /opt/penstock/code/penstock
 COPY pipelines/penstock /opt/penstock/code/penstock
+COPY quality/penstock /opt/penstock/code/penstock
 RUN PYTHONPATH=/opt/penstock/code /opt/penstock/venv/bin/python -m penstock.infra.jars --quiet --set spark /opt/penstock/jars
 
 FROM python:3.11.10-slim-bookworm
