@@ -118,6 +118,7 @@ def stop(directory: Path, name: str, seconds: float) -> None:
         process.send_signal(signal.SIGCONT)  # a paused one could not hear it
         _, left = psutil.wait_procs([process], timeout=seconds)
         _kill_all(left or [one for one in family if one.is_running()])
+    _started[:] = [one for one in _started if one.poll() is None]
     record_file(directory, name).unlink(missing_ok=True)
 
 
