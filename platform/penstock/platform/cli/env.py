@@ -100,7 +100,8 @@ def destroy(name: str, yes: bool, engine: str) -> None:
 @_json
 def drift(name: str, engine: str, as_json: bool) -> int:
     """Show what differs from what was applied; ends with 1 when anything does."""
-    found = _open(name, engine).drift()
+    with Steps().step(f"compare {name} with what was applied"):
+        found = _open(name, engine).drift()
     if as_json:
         print_json({"environment": name, "changes": [_row(change) for change in found.changes]})
     else:
