@@ -1,6 +1,7 @@
 """The Kafka client as this platform wants it, and what can be asked of a topic."""
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -10,6 +11,15 @@ from penstock.ingestion.errors import TopicsError
 
 Targets = list[tuple[str, int]]
 _SECONDS = 30.0
+_PAUSE_SECONDS = 0.2
+_LEADER_IS_GONE = {
+    "_DESTROY_BROKER",
+    "_TRANSPORT",
+    "FENCED_LEADER_EPOCH",
+    "LEADER_NOT_AVAILABLE",
+    "NOT_LEADER_FOR_PARTITION",
+    "UNKNOWN_LEADER_EPOCH",
+}
 
 
 def new_producer(bootstrap: str, on_error: Callable[[KafkaError], None], client: ClientSettings) -> Producer:
@@ -67,12 +77,24 @@ def targets_of(bootstrap: str, reader: Consumer, topic: str, dead_letters: str) 
 
 
 def offset_ranges(reader: Consumer, targets: Sequence[tuple[str, int]]) -> list[tuple[int, int]]:
-    """Return for each target its first offset and the one after its last."""
-    found = []
-    for topic, partition in targets:
-        low, high = reader.get_watermark_offsets(TopicPartition(topic, partition), timeout=_SECONDS)
-        found.append((low, high))
-    return found
+    """Return for each target its first offset and the one after its last.
+
+    Where a broker has just gone it waits, as long as for any answer, until another one leads its partitions.
+    """
+    deadline = time.monotonic() + _SECONDS
+    return [_offset_range(reader, TopicPartition(*target), deadline) for target in targets]
+
+
+def _offset_range(reader: Consumer, place: TopicPartition, deadline: float) -> tuple[int, int]:
+    while True:
+        left = max(1.0, deadline - time.monotonic())
+        try:
+            return reader.get_watermark_offsets(place, timeout=left)
+        except KafkaException as error:
+            if error.args[0].name() not in _LEADER_IS_GONE or time.monotonic() > deadline:
+                raise
+        reader.poll(_PAUSE_SECONDS)
+        reader.list_topics(place.topic, timeout=left)
 
 
 def _partitions(bootstrap: str, reader: Consumer, topic: str) -> int:

@@ -6,9 +6,11 @@ The tests are one story and run in their order; each states what holds at its po
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import psutil
@@ -16,15 +18,25 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.infra.terraform.checkouts import PORTS, block_of_ports, copy_environments, local_environment
+from tests.ingestion.topics_for_tests import sensors_like
 
 from penstock.infra.ports import LOCALHOST, answers
 from penstock.infra.terraform import Action, Plan, Workspace
 from penstock.infra.terraform.errors import PlanFailedError
 from penstock.infra.waiting import wait_until
+from penstock.ingestion.feed import Feed
+from penstock.ingestion.feed import Limits as FeedLimits
+from penstock.ingestion.generators import Sensors
+from penstock.ingestion.sources import Generated
+from penstock.ingestion.topics import ensure_topics
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
 
 TOPIC = "told"
+
+
+def clock() -> int:
+    return time.time_ns() // 1_000_000
 
 
 @dataclass
@@ -140,12 +152,17 @@ def test_a_topic_has_three_copies_and_needs_two(story: Story) -> None:
     assert len(story.acknowledged) == 1000
 
 
-def test_a_killed_leader_loses_nothing_that_was_acknowledged(story: Story) -> None:
+def test_a_killed_leader_loses_nothing_that_was_acknowledged(story: Story, tmp_path: Path) -> None:
+    """Whoever writes goes on, and a feed that begins at that moment waits until others lead."""
     killed = story.leader(0)
+    contract = sensors_like("begun")
+    ensure_topics(story.bootstrap, [contract], "production")
+    feed = Feed(Generated(Sensors(1), contract, clock), contract, story.bootstrap, tmp_path / "feed", clock)
 
     def kill(number: int) -> None:
         if number == 500:
             psutil.Process(story.record(f"kafka/broker-{killed}")["pid"]).kill()
+            assert feed.run(Event(), limits=FeedLimits(count=1_000, finish_ms=60_000)).complete
 
     story.write(1000, between=kill)
     found = story.read()
