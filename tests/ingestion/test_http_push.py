@@ -12,6 +12,7 @@ import pytest
 
 from penstock.infra.waiting import wait_until
 from penstock.ingestion.contracts import load_contract
+from penstock.ingestion.errors import RegistryError
 from penstock.ingestion.producer import Batch, format_of
 from penstock.ingestion.sources.http_push import HttpPush, PushLimits
 
@@ -92,6 +93,17 @@ def test_what_is_half_received_counts_too(taken: Taken) -> None:
         assert taken.post(lines(0, 100)) == 429
     taken.holds(0)
     assert taken.values == []
+
+
+def test_where_nothing_can_be_checked_nothing_is_taken_and_nothing_held() -> None:
+    class Away:
+        def check(self, batch: Batch) -> Batch:
+            raise RegistryError("the registry at http://127.0.0.1:1 was asked and failed; is it up?")
+
+    with Taken(HttpPush("127.0.0.1", 0, Away(), LIMITS)) as taken:
+        assert taken.post(lines(0, 3)) == 503
+        taken.holds(0)
+        assert taken.values == []
 
 
 def test_of_a_sender_who_left_in_the_middle_nothing_is_taken(taken: Taken) -> None:

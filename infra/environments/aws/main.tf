@@ -11,6 +11,8 @@ locals {
     if contains(var.kafka_principals, user)
   } : {}
 
+  registry_settings = var.schema_registry == "" ? {} : { PENSTOCK_KAFKA__REGISTRY = var.schema_registry }
+
   kafka_settings = local.scram ? merge(
     {
       PENSTOCK_KAFKA__SECURITY__PROTOCOL  = module.kafka.security.protocol
@@ -139,7 +141,7 @@ module "orchestrator" {
   image_tag       = var.image_tag
   services        = local.dagster
 
-  environment = merge(local.kafka_settings, {
+  environment = merge(local.kafka_settings, local.registry_settings, {
     DAGSTER_CODE_HOST             = "code.${var.name}.internal"
     DAGSTER_CODE_PORT             = "4000"
     PENSTOCK_CONTROL_URL          = module.control_store.url

@@ -63,6 +63,12 @@ variable "kafka_secrets_filled" {
   default     = false
 }
 
+variable "schema_registry" {
+  description = "Address of a Confluent-compatible schema registry; where none is named each task has one of its own, which goes with it."
+  type        = string
+  default     = ""
+}
+
 variable "workers" {
   description = "Spark executors that are kept warm."
   type        = number

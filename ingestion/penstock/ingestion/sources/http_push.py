@@ -7,7 +7,7 @@
 | 200 | all records are acknowledged and in the ledger; `broken` names the lines that went to the dead letters |
 | 413 | the body is larger than allowed; nothing was taken |
 | 429 | too much is waiting for the broker; nothing was taken; try again after `Retry-After` |
-| 503 | stopping, or the broker did not acknowledge in time; the records may be delivered or not; send them again |
+| 503 | stopping, no registry to check by, or no acknowledgement in time; delivered or not, send the records again |
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from penstock.ingestion.errors import SourceError
+from penstock.ingestion.errors import IngestionError, SourceError
 from penstock.ingestion.producer.batch import Batch, joined
 from penstock.ingestion.producer.checking import Checker
 from penstock.ingestion.sources.source import NOTHING
@@ -169,7 +169,13 @@ class HttpPush:
             return 503, {"error": "stopping; send the records again"}
         many = b"ndjson" in dict(scope["headers"]).get(b"content-type", b"")
         values = [line for line in body.splitlines() if line] if many else [body]
-        return await self._delivered(self._checker.check(Batch(values)), len(body))
+        try:
+            batch = self._checker.check(Batch(values))
+        except IngestionError as error:
+            # No fault of the records: a registry that is away, for one.
+            self._waiting_bytes -= len(body)
+            return 503, {"error": f"the records cannot be checked now: {error}"}
+        return await self._delivered(batch, len(body))
 
     async def _delivered(self, batch: Batch, size: int) -> tuple[int, dict[str, Any]]:
         request = _Request(batch, size, asyncio.get_running_loop().create_future())

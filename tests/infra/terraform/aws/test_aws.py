@@ -186,7 +186,12 @@ def test_users_are_given_to_kafka_and_to_dagster_once_their_secrets_have_values(
     applied: Workspace, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled = environment(
-        brokers=6, broker_storage_gb=300, workers=3, monthly_usd=3000, kafka_secrets_filled=True
+        brokers=6,
+        broker_storage_gb=300,
+        workers=3,
+        monthly_usd=3000,
+        kafka_secrets_filled=True,
+        schema_registry="https://registry:8081",
     )
     plan = filled.plan()
     assert {change.kind for change in plan.changes if change.changes_something} == {
@@ -202,6 +207,7 @@ def test_users_are_given_to_kafka_and_to_dagster_once_their_secrets_have_values(
         assert all(":secretsmanager:" in one["valueFrom"] for one in told["secrets"])
         kafka = told_settings(told, monkeypatch).kafka
         assert (kafka.security.protocol, kafka.security.mechanism) == ("SASL_SSL", "SCRAM-SHA-512")
+        assert kafka.registry == "https://registry:8081"
         monkeypatch.setenv("KAFKA_TOPICS", '{"username": "topics", "password": "canary"}')
         assert kafka.client("topics")["sasl.password"] == "canary"
 
