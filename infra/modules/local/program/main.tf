@@ -5,7 +5,7 @@ locals {
   alive  = local.record == null ? false : strcontains(try(file("/proc/${local.record.pid}/cmdline"), ""), local.record.marker)
 
   # A start that is still good keeps its name; what is down gets a new one, and by that is started.
-  start = local.alive ? local.record.token : "planned at ${plantimestamp()}"
+  start = local.alive ? local.record.token : "${local.record == null ? "planned" : "found down"} at ${plantimestamp()}"
 }
 
 # The program's place: to lose it is to end the program and remove what it holds.

@@ -178,6 +178,8 @@ def test_a_killed_broker_is_drift_that_plan_shows_and_apply_mends(story: Story) 
     assert len(down) == 1
     node = down[0].removeprefix("broker-")
     assert changed(plan) == {f'module.kafka.module.broker["{node}"].terraform_data.running': Action.REPLACE}
+    told = {str(one.after).partition(" at ")[0] for change in plan.changes for one in change.values}
+    assert "found down" in told
     others = {name: pid for name, pid in story.pids().items() if name not in down}
     workspace.apply(plan)
     assert workspace.plan().is_empty
