@@ -7,7 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
+from dagster import (
+    AssetCheckKey,
+    DagsterInstance,
+    Definitions,
+    ExecuteInProcessResult,
+    RunRequest,
+    build_schedule_context,
+)
 from tests.platform.small_environment import OUTPUTS
 
 from penstock.infra.environments import Catalog
@@ -45,7 +52,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 @pytest.fixture
 def definitions(catalog: Catalog) -> Definitions:
-    return environment_definitions(["small"], Around(catalog.open, lambda: NOON, "team:data"))
+    return environment_definitions(["small"], Around(catalog.open, catalog.begun, lambda: NOON, "team:data"))
 
 
 @pytest.fixture
@@ -126,6 +133,19 @@ def test_a_secret_is_on_no_page(run: Run, catalog: Catalog, instance, tmp_path: 
     assert not [event for event in records if SECRET in repr(event)]
 
 
-def test_drift_is_looked_for_on_a_schedule(definitions: Definitions) -> None:
+def test_drift_is_looked_for_on_a_schedule_where_anything_was_applied(
+    definitions: Definitions, run: Run, catalog: Catalog, instance: DagsterInstance
+) -> None:
     schedule = definitions.resolve_schedule_def("environment_drift")
-    assert schedule.cron_schedule == "*/15 * * * *"
+    assert (schedule.cron_schedule, schedule.default_status.value) == ("*/15 * * * *", "RUNNING")
+
+    def due() -> list[RunRequest]:
+        with build_schedule_context(instance, scheduled_execution_time=NOON) as context:
+            return list(schedule.evaluate_tick(context).run_requests or ())
+
+    assert due() == []
+    run("environment_approve", environment="small", plan=plan(run, catalog), by="ann")
+    (waiting,) = catalog.open("small").plans()
+    run("environment_apply", environment="small", plan=waiting.plan_id)
+    (asked,) = due()
+    assert asked.asset_check_keys == [AssetCheckKey(environment_key("small"), "drift")]

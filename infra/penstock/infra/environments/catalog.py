@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,13 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.infra.environments.environment import Environment
-from penstock.infra.environments.errors import UnknownEnvironmentError
+from penstock.infra.environments.errors import BackendMissingError, UnknownEnvironmentError
 from penstock.infra.terraform import Limits, Workspace, find_engine, find_mirrors
 from penstock.infra.terraform.engines import EMBEDDED
 
 BACKEND_FILE = "backend.hcl"
+ELSEWHERE = 'backend "s3" {}'
 HERE = ("local", "docker")
 """Environments on this machine: their state is in the home, like all that they make."""
+STATE = "terraform.tfstate"
+LOCK_SECONDS = 30
+"""How long to wait for somebody else's lock: a look for drift takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Catalog:
     home: Path
     engine: str = EMBEDDED
     mirrors: tuple[Path, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=lambda: Limits(lock=LOCK_SECONDS))
 
     @property
     def directory(self) -> Path:
@@ -39,6 +44,17 @@ class Catalog:
     def names(self) -> Sequence[str]:
         """The environments' names, in order."""
         return sorted(path.parent.name for path in self.directory.glob("*/outputs.tf"))
+
+    def begun(self) -> Sequence[str]:
+        """The environments that may have something to look at, by their files alone: Terraform is not asked.
+
+        Of those that keep their state here, which have anything in it; of others, which know where theirs is.
+        """
+        return [name for name in self.names() if self._is_begun(name)]
+
+    def _is_begun(self, name: str) -> bool:
+        places = (self.directory / name / STATE, self.home / "environments" / name / STATE)
+        return (self.directory / name / BACKEND_FILE).is_file() or any(map(_holds_something, places))
 
     def open(self, name: str, variables: Mapping[str, object] | None = None) -> Environment:
         """Open one; `variables` win over the defaults and over a terraform.tfvars in its folder."""
@@ -51,10 +67,15 @@ class Catalog:
 
     def _workspace(self, directory: Path, variables: dict[str, object]) -> Workspace:
         backend_file = directory / BACKEND_FILE
+        if not backend_file.is_file() and _keeps_state_elsewhere(directory):
+            raise BackendMissingError(
+                f"{directory.name} keeps its state in a bucket, and there is no {backend_file} that says in which. "
+                f"Write bucket, key, region and use_lockfile into it, as {self.directory / 'README.md'} shows."
+            )
         backend: dict[str, str] = {}
         if directory.name in HERE and self.home != self.root / ".penstock":
             # Only what differs is handed over, so that Terraform by hand sees the same as we do.
-            backend = {"path": str(self.home / "environments" / directory.name / "terraform.tfstate")}
+            backend = {"path": str(self.home / "environments" / directory.name / STATE)}
             variables = {**({"home": str(self.home)} if directory.name == "local" else {}), **variables}
         return Workspace(
             directory=directory,
@@ -67,6 +88,19 @@ class Catalog:
             mirrors=find_mirrors(self.mirrors),
             limits=self.limits,
         )
+
+
+def _keeps_state_elsewhere(directory: Path) -> bool:
+    return any(ELSEWHERE in path.read_text("utf-8") for path in directory.glob("*.tf"))
+
+
+def _holds_something(state: Path) -> bool:
+    try:
+        return bool(json.loads(state.read_text("utf-8"))["resources"])
+    except FileNotFoundError:
+        return False
+    except (ValueError, KeyError):
+        return True  # Whatever it is, Terraform is to look at it.
 
 
 def with_this_python(environment: Mapping[str, str]) -> dict[str, str]:

@@ -19,6 +19,10 @@ class NotAppliedError(EnvironmentFailedError):
     """Something was asked of an environment that is not there yet."""
 
 
+class BackendMissingError(NotAppliedError):
+    """An environment keeps its state elsewhere, and nobody has said where."""
+
+
 class PriceError(EnvironmentFailedError):
     """The price table cannot be read, or lacks a price."""
 

@@ -8,18 +8,22 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dagster import (
+    AssetCheckKey,
     AssetCheckResult,
     AssetCheckSeverity,
     AssetKey,
     AssetMaterialization,
     AssetSelection,
     AssetSpec,
+    DefaultScheduleStatus,
     Definitions,
     Field,
     JobDefinition,
     MetadataValue,
     OpExecutionContext,
+    RunRequest,
     ScheduleDefinition,
+    SkipReason,
     TableColumn,
     TableRecord,
     TableSchema,
@@ -38,14 +42,19 @@ from penstock.infra.terraform import Plan, ResourceChange
 
 Open = Callable[[str], Environment]
 GROUP = "environments"
+CHECK = "drift"
 _COLUMNS = ("action", "resource", "change")
 
 
 @dataclass(frozen=True)
 class Around:
-    """What the definitions need of the platform: how to open one, the time, who answers, how often to look."""
+    """What the definitions need of the platform: how to open one, the time, and who answers for it.
+
+    `begun` says which have anything to look at, `drift_cron` how often those are looked at.
+    """
 
     open: Open
+    begun: Callable[[], Sequence[str]]
     now: Callable[[], datetime]
     owner: str
     drift_cron: str = "*/15 * * * *"
@@ -55,13 +64,25 @@ def environment_definitions(names: Sequence[str], around: Around) -> Definitions
     """Assets, checks, jobs and schedule of these environments; none is opened at load."""
     checks = [_drift_check(name, around) for name in names]
     watch = define_asset_job("environment_drift", selection=AssetSelection.checks(*checks))
-    schedule = ScheduleDefinition(name="environment_drift", job=watch, cron_schedule=around.drift_cron)
+    schedule = ScheduleDefinition(
+        name="environment_drift",
+        job=watch,
+        cron_schedule=around.drift_cron,
+        execution_fn=lambda _context: _due(around.begun()),
+        default_status=DefaultScheduleStatus.RUNNING,
+        description="Compares environments with what was applied; where none is, it does nothing.",
+    )
     return Definitions(
         assets=[spec for name in names for spec in _specs(name, around.owner)],
         asset_checks=checks,
         jobs=[*_jobs(names, around), watch],
         schedules=[schedule],
     )
+
+
+def _due(begun: Sequence[str]) -> RunRequest | SkipReason:
+    keys = [AssetCheckKey(environment_key(name), CHECK) for name in begun]
+    return RunRequest(asset_check_keys=keys) if keys else SkipReason("no environment was applied from here")
 
 
 def environment_key(name: str) -> AssetKey:
@@ -87,7 +108,7 @@ def _specs(name: str, owner: str) -> Iterator[AssetSpec]:
 
 
 def _drift_check(name: str, around: Around) -> Check:
-    @asset_check(asset=environment_key(name), name="drift", description="Is it still as it was applied?")
+    @asset_check(asset=environment_key(name), name=CHECK, description="Is it still as it was applied?")
     def drift() -> AssetCheckResult:
         try:
             found = around.open(name).drift()

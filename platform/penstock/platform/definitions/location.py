@@ -58,7 +58,7 @@ def _store() -> ControlStore:
 
 def _environments() -> Definitions:
     catalog = Catalog(settings.root, settings.home)
-    around = Around(catalog.open, lambda: datetime.now(UTC), settings.dagster.owner)
+    around = Around(catalog.open, catalog.begun, lambda: datetime.now(UTC), settings.dagster.owner)
     return environment_definitions(catalog.names(), around)
 
 
