@@ -8,12 +8,12 @@ from threading import Event
 from penstock.ingestion.contracts import Contract, contract_names, load_contract
 from penstock.ingestion.feed import Feed, Summary
 from penstock.ingestion.producer.formats import format_of
-from penstock.ingestion.registry import open_registry
 from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.catalog import names
 from penstock.pipelines.plan.codec import contract_version
 from penstock.platform.clock import now_ms
 from penstock.platform.errors import UnknownStreamError
+from penstock.platform.registry import registry_of
 from penstock.platform.settings import Settings
 from penstock.platform.streams import plan_of
 from penstock.quality.audit.chain import by_partition
@@ -77,7 +77,7 @@ class Quarantine:
 
     def judge(self, records: Sequence[Quarantined], repaired: Mapping[Place, bytes]) -> Judgement:
         """Judge records by the contract of today; nothing is decided."""
-        registry = open_registry(self._settings.registry)
+        registry = registry_of(self._settings)
         return judge(records, repaired, format_of(self.contract, registry).checker, self._reached())
 
     def replay(self, judgement: Judgement, why: str) -> Replayed:
@@ -89,7 +89,7 @@ class Quarantine:
             self._settings.kafka.servers,
             self._ledger,
             now_ms,
-            open_registry(self._settings.registry),
+            registry_of(self._settings),
             client=self._settings.kafka.client("ingestion"),
         )
         return Replayed(judgement, len(taken), feed.run(Event()))
