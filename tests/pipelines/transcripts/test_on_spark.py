@@ -20,16 +20,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 HERE = Path(__file__).parent
-NOT_YET = "is not run on Spark yet", "are not run on Spark yet"
 
 
 def on_both(session: "SparkSession", nodes: Sequence[Any]) -> list[tuple[Verdict, Verdict]]:
     """The verdicts of Spark and of the reference evaluator, case by case."""
     return list(zip(run_nodes(nodes, SparkEngine(session)), run_nodes(nodes, ReferenceEngine()), strict=True))
-
-
-def refused(verdict: Verdict) -> bool:
-    return isinstance(verdict.got, dict) and any(words in verdict.got["error"] for words in NOT_YET)
 
 
 def in_any_order(got: Any) -> Any:
@@ -51,7 +46,7 @@ def test_recorded_cases_come_out_on_spark_as_they_do_in_the_reference(
 ) -> None:
     listed = yaml.safe_load((HERE / "spark_differences.yaml").read_text(encoding="utf-8"))
     differences = listed.get(Path(file).name) or {}
-    pairs = [pair for pair in on_both(spark, cases_in([oracle(file)])) if not refused(pair[0])]
+    pairs = on_both(spark, cases_in([oracle(file)]))
     differing = {ours.id for ours, _ in pairs if not ours.ok}
     assert differing - set(known_differences(file)) == set(differences)
     ours, theirs = ([p for p in column if p.id not in differences] for column in zip(*pairs, strict=True))
@@ -61,11 +56,9 @@ def test_recorded_cases_come_out_on_spark_as_they_do_in_the_reference(
 def test_the_contract_and_the_papers_figures_come_out_on_spark(spark: "SparkSession") -> None:
     figures = [figure_case(oracle_document(f"dataflow/{file}"), file, name) for file, name in NAMED]
     pairs = on_both(spark, [*cases_in([HERE / "contract.yaml"]), *figures])
-    differing = [(o.id, o.expected, o.got) for o, _ in pairs if not o.ok and not refused(o)]
+    differing = [(o.id, o.expected, o.got) for o, _ in pairs if not o.ok]
     assert differing == []
-    assert [in_any_order(o.got) for o, _ in pairs if not refused(o)] == [
-        in_any_order(reference.got) for o, reference in pairs if not refused(o)
-    ]
+    assert [in_any_order(o.got) for o, _ in pairs] == [in_any_order(reference.got) for o, reference in pairs]
 
 
 def test_a_case_that_cannot_be_run_says_so_and_stops_no_other(spark: "SparkSession") -> None:
