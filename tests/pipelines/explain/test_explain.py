@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from tests.pipelines.strategies import plans
 
-from penstock.pipelines.explain import Running, explain
+from penstock.pipelines.explain import Running, explain, mermaid
 from penstock.pipelines.model import after_watermark, count, every, fixed, mean, read
 from penstock.pipelines.plan import Plan, fingerprint, from_dict
 
@@ -46,3 +46,30 @@ def test_every_plan_can_be_explained_as_text_and_as_json(plan: Plan) -> None:
     document = json.loads(json.dumps(told.as_json()))
     assert list(document["stages"][plan.stage.name]) == ["what", "where", "when", "how"]
     assert from_dict(document["plan"]) == plan
+
+
+def test_a_graph_of_stages_is_drawn_with_what_lies_between_them() -> None:
+    minute = (
+        read("sensors").key("device").aggregate(readings=count()).window(fixed("1 minute"))
+        .refine("retracting").write("minute")
+    )  # fmt: skip
+    hour = minute.then().named("hours").aggregate(devices=count()).window(fixed("1 hour")).write("hour")
+    assert mermaid(hour.to_plan("both")) == (
+        """flowchart LR
+    n0[("topic sensors")]
+    subgraph batch [one batch]
+        n1["minute<br>by device, in fixed windows of 1 minute<br>readings (retracting)"]
+        n2["hours<br>all together, in fixed windows of 1 hour<br>devices (retracting)"]
+    end
+    n0 -->|records| n1
+    n1 --> n1t0[["minute: the latest value per key and window"]]
+    n1 -->|changes| n2
+    n2 --> n2t0[["hour: the latest value per key and window"]]
+"""
+    )
+
+
+@settings(deadline=None)
+@given(plans())
+def test_every_plan_is_drawn(plan: Plan) -> None:
+    assert mermaid(plan).startswith("flowchart LR\n")

@@ -3,6 +3,7 @@
 from penstock.pipelines.explain.explanation import Explanation, Running, explain
 from penstock.pipelines.explain.keeping import Kept
 from penstock.pipelines.explain.logical import Node
+from penstock.pipelines.explain.mermaid import mermaid
 from penstock.pipelines.explain.questions import Question
 
-__all__ = ["Explanation", "Kept", "Node", "Question", "Running", "explain"]
+__all__ = ["Explanation", "Kept", "Node", "Question", "Running", "explain", "mermaid"]

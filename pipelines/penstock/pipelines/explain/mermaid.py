@@ -1,0 +1,66 @@
+"""A plan as a graph in Mermaid's words, which GitHub and many editors draw: inputs, stages, tables, in one pass.
+
+What is inside the frame runs in one batch, from the records to the commits: no topic and no table lies between.
+"""
+
+from collections.abc import Iterator
+
+from penstock.pipelines.explain import words
+from penstock.pipelines.explain.logical import SINKS, stepped
+from penstock.pipelines.plan import Files, Plan, Remembering, Sink, Source, Stage
+
+INDENT = "    "
+
+
+def mermaid(plan: Plan) -> str:
+    """Return the graph of a plan."""
+    return "\n".join(lines(plan)) + "\n"
+
+
+def lines(plan: Plan) -> Iterator[str]:
+    """Yield the lines of the graph."""
+    everything = [*(source.name for source in plan.sources), *(stage.name for stage in plan.stages)]
+    names = {name: f"n{number}" for number, name in enumerate(everything)}
+    yield "flowchart LR"
+    for source in plan.sources:
+        yield f"{INDENT}{names[source.name]}[({text(read(source))})]"
+    yield f"{INDENT}subgraph batch [one batch]"
+    for stage in plan.stages:
+        yield f"{INDENT * 2}{names[stage.name]}[{text(*computed(stage))}]"
+    yield f"{INDENT}end"
+    for stage in plan.stages:
+        later = bool(plan.feeding(stage))
+        for name in stage.inputs:
+            arrow = "-->|changes|" if later else "-->|records|"
+            yield f"{INDENT}{names[name]} {arrow} {names[stage.name]}"
+        for number, sink in enumerate(stage.sinks):
+            table = f"{names[stage.name]}t{number}"
+            yield f"{INDENT}{names[stage.name]} --> {table}[[{text(written(sink))}]]"
+
+
+def text(*parts: str) -> str:
+    """Quote words for a node, each part on a line of its own."""
+    return '"' + "<br>".join(part.replace('"', "'") for part in parts) + '"'
+
+
+def read(source: Source) -> str:
+    """Say an input."""
+    return source.origin.path if isinstance(source.origin, Files) else f"topic {source.origin.topic}"
+
+
+def computed(stage: Stage) -> Iterator[str]:
+    """Say a stage: its name, its steps, its key and windows, and what is computed."""
+    yield stage.name
+    yield from (stepped(step) for step in stage.steps)
+    key = f"by {words.joined(list(stage.key))}" if stage.key else "all together"
+    if isinstance(stage.window, Remembering):
+        yield f"{key}, in order: {stage.window.function.name} remembers"
+        return
+    yield f"{key}, in {words.window(stage.window)}"
+    yield ", ".join(output.name for output in stage.aggregates) + f" ({stage.accumulation})"
+
+
+def written(sink: Sink) -> str:
+    """Say a table."""
+    said = SINKS[type(sink).__name__]
+    return f"{sink.table}: {said.removesuffix(' in').removesuffix(' to').removesuffix(',')}"
