@@ -49,15 +49,16 @@ def test_each_of_ten_kinds_of_broken_records_is_found_by_its_address(
     broker.create_topic("tenkinds", 3)
     running = lived.open()
     expected: dict[Place, tuple[bytes | None, str]] = {}
-    offsets = [0, 0, 0]
+    sent: list[list[bytes | None]] = [[], [], []]
     for number in range(RECORDS // (GOOD_BETWEEN + 1)):
         partition = number % 3
         value, reason = KINDS[number % len(KINDS)]
         times = (NOON - MINUTE * (number % 2) + n for n in range(GOOD_BETWEEN))
-        send(broker, "tenkinds", [text(id=f"{number}-{n}", at=at) for n, at in enumerate(times)], partition)
-        send(broker, "tenkinds", [value], partition)
-        expected[Place(partition, offsets[partition] + GOOD_BETWEEN)] = (value, reason)
-        offsets[partition] += GOOD_BETWEEN + 1
+        sent[partition] += [text(id=f"{number}-{n}", at=at) for n, at in enumerate(times)]
+        expected[Place(partition, len(sent[partition]))] = (value, reason)
+        sent[partition].append(value)
+    for partition, records in enumerate(sent):
+        send(broker, "tenkinds", records, partition)
     running.until_read(RECORDS)
     found = {
         record.place: (record.value, record.reason) for record in quarantined(lived.warehouse, "tenkinds")

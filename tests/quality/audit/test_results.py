@@ -115,7 +115,7 @@ CANNOT = [
     (changed(window=Fixed(10, time="processing")), "cut by the clock"),
     (changed(window=Tumbling(TimePolicy(10))), "cut by the clock"),
     (changed(window=Global()), "never over"),
-    (PLANS["remembering"], "a function with a memory"),
+    (PLANS["remembering"], "asked batch by batch"),
     (changed(accumulation="discarding"), "parts of a result"),
     (changed(trigger=repeatedly(after_count(3))), "may leave elements unshown"),
     (changed(trigger=after_watermark(late=every(5))), "may leave elements unshown"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.pipelines import catalog
-from penstock.quality.expectations.at_rest import check_table
+from penstock.quality.expectations.at_rest import batches_due, check_table
 from penstock.quality.expectations.batches import DAY_MS, Batch, due
 from penstock.quality.expectations.outcome import Met, Outcome, Outcomes
 from penstock.quality.expectations.page import publish, rendered
@@ -100,6 +100,24 @@ def minutes(folder: Path, rows: list[tuple[str | None, float, int, int]]) -> Non
         "window_end": ends,
     }
     write_deltalake(folder / "warehouse" / "latest" / "sensor_minute", pa.table(columns), mode="append")
+
+
+def test_without_a_final_window_nothing_is_due_and_spark_is_not_started(tmp_path: Path) -> None:
+    suite, plan = load_suite("latest/sensor_minute"), catalog.load("sensor_minute")
+    assert suite is not None
+
+    def due_at(watermark: int) -> list[int]:
+        kept = Outcomes(tmp_path, suite.about)
+        found = batches_due(suite, plan, watermark, tmp_path / "warehouse", kept)
+        return [batch.upto for batch in found]
+
+    lateness = plan.stage.lateness
+    assert due_at(NOON + lateness) == []
+    minutes(tmp_path, [("a", 20.0, 3, 1), ("b", 21.0, 2, 2)])
+    assert due_at(NOON + lateness) == []
+    assert due_at(NOON + MINUTE + lateness) == [NOON + MINUTE]
+    Outcomes(tmp_path, suite.about).keep(Outcome(suite.about, Batch("final", NOON + 2 * MINUTE), NOON, ()))
+    assert due_at(NOON + 9 * MINUTE + lateness) == []
 
 
 @pytest.mark.spark

@@ -59,8 +59,6 @@ def why_not(plan: Plan, sample: Sample) -> str | None:
         )
     if by_processing_time(stage.window) or has_time_policy(stage.window):
         return "its windows are cut by the clock: records do not say when they came"
-    if isinstance(stage.window, Remembering):
-        return "its rows are those of a function with a memory, which may go by how batches came"
     if isinstance(stage.window, Global):
         return "its window is never over, and what is shown of it may still change"
     if stage.accumulation == "discarding":

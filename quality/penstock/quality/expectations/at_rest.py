@@ -6,8 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
 from penstock.pipelines.plan import Plan, Stage
-from penstock.quality.audit.tables import opened_table
+from penstock.quality.audit.tables import milliseconds, opened_table
 from penstock.quality.errors import NotInStreamError
 from penstock.quality.expectations.batches import Batch, due
 from penstock.quality.expectations.compile import broken_when
@@ -18,6 +22,7 @@ from penstock.quality.expectations.suite import Expectation, Suite
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+EVER = -(2**62)
 ROWS_KEPT = 1_000
 """Rows that are written down of those that did not meet an expectation."""
 
@@ -32,9 +37,20 @@ def batches_due(
     last = kept.newest()
     final = None if watermark is None else watermark - stage_of(plan, suite).lateness
     same = last is not None and last.batch.cut == suite.cut
-    return list(
-        due(suite.cut, final, table.version(), last.batch.upto if last is not None and same else None)
-    )
+    wanted = due(suite.cut, final, table.version(), last.batch.upto if last is not None and same else None)
+    return [batch for batch in wanted if batch.condition is None or may_hold(table, batch)]
+
+
+def may_hold(table: DeltaTable, batch: Batch) -> bool:
+    """Tell whether any window of a batch may be in a table, by the statistics of its files: no row is read."""
+    files = pa.table(table.get_add_actions(flatten=True))
+    if "min.window_end" not in files.column_names:
+        return bool(files.num_rows)
+    begins, ends = (milliseconds(files.column(f"{bound}.window_end")) for bound in ("min", "max"))
+    after = EVER if batch.after is None else batch.after
+    inside = pc.and_(pc.less_equal(begins, batch.upto), pc.greater(ends, after))
+    # A file that does not tell is looked into.
+    return pc.any(pc.fill_null(inside, True)).as_py() is True
 
 
 def stage_of(plan: Plan, suite: Suite) -> Stage:
