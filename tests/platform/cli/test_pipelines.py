@@ -60,3 +60,22 @@ def test_a_case_is_chosen_by_its_id(run, cases: Path) -> None:
     answer = run(*asked, "--id", "right")
     assert (len(answer.out.splitlines()), answer.code) == (1, 0)
     assert "no case has the id nonsense" in run(*asked, "--id", "nonsense").err
+
+
+def test_what_a_stream_keeps_is_listed_shown_and_exported(run, home: Path, tmp_path: Path) -> None:
+    from tests.pipelines.batch.stored import Bench
+    from tests.pipelines.batch.test_crashes import PLANS, Fuse
+    from tests.pipelines.batch.test_crashes import run as ran
+
+    ran(Bench(PLANS["two stages"], tmp_path), Fuse(-1))
+    (home / "streams").mkdir(parents=True)
+    (tmp_path / "stream").rename(home / "streams" / "hashtags")
+    listed = json.loads(run("state", "list", "hashtags", "--json").out)
+    assert [(row["stage"], row["batch"]) for row in listed] == [("stream", 5), ("whole", 5)]
+    shown = run("state", "show", "hashtags", "--batch", "2", "--key", "key=b", "--json")
+    assert [(row["key"], row["records"]) for row in json.loads(shown.out)] == [("b", 1)]
+    assert "nothing is kept" in run("state", "show", "hashtags", "--key", "key=nobody").out
+    wrong = run("state", "show", "hashtags", "--stage", "third")
+    assert (wrong.code, "there are: stream, whole" in wrong.err) == (2, True)
+    exported = run("state", "export", "hashtags", "--batch", "2", "--to", str(tmp_path / "state.parquet"))
+    assert exported.out == f"4 rows in {tmp_path / 'state.parquet'}\n"

@@ -108,7 +108,7 @@ def test_words_are_completed(home: Path) -> None:
     script = Path(sys.executable).with_name("penstock")
     words = {"COMP_WORDS": "penstock st", "COMP_CWORD": "1", "_PENSTOCK_COMPLETE": "bash_complete"}
     done = subprocess.run([script], env=words, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["plain,status", "plain,stream", "plain,statistics"]
+    assert done.stdout.split() == ["plain,status", "plain,stream", "plain,state", "plain,statistics"]
 
 
 def test_a_source_that_is_not_there_is_wrong_usage(run) -> None:

@@ -6,6 +6,7 @@ second, finds what the first wrote, and goes by that: so whatever either of them
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,7 @@ class Journal:
 
     def outcome(self, batch_id: int) -> Outcome:
         """The outcome of a batch, which must be there."""
-        path = self._path(batch_id, "outcome")
-        data = _read(path)
-        if data["format"] != FORMAT:
-            raise JournalError(
-                path, f"format {data['format']}, and this version knows {FORMAT}", "Upgrade the host"
-            )
-        return outcome_from(data)
+        return _outcome(self._path(batch_id, "outcome"))
 
     def intent(self, batch_id: int) -> Intent | None:
         """The intent of a batch; None where none was written."""
@@ -93,9 +88,27 @@ class Journal:
         return True
 
 
+def kept_outcomes(directory: Path) -> Iterator[Outcome]:
+    """Every outcome of a journal, from old to young, for whoever does not write it: its writer may be at work."""
+    for path in sorted(directory.glob("*.outcome.json")):
+        with suppress(FileNotFoundError):  # the journal forgets its oldest batches
+            yield _outcome(path)
+
+
+def _outcome(path: Path) -> Outcome:
+    data = _read(path)
+    if data["format"] != FORMAT:
+        raise JournalError(
+            path, f"format {data['format']}, and this version knows {FORMAT}", "Upgrade the host"
+        )
+    return outcome_from(data)
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         data: dict[str, Any] = msgspec.json.decode(path.read_bytes())
+    except FileNotFoundError:
+        raise
     except (OSError, msgspec.DecodeError) as problem:
         fix = "Restore the file from a backup, or replay the stream into new tables"
         raise JournalError(path, f"cannot be read ({problem})", fix) from problem

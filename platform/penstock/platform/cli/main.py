@@ -21,6 +21,7 @@ _COMMANDS = {
     "audit": f"{_HERE}.audit",
     "check": f"{_HERE}.check",
     "table": f"{_HERE}.table",
+    "state": f"{_HERE}.state",
     "statistics": f"{_HERE}.statistics",
     "quarantine": f"{_HERE}.quarantine",
     "explain": f"{_HERE}.explain",

@@ -1,0 +1,106 @@
+"""What a stream keeps, looked at from outside: by the outcome of a batch, in files that never change.
+
+Nothing is written, and the stream's host may be at work. It forgets what lies further back than its journal
+reaches; a batch whose files went in the meantime is told as gone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.pipelines.batch.journal import kept_outcomes
+from penstock.pipelines.errors import JournalError
+from penstock.pipelines.state import run as runs_of
+from penstock.pipelines.state.columns import HEADER
+from penstock.pipelines.state.run import Run
+from penstock.pipelines.tables.columns import as_table
+
+PACKED = ("memory", "timers")
+"""Columns that hold packed values of a function with a memory."""
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """The state of one stage after a batch."""
+
+    stage: str
+    batch_id: int
+    runs: tuple[Run, ...]
+
+    @property
+    def bytes(self) -> int:
+        """How much its files take."""
+        return sum(run.path.stat().st_size for run in self.runs if run.path is not None)
+
+    @property
+    def rows(self) -> int:
+        """How many rows its files hold, those included that younger ones stand for."""
+        return sum(len(run) for run in self.runs)
+
+    def table(self) -> pa.Table:
+        """Every window, or key, that is kept: each once, as it is now, with times as timestamps."""
+        if not self.runs:
+            return pa.table({})
+        merged = runs_of.merge(self.runs, oldest=True)
+        ours = {*HEADER.names, *runs_of.INDEXES.names}
+        return as_table(merged.select([name for name in merged.column_names if name not in ours]))
+
+
+def batches(directory: Path) -> list[int]:
+    """The batches of a stream whose state can be looked at, from old to young."""
+    return [outcome.batch_id for outcome in kept_outcomes(directory / "journal")]
+
+
+def state_at(directory: Path, batch_id: int | None = None) -> Mapping[str, KeptState]:
+    """The state of each stage after a batch, or after the newest. Raises JournalError where it is not there."""
+    journal = directory / "journal"
+    found = {outcome.batch_id: outcome for outcome in kept_outcomes(journal)}
+    if not found:
+        raise JournalError(journal, "no batch is decided yet", "Start the stream, or look again in a moment")
+    wanted = max(found) if batch_id is None else batch_id
+    if wanted not in found:
+        reach = f"{min(found)} to {max(found)}"
+        raise JournalError(journal, f"batch {wanted} is not kept", f"Ask for one of {reach}")
+    states = {}
+    for stage, files in found[wanted].state_files.items():
+        if stage.startswith("/"):  # ids of records that were seen: no stage has such a name
+            continue
+        try:
+            runs = tuple(runs_of.read(directory / "state" / stage / name) for name in files)
+        except OSError as problem:
+            raise JournalError(
+                directory / "state" / stage,
+                f"the files of batch {wanted} are gone ({problem})",
+                "Ask for a younger one",
+            ) from problem
+        states[stage] = KeptState(stage, wanted, runs)
+    return states
+
+
+def of_key(rows: pa.Table, key: Mapping[str, str]) -> pa.Table:
+    """The rows of a key, whose fields are given as text."""
+    for name, text in key.items():
+        if name not in rows.column_names:
+            found = ", ".join(rows.column_names)
+            raise JournalError("the state", f"it has no column {name!r}", f"There are: {found}")
+        rows = rows.filter(
+            pc.fill_null(pc.equal(pc.cast(rows.column(name), pa.string()), text), fill_value=False)
+        )
+    return rows
+
+
+def unpacked(rows: pa.Table) -> pa.Table:
+    """The same with what functions remember as JSON."""
+    for name in PACKED:
+        if name in rows.column_names:
+            place = rows.schema.get_field_index(name)
+            told = [
+                None if packed is None else msgspec.json.encode(msgspec.msgpack.decode(packed)).decode()
+                for packed in rows.column(name).to_pylist()
+            ]
+            rows = rows.set_column(place, name, pa.array(told, pa.string()))
+    return rows

@@ -1,0 +1,116 @@
+"""`penstock state`: what a stream keeps between batches, by stage and key."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from penstock.platform.cli.choices import stream_argument
+from penstock.platform.cli.context import current_settings
+from penstock.platform.cli.output import example, print_json, print_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@click.group(name="state")
+def command() -> None:
+    """Look at what a stream keeps: open windows, and what functions remember."""
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+_stage = click.option("--stage", help="Which stage; without it the first.")
+_batch = click.option("--batch", type=int, help="After which batch; without it the newest.")
+
+
+@command.command(name="list", epilog=example("penstock state list sensor_minute"))
+@stream_argument
+@_batch
+@_json
+def list_stages(stream: str, batch: int | None, as_json: bool) -> None:
+    """List the stages of a stream, and how much each keeps."""
+    from penstock.pipelines.batch.inspecting import batches, state_at
+
+    directory = _directory(stream)
+    rows = [
+        {
+            "stage": kept.stage,
+            "batch": kept.batch_id,
+            "rows": kept.rows,
+            "files": len(kept.runs),
+            "bytes": kept.bytes,
+        }
+        for kept in state_at(directory, batch).values()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    print_table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+    reach = batches(directory)
+    click.echo(f"batches {reach[0]} to {reach[-1]} can be asked for")
+
+
+@command.command(
+    epilog=example(
+        "penstock state show sensor_minute --key device=device-0001",
+        "penstock state show hashtags --stage hashtag_counts --limit 5 --json",
+    )
+)
+@stream_argument
+@_stage
+@_batch
+@click.option("--key", multiple=True, metavar="FIELD=VALUE", help="Only a key; once for each of its fields.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many rows.")
+@_json
+def show(
+    stream: str, stage: str | None, batch: int | None, key: Sequence[str], limit: int, as_json: bool
+) -> None:
+    """Show what is kept of windows or keys."""
+    from penstock.pipelines.batch.inspecting import of_key, unpacked
+
+    rows = unpacked(of_key(_rows(stream, stage, batch), _key(key)).slice(0, limit))
+    if as_json:
+        print_json(rows.to_pylist())
+    else:
+        values = [tuple(row.values()) for row in rows.to_pylist()]
+        print_table(tuple(rows.column_names), values, empty="nothing is kept")
+
+
+@command.command(epilog=example("penstock state export sensor_minute --to state.parquet"))
+@stream_argument
+@_stage
+@_batch
+@click.option("--to", required=True, type=click.Path(path_type=Path), help="The Parquet file to write.")
+def export(stream: str, stage: str | None, batch: int | None, to: Path) -> None:
+    """Write what a stage keeps into a Parquet file."""
+    import pyarrow.parquet as pq
+
+    from penstock.pipelines.batch.inspecting import unpacked
+
+    rows = unpacked(_rows(stream, stage, batch))
+    partial = to.with_name(f"{to.name}.partial")
+    pq.write_table(rows, partial)
+    partial.replace(to)
+    click.echo(f"{rows.num_rows} rows in {to}")
+
+
+def _directory(stream: str) -> Path:
+    return current_settings().home / "streams" / stream
+
+
+def _rows(stream: str, stage: str | None, batch: int | None) -> "pa.Table":
+    from penstock.pipelines.batch.inspecting import state_at
+
+    states = state_at(_directory(stream), batch)
+    name = next(iter(states)) if stage is None else stage
+    if name not in states:
+        raise click.UsageError(f"{stream} has no stage {name!r}; there are: {', '.join(states)}")
+    return states[name].table()
+
+
+def _key(pairs: Sequence[str]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise click.UsageError(f"--key {pair!r} is not FIELD=VALUE, as in --key device=device-0001")
+    return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}

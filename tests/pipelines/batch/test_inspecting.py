@@ -1,0 +1,44 @@
+"""What a stream keeps is seen from outside as the engine knows it, at any batch that its journal reaches."""
+
+from pathlib import Path
+
+import pytest
+from tests.pipelines.batch.stored import Bench
+from tests.pipelines.batch.test_crashes import PLANS, Fuse, history, run
+
+from penstock.pipelines.batch.inspecting import batches, of_key, state_at, unpacked
+from penstock.pipelines.errors import JournalError
+
+
+def test_each_window_that_is_open_after_a_batch_is_kept_once(tmp_path: Path) -> None:
+    bench = Bench(PLANS["fixed"], tmp_path)
+    run(bench, Fuse(-1))
+    directory = tmp_path / "stream"
+    assert batches(directory) == [batch.id for batch in history()]
+    rows = state_at(directory, 2)["stream"].table().to_pylist()
+    found = sorted((row["key"], row["window_start"].timestamp() * 1000, row["records"]) for row in rows)
+    assert found == [("a", 0.0, 2), ("a", 10.0, 1), ("b", 0.0, 1), ("c", 10.0, 1)]
+    assert of_key(state_at(directory, 2)["stream"].table(), {"key": "b"}).num_rows == 1
+
+
+def test_every_stage_is_there_and_what_functions_remember_can_be_read(tmp_path: Path) -> None:
+    chained, remembering = (Bench(PLANS[name], tmp_path / name) for name in ("two stages", "remembering"))
+    for bench in (chained, remembering):
+        run(bench, Fuse(-1))
+    assert list(state_at(chained.folder / "stream")) == ["stream", "whole"]
+    rows = unpacked(state_at(remembering.folder / "stream")["stream"].table()).to_pylist()
+    assert {row["key"]: row["memory"] for row in rows} == {
+        "a": '{"n":6,"total":17}',
+        "b": '{"n":1,"total":1}',
+        "c": '{"n":2,"total":18}',
+    }
+
+
+def test_what_is_not_kept_is_told(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match="no batch is decided yet"):
+        state_at(tmp_path)
+    run(Bench(PLANS["fixed"], tmp_path), Fuse(-1))
+    with pytest.raises(JournalError, match=r"batch 77 is not kept\. Ask for one of 0 to 5"):
+        state_at(tmp_path / "stream", 77)
+    with pytest.raises(JournalError, match="it has no column 'colour'"):
+        of_key(state_at(tmp_path / "stream")["stream"].table(), {"colour": "red"})
