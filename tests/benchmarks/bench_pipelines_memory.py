@@ -43,7 +43,7 @@ def main(rate: int = 300, seconds: int = 5) -> None:
     seen: list[tuple[float, float]] = []
     with scene() as one:
         one.broker.create_topic(TOPIC, 2)
-        producer = Producer({"bootstrap.servers": one.broker.bootstrap, "linger.ms": 2})
+        producer = Producer({"bootstrap.servers": one.broker.bootstrap, "linger.ms": 2, "log_level": 0})
         rival = Ours(one, plan)
         rival.start()
         sent = 0
