@@ -17,7 +17,7 @@ from penstock.pipelines.errors import JournalError
 from penstock.pipelines.state import run as runs_of
 from penstock.pipelines.state.columns import HEADER
 from penstock.pipelines.state.run import Run
-from penstock.pipelines.tables.columns import as_table
+from penstock.pipelines.tables.columns import as_table, timestamps
 
 PACKED = ("memory", "timers")
 """Columns that hold packed values of a function with a memory."""
@@ -47,6 +47,10 @@ class KeptState:
             return pa.table({})
         merged = runs_of.merge(self.runs, oldest=True)
         ours = {*HEADER.names, *runs_of.INDEXES.names}
+        if "memory" in merged.column_names:  # a key has no bounds
+            ours |= {"window_start", "window_end"}
+            place = merged.schema.get_field_index("newest")
+            merged = merged.set_column(place, "newest", timestamps(merged.column("newest")))
         return as_table(merged.select([name for name in merged.column_names if name not in ours]))
 
 
