@@ -52,6 +52,7 @@ def scope_of(one: Scene, plan: Plan, folder: Path) -> Scope:
         journal=folder / "stream" / "journal",
         producers={},
         broker=Broker(one.broker.bootstrap),
+        decisions=folder / "quarantine",
         scratch=folder / "scratch",
         clock=now_ms,
         session=lambda: one.session,

@@ -64,6 +64,7 @@ def scope_of(
         journal=settings.home / "streams" / stream / "journal",
         producers=producers(settings.home / "producers"),
         broker=Broker(kafka.servers, kafka.client("host"), spark_source(kafka.access, "host")),
+        decisions=settings.home / "quarantine",
         scratch=settings.home / "audits" / stream,
         clock=now_ms,
         session=session,

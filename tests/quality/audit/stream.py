@@ -133,6 +133,7 @@ class Lived:
             journal=folder / "stream" / "journal",
             producers={"feed": folder / "producer"},
             broker=Broker(self.broker.bootstrap),
+            decisions=folder / "quarantine",
             scratch=folder / "scratch",
             clock=lambda: NOON,
             session=lambda: self.session,

@@ -20,6 +20,8 @@ from penstock.quality.audit.books import CHECKS
 from penstock.quality.audit.scope import Broker, Scope
 from penstock.quality.audit.verdict import Verdict
 from penstock.quality.errors import DamagedTableError, NothingYetError
+from penstock.quality.quarantine.accounts import mended
+from penstock.quality.quarantine.decisions import Decision, Decisions
 
 
 def lived(folder: Path, name: str = "fixed") -> Bench:
@@ -41,6 +43,7 @@ def scope_of(bench: Bench) -> Scope:
         journal=bench.folder / "stream" / "journal",
         producers={},
         broker=Broker("nowhere:1"),
+        decisions=bench.folder / "quarantine",
         scratch=bench.folder / "scratch",
         clock=lambda: 0,
         session=no_session,  # type: ignore[arg-type]
@@ -195,6 +198,21 @@ def test_a_batch_that_the_control_store_lost_is_found(tmp_path: Path) -> None:
     bench = lived(tmp_path)
     bench.told[:] = [outcome for outcome in bench.told if outcome.batch_id != 3]
     assert wrong(bench)["witnesses"] == "batch 4: follows batch 2 in the control store"
+
+
+def test_what_was_sent_again_without_a_decision_is_found(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    decisions = Decisions(tmp_path / "quarantine" / "records.jsonl")
+    decisions.take([Decision("replayed", 1, 2, 0, "", b"x")])
+    assert "quarantine" not in wrong(bench)
+    assert verdicts(bench)["quarantine"].said.startswith("1 quarantined = 0 held + 1 replaying")
+    decisions.take([Decision("discarded", 0, 77, 0)])
+    assert wrong(bench)["quarantine"] == "records/0 offset 77: it was discarded, and is not in the quarantine"
+
+
+def test_more_cannot_have_been_sent_than_was_decided() -> None:
+    (found,) = mended("records", [], [], 3)
+    assert str(found) == "records: 3 records were sent again, and only 0 of them were decided on"
 
 
 def test_what_is_committed_while_it_is_audited_is_no_part_of_it(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The checks that need no broker and no Spark: what the stream wrote about itself."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain as one_after_another
 from itertools import product
@@ -7,6 +8,7 @@ from itertools import product
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.ingestion.ledger import read_state
 from penstock.pipelines.plan import PaneLog, Sliding, Stage
 from penstock.quality.audit.agreement import accounts_in, accounts_of, agreement, numbering
 from penstock.quality.audit.chain import FATES, chain, sums
@@ -15,6 +17,10 @@ from penstock.quality.audit.scope import Scope
 from penstock.quality.audit.set_aside import set_aside
 from penstock.quality.audit.tables import rows, wholeness
 from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
+from penstock.quality.quarantine.accounts import mended
+from penstock.quality.quarantine.decisions import Decisions
+from penstock.quality.quarantine.records import quarantined
+from penstock.quality.quarantine.standing import counts, delivered_by, standings
 
 
 def files(scope: Scope) -> Verdict:
@@ -69,6 +75,21 @@ def apart(scope: Scope) -> Verdict:
     return judged("set aside", found, fine)
 
 
+def quarantine(scope: Scope) -> Verdict:
+    """What was decided of quarantined records is what was done, and each of them stands somewhere."""
+    differences: list[Difference] = []
+    told: Counter[str] = Counter()
+    for topic in scope.topics:
+        decisions = Decisions(scope.decisions / f"{topic}.jsonl").all()
+        ledger = scope.producers.get(f"quarantine-{topic}")
+        records = quarantined(scope.warehouse, topic)
+        delivered = {} if ledger is None else delivered_by(ledger)
+        differences += mended(topic, records, decisions, 0 if ledger is None else read_state(ledger).reached)
+        told.update(counts(standings(records, decisions, delivered)))
+    fine = " + ".join(f"{count} {state}" for state, count in told.items())
+    return judged("quarantine", differences, f"{told.total()} quarantined = {fine}")
+
+
 def panes(scope: Scope) -> Verdict:
     """Tables of panes hold what each batch says that it wrote, over all stages together."""
     logs = [pane_logs(stage) for stage in scope.plan.stages]
@@ -99,4 +120,5 @@ CHECKS: tuple[tuple[str, Callable[[Scope], Verdict]], ...] = (
     ("witnesses", witnesses),
     ("set aside", apart),
     ("panes", panes),
+    ("quarantine", quarantine),
 )

@@ -45,6 +45,8 @@ class Scope:
     producers: Mapping[str, Path]
     """The ledger of each producer, by its name."""
     broker: Broker
+    decisions: Path
+    """The folder of what was decided of quarantined records."""
     scratch: Path
     """A folder for what is computed again; emptied before and after."""
     clock: Callable[[], int]
