@@ -24,7 +24,8 @@ from penstock.platform.control import ControlStore, open_control
 from penstock.platform.control.engine import insert_into
 from penstock.platform.control.rows import batch_row
 from penstock.platform.control.tables import batches
-from penstock.platform.definitions.sensor import Reporter, batch_sensor
+from penstock.platform.definitions.events import reported_assets
+from penstock.platform.definitions.sensor import Reported, Reporter, batch_sensor
 
 LOAD = "from penstock.platform.definitions.location import defs; defs.resolve_asset_graph()"
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
@@ -80,7 +81,8 @@ def sensor_seconds(folder: Path, streams: int, count: int) -> tuple[float, float
     ]
     store = open_control(f"sqlite:///{folder}/control.db")
     fill(store, [each.name for each in plans], count)
-    sensor = batch_sensor(Reporter(plans, lambda: store, lambda: 0, 0))
+    told = [Reported(each.name, reported_assets(each)) for each in plans]
+    sensor = batch_sensor(Reporter(told, lambda: store, lambda: 0, 0))
     with DagsterInstance.local_temp(str(folder)) as instance:
         whole = seconds(lambda: tick(sensor, instance))
         for each in plans:

@@ -2,6 +2,7 @@
 
 PipelineError
 ├── DefinitionError     a pipeline says something that cannot be: found before Spark starts
+├── PlanChangedError    a stream's state was made by another definition, which this one cannot go on from
 ├── PlanFormatError     a stored plan cannot be read back
 ├── StepsNotGivenError  the reference evaluator was not told what the steps before the window do
 ├── TranscriptError     a case file says something that cannot be run
@@ -11,6 +12,9 @@ PipelineError
 ├── RememberingError    a function with a memory answered what it cannot
 ├── ArchiveError        a topic and its archive do not belong together, or the topic cannot be read
 ├── CheckFailedError    a record breaks a check that its input says to stop at
+├── UserCodeError       a combiner of one's own raised an error
+├── PoisonError         more records broke one's own code than may be set aside
+├── ReplayError         a stream cannot be replayed as was asked, or a replay was cut off half-way
 ├── StoredError         records that a bounded run is to read are not there, or not as they should be
 ├── StreamEndedError    a stream's query is over, and nobody asked for that
 └── HostError           the stream host itself cannot go on
@@ -42,6 +46,13 @@ class DefinitionError(PipelineError):
 
 class PlanFormatError(PipelineError):
     """A stored plan that this version cannot read."""
+
+
+class PlanChangedError(PipelineError):
+    """A stream's state does not fit its definition: what changed, and what to do."""
+
+    def __init__(self, stream: str, changed: str, fix: str) -> None:
+        super().__init__(f"stream {stream}: {changed}. {fix}.")
 
 
 class TranscriptError(PipelineError):
@@ -117,6 +128,30 @@ class DrainedError(PipelineError):
 
 class ArchiveError(PipelineError):
     """A topic cannot be archived as things are: what was found where, and what to do about it."""
+
+
+class UserCodeError(PipelineError):
+    """A combiner of one's own raised an error: which function of it, and what it said."""
+
+    def __init__(self, function: str, problem: BaseException) -> None:
+        super().__init__(f"{function} raised {type(problem).__name__}: {problem}")
+
+
+class PoisonError(PipelineError):
+    """More records broke one's own code than may be set aside."""
+
+    def __init__(self, stream: str, batch: str, limit: int, said: str) -> None:
+        super().__init__(
+            f"stream {stream}: more than {limit} records break its own code, the last of them in {batch} ({said}). "
+            "Mend the code and start it again; PENSTOCK_HOST__POISON_LIMIT allows more."
+        )
+
+
+class ReplayError(PipelineError):
+    """A replay that cannot be, or that has to be finished first: which stream, what was found, what to do."""
+
+    def __init__(self, stream: str, found: str, fix: str) -> None:
+        super().__init__(f"stream {stream}: {found}. {fix}.")
 
 
 class StoredError(PipelineError):

@@ -11,6 +11,7 @@ from penstock.infra.kafka_access import spark_source
 from penstock.ingestion.ledger.reading import segments
 from penstock.pipelines.catalog import names
 from penstock.pipelines.host.control import BatchRecord
+from penstock.pipelines.host.folders import folder_of_stream
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
 from penstock.platform.control.reports import history
@@ -61,7 +62,7 @@ def scope_of(
         plan=plan_of(stream),
         batches=batches,
         warehouse=Path(settings.warehouse),
-        journal=settings.home / "streams" / stream / "journal",
+        journal=folder_of_stream(settings.home / "streams", stream) / "journal",
         producers=producers(settings.home / "producers"),
         broker=Broker(kafka.servers, kafka.client("host"), spark_source(kafka.access, "host")),
         decisions=settings.home / "quarantine",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -10,12 +10,15 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from penstock.infra.kafka_access import spark_source
+from penstock.pipelines.archive.names import records_path
+from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.catalog import names
 from penstock.pipelines.plan.source import FileFormat, Files, Source
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
 from penstock.pipelines.spark.stored import Stored
-from penstock.pipelines.spark.stored.formats import stored_files
+from penstock.pipelines.spark.stored.archive import StoredArchive
+from penstock.pipelines.spark.stored.formats import opened, stored_files
 from penstock.pipelines.spark.stored.together import StoredTogether
 from penstock.pipelines.spark.stored.topic import StoredTopic
 from penstock.platform.clock import now_ms
@@ -53,26 +56,47 @@ def run_stored(
     name: str | None,
     records_per_batch: int | None,
     tell: Callable[[str], None],
+    day: date | None = None,
 ) -> Ran:
-    """Run a pipeline of the catalog over stored records; `tell` hears how it is getting on."""
+    """Run a pipeline of the catalog over stored records; `tell` hears how it is getting on.
+
+    With a day they are those that the archives took on it, in UTC, and the run is named after it.
+    """
     if stream not in names():
         raise UnknownStreamError(f"there is no stream {stream!r}; there are: {', '.join(names())}")
-    chosen = name or datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
+    chosen = (
+        name
+        or (day.isoformat() if day else "")
+        or datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
+    )
     plan = plan_of(stream) if origin is None else read_from(plan_of(stream), origin)
     place = Path("runs", stream, chosen)
-    config = BoundedConfig(
-        settings.home / place,
-        Path(settings.warehouse) / place,
-        records_per_batch,
-        settings.host.driver_budget_mb * 2**20,
-    )
+    warehouse = Path(settings.warehouse) / place
+    config = bounded_config(settings, settings.home / place, warehouse, records_per_batch)
     with spark_session(settings, f"run-{stream}", tell) as session:
         tell("counting records")
-        stored = StoredTogether([stored_input(session, source, settings) for source in plan.sources])
+        parts = [
+            archived_on(session, source, settings, day) if day else stored_input(session, source, settings)
+            for source in plan.sources
+        ]
+        stored = StoredTogether(parts)
         run_bounded(
             plan, session, stored, config, now_ms, lambda o, count: tell(f"batch {o.batch_id + 1} of {count}")
         )
     return result(plan, stream, chosen, config.warehouse)
+
+
+def bounded_config(
+    settings: Settings, directory: Path, warehouse: Path, records_per_batch: int | None
+) -> BoundedConfig:
+    """Return what a run over stored records is told."""
+    return BoundedConfig(
+        directory,
+        warehouse,
+        records_per_batch,
+        driver_budget=settings.host.driver_budget_mb * 2**20,
+        poison_limit=settings.host.poison_limit,
+    )
 
 
 def read_from(plan: Plan, origin: str) -> Plan:
@@ -97,6 +121,13 @@ def stored_input(session: "SparkSession", source: Source, settings: Settings) ->
             access = settings.kafka.access
             kafka, client = spark_source(access, "host"), settings.kafka.client("host")
             return StoredTopic(session, topic.topic, settings.kafka.servers, client, kafka)
+
+
+def archived_on(session: "SparkSession", source: Source, settings: Settings, day: date) -> Stored:
+    """Return the records of a source's topic that its archive took on a day."""
+    path = str(Path(settings.warehouse) / records_path(topic_of(source)))
+    rows = opened(session, source, path, "delta").where(f"day = DATE '{day.isoformat()}'")
+    return StoredArchive(rows, source.name)
 
 
 def result(plan: Plan, stream: str, name: str, warehouse: Path) -> Ran:

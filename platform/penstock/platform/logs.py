@@ -6,6 +6,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Literal
 
+from penstock.pipelines.host.work import work_at_hand
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({})))
 
 
@@ -26,11 +28,33 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, default=str)
 
 
+class TextFormatter(logging.Formatter):
+    """A line for a terminal: when, how grave, of which stream and batch, what."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(work)s%(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        stream, batch = getattr(record, "stream", None), getattr(record, "batch", None)
+        record.work = f"[{stream}{'' if batch is None else f' {batch}'}] " if stream else f"{record.name}: "
+        return super().format(record)
+
+
+def note_work(record: logging.LogRecord) -> bool:
+    """Say of each line of which stream and batch it is, where its thread works on one."""
+    if (work := work_at_hand()) and not hasattr(record, "stream"):
+        record.stream = work.stream
+        if work.batch is not None:
+            record.batch = work.batch
+    return True
+
+
 def write_logs(form: Literal["text", "json"]) -> None:
     """Have everything from INFO on written to stderr."""
     handler = logging.StreamHandler(sys.stderr)
-    text = logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
-    handler.setFormatter(JsonFormatter() if form == "json" else text)
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    handler.addFilter(note_work)
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     # Spark's bridge to Java tells of every socket it opens.
     logging.getLogger("py4j").setLevel(logging.WARNING)

@@ -11,6 +11,11 @@ def plan_of(name: str) -> Plan:
     return with_checks(catalog.load(name))
 
 
+def plan_anew(name: str) -> Plan:
+    """The same from its file as it is now, for processes that run for months."""
+    return with_checks(catalog.load_anew(name))
+
+
 def stream_names() -> tuple[str, ...]:
     """Every stream that a host can run, pipelines first."""
     return (*catalog.names(), *archive_names())

@@ -65,7 +65,7 @@ class Running:
     budget: int = BUDGET_BYTES
     progress: Progress = field(default_factory=Progress)
 
-    def start(self) -> Stream:
+    def start(self, *, reading: bool = True) -> Stream:
         self.epoch += 1
         config = StreamConfig(
             self.broker.bootstrap,
@@ -75,7 +75,7 @@ class Running:
         )
         right = Right(self.plan.name, self.epoch, lambda: True)
         stream = Stream(self.plan, self.session, config, right, self.progress.told, lambda: self.clock)
-        stream.start()
+        stream.start(reading=reading)
         return stream
 
     def table(self, name: str) -> pa.Table:

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.pipelines.host.control import BatchRecord, Control, Desired, PartitionAccount, StreamHealth
 from penstock.platform.control import ControlStore
-from penstock.platform.control.reports import overview, summarise
+from penstock.platform.control.reports import history, overview, summarise
 
 
 def account(partition: int, start: int, late: int = 0) -> PartitionAccount:
@@ -93,3 +93,12 @@ def test_an_overview_shows_what_is_wanted_and_what_is(store: ControlStore) -> No
     assert (first.desired, first.lease, first.last) == (wanted, lease, batch(5))
     assert first.health == StreamHealth("s", "running", "", 2)
     assert (second.stream, second.lease, second.last, second.health) == ("t", None, None, None)
+
+
+def test_batches_that_were_replaced_are_forgotten(store: ControlStore) -> None:
+    for number in range(4):
+        store.record_batch(batch(number))
+    store.record_batch(replace(batch(0), stream="another"))
+    store.forget_batches("s", 3)
+    assert [record.batch_id for record in history(store, "s")] == [3]
+    assert len(history(store, "another")) == 1

@@ -104,7 +104,8 @@ def test_the_shipped_platform_loads_without_spark_and_shows_every_topic_and_stre
     assert heavy == []
     assert {f"topics/{name}" for name in contract_names()} <= set(keys)
     assert {f"streams/{name}" for name in catalog.names()} <= set(keys)
-    assert {"stream_drain", "stream_start", "stream_stop", "environment_plan", "ingest"} <= set(jobs)
+    verbs = ("start", "drain", "stop", "pause", "resume", "restart", "replay", "upgrade")
+    assert {*(f"stream_{verb}" for verb in verbs), "environment_plan", "ingest", "maintenance"} <= set(jobs)
     assert {f"raw/{name}" for name in contract_names()} <= set(keys)
     assert not (tmp_path / "home").exists()
 

@@ -22,6 +22,9 @@ def run(definitions, instance, job: str, **config: object):
         ("stream_start", Desired.RUNNING),
         ("stream_drain", Desired.DRAINED),
         ("stream_stop", Desired.STOPPED),
+        ("stream_pause", Desired.PAUSED),
+        ("stream_resume", Desired.RUNNING),
+        ("stream_restart", Desired.RUNNING),
     ],
 )
 def test_a_job_writes_down_what_should_become_of_a_stream(

@@ -15,14 +15,14 @@ from penstock.pipelines.archive.names import archive_of, archived_topic, records
 from penstock.pipelines.archive.stream import ArchiveConfig, ArchiveStream
 from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.host.control import Desired
-from penstock.pipelines.host.host import Host, Running
+from penstock.pipelines.host.host import Host
+from penstock.pipelines.host.running import Running
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
 from penstock.platform.definitions.archives import CHECK
 from penstock.platform.definitions.assets import Surroundings
 from penstock.platform.definitions.build import build
-from penstock.platform.lifecycle import ask, is_so
+from penstock.platform.lifecycle import VERBS, ask, is_so
 from penstock.platform.streams import stream_names
 
 pytestmark = pytest.mark.kafka
@@ -63,13 +63,13 @@ def test_a_host_keeps_an_archive_while_it_is_wanted(own_broker: LocalBroker, tmp
     producer.flush()
     store = open_control(f"sqlite:///{tmp_path}/control.db")
     host = host_of(store, broker, tmp_path)
-    ask(store, STREAM, Desired.RUNNING, stream_names())
+    wish = ask(store, STREAM, VERBS["start"], stream_names())
     host.look()
-    assert is_so(store, STREAM, Desired.RUNNING)
+    assert is_so(store, wish)
     wait_until(lambda: ends(store) == [250, 250], 60, "the archive to have everything")
-    ask(store, STREAM, Desired.DRAINED, stream_names())
+    wish = ask(store, STREAM, VERBS["drain"], stream_names())
     host.look()
-    assert is_so(store, STREAM, Desired.DRAINED)
+    assert is_so(store, wish)
     assert store.health(STREAM).state == "drained"
     defs = definitions(store, tmp_path)
     with DagsterInstance.ephemeral() as instance:

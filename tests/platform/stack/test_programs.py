@@ -61,7 +61,7 @@ def test_every_program_is_ready_by_what_it_does_and_not_by_having_lived_for_a_wh
 def test_a_changed_setting_restarts_only_what_it_is_for(settings: Settings) -> None:
     assert changed(settings, settings) == set()
     assert changed(settings, set_to(settings, "feed", rate=7)) == {"feed"}
-    assert changed(settings, set_to(settings, "spark", driver_memory="2g")) == {"host"}
+    assert changed(settings, set_to(settings, "spark", driver_memory="2g")) == {"host", "code"}
     assert changed(settings, set_to(settings, "dagster", port=3999)) == {"code", "webserver", "daemon"}
     assert changed(settings, set_to(settings, "feed", enabled=False)) == {"feed"}
 

@@ -1,5 +1,6 @@
 """The local stack as a person uses it: up, looked at, changed, down, up again."""
 
+import json
 import socket
 import subprocess
 import sys
@@ -63,13 +64,39 @@ def test_doctor_finds_nothing_wrong(running: ScratchStack) -> None:
     assert running.run("doctor").returncode == 0
 
 
-def test_a_stream_is_drained_and_started_by_word(running: ScratchStack) -> None:
+def test_a_stream_is_steered_by_word_while_records_flow(running: ScratchStack) -> None:
+    """What the tables hold after all this is compared with the topic when the stack is taken down, below."""
     running.must("stream", "drain", "sensor_minute")
     batch = running.batch()
     time.sleep(1.5)
     assert running.batch() == batch
-    running.must("stream", "start", "sensor_minute")
+    for word in ("start", "stop", "start", "pause"):
+        running.must("stream", word, "sensor_minute")
+    assert state(running) == "paused"
+    assert running.ready(), "a stream that is to be paused is as it should be"
+    running.must("stream", "resume", "sensor_minute")
+    batch = running.batch()
+    running.must("stream", "restart", "sensor_minute")
     until(lambda: running.batch() > batch, 30, "another batch")
+
+
+def test_a_replay_while_records_flow_takes_the_place_of_what_was_there(running: ScratchStack) -> None:
+    said = running.must("stream", "replay", "sensor_minute", seconds=180)
+    after = int(said.split("goes on after batch ")[1])
+    until(lambda: running.batch() > after and state(running) == "running", 60, "the stream to go on")
+    assert "nothing differs" in running.must("stream", "plan-upgrade", "sensor_minute")
+
+
+def test_a_day_of_the_archive_is_run_again_and_maintenance_is_done_beside(running: ScratchStack) -> None:
+    running.must("stream", "drain", "archive-sensors")
+    archived = running.table("raw", "sensors")
+    day = max(archived.column("day").to_pylist())
+    ran = json.loads(running.must("run", "sensor_minute", "--day", day.isoformat(), "--json", seconds=180))
+    assert ran["accounts"]["read"] == archived.column("day").to_pylist().count(day)
+    assert ran["name"] == day.isoformat()
+    running.must("stream", "start", "archive-sensors")
+    done = {each["what"] for each in json.loads(running.must("maintain", "--json"))}
+    assert {"batches forgotten", "events forgotten", "runs forgotten"} <= done
 
 
 def test_a_job_is_launched_by_the_readmes_line(running: ScratchStack) -> None:

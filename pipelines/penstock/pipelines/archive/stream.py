@@ -52,11 +52,14 @@ class ArchiveStream:
         self._clock = clock
         self._since: int | None = None
         self._stopping = threading.Event()
+        self._paused = threading.Event()
+        self._idle = threading.Event()
+        self._cut = False
         self._thread = threading.Thread(target=self._run, name=f"archive of {topic}", daemon=True)
         self._failure: BaseException | None = None
 
-    def start(self) -> None:
-        """Finish what the last run began, and begin to read."""
+    def start(self, *, reading: bool = True) -> None:
+        """Finish what the last run began, and begin to read, or wait until it is to."""
         config = self._config
         self._topic_id = topic_id(config.clients, self._topic)
         self._archive = Archive(
@@ -64,6 +67,8 @@ class ArchiveStream:
         )
         self._archive.resume()
         self._reader = TopicReader(config.clients, self._topic, self._archive.ends, config.compacted)
+        if not reading:
+            self._paused.set()
         self._thread.start()
 
     def failure(self) -> BaseException | None:
@@ -75,6 +80,27 @@ class ArchiveStream:
         """The newest batch that is decided."""
         return self._archive.last
 
+    def at(self) -> str:
+        """Which batch it gathers; the records of a batch are known when it is taken."""
+        last = self._archive.last if hasattr(self, "_archive") else None
+        return f"batch {0 if last is None else last.batch_id + 1}"
+
+    def pause(self) -> None:
+        """Take what was read into the archive, and read no more."""
+        self._idle.clear()
+        self._paused.set()
+        while self._thread.is_alive() and not self._idle.wait(_READ_SECONDS):
+            pass
+
+    def resume(self) -> None:
+        """Read again."""
+        self._paused.clear()
+
+    def stop(self) -> None:
+        """Stop, and leave what was read to the next start."""
+        self._cut = True
+        self.drain()
+
     def drain(self) -> None:
         """Take what was read into the archive, and stop."""
         self._stopping.set()
@@ -84,15 +110,25 @@ class ArchiveStream:
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
+                if self._paused.is_set():
+                    self._wait()
+                    continue
                 self._reader.read(_READ_SECONDS, self._clock())
                 if self._is_due():
                     self._take()
-            if self._reader.taken:
+            if self._reader.taken and not self._cut:
                 self._take()
         except Exception as problem:  # noqa: BLE001  # whatever it is, it ends the archive; the host is told
             self._failure = problem
         finally:
             self._reader.close()
+
+    def _wait(self) -> None:
+        """Read nothing for a moment; what was read before is taken at once."""
+        if self._reader.taken:
+            self._take()
+        self._idle.set()
+        self._stopping.wait(_READ_SECONDS)
 
     def _is_due(self) -> bool:
         reader, now = self._reader, self._clock()

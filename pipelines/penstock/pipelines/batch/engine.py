@@ -11,6 +11,7 @@ A run that was killed before 4 does the batch again, with the clock of its inten
 does 5 and 6 again, which changes nothing that is there already.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines.batch import reading as reads
-from penstock.pipelines.batch.folding import BatchFolded, folded, held, summary
+from penstock.pipelines.batch.folding import BatchFolded, folded, held, release, summary
 from penstock.pipelines.batch.holding import Holding, Trees
 from penstock.pipelines.batch.inputs import Reached, Rules
 from penstock.pipelines.batch.intent import Intent, Range
@@ -28,9 +29,11 @@ from penstock.pipelines.batch.journal import KEPT, Journal
 from penstock.pipelines.batch.late import late_rows
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import Placement
+from penstock.pipelines.batch.poison import Guard
 from penstock.pipelines.batch.reading import (
     Identified,
     Reading,
+    Weighed,
     accounts,
     newest_times,
     nothing_read,
@@ -41,10 +44,13 @@ from penstock.pipelines.errors import FencedError, JournalError
 from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.watermark import Watermark
+from penstock.pipelines.host.work import working_on
 from penstock.pipelines.repeats.ids import Sifted, nothing_sifted
 from penstock.pipelines.repeats.memory import Memory
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 from penstock.pipelines.state.tree import Tree
+
+log = logging.getLogger(__name__)
 
 IDS = "/ids"
 """The name by which an outcome knows the files of remembered ids; the name of a table has no slash."""
@@ -69,6 +75,22 @@ class Right:
             raise FencedError(self.stream, self.epoch)
 
 
+@dataclass(frozen=True)
+class _Computed:
+    """What a batch comes to before anything of it is written."""
+
+    reading: Reading
+    sifted: Sifted
+    partials: pa.Table | Weighed
+    reached: Reached
+    moment: Moment
+    done: BatchFolded
+
+    def release(self) -> None:
+        """Let go of what was kept for it elsewhere."""
+        release(self.partials)
+
+
 class Engine:
     """The batches of one stream. Its caller sees to it that one batch runs at a time."""
 
@@ -84,6 +106,7 @@ class Engine:
         fingerprint: str = "",
         memory: Memory | None = None,
         placement: Placement = HERE,
+        poison_limit: int = 0,
     ) -> None:
         self._graph = graph
         self._rules = rules
@@ -96,6 +119,7 @@ class Engine:
         self._placement = placement
         self._journal = Journal(directory / "journal")
         self._holding = Holding(graph, directory / "state")
+        self._guard = Guard(self._journal, right.stream, poison_limit)
         self.last: Outcome | None = None
 
     def resume(self) -> None:
@@ -139,6 +163,15 @@ class Engine:
             self._run(Intent(self._next_id(), "tick", now, epoch, watermark=watermark), None)
 
     @property
+    def at(self) -> str:
+        """The batch that was begun and is not decided, and its records; empty where there is none."""
+        try:
+            begun = self._begun()
+        except JournalError:  # who asks is about to say so, and wants to know what else is known
+            return ""
+        return "" if begun is None else begun.in_words
+
+    @property
     def state(self) -> Trees:
         """The state of each stage after the last batch that is decided."""
         return self._holding.trees
@@ -155,6 +188,10 @@ class Engine:
         return self._journal.intent(self._next_id())
 
     def _run(self, wanted: Intent, read: Open | None) -> None:
+        with working_on(self._right.stream, wanted.batch_id):
+            self._run_here(wanted, read)
+
+    def _run_here(self, wanted: Intent, read: Open | None) -> None:
         self._right.check()
         self._follow_on(wanted)
         intent = self._journal.declare(wanted)
@@ -169,6 +206,7 @@ class Engine:
         decided = self._decide(intent, read)
         self._right.check()
         self._publish(decided)
+        log.debug("read %d, wrote %d rows", sum(each.read for each in decided.accounts), decided.rows)
         self._clean(decided.batch_id)
 
     def _follow_on(self, wanted: Intent) -> None:
@@ -184,22 +222,18 @@ class Engine:
 
     def _decide(self, intent: Intent, read: Open | None) -> Outcome:
         watch = Stopwatch()
-        reading = nothing_read(self._graph.first) if read is None else read(intent)
-        with watch.step("read"):
-            reading, sifted = self._sifted(reading)
-            records = sum(span.end - span.start for span in intent.ranges)
-            partials = held(reading, self._graph, self._placement, records)
-        reached = self._reached(intent, summary(partials))
+        given = nothing_read(self._graph.first) if read is None else read(intent)
+        computed = self._guard.run(
+            intent, given, lambda tried: self._computed(intent, tried, watch), _Computed.release
+        )
+        reached, moment, done = computed.reached, computed.moment, computed.done
         watermark = reached.stream
-        moment = self._moment(intent, watermark)
-        with watch.step("fold"):
-            done = folded(self._graph, self._holding, self._placement, partials, moment, intent.batch_id)
         with watch.step("write"):
-            written = self._written(intent, done, reading, moment)
+            written = self._written(intent, done, computed.reading, moment)
             changes = self._tables.write(written, moment)
             runs = {} if done.runs is None else {self._graph.first.plan.name: done.runs}
             state = self._holding.after(done.stages, intent.batch_id, runs)
-            ids = self._remembered(sifted, watermark, intent.batch_id)
+            ids = self._remembered(computed.sifted, watermark, intent.batch_id)
         self._right.check()
         outcome = Outcome(
             batch_id=intent.batch_id,
@@ -221,13 +255,28 @@ class Engine:
             plan=self._fingerprint,
             placement=done.placement,
         )
-        if not isinstance(partials, pa.Table):
-            partials.release()
+        computed.release()
         decided = self._journal.decide(outcome)
         if decided.epoch > self._right.epoch:
             raise FencedError(self._right.stream, self._right.epoch)
         self._adopt(decided, *((state, ids) if decided is outcome else ()))
         return decided
+
+    def _computed(self, intent: Intent, reading: Reading, watch: Stopwatch) -> "_Computed":
+        """Read and fold some records. Changes nothing, so that it may be tried with others."""
+        with watch.step("read"):
+            reading, sifted = self._sifted(reading)
+            records = sum(span.end - span.start for span in intent.ranges)
+            partials = held(reading, self._graph, self._placement, records)
+        try:
+            reached = self._reached(intent, summary(partials))
+            moment = self._moment(intent, reached.stream)
+            with watch.step("fold"):
+                done = folded(self._graph, self._holding, self._placement, partials, moment, intent.batch_id)
+        except Exception:
+            release(partials)
+            raise
+        return _Computed(reading, sifted, partials, reached, moment, done)
 
     def _sifted(self, reading: Reading) -> tuple[Reading, Sifted]:
         """The records without those whose ids were seen before, where repeats are set aside."""

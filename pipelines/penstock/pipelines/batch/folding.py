@@ -46,6 +46,12 @@ def summary(partials: pa.Table | Weighed) -> pa.Table:
     return partials if isinstance(partials, pa.Table) else partials.summary
 
 
+def release(partials: pa.Table | Weighed) -> None:
+    """Let go of partials that are kept elsewhere."""
+    if not isinstance(partials, pa.Table):
+        partials.release()
+
+
 def folded(
     graph: ReadyGraph,
     holding: Holding,

@@ -39,6 +39,12 @@ class Intent:
     spark_batch: int | None = None
     watermark: int | None = None
 
+    @property
+    def in_words(self) -> str:
+        """The batch and its records, for a person."""
+        read = [f"{span.name} {span.start} to {span.end}" for span in self.ranges if span.end > span.start]
+        return f"batch {self.batch_id}" + (f", offsets {', '.join(read)}" if read else "")
+
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data."""
         return asdict(self)

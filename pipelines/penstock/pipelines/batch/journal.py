@@ -5,7 +5,7 @@ second, finds what the first wrote, and goes by that: so whatever either of them
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -55,9 +55,22 @@ class Journal:
             return outcome
         return self.outcome(outcome.batch_id)
 
+    def aside(self, batch_id: int) -> list[dict[str, Any]]:
+        """Return the records of a batch that broke one's own code; none where none was found."""
+        path = self._path(batch_id, "aside")
+        return list(_read(path)["records"]) if path.exists() else []
+
+    def set_aside(self, batch_id: int, records: Sequence[Mapping[str, Any]]) -> None:
+        """Write down which records of a batch broke one's own code; what is there already stands."""
+        self._write_once(self._path(batch_id, "aside"), {"records": list(records)})
+
+    def aside_before(self, batch_id: int) -> int:
+        """How many records were set aside so in the batches that are kept, before this one."""
+        return sum(len(self.aside(number)) for number in self._numbers("aside") if number < batch_id)
+
     def forget_before(self, batch_id: int) -> None:
         """Remove what is older than a batch, which stays."""
-        for word in ("intent", "outcome"):
+        for word in ("intent", "aside", "outcome"):
             for number in self._numbers(word):
                 if number < batch_id:
                     self._path(number, word).unlink(missing_ok=True)

@@ -139,7 +139,8 @@ class StreamTables:
     def commit(self, batch_id: int, changes: Mapping[str, Change], clock: int) -> None:
         """Make a batch's changes to its tables, each once."""
         for path, change in changes.items():
-            self._all[path].commit(batch_id, change, clock)
+            if path in self._all:  # a table that is no longer declared stays as it is
+                self._all[path].commit(batch_id, change, clock)
 
 
 def sinks(stage: ReadyStage) -> list[tuple[str, Sink]]:

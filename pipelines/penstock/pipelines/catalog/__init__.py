@@ -3,8 +3,9 @@
 Adding a file adds the pipeline everywhere. Loading one imports nothing of Spark.
 """
 
+import sys
 from functools import cache
-from importlib import import_module
+from importlib import import_module, invalidate_caches, reload
 from pathlib import Path
 
 from penstock.pipelines.errors import DefinitionError
@@ -35,3 +36,17 @@ def load(name: str) -> Plan:
             name, f"{file} holds no pipeline of that name", f"Write {name} = read(...) in it"
         )
     return pipeline.to_plan(name)
+
+
+def load_anew(name: str) -> Plan:
+    """The same from its file as it is now. What the file imports from elsewhere is as it was when first loaded."""
+    load.cache_clear()
+    invalidate_caches()
+    if name in names() and (module := sys.modules.get(module_of(name))):
+        reload(module)
+    return load(name)
+
+
+def module_of(name: str) -> str:
+    """The module that a pipeline in Python is written in."""
+    return f"{__name__}.{name}"

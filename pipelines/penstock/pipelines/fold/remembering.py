@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from penstock.pipelines.errors import RememberingError
+from penstock.pipelines.errors import RememberingError, UserCodeError
 from penstock.pipelines.fold.identity import key_hashes
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.hand import addresses
@@ -111,8 +111,11 @@ class Calling:
             one.state, one.timers = None, ()
 
     def called(self, call: Call[Any]) -> Answer[Any]:
-        """Ask the function. Raises RememberingError where it gives no answer."""
-        answer = self._function(call)
+        """Ask the function. RememberingError where it gives no answer, UserCodeError where it fails."""
+        try:
+            answer = self._function(call)
+        except Exception as problem:
+            raise UserCodeError(self.window.function.name, problem) from problem
         if not isinstance(answer, Answer):
             found = f"for {call.key} it gave {type(answer).__name__}, no Answer"
             raise RememberingError(self.window.function.name, found)

@@ -14,17 +14,27 @@ class Desired(StrEnum):
     """What should become of a stream."""
 
     RUNNING = "running"
+    PAUSED = "paused"
+    """Held by a host, which reads nothing; what the clock alone brings goes on."""
     DRAINED = "drained"
     STOPPED = "stopped"
 
 
 @dataclass(frozen=True)
 class DesiredState:
-    """What should become of one stream, and since which request."""
+    """What should become of one stream, and since which request.
+
+    The same wish with a higher revision is a wish to begin anew: a stream that runs is started again.
+    """
 
     stream: str
     desired: Desired
     revision: int = 0
+
+    @property
+    def held(self) -> bool:
+        """Whether a host is to have the stream."""
+        return self.desired in (Desired.RUNNING, Desired.PAUSED)
 
 
 @dataclass(frozen=True)
@@ -84,6 +94,8 @@ class BatchRecord:
     rows: int = 0
     lag_records: int = 0
     durations_ms: Mapping[str, float] = field(default_factory=dict)
+    state_rows: int = 0
+    """Rows that the state has after the batch, superseded ones included."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,16 @@ class StreamHealth:
     state: str
     reason: str
     at_ms: int
+
+
+@dataclass(frozen=True)
+class HostReport:
+    """That a host is there: where it shows its health and metrics, and when it began and was last heard of."""
+
+    host: str
+    address: str
+    began_at_ms: int
+    seen_at_ms: int
 
 
 class Control(Protocol):
@@ -122,3 +144,6 @@ class Control(Protocol):
 
     def report_health(self, health: StreamHealth) -> None:
         """Say how a stream is doing; replaces what was said of it before."""
+
+    def report_host(self, report: HostReport) -> None:
+        """Say that a host is there; replaces what it said before."""

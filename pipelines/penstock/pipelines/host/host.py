@@ -2,48 +2,33 @@
 
 What should run is in the control store; the host looks there twice a second. A stream runs while the host holds
 its lease, and stops writing the moment it does not. One stream's failure is its own: it is tried again after a
-while, and the others go on. When Spark itself is gone the host ends, for whoever started it to start it again.
+while, and parked when that does not help, and the others go on. When Spark itself is gone the host ends, for
+whoever started it to start it again.
 """
 
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import replace
 
 from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.errors import FencedError, HostError
-from penstock.pipelines.host.control import BatchRecord, Control, Desired, Lease, StreamHealth
+from penstock.pipelines.host.control import (
+    BatchRecord,
+    Control,
+    Desired,
+    DesiredState,
+    HostReport,
+    Lease,
+    StreamHealth,
+)
 from penstock.pipelines.host.leases import Clock, Leases
-from penstock.pipelines.host.retry import Failures
+from penstock.pipelines.host.retry import PARK_AFTER, Failures
+from penstock.pipelines.host.running import Make, Place, Running
+from penstock.pipelines.host.work import working_on
 
 log = logging.getLogger(__name__)
-
-
-class Running(Protocol):
-    """A stream at work, as the host sees it."""
-
-    def start(self) -> None:
-        """Begin."""
-
-    def failure(self) -> BaseException | None:
-        """Why it no longer runs; None while it does."""
-
-    def drain(self) -> None:
-        """Finish the batch at work, and stop."""
-
-
-Make = Callable[[str, Right, Callable[[Outcome], None]], Running]
-"""Makes a stream ready to be started."""
-
-
-@dataclass
-class Place:
-    """What the host has of one stream at the moment."""
-
-    lease: Lease
-    stream: Running
 
 
 class Host:
@@ -59,8 +44,11 @@ class Host:
         alive: Callable[[], bool],
         lease_ms: int = 15_000,
         look_every_s: float = 0.5,
+        park_after: int = PARK_AFTER,
+        address: str = "",
     ) -> None:
         self.name = name
+        self._report = HostReport(name, address, clock(), clock())
         self._control = control
         self._make = make
         self._clock = clock
@@ -68,13 +56,17 @@ class Host:
         self._leases = Leases(control, name, clock, lease_ms)
         self._beat_every_s = lease_ms / 3000
         self._look_every_s = look_every_s
+        self._park_after = park_after
         self._places: dict[str, Place] = {}
         self._failures: dict[str, Failures] = {}
+        self._parked: dict[str, int] = {}
+        self._waits: set[str] = set()
         self._health: dict[str, StreamHealth] = {}
 
     def run(self, stop: threading.Event) -> None:
         """Run until `stop` is set; then every stream is drained and its lease given back."""
         heart = threading.Thread(target=self._beat, args=(stop,), name="heartbeat", daemon=True)
+        self._control.report_host(self._report)
         heart.start()
         try:
             while not stop.is_set():
@@ -93,31 +85,73 @@ class Host:
         wanted = self._control.desired()
         for stream in list(self._places):
             self._look_after(stream)
-        for stream, state in wanted.items():
-            if state.desired is Desired.RUNNING and stream not in self._places:
-                self._begin(stream)
-            elif state.desired is not Desired.RUNNING and stream in self._places:
-                self._leave(stream, state.desired.value, "")
+        for stream, wish in wanted.items():
+            if stream in self._places:
+                self._follow(stream, wish)
+            elif wish.held:
+                self._begin(stream, wish)
         for stream in [name for name in self._places if name not in wanted]:
             self._leave(stream, "stopped", "it is no longer asked for")
 
-    def _begin(self, stream: str) -> None:
+    def _follow(self, stream: str, wish: DesiredState) -> None:
+        """Bring about a wish for a stream that is here."""
+        place = self._places[stream]
+        if not wish.held:
+            self._leave(stream, wish.desired.value, "", now=wish.desired is Desired.STOPPED)
+        elif wish.revision == place.wish.revision:
+            return
+        elif wish.desired is place.wish.desired:
+            self._leave(stream, "stopped", "it is started again")
+            self._begin(stream, wish)
+        else:
+            self._change(stream, place, wish)
+
+    def _change(self, stream: str, place: Place, wish: DesiredState) -> None:
+        """Pause a stream, or have it read again."""
+        try:
+            place.stream.pause() if wish.desired is Desired.PAUSED else place.stream.resume()
+        except Exception as problem:  # noqa: BLE001  # one stream's failure, whatever it is, is its own
+            self._give_up(stream, problem)
+        else:
+            place.wish = wish
+            self._say(stream, wish.desired.value, "")
+
+    def _begin(self, stream: str, wish: DesiredState) -> None:
+        if self._parked.get(stream) == wish.revision:
+            return
+        if stream in self._parked:  # somebody asked again
+            del self._parked[stream]
+            self._failures.pop(stream, None)
+            self._health.pop(stream, None)
         if self._clock() < self._failures.get(stream, Failures()).retry_at_ms:
             return
         lease = self._leases.acquire(stream)
         if lease is None:
-            holder = self._control.holder(stream)
-            self._say(stream, "waiting", f"{holder.holder} has the lease" if holder else "the lease is taken")
+            self._wait_for(stream)
             return
+        self._waits.discard(stream)
+        self._start(stream, wish, lease)
+
+    def _wait_for(self, stream: str) -> None:
+        """Say once that another host has a stream. Its health is that host's to report."""
+        if stream not in self._waits:
+            self._waits.add(stream)
+            self._health.pop(stream, None)
+            holder = self._control.holder(stream)
+            with working_on(stream):
+                log.info("waits: %s has it", holder.holder if holder else "another host")
+
+    def _start(self, stream: str, wish: DesiredState, lease: Lease) -> None:
         right = Right(stream, lease.epoch, lambda: self._leases.holds(lease))
+        running: Running | None = None
         try:
             running = self._make(stream, right, lambda outcome: self._told(stream, outcome))
-            running.start()
+            running.start(reading=wish.desired is Desired.RUNNING)
         except Exception as problem:  # noqa: BLE001  # one stream's failure, whatever it is, is its own
-            self._failed(stream, lease, problem)
+            self._failed(stream, lease, wish, problem, running.at() if running else "")
         else:
-            self._places[stream] = Place(lease, running)
-            self._say(stream, "running", "")
+            self._places[stream] = Place(lease, running, wish)
+            self._say(stream, wish.desired.value, "")
 
     def _look_after(self, stream: str) -> None:
         place = self._places[stream]
@@ -125,19 +159,35 @@ class Host:
         if failure is None and not self._leases.holds(place.lease):
             failure = FencedError(stream, place.lease.epoch)
         if failure is not None:
-            del self._places[stream]
-            place.stream.drain()
-            self._failed(stream, place.lease, failure)
+            self._give_up(stream, failure)
 
-    def _failed(self, stream: str, lease: Lease, problem: BaseException) -> None:
-        self._leases.release(lease)
-        self._failures[stream] = self._failures.get(stream, Failures()).again(self._clock())
-        log.error("stream %s failed: %s", stream, problem, exc_info=problem)
-        self._say(stream, "failed", f"{type(problem).__name__}: {problem}".split("\n\n")[0])
-
-    def _leave(self, stream: str, state: str, reason: str) -> None:
+    def _give_up(self, stream: str, problem: BaseException) -> None:
         place = self._places.pop(stream)
+        at = place.stream.at()
         place.stream.drain()
+        self._failed(stream, place.lease, place.wish, problem, at)
+
+    def _failed(self, stream: str, lease: Lease, wish: DesiredState, problem: BaseException, at: str) -> None:
+        self._leases.release(lease)
+        if isinstance(problem, FencedError):
+            with working_on(stream):
+                log.warning("%s", problem)
+            return
+        failures = self._failures.get(stream, Failures()).again(self._clock(), problem)
+        self._failures[stream] = failures
+        with working_on(stream):
+            log.error("failed%s: %s", f" at {at}" if at else "", problem, exc_info=problem)
+        what = f"{type(problem).__name__}: {problem}".split("\n\n")[0] + (f" ({at})" if at else "")
+        if failures.is_enough(self._park_after):
+            self._parked[stream] = wish.revision
+            tries = "" if failures.hopeless else f"; given up after {failures.count} tries"
+            self._say(stream, "parked", f"{what}{tries}. `penstock stream start {stream}` tries again")
+        else:
+            self._say(stream, "failed", what)
+
+    def _leave(self, stream: str, state: str, reason: str, *, now: bool = False) -> None:
+        place = self._places.pop(stream)
+        place.stream.stop() if now else place.stream.drain()
         self._leases.release(place.lease)
         self._say(stream, state, reason)
 
@@ -150,13 +200,15 @@ class Host:
         if before is None or (before.state, before.reason) != (state, reason):
             health = StreamHealth(stream, state, reason, self._clock())
             self._health[stream] = health
-            log.info("stream %s is %s%s", stream, state, f": {reason}" if reason else "")
+            with working_on(stream):
+                log.info("is %s%s", state, f": {reason}" if reason else "")
             self._control.report_health(health)
 
     def _beat(self, stop: threading.Event) -> None:
         while not stop.wait(self._beat_every_s):
             try:
                 self._leases.renew()
+                self._control.report_host(replace(self._report, seen_at_ms=self._clock()))
             except Exception:
                 # The store may be away for a while; a lease that runs out meanwhile is lost by itself.
                 log.exception("the leases could not be renewed")
@@ -177,4 +229,5 @@ def batch_record(stream: str, outcome: Outcome) -> BatchRecord:
         rows=sum(outcome.panes.values()) + outcome.archived,
         lag_records=outcome.lag_records,
         durations_ms=outcome.durations_ms,
+        state_rows=outcome.state_rows,
     )

@@ -14,8 +14,11 @@ from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES
 from penstock.pipelines.host.control import Control
-from penstock.pipelines.host.host import Host, Running
+from penstock.pipelines.host.folders import check_whole, folder_of_stream
+from penstock.pipelines.host.host import Host
 from penstock.pipelines.host.leases import Clock
+from penstock.pipelines.host.retry import PARK_AFTER
+from penstock.pipelines.host.running import Running
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.spark.session import SparkConfig, is_alive, open_session
 from penstock.pipelines.spark.stream import Stream, StreamConfig
@@ -37,6 +40,12 @@ class HostConfig:
     driver_budget: int = BUDGET_BYTES
     """Least time from one batch's begin to the next, for every stream."""
     lease_ms: int = 15_000
+    poison_limit: int = 0
+    """How many records of a stream may be set aside lately because they break its own code."""
+    park_after: int = PARK_AFTER
+    """How often in a row a stream is tried before it is parked."""
+    address: str = ""
+    """Where it shows its health and metrics."""
     name: str = ""
     """Who holds the leases; made of the machine's name and chance where it is not given."""
 
@@ -69,12 +78,14 @@ def run(
                 compacted=is_compacted(topic),
             )
             return ArchiveStream(topic, kept, right, told, clock)
+        check_whole(config.streams, name)
         place = StreamConfig(
             config.bootstrap,
-            config.streams / name,
+            folder_of_stream(config.streams, name),
             config.warehouse,
             interval_ms=config.interval_ms,
             driver_budget=config.driver_budget,
+            poison_limit=config.poison_limit,
             kafka=config.kafka,
             client=config.client,
         )
@@ -87,6 +98,8 @@ def run(
         clock,
         alive=lambda: is_alive(session),
         lease_ms=config.lease_ms,
+        park_after=config.park_after,
+        address=config.address,
     )
     ready()
     host.run(stop)

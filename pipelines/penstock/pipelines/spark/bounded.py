@@ -4,7 +4,7 @@ The input may be cut into several batches, so that none needs more memory than t
 before all until the last of them and is infinite then, so nothing is late, and values do not depend on the cuts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +45,7 @@ class BoundedConfig:
     records_per_batch: int | None = None
     driver_budget: int = BUDGET_BYTES
     """As of a live stream."""
+    poison_limit: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,32 +71,54 @@ def run_bounded(
     changes nothing. `told` hears of each batch, and of how many there are.
     """
     refuse_clocks(plan)
-    graph = ready_graph(plan, FieldTypes(session).after(plan.sources, plan.first.steps))
     inputs = agreed(plan, stored, config, clock)
-    tables = StreamTables(plan, graph, config.warehouse)
     count = len(inputs.batches)
-    engine = Engine(
-        graph,
-        rules_of(plan.sources),
-        config.directory,
-        tables,
-        Right(plan.name, 1, lambda: True),
-        lambda outcome: told(outcome, count),
-        fingerprint=fingerprint(plan),
-        memory=memory_of(plan, config.directory / "ids"),
-        placement=Placement(config.driver_budget, SparkSpreader(session)),
-    )
-    engine.resume()
+    run = StoredRun(plan, session, config, lambda outcome: told(outcome, count))
     for number, spans in enumerate(inputs.batches):
+        run.batch(number, inputs.clock, spans, stored, NEVER if number + 1 == count else BEFORE_ALL)
+    return run.last
+
+
+class StoredRun:
+    """An engine over stored records, and the batches that it is given of them."""
+
+    def __init__(
+        self, plan: Plan, session: "SparkSession", config: BoundedConfig, told: Callable[[Outcome], None]
+    ) -> None:
+        self._plan = plan
+        self._graph = ready_graph(plan, FieldTypes(session).after(plan.sources, plan.first.steps))
+        self._engine = Engine(
+            self._graph,
+            rules_of(plan.sources),
+            config.directory,
+            StreamTables(plan, self._graph, config.warehouse),
+            Right(plan.name, 1, lambda: True),
+            told,
+            fingerprint=fingerprint(plan),
+            memory=memory_of(plan, config.directory / "ids"),
+            placement=Placement(config.driver_budget, SparkSpreader(session)),
+            poison_limit=config.poison_limit,
+        )
+        self._engine.resume()
+
+    @property
+    def last(self) -> Outcome:
+        """The newest batch; there is one from the first call of `batch` on."""
+        assert self._engine.last is not None
+        return self._engine.last
+
+    def batch(
+        self, number: int, clock: int, spans: Sequence[Range], stored: Stored, watermark: int | None
+    ) -> None:
+        """Run a batch, unless it was run before. Without a watermark it is what the records make of it."""
         ranges = tuple(spans)
 
-        def read(intent: Intent, ranges: tuple[Range, ...] = ranges) -> Reading:
-            return SparkReading(stored.records(ranges), plan.sources, graph.first, intent.clock, ranges)
+        def read(intent: Intent) -> Reading:
+            return SparkReading(
+                stored.records(ranges), self._plan.sources, self._graph.first, intent.clock, ranges
+            )
 
-        watermark = NEVER if number + 1 == count else BEFORE_ALL
-        engine.data(number, inputs.clock, ranges, read, watermark)
-    assert engine.last is not None
-    return engine.last
+        self._engine.data(number, clock, ranges, read, watermark)
 
 
 def refuse_clocks(plan: Plan) -> None:

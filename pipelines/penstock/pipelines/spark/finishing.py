@@ -7,6 +7,7 @@ such a part: a worker is asked for all groups of an Arrow batch at once, never f
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.fold.stage import ReadyStage
@@ -33,16 +34,28 @@ def finished(grouped: "DataFrame", stage: ReadyStage) -> "DataFrame":
             for field in grouped.schema.fields
         ]
     )
-    steps = {name: part.finish for name, part in unfinished.items() if part.finish is not None}
-    return grouped.mapInArrow(_finishing(steps), schema)
+    steps = {name: (part.finish, part.type) for name, part in unfinished.items() if part.finish is not None}
+    return grouped.mapInArrow(finishing(steps), schema)
 
 
-def _finishing(steps: Mapping[str, Finish]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def finishing(
+    steps: Mapping[str, tuple[Finish, pa.DataType]],
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what is done to each Arrow batch of groups. Nobody is asked about records that are set aside."""
+
     def finish(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for name, step in steps.items():
-                made = step(batch.column(name))
+            good = batch.column("_set_aside").is_null()
+            for name, (step, kind) in steps.items():
+                groups = batch.column(name).filter(good)
+                made = _spread(step(groups), good) if len(groups) else pa.nulls(len(good), kind)
                 batch = batch.set_column(batch.schema.get_field_index(name), name, made)
             yield batch
 
     return finish
+
+
+def _spread(made: pa.Array, good: pa.Array) -> pa.Array:
+    """Put what was made of the good groups back in their places; the others have nulls."""
+    there = np.asarray(good)
+    return made.take(pa.array(np.cumsum(there) - 1, mask=~there))

@@ -1,5 +1,6 @@
 """A micro-batch as the engine reads it: one job for the partials, and one more only where single records matter."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import pyarrow as pa
 
 from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.batch.intent import Range
+from penstock.pipelines.batch.poison import Poisoned
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, CHECKED, LATE
 from penstock.pipelines.batch.tables import QUARANTINED
 from penstock.pipelines.fold.stage import ReadyStage
@@ -18,6 +20,7 @@ from penstock.pipelines.spark.inputs import Sources
 from penstock.pipelines.spark.multiplying import told_apart
 from penstock.pipelines.spark.observation import observed, set_aside
 from penstock.pipelines.spark.partials import guarded, partials, windowed
+from penstock.pipelines.spark.poison import said_by_user, spoiled
 from penstock.pipelines.spark.records import judged
 from penstock.pipelines.spark.spreading import WeighedPartials, weighed
 from penstock.pipelines.spark.steps import applied
@@ -39,6 +42,7 @@ class SparkReading:
     clock: int
     ranges: tuple[Range, ...]
     repeats: pa.Table | None = None
+    poisoned: tuple[Poisoned, ...] = ()
     counts: "list[Observation]" = field(default_factory=list, compare=False)
     """What was counted of broken checks, by the job that fetched the partials."""
 
@@ -129,6 +133,22 @@ class SparkReading:
         self.counts.append(counts)
         return records
 
+    def broke(self, problem: BaseException) -> str:
+        """What one's own code said when it broke; empty where the problem is another."""
+        return said_by_user(problem)
+
+    def only(self, spans: tuple[Range, ...]) -> "SparkReading":
+        """The records of these ranges alone."""
+        chosen = " OR ".join(
+            f"(topic = '{s.topic}' AND partition = {s.partition} AND offset >= {s.start} AND offset < {s.end})"
+            for s in spans
+        )
+        return replace(self, raw=self.raw.where(chosen), ranges=spans, counts=[])
+
+    def setting_aside(self, poisoned: Sequence[Poisoned]) -> "SparkReading":
+        """The same records, of which these are no good."""
+        return replace(self, poisoned=tuple(poisoned), counts=[])
+
     def _stepped(self, records: "DataFrame") -> "DataFrame":
         """Records that are not set aside, after the user's steps."""
         good = records.where("_aside IS NULL")
@@ -139,7 +159,8 @@ class SparkReading:
         return records.coalesce(1) if expected <= SMALL else records
 
     def _records(self, *, bytes_too: bool = False) -> "DataFrame":
-        read = guarded(judged(self.raw, self.sources, bytes_too=bytes_too), self.sources, self.clock)
+        records = spoiled(judged(self.raw, self.sources, bytes_too=bytes_too), self.poisoned)
+        read = guarded(records, self.sources, self.clock)
         return marked(read, self.repeats) if self.repeats is not None else read
 
 

@@ -1,8 +1,9 @@
 """One stream at work: Spark's query brings micro-batches, a ticker brings what the clock alone decides."""
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from py4j.protocol import Py4JError
 from penstock.pipelines.batch.engine import Engine, Right
 from penstock.pipelines.batch.inputs import rules_of, topic_of
 from penstock.pipelines.batch.intent import Intent
+from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES, Placement
 from penstock.pipelines.batch.reading import Reading
@@ -18,6 +20,7 @@ from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.errors import DefinitionError, DrainedError, StreamEndedError
 from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.host.lag import Lag
+from penstock.pipelines.host.work import working_on
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.source import Topic
 from penstock.pipelines.plan.stage import Plan
@@ -27,10 +30,14 @@ from penstock.pipelines.spark.offsets import ranges_of
 from penstock.pipelines.spark.reading import SparkReading
 from penstock.pipelines.spark.session import is_alive
 from penstock.pipelines.spark.spreading import SparkSpreader
+from penstock.pipelines.spark.starting import starting_offsets
+from penstock.pipelines.upgrade.stored import accept
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+log = logging.getLogger(__name__)
 
 Clock = Callable[[], int]
 """Milliseconds of UTC."""
@@ -50,6 +57,8 @@ class StreamConfig:
     records_per_batch: int = 500_000
     driver_budget: int = BUDGET_BYTES
     """Bytes of partials and of windows that the driver may fold; a batch above it is folded in the executors."""
+    poison_limit: int = 0
+    """How many records may be set aside because they break one's own code, among the batches that are kept."""
     interval_ms: int = 0
     """Least time from one batch's begin to the next; with 0 a batch begins whenever a record is there."""
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -80,6 +89,9 @@ class Stream:
         self._config = config
         self._clock = clock
         self._checkpoint = config.directory / "checkpoint"
+        self._cut = threading.Event()
+        held = right.holds
+        right = replace(right, holds=lambda: held() and not self._cut.is_set())
         graph = ready_graph(plan, FieldTypes(session).after(plan.sources, plan.first.steps))
         self._stage = graph.first
         tables = StreamTables(plan, graph, config.warehouse)
@@ -94,8 +106,10 @@ class Stream:
             fingerprint(plan),
             memory_of(plan, config.directory / "ids"),
             Placement(config.driver_budget, SparkSpreader(session)),
+            config.poison_limit,
         )
         self._one_at_a_time = threading.Lock()
+        self._paused = False
         self._stopping = threading.Event()
         self._ticker = threading.Thread(
             target=self._tick_when_due, name=f"ticker of {plan.name}", daemon=True
@@ -103,14 +117,25 @@ class Stream:
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
 
-    def start(self) -> None:
-        """Finish what the last run began, and begin to read."""
+    def start(self, *, reading: bool = True) -> None:
+        """Finish what the last run began, and begin to read, or go only by the clock at first."""
+        upgrade = accept(
+            self._config.directory, self.plan, Journal(self._config.directory / "journal").last_outcome()
+        )
+        if upgrade.differences:
+            with working_on(self.plan.name):
+                log.info("goes on with a changed definition: %s", upgrade.in_words)
         self._engine.resume()
+        self._paused = not reading
+        if reading:
+            self._read()
+        self._ticker.start()
+
+    def _read(self) -> None:
         writer = self._raw().writeStream.queryName(self.plan.name).foreachBatch(self._data)
         if self._config.interval_ms:
             writer = writer.trigger(processingTime=f"{self._config.interval_ms} milliseconds")
         self._query = writer.option("checkpointLocation", str(self._checkpoint)).start()
-        self._ticker.start()
 
     def failure(self) -> BaseException | None:
         """Why the stream no longer runs; None while it does."""
@@ -123,19 +148,50 @@ class Stream:
         """The newest batch that is decided."""
         return self._engine.last
 
+    def at(self) -> str:
+        """Which batch it is at, and of which records."""
+        return self._engine.at
+
+    def pause(self) -> None:
+        """Finish the batch at work, and read no more; what the clock alone brings goes on."""
+        with self._one_at_a_time:
+            self._paused = True
+        self._end_query()
+
+    def resume(self) -> None:
+        """Read again, from where it was."""
+        if self._paused:
+            self._paused = False
+            self._read()
+
     def drain(self) -> None:
         """Finish the batch at work, and stop. Nothing is cut off."""
         self._stopping.set()
         with self._one_at_a_time:
             pass  # the batch that was at work is finished, and none begins any more
-        if self._query is not None and is_alive(self._session):
-            self._query.stop()
+        self._end()
+
+    def stop(self) -> None:
+        """Cut off the batch at work, and stop. What was not decided of it is done again at the next start."""
+        self._cut.set()
+        self._stopping.set()
+        self._end()
+
+    def _end(self) -> None:
+        self._end_query()
+        with self._one_at_a_time:
+            pass  # what was cut off may take a moment to see it
         if self._ticker.is_alive():
             self._ticker.join()
 
+    def _end_query(self) -> None:
+        query, self._query = self._query, None
+        if query is not None and is_alive(self._session):
+            query.stop()
+
     def _data(self, frame: "DataFrame", spark_batch: int) -> None:
         with self._one_at_a_time:
-            if self._stopping.is_set():
+            if self._stopping.is_set() or self._paused:
                 # Spark must not take a batch for done that nobody ran: it comes again at the next start.
                 raise DrainedError(self.plan.name, spark_batch)
             ranges = ranges_of(self._checkpoint, spark_batch)
@@ -143,7 +199,13 @@ class Stream:
             def read(intent: Intent) -> Reading:
                 return SparkReading(frame, self.plan.sources, self._stage, intent.clock, ranges)
 
-            self._engine.data(spark_batch, self._clock(), ranges, read)
+            try:
+                self._engine.data(spark_batch, self._clock(), ranges, read)
+            except Exception as problem:
+                # Spark would tell of it in Java's words.
+                if not self._stopping.is_set():
+                    self._failure = problem
+                raise
 
     def _tick_when_due(self) -> None:
         while not self._stopping.is_set():
@@ -172,7 +234,12 @@ class Stream:
                     f"{source.origin}",
                     "A live stream reads topics; `penstock run` reads stored files",
                 )
-        options = _kafka(self._config, [topic_of(source) for source in self.plan.sources])
+        topics = [topic_of(source) for source in self.plan.sources]
+        last = self._engine.last
+        starts = (
+            None if last is None else starting_offsets(self._checkpoint, last, topics, self._config.clients)
+        )
+        options = _kafka(self._config, topics) | ({} if starts is None else {"startingOffsets": starts})
         return self._session.readStream.format("kafka").options(**options).load()
 
 

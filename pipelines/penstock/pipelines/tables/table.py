@@ -64,7 +64,7 @@ class BatchTable:
         pq.write_table(rows.cast(self.schema), partial, compression="zstd", store_schema=False)
         size = partial.stat().st_size
         partial.replace(path)
-        return DataFile(path.name, size, rows.num_rows, _statistics(rows), clock)
+        return DataFile(path.name, size, rows.num_rows, statistics(rows), clock)
 
     def _commit(self, batch_id: int, change: Change, clock: int) -> None:
         actions: list[AddAction | RemoveAction] = [
@@ -103,18 +103,19 @@ def _widened(table: DeltaTable, schema: pa.Schema) -> DeltaTable:
     return table
 
 
-def _statistics(rows: pa.Table) -> str:
-    """What Delta's readers skip files by: the count, and least and greatest of the columns of time."""
+def statistics(rows: pa.Table) -> str:
+    """Say what Delta's readers skip files by: the count, and least and greatest of the columns of time."""
     least: dict[str, str] = {}
     greatest: dict[str, str] = {}
     for field in rows.schema:
         if pa.types.is_timestamp(field.type):
             bounds = pc.min_max(pc.cast(rows.column(field.name), pa.int64())).as_py()
             if bounds["min"] is not None and bounds["min"] >= EARLIEST_US and bounds["max"] <= LATEST_US:
-                least[field.name] = _stamp(bounds["min"])
-                greatest[field.name] = _stamp(bounds["max"])
+                least[field.name] = stamp(bounds["min"])
+                greatest[field.name] = stamp(bounds["max"])
     return json.dumps({"numRecords": rows.num_rows, "minValues": least, "maxValues": greatest})
 
 
-def _stamp(microseconds: int) -> str:
+def stamp(microseconds: int) -> str:
+    """A time as the statistics of a file have it."""
     return (EPOCH + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ").zfill(27)

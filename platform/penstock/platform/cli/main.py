@@ -17,6 +17,7 @@ _COMMANDS = {
     "logs": f"{_HERE}.logs",
     "doctor": f"{_HERE}.doctor",
     "stream": f"{_HERE}.stream",
+    "maintain": f"{_HERE}.maintain",
     "run": f"{_HERE}.run",
     "audit": f"{_HERE}.audit",
     "check": f"{_HERE}.check",

@@ -66,6 +66,7 @@ _STYLES = {
     "parked": "red",
     "stopped": "yellow",
     "starting": "yellow",
+    "paused": "yellow",
 }
 
 

@@ -1,5 +1,6 @@
 """`penstock run`: a pipeline over records that are there already."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 EXAMPLE = example(
     "penstock run sensor_minute",
     "penstock run sensor_minute --from delta:raw/sensors --name audit",
+    "penstock run sensor_minute --day 2026-01-31",
     "penstock run sensor_minute --from json:/data/readings --records-per-batch 5000000",
 )
 
@@ -28,13 +30,23 @@ EXAMPLE = example(
     help="Files to read, as json, csv, parquet or delta; a relative path is one of the warehouse. Without it the "
     "records are those that the pipeline itself names: its topic, as far as it goes now, or its files.",
 )
+@click.option(
+    "--day",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Read what the archive took of the topic on that day, in UTC; the run is named after it.",
+)
 @click.option("--name", help="The run's name; a run that was cut off goes on under its name.")
 @click.option(
     "--records-per-batch", type=click.IntRange(min=1), help="Cut the input into batches of about so many."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 def command(
-    stream: str, origin: str | None, name: str | None, records_per_batch: int | None, as_json: bool
+    stream: str,
+    origin: str | None,
+    day: datetime | None,
+    name: str | None,
+    records_per_batch: int | None,
+    as_json: bool,
 ) -> None:
     """Run a pipeline over stored records, to their end: for a backfill, an audit, a test.
 
@@ -43,8 +55,11 @@ def command(
     """
     from penstock.platform.bounded import run_stored
 
+    if origin and day:
+        raise click.UsageError("Say --from or --day: a day is one of the archive's.")
+    settings, of = current_settings(), day.date() if day else None
     with Steps().step(f"{stream} over stored records") as tell:
-        ran = run_stored(current_settings(), stream, origin, name, records_per_batch, tell)
+        ran = run_stored(settings, stream, origin, name, records_per_batch, tell, of)
     if as_json:
         print_json(ran.as_json())
     else:

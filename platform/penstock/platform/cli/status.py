@@ -43,6 +43,7 @@ def show_status(settings: Settings, as_json: bool = False) -> bool:
     else:
         _print_programs(view)
         click.echo()
+        _print_hosts(view)
         _print_streams(view)
     return view.right
 
@@ -55,6 +56,14 @@ def _print_programs(view: "View") -> None:
         rows.append((program.name, state, since, program.pid, program.restarts or "", program.detail))
     columns = ("program", "state", "for", "pid", "restarts", "")
     print_table(columns, rows, empty="nothing runs: `penstock up` starts it")
+
+
+def _print_hosts(view: "View") -> None:
+    """Where hosts show what they do; nothing where none was heard of lately."""
+    rows = [(host.host, host.address, ago(host.began_at_ms, view.at_ms)) for host in view.hosts]
+    if rows:
+        print_table(("host", "metrics and health", "for"), rows)
+        click.echo()
 
 
 def _print_streams(view: "View") -> None:
@@ -88,7 +97,7 @@ def _state(view: "View", stream: "StreamOverview") -> str:
     told = stream.health.state if stream.health else "running"
     if view.held(stream):
         return told
-    return "stopped" if told in ("running", "waiting") else told
+    return "stopped" if told in ("running", "paused") else told
 
 
 def _as_data(view: "View", settings: Settings) -> dict[str, Any]:
@@ -96,6 +105,7 @@ def _as_data(view: "View", settings: Settings) -> dict[str, Any]:
         "right": view.right,
         "ui": f"http://127.0.0.1:{settings.dagster.port}",
         "programs": [asdict(program) for program in view.programs],
+        "hosts": [asdict(host) for host in view.hosts],
         "streams": [
             {**asdict(stream), "state": _state(view, stream), "right": view.stream_right(stream)}
             for stream in view.streams

@@ -2,15 +2,15 @@
 
 import click
 
-from penstock.pipelines.host.control import Desired
 from penstock.platform.cli.choices import streams_argument
 from penstock.platform.cli.context import control_store, current_settings
 from penstock.platform.cli.output import Steps, example
+from penstock.platform.cli.stream_history import HISTORY
 
 
 @click.group(name="stream")
 def command() -> None:
-    """Start, drain and stop streams: pipelines by their names, and `archive-TOPIC`, which keeps a topic in Delta.
+    """Steer streams: pipelines by their names, and `archive-TOPIC`, which keeps a topic in Delta.
 
     What should run is written to the control store; the stream host makes it so.
     """
@@ -29,8 +29,8 @@ _wait = click.option(
 @streams_argument
 @_wait
 def start(streams: tuple[str, ...], wait: float) -> None:
-    """Have streams run; one that runs is left alone."""
-    _ask(streams, Desired.RUNNING, wait)
+    """Have streams run; one that runs is left alone, one that is parked is tried again."""
+    _ask(streams, "start", wait)
 
 
 @command.command(epilog=example("penstock stream drain sensor_minute"))
@@ -38,7 +38,7 @@ def start(streams: tuple[str, ...], wait: float) -> None:
 @_wait
 def drain(streams: tuple[str, ...], wait: float) -> None:
     """Let streams finish their batch, commit it, and stop."""
-    _ask(streams, Desired.DRAINED, wait)
+    _ask(streams, "drain", wait)
 
 
 @command.command(epilog=example("penstock stream stop sensor_minute"))
@@ -46,22 +46,51 @@ def drain(streams: tuple[str, ...], wait: float) -> None:
 @_wait
 def stop(streams: tuple[str, ...], wait: float) -> None:
     """Stop streams now; a batch in flight is cut off, and repeated whole at the next start."""
-    _ask(streams, Desired.STOPPED, wait)
+    _ask(streams, "stop", wait)
 
 
-def _ask(streams: tuple[str, ...], desired: Desired, wait: float) -> None:
-    from penstock.platform.lifecycle import ask, check_known, wait_for
+@command.command(epilog=example("penstock stream pause sensor_minute"))
+@streams_argument
+@_wait
+def pause(streams: tuple[str, ...], wait: float) -> None:
+    """Have streams read nothing for a while.
+
+    They keep their place in the host, and what the clock alone brings goes on: timers, partitions that fall idle.
+    """
+    _ask(streams, "pause", wait)
+
+
+@command.command(epilog=example("penstock stream resume sensor_minute"))
+@streams_argument
+@_wait
+def resume(streams: tuple[str, ...], wait: float) -> None:
+    """Have streams that were paused read on from where they were."""
+    _ask(streams, "resume", wait)
+
+
+@command.command(epilog=example("penstock stream restart sensor_minute"))
+@streams_argument
+@_wait
+def restart(streams: tuple[str, ...], wait: float) -> None:
+    """Drain streams and start them again at once, with their pipelines read anew."""
+    _ask(streams, "restart", wait)
+
+
+def _ask(streams: tuple[str, ...], word: str, wait: float) -> None:
+    from penstock.platform.lifecycle import VERBS, ask, check_known, wait_for
     from penstock.platform.streams import stream_names
 
-    settings, known = current_settings(), stream_names()
+    settings, known, verb = current_settings(), stream_names(), VERBS[word]
     for stream in streams:
         check_known(stream, known)
     with control_store(settings) as store:
-        for stream in streams:
-            ask(store, stream, desired, known)
-        for stream in streams:
+        for asked in [ask(store, stream, verb, known) for stream in streams]:
             if wait > 0:
-                with Steps().step(f"{stream} is {desired}"):
-                    wait_for(store, stream, desired, wait)
+                with Steps().step(f"{asked.stream} is {verb.desired}"):
+                    wait_for(store, asked, wait)
             else:
-                click.echo(f"{stream} is to be {desired}")
+                click.echo(f"{asked.stream} is to be {verb.desired}")
+
+
+for each in HISTORY:
+    command.add_command(each)

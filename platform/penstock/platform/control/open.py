@@ -9,7 +9,7 @@ from penstock.platform.control.engine import LOCK_AT_ONCE, make_engine
 from penstock.platform.control.store import ControlStore
 from penstock.platform.errors import ControlError
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration; a test compares it with the files, so that opening need not load alembic."""
 
 MIGRATION_LOCK = 0x70656E73

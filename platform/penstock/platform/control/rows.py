@@ -26,6 +26,7 @@ def batch_row(record: BatchRecord) -> dict[str, Any]:
         "accounts": [asdict(account) for account in record.accounts],
         "rows": record.rows,
         "lag_records": record.lag_records,
+        "state_rows": record.state_rows,
         "duration_ms": sum(record.durations_ms.values()),
         "durations_ms": dict(record.durations_ms),
         **sums,
@@ -48,4 +49,5 @@ def batch_record(row: Mapping[str, Any]) -> BatchRecord:
         rows=row["rows"],
         lag_records=row["lag_records"],
         durations_ms=row["durations_ms"],
+        state_rows=row["state_rows"],
     )

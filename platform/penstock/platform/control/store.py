@@ -3,12 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Engine, Table, or_, select, update
+from sqlalchemy import Engine, Table, delete, or_, select, update
 
-from penstock.pipelines.host.control import BatchRecord, Desired, DesiredState, Lease, StreamHealth
+from penstock.pipelines.host.control import (
+    BatchRecord,
+    Desired,
+    DesiredState,
+    HostReport,
+    Lease,
+    StreamHealth,
+)
 from penstock.platform.control.engine import insert_into
 from penstock.platform.control.rows import batch_record, batch_row
-from penstock.platform.control.tables import batches, health, leases, streams
+from penstock.platform.control.tables import batches, health, hosts, leases, streams
 
 
 class ControlStore:
@@ -60,8 +67,8 @@ class ControlStore:
             rows = connection.execute(select(streams)).all()
         return {row.stream: DesiredState(row.stream, Desired(row.desired), row.revision) for row in rows}
 
-    def desire(self, stream: str, desired: Desired, now_ms: int) -> DesiredState:
-        """Say what should become of a stream. Said again it changes nothing, the revision least of all."""
+    def desire(self, stream: str, desired: Desired, now_ms: int, *, anew: bool = False) -> DesiredState:
+        """Say what should become of a stream. Said again it changes nothing, unless it is to be done anew."""
         with self.engine.begin() as connection:
             insert = insert_into(connection, streams).values(
                 stream=stream, desired=desired.value, revision=1, changed_at_ms=now_ms
@@ -74,7 +81,7 @@ class ControlStore:
                         "revision": streams.c.revision + 1,
                         "changed_at_ms": now_ms,
                     },
-                    where=streams.c.desired != desired.value,
+                    where=None if anew else streams.c.desired != desired.value,
                 )
             )
             found = connection.execute(select(streams.c.revision).where(streams.c.stream == stream))
@@ -86,6 +93,12 @@ class ControlStore:
             connection.execute(
                 insert_into(connection, batches).values(batch_row(record)).on_conflict_do_nothing()
             )
+
+    def forget_batches(self, stream: str, before: int) -> None:
+        """Forget the batches of a stream before one: what they did was replaced."""
+        with self.engine.begin() as connection:
+            old = (batches.c.stream == stream) & (batches.c.batch_id < before)
+            connection.execute(delete(batches).where(old))
 
     def last_batch(self, stream: str) -> BatchRecord | None:
         """The newest record of a stream."""
@@ -107,6 +120,23 @@ class ControlStore:
         """How a stream is doing, as last told; None where nothing was."""
         row = self._one(health, stream)
         return None if row is None else StreamHealth(**row)
+
+    def report_host(self, report: HostReport) -> None:
+        """Say that a host is there; replaces what it said before."""
+        values = {
+            "address": report.address,
+            "began_at_ms": report.began_at_ms,
+            "seen_at_ms": report.seen_at_ms,
+        }
+        with self.engine.begin() as connection:
+            insert = insert_into(connection, hosts).values(host=report.host, **values)
+            connection.execute(insert.on_conflict_do_update(index_elements=[hosts.c.host], set_=values))
+
+    def hosts(self) -> list[HostReport]:
+        """Every host that was ever heard of and not forgotten, the newest last."""
+        with self.engine.connect() as connection:
+            rows = connection.execute(select(hosts).order_by(hosts.c.began_at_ms)).mappings()
+            return [HostReport(**row) for row in rows]
 
     def _update_lease(self, lease: Lease, expires_at_ms: int) -> int:
         change = update(leases).where(

@@ -33,6 +33,15 @@ health = Table(
     Column("at_ms", BigInteger, nullable=False),
 )
 
+hosts = Table(
+    "hosts",
+    metadata,
+    Column("host", String(200), primary_key=True),
+    Column("address", String(200), nullable=False),
+    Column("began_at_ms", BigInteger, nullable=False),
+    Column("seen_at_ms", BigInteger, nullable=False),
+)
+
 batches = Table(
     "batches",
     metadata,
@@ -59,4 +68,5 @@ batches = Table(
     Column("lag_records", BigInteger, nullable=False),
     Column("duration_ms", Float, nullable=False),
     Column("durations_ms", JSON, nullable=False),
+    Column("state_rows", BigInteger, nullable=False, server_default=text("0")),
 )

@@ -25,6 +25,7 @@ from penstock.platform.definitions.environments import Around, environment_defin
 from penstock.platform.definitions.expectations import Checking, expectation_definitions
 from penstock.platform.definitions.ingestion import ingestion_job
 from penstock.platform.definitions.lineage import lineage_definitions
+from penstock.platform.definitions.operations import operations_definitions
 from penstock.platform.definitions.pipeline import Pipeline, catalog_pipelines
 from penstock.platform.definitions.quarantine import quarantine_definitions
 from penstock.platform.definitions.statistics import statistics_definitions
@@ -116,4 +117,5 @@ defs = Definitions.merge(
     statistics_definitions(measured(), lambda about: statistics_of(settings, about)),
     quarantine_definitions(contract_names(), lambda topic: Quarantine(settings, topic).standings()),
     _lineage(),
+    operations_definitions(settings, _store),
 )

@@ -20,7 +20,8 @@ def reachable(settings: Settings) -> Iterator[Finding]:
     """Ask each part of the stack whether it is there; nothing is started."""
     yield look("broker", lambda: _broker(settings))
     yield look("control store", lambda: _control(settings))
-    yield look("host", lambda: _port(settings.host.metrics_port, "the stream host"))
+    if settings.host.metrics_port:
+        yield look("host", lambda: _port(settings.host.metrics_port, "the stream host"))
     yield look("dagster ui", lambda: _port(settings.dagster.port, "Dagster's webserver"))
     yield look("dagster code", lambda: _port(settings.dagster.code_port, "Dagster's code server"))
 

@@ -10,8 +10,11 @@ from penstock.infra.kafka_access import spark_source
 from penstock.infra.local.private import write_private
 from penstock.infra.readiness import tell_ready
 from penstock.infra.secret import read_secret
+from penstock.pipelines.host.loading import send_by_value
 from penstock.pipelines.host.run import HostConfig, run
+from penstock.pipelines.plan import Plan
 from penstock.pipelines.spark.session import SparkConfig
+from penstock.platform.alerts import Alerts
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
 from penstock.platform.host.groups import StreamGroups
@@ -19,7 +22,8 @@ from penstock.platform.host.metrics import HostMetrics
 from penstock.platform.host.observed import ObservedControl
 from penstock.platform.host.server import serving
 from penstock.platform.settings import Settings
-from penstock.platform.streams import plan_of
+from penstock.platform.settings.model import LOOPBACK
+from penstock.platform.streams import plan_anew
 
 
 def spark_config(settings: Settings) -> SparkConfig:
@@ -56,8 +60,8 @@ def private_settings(settings: Settings) -> Path | None:
     return path
 
 
-def host_config(settings: Settings) -> HostConfig:
-    """What the host is told."""
+def host_config(settings: Settings, metrics_port: int) -> HostConfig:
+    """What the host is told; it shows its metrics on that port."""
     return HostConfig(
         spark=spark_config(settings),
         bootstrap=settings.kafka.servers,
@@ -68,7 +72,17 @@ def host_config(settings: Settings) -> HostConfig:
         interval_ms=settings.host.batch_interval_ms,
         driver_budget=settings.host.driver_budget_mb * 2**20,
         lease_ms=int(settings.host.lease_seconds * 1000),
+        park_after=settings.host.park_after,
+        poison_limit=settings.host.poison_limit,
+        address=f"{LOOPBACK}:{metrics_port}",
     )
+
+
+def _plan_for_host(name: str) -> Plan:
+    """A pipeline as it is written now: so a restart of its stream is an upgrade."""
+    plan = plan_anew(name)
+    send_by_value(name)
+    return plan
 
 
 def run_host(settings: Settings) -> None:
@@ -77,10 +91,12 @@ def run_host(settings: Settings) -> None:
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     groups = StreamGroups(settings.kafka.servers, settings.kafka.client("host"))
-    control = ObservedControl(store, HostMetrics(registry), groups.batch)
+    alerts = Alerts(settings.alerts.webhook)
+    control = ObservedControl(store, HostMetrics(registry), groups.batch, alerts)
     try:
-        with serving(settings.host.metrics_port, registry, lambda: control.streams):
-            run(host_config(settings), control, plan_of, now_ms, ready=tell_ready)
+        with serving(settings.host.metrics_port, registry, lambda: control.streams) as port:
+            run(host_config(settings, port), control, _plan_for_host, now_ms, ready=tell_ready)
     finally:
         groups.close()
+        alerts.close()
         store.close()

@@ -7,6 +7,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from penstock.pipelines.host.control import BatchRecord, StreamHealth
 
 FATES = ("folded", "late", "quarantined", "duplicate", "filtered")
+WHOLE = "whole"
+"""The part of a batch that is all of it."""
+
+STATES = ("running", "paused", "drained", "stopped", "failed", "parked")
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -43,8 +47,20 @@ class HostMetrics:
             ("stream",),
             registry=registry,
         )
+        self._state_rows = Gauge(
+            "penstock_state_rows", "Rows of state after the newest batch", ("stream",), registry=registry
+        )
         self._running = Gauge(
             "penstock_stream_running", "Whether the stream runs in this host", ("stream",), registry=registry
+        )
+        self._in_state = Gauge(
+            "penstock_stream_state",
+            "1 for the state that the stream is in, by what its host last said",
+            ("stream", "state"),
+            registry=registry,
+        )
+        self._failures = Counter(
+            "penstock_stream_failures", "How often the stream failed", ("stream",), registry=registry
         )
 
     def batch(self, record: BatchRecord) -> None:
@@ -57,14 +73,19 @@ class HostMetrics:
         _add(self._panes, stream, record.panes)
         for part, milliseconds in record.durations_ms.items():
             self._seconds.labels(stream, part).observe(milliseconds / 1000)
+        self._seconds.labels(stream, WHOLE).observe(sum(record.durations_ms.values()) / 1000)
         self._lag.labels(stream).set(record.lag_records)
+        self._state_rows.labels(stream).set(record.state_rows)
         self._last.labels(stream).set(record.clock_ms / 1000)
         if record.watermark_ms is not None:
             self._watermark.labels(stream).set(record.watermark_ms / 1000)
 
     def health(self, told: StreamHealth) -> None:
-        """Note whether a stream runs."""
+        """Note how a stream is doing."""
         self._running.labels(told.stream).set(told.state == "running")
+        for state in STATES:
+            self._in_state.labels(told.stream, state).set(told.state == state)
+        self._failures.labels(told.stream).inc(told.state in ("failed", "parked"))
 
 
 def _add(counter: Counter, stream: str, counts: Mapping[str, int]) -> None:

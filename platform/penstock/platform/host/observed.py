@@ -3,14 +3,22 @@
 import threading
 from collections.abc import Callable, Mapping
 
-from penstock.pipelines.host.control import BatchRecord, Control, DesiredState, Lease, StreamHealth
+from penstock.pipelines.host.control import (
+    BatchRecord,
+    Control,
+    DesiredState,
+    HostReport,
+    Lease,
+    StreamHealth,
+)
+from penstock.platform.alerts import Alert, Raise, news
 from penstock.platform.host.metrics import HostMetrics
 
 
 class ObservedControl:
     """Hands every call on to the store, and counts what it told. Safe to use from several threads.
 
-    `committed` is told of each batch too, once the store has it.
+    `committed` is told of each batch too, once the store has it; `alert` hears of streams in trouble.
     """
 
     def __init__(
@@ -18,10 +26,12 @@ class ObservedControl:
         store: Control,
         metrics: HostMetrics,
         committed: Callable[[BatchRecord], None] = lambda _: None,
+        alert: Raise = lambda _: None,
     ) -> None:
         self._store = store
         self._metrics = metrics
         self._committed = committed
+        self._alert = alert
         self._health: dict[str, StreamHealth] = {}
         self._lock = threading.Lock()
 
@@ -64,6 +74,14 @@ class ObservedControl:
     def report_health(self, health: StreamHealth) -> None:
         """Write it down, and show it."""
         with self._lock:
+            before = self._health.get(health.stream)
             self._health[health.stream] = health
         self._metrics.health(health)
+        told = Alert(health.stream, health.state, health.reason, health.at_ms)
+        if worth := news(before.state if before else None, told):
+            self._alert(worth)
         self._store.report_health(health)
+
+    def report_host(self, report: HostReport) -> None:
+        """See Control."""
+        self._store.report_host(report)

@@ -10,17 +10,24 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from penstock.pipelines.host.control import StreamHealth
+from penstock.platform.errors import PortTakenError
 from penstock.platform.settings.model import LOOPBACK
 
 Health = Callable[[], Mapping[str, StreamHealth]]
 Start = Callable[[str, list[tuple[str, str]]], object]
-WELL = ("running", "drained", "stopped", "waiting")
+WELL = ("running", "paused", "drained", "stopped")
 
 
 @contextmanager
 def serving(port: int, registry: CollectorRegistry, health: Health) -> Iterator[int]:
     """Answer while the context lasts; yields the port, which is another where 0 was asked for."""
-    server = make_server(LOOPBACK, port, _application(registry, health), WSGIServer, _Quiet)
+    try:
+        server = make_server(LOOPBACK, port, _application(registry, health), WSGIServer, _Quiet)
+    except OSError as error:
+        raise PortTakenError(
+            f"The host cannot show its metrics at {LOOPBACK}:{port} ({error}): another host does, perhaps. "
+            "PENSTOCK_HOST__METRICS_PORT=0 takes a port that is free"
+        ) from None
     thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
     thread.start()
     try:

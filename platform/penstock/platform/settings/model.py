@@ -73,7 +73,10 @@ class SparkSettings(Section):
 class HostSettings(Section):
     """The stream host: what it shows of itself, and how long its word counts."""
 
-    metrics_port: Port = Field(9464, description="where the host serves health and Prometheus metrics")
+    metrics_port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        9464,
+        description="where the host serves health and Prometheus metrics; 0 for any port, which status shows",
+    )
     batch_interval_ms: int = Field(
         200,
         ge=0,
@@ -83,6 +86,12 @@ class HostSettings(Section):
         256, ge=0, description="what the driver folds of a batch; a larger one is folded in the executors"
     )
     lease_seconds: float = Field(15.0, gt=1, description="how long a lease holds without a heartbeat")
+    park_after: int = Field(
+        20, ge=1, description="how often in a row a stream that fails is tried before it is parked"
+    )
+    poison_limit: int = Field(
+        10, ge=0, description="how many records that break a stream's own code are set aside in 100 batches"
+    )
     log_format: Literal["text", "json"] = Field("text", description="how the host writes its log")
 
 
@@ -90,11 +99,34 @@ class DagsterSettings(Section):
     """The orchestrator's processes and storage."""
 
     port: Port = Field(3000, description="where the webserver listens")
+    viewer_port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        0, description="where a second webserver listens that only shows; 0 for none"
+    )
     code_port: Port = Field(4000, description="where the code server listens")
     storage_url: str | None = Field(None, description="postgresql://…; SQLite in the home folder without it")
+    first_day: str = Field(
+        "2026-01-01", pattern=r"^\d{4}-\d\d-\d\d$", description="the first day that backfills offer"
+    )
     owner: str = Field("team:data", pattern=r"^(team:.+|.+@.+)$", description="team:NAME, or an address")
     keep_days: int = Field(7, ge=1, description="how long ticks of sensors and schedules are kept")
     report_seconds: float = Field(30.0, ge=0, description="least time between materializations of one stream")
+
+
+class MaintenanceSettings(Section):
+    """What is old, and when it is looked for."""
+
+    schedule: str = Field("0 3 * * *", description="when Dagster runs maintenance, as cron has it, in UTC")
+    files_days: int = Field(7, ge=1, description="how long files stay that tables no longer name")
+    batches_days: int = Field(30, ge=1, description="how long the control store keeps batches")
+    events_days: int = Field(30, ge=1, description="how long Dagster keeps events of assets, and runs")
+
+
+class AlertSettings(Section):
+    """What people are told at once, and where."""
+
+    webhook: str = Field("", description="an address that gets alerts as JSON; the log has them anyway")
+    watermark_minutes: float = Field(15.0, gt=0, description="how old a watermark may be")
+    lag_records: int = Field(100_000, ge=0, description="how many records may wait for a stream")
 
 
 class FeedSettings(Section):
@@ -136,6 +168,8 @@ class Settings(BaseSettings):
     dagster: DagsterSettings = DagsterSettings()
     feed: FeedSettings = FeedSettings()
     lineage: LineageSettings = LineageSettings()
+    alerts: AlertSettings = AlertSettings()
+    maintenance: MaintenanceSettings = MaintenanceSettings()
 
     @field_validator("streams", mode="before")
     @classmethod
@@ -179,9 +213,10 @@ class Settings(BaseSettings):
         return {
             "kafka.port": self.kafka.port,
             "kafka.controller_port": self.kafka.controller_port,
-            "host.metrics_port": self.host.metrics_port,
+            **({"host.metrics_port": self.host.metrics_port} if self.host.metrics_port else {}),
             "dagster.port": self.dagster.port,
             "dagster.code_port": self.dagster.code_port,
+            **({"dagster.viewer_port": self.dagster.viewer_port} if self.dagster.viewer_port else {}),
         }
 
 

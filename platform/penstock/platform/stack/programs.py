@@ -1,7 +1,7 @@
 """The programs that the local stack is made of, as data, from the settings."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from penstock.infra.broker import BrokerConfig, broker_command
@@ -19,8 +19,9 @@ DAEMON = "penstock.platform.stack.dagster_daemon"
 BROKER_ORDER, DAGSTER_ORDER, HOST_ORDER, FEED_ORDER = 10, 40, 60, 70
 
 _PLACES = ("root", "home", "jars", "warehouse", "control_url", "streams")
-_FOR_HOST = (*_PLACES, "kafka", "spark", "host")
+_FOR_HOST = (*_PLACES, "kafka", "spark", "host", "alerts")
 _FOR_DAGSTER = (*_PLACES, "kafka", "dagster")
+_FOR_RUNS = (*_FOR_DAGSTER, "spark", "host", "maintenance", "alerts")
 
 
 def broker_config(settings: Settings) -> BrokerConfig:
@@ -57,7 +58,7 @@ def host(settings: Settings) -> Program:
         start_order=HOST_ORDER,
         stop_seconds=8.0,
         waits_for=_broker_address(settings),
-        answers_at=(LOOPBACK, settings.host.metrics_port),
+        answers_at=(LOOPBACK, settings.host.metrics_port) if settings.host.metrics_port else None,
         tells_ready=True,
     )
 
@@ -85,24 +86,20 @@ def dagster(settings: Settings) -> list[Program]:
     }
     port = settings.dagster.code_port
     serve = ("code-server", "start", "-m", MODULE, "-h", LOOPBACK, "-p", str(port))
-    show = ("-h", LOOPBACK, "-p", str(settings.dagster.port), "-w", str(workspace_file(settings)))
     code = (LOOPBACK, port)
+    viewer = settings.dagster.viewer_port
+    viewers = [_webserver("viewer", settings, environment, viewer, "--read-only")] if viewer else []
     return [
         Program(
             "code",
             (sys.executable, "-m", "dagster", *serve, "--location-name", LOCATION),
-            environment=environment,
+            # Runs are its children: replays start Spark, maintenance knows what is old.
+            environment=environment | as_variables(settings, _FOR_RUNS),
             start_order=DAGSTER_ORDER,
             answers_at=code,
         ),
-        Program(
-            "webserver",
-            (sys.executable, "-m", "dagster_webserver", *show),
-            environment=environment,
-            start_order=DAGSTER_ORDER + 1,
-            waits_for=(code,),
-            answers_at=(LOOPBACK, settings.dagster.port),
-        ),
+        _webserver("webserver", settings, environment, settings.dagster.port),
+        *viewers,
         Program(
             "daemon",
             (sys.executable, "-m", DAEMON, "run", "-w", str(workspace_file(settings))),
@@ -112,6 +109,20 @@ def dagster(settings: Settings) -> list[Program]:
             tells_ready=True,
         ),
     ]
+
+
+def _webserver(
+    name: str, settings: Settings, environment: Mapping[str, str], port: int, *more: str
+) -> Program:
+    show = ("-h", LOOPBACK, "-p", str(port), "-w", str(workspace_file(settings)), *more)
+    return Program(
+        name,
+        (sys.executable, "-m", "dagster_webserver", *show),
+        environment=environment,
+        start_order=DAGSTER_ORDER + 1,
+        waits_for=((LOOPBACK, settings.dagster.code_port),),
+        answers_at=(LOOPBACK, port),
+    )
 
 
 def _broker_address(settings: Settings) -> tuple[tuple[str, int], ...]:

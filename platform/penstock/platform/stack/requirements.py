@@ -17,6 +17,7 @@ PURPOSES = {
     "host.metrics_port": "the stream host's metrics",
     "dagster.port": "Dagster's webserver",
     "dagster.code_port": "Dagster's code server",
+    "dagster.viewer_port": "the webserver that only shows",
 }
 LOCAL_BROKER = {"kafka.port", "kafka.controller_port"}
 

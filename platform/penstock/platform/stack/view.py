@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.infra.processes import ProgramStatus
-from penstock.pipelines.host.control import Desired
+from penstock.pipelines.host.control import HostReport
 from penstock.platform.control import control_exists, open_control
 from penstock.platform.control.reports import StreamOverview, overview
 from penstock.platform.settings import Settings
 from penstock.platform.stack.manager import manager_of
+
+SILENT_MS = 60_000
+"""A host that was not heard of for so long is not shown."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,7 @@ class View:
     at_ms: int
     programs: Sequence[ProgramStatus]
     streams: Sequence[StreamOverview]
+    hosts: Sequence[HostReport] = ()
 
     @property
     def right(self) -> bool:
@@ -27,7 +31,7 @@ class View:
 
     def stream_right(self, stream: StreamOverview) -> bool:
         """Whether a stream is as it is wanted."""
-        wanted = stream.desired is not None and stream.desired.desired is Desired.RUNNING
+        wanted = stream.desired is not None and stream.desired.held
         return wanted == self.held(stream)
 
     def held(self, stream: StreamOverview) -> bool:
@@ -37,14 +41,15 @@ class View:
 
 def look(settings: Settings, now_ms: int) -> View:
     """See what runs; nothing is started or made, the control store least of all."""
-    return View(now_ms, manager_of(settings).status(), _streams(settings.control_url))
-
-
-def _streams(url: str) -> list[StreamOverview]:
-    if not control_exists(url):
-        return []
-    store = open_control(url)
+    programs = manager_of(settings).status()
+    if not control_exists(settings.control_url):
+        return View(now_ms, programs, [])
+    store = open_control(settings.control_url)
     try:
-        return overview(store)
+        return View(now_ms, programs, overview(store), _alive(store.hosts(), now_ms))
     finally:
         store.close()
+
+
+def _alive(hosts: Sequence[HostReport], now_ms: int) -> list[HostReport]:
+    return [host for host in hosts if now_ms - host.seen_at_ms < SILENT_MS]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.errors import DefinitionError, UserCodeError
 from penstock.pipelines.fold.aggregates.accumulator import Accumulator, Part
 from penstock.pipelines.fold.aggregates.lists import objects
 from penstock.pipelines.fold.aggregates.order import struct
@@ -32,10 +32,12 @@ def custom(output: Output, of: Custom, setting: Setting) -> Accumulator:
     def show(rows: Rows) -> Column:
         nothing = owned.add(_no_elements(of, setting), np.empty(0, np.int64), 1)
         held = [owned.partials(rows[part.name], nothing) for part in parts]
-        partials = owned.combiner.subtract(*held) if setting.changes else held[0]
-        result = owned.checked(
-            "result", owned.combiner.result(partials), owned.combiner.result_type, len(rows)
+        combiner = owned.combiner
+        partials = (
+            _by_user("subtract", combiner, lambda: combiner.subtract(*held)) if setting.changes else held[0]
         )
+        shown = _by_user("result", combiner, lambda: combiner.result(partials))
+        result = owned.checked("result", shown, combiner.result_type, len(rows))
         return objects(python_values(result))
 
     return Accumulator(output.name, owned.combiner.result_type, tuple(parts), show)
@@ -49,11 +51,11 @@ class _Owned:
     combiner: Combiner
 
     def add(self, values: pa.Table, groups: Ints, count: int) -> pa.Array:
-        added = self.combiner.add(values, groups, count)
+        added = _by_user("add", self.combiner, lambda: self.combiner.add(values, groups, count))
         return self.checked("add", added, self.combiner.partial_type, count)
 
     def merge(self, partials: pa.Array, groups: Ints, count: int) -> pa.Array:
-        merged = self.combiner.merge(partials, groups, count)
+        merged = _by_user("merge", self.combiner, lambda: self.combiner.merge(partials, groups, count))
         return self.checked("merge", merged, self.combiner.partial_type, count)
 
     def partials(self, column: Column, nothing: pa.Array | None = None) -> pa.Array:
@@ -128,6 +130,14 @@ def _finished(owned: _Owned) -> Callable[[pa.Array], pa.Array]:
         return pa.array(_kept(partials), pa.list_(owned.combiner.partial_type))
 
     return finish
+
+
+def _by_user(function: str, combiner: Combiner, call: Callable[[], pa.Array]) -> pa.Array:
+    """Call what is not ours; what it raises is told from errors of the engine."""
+    try:
+        return call()
+    except Exception as problem:
+        raise UserCodeError(f"{function} of {type(combiner).__name__}", problem) from problem
 
 
 def _kept(partials: pa.Array) -> Column:

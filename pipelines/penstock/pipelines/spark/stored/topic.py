@@ -43,6 +43,15 @@ class StoredTopic:
         starts, ends = (offsets(admin, places, at) for at in (earliest, latest))
         return tuple(Range(self.topic, p.partition, starts[p.partition], ends[p.partition]) for p in places)
 
+    def offsets_at(self, at_ms: int) -> Mapping[str, int]:
+        """The first offset of each partition whose record came at a time or later; the end where none did."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": "2", **self.client})
+        spans = self.ranges()
+        places = [TopicPartition(self.topic, span.partition) for span in spans]
+        at: OffsetSpec = OffsetSpec.for_timestamp(at_ms)
+        found = offsets(admin, places, at)
+        return {s.name: found[s.partition] if found[s.partition] >= 0 else s.end for s in spans}
+
     def records(self, ranges: Sequence[Range]) -> "DataFrame":
         """Read offset ranges; one that the broker no longer holds fails the run."""
         reader = self.session.read.format("kafka").option("kafka.bootstrap.servers", self.bootstrap)

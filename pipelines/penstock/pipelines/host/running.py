@@ -1,0 +1,47 @@
+"""A stream at work, as the host sees it, and the place that the host has for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.host.control import DesiredState, Lease
+
+
+class Running(Protocol):
+    """A stream at work. It is started once; the other calls may come at any time, one after the other."""
+
+    def start(self, *, reading: bool = True) -> None:
+        """Finish what the last run began, and begin; without reading, only what the clock brings is done."""
+
+    def failure(self) -> BaseException | None:
+        """Why it no longer runs; None while it does."""
+
+    def at(self) -> str:
+        """Which batch it is at, and of which records; empty where it has begun none."""
+
+    def pause(self) -> None:
+        """Finish the batch at work, and read no more."""
+
+    def resume(self) -> None:
+        """Read again."""
+
+    def drain(self) -> None:
+        """Finish the batch at work, and stop."""
+
+    def stop(self) -> None:
+        """Stop without finishing the batch at work; it is repeated whole at the next start."""
+
+
+Make = Callable[[str, Right, Callable[[Outcome], None]], Running]
+"""Makes a stream ready to be started."""
+
+
+@dataclass
+class Place:
+    """What the host has of one stream at the moment, and the wish that it goes by."""
+
+    lease: Lease
+    stream: Running
+    wish: DesiredState

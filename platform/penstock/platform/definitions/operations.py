@@ -1,0 +1,65 @@
+"""What keeps streams running for months: replays, upgrades, backfills, maintenance, freshness, alerts."""
+
+from collections.abc import Callable
+from datetime import date
+from typing import TYPE_CHECKING
+
+from dagster import Definitions
+
+from penstock.pipelines import catalog
+from penstock.platform.alerts import Alerts
+from penstock.platform.clock import now_ms
+from penstock.platform.control import ControlStore
+from penstock.platform.definitions.backfills import backfill_jobs
+from penstock.platform.definitions.failures import failure_sensor
+from penstock.platform.definitions.freshness import Freshness, Limits, freshness_definitions
+from penstock.platform.definitions.maintenance import maintenance
+from penstock.platform.definitions.replays import replay_job, upgrade_job
+from penstock.platform.maintenance import maintain
+from penstock.platform.replay import replay
+from penstock.platform.settings import Settings
+from penstock.platform.upgrades import upgrade
+
+if TYPE_CHECKING:
+    from penstock.platform.bounded import Ran
+
+Store = Callable[[], ControlStore]
+
+
+def operations_definitions(settings: Settings, store: Store) -> Definitions:
+    """Everything of it, for the pipelines of the catalog."""
+    return Definitions.merge(
+        _histories(settings, store), _watching(settings, store), _maintenance(settings, store)
+    )
+
+
+def _histories(settings: Settings, store: Store) -> Definitions:
+    def run_day(stream: str, day: date, most: int | None, tell: Callable[[str], None]) -> "Ran":
+        from penstock.platform.bounded import run_stored
+
+        return run_stored(settings, stream, None, None, most, tell, day)
+
+    names = catalog.names()
+    replays = replay_job(names, lambda order, tell: replay(settings, store(), order, tell))
+    upgrades = upgrade_job(names, lambda order, tell: upgrade(settings, store(), order, tell))
+    backfills = backfill_jobs(names, date.fromisoformat(settings.dagster.first_day), run_day)
+    return Definitions(jobs=[replays, upgrades, *backfills])
+
+
+def _watching(settings: Settings, store: Store) -> Definitions:
+    told = settings.alerts
+    limits = Limits(int(told.watermark_minutes * 60_000), told.lag_records)
+    freshness = Freshness(catalog.names(), store, now_ms, limits)
+    alert = Alerts(told.webhook)
+    return Definitions.merge(
+        freshness_definitions(freshness, alert), Definitions(sensors=[failure_sensor(alert, now_ms)])
+    )
+
+
+def _maintenance(settings: Settings, store: Store) -> Definitions:
+    return maintenance(
+        lambda instance, tell, dry_run: maintain(
+            settings, store(), instance, now_ms(), tell, dry_run=dry_run
+        ),
+        settings.maintenance.schedule,
+    )

@@ -1,0 +1,68 @@
+"""Upkeep of the warehouse: few files of many, and none that nobody needs."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from penstock.pipelines.batch.journal import Journal
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.tables import folder_of
+from penstock.pipelines.plan.sinks import FinalPanes, LatestValues, PaneLog
+from penstock.pipelines.plan.stage import Plan, Stage
+from penstock.pipelines.plan.windows import Calendar, Fixed, Sliding, by_processing_time
+from penstock.pipelines.tables.upkeep import Merged, merge_small_files, remove_unneeded
+
+HOURS = 24
+
+
+def merge_tables(warehouse: Path, plan: Plan, last: Outcome, clock: int) -> Iterator[tuple[str, Merged]]:
+    """Merge the small files of a stream's tables; yields what became of each that had enough of them."""
+    for path, closed_before in _mergeable(plan, last):
+        if DeltaTable.is_deltatable(str(warehouse / path)):
+            merged = merge_small_files(warehouse / path, plan.name, clock, closed_before)
+            if merged.files:
+                yield path, merged
+
+
+def remove_files(
+    warehouse: Path, folders: list[Path], days: int, *, dry_run: bool
+) -> Iterator[tuple[str, int]]:
+    """Remove files that no version of the last days names and no journal; yields how many of each table."""
+    needed = {name for folder in folders for name in _named_in(folder)}
+    for log in sorted(warehouse.glob("*/*/_delta_log")):
+        removed = remove_unneeded(log.parent, days * HOURS, needed, dry_run=dry_run)
+        if removed:
+            yield str(log.parent.relative_to(warehouse)), len(removed)
+
+
+def _mergeable(plan: Plan, last: Outcome) -> Iterator[tuple[str, datetime | None]]:
+    """Tables whose files may be merged, and for those of newest values up to where their windows are closed."""
+    for stage in plan.stages:
+        for sink in stage.sinks:
+            path = f"{folder_of(sink)}/{sink.table}"
+            if isinstance(sink, PaneLog | FinalPanes):
+                yield path, None
+            elif isinstance(sink, LatestValues) and last.watermark.known and _closes_for_good(stage):
+                closed = (last.watermark.value - stage.lateness) / 1000
+                yield path, datetime.fromtimestamp(closed, UTC)
+    yield f"late/{plan.name}", None
+    yield f"ledger/{plan.name}", None
+    yield f"checks/{plan.name}", None
+    for source in plan.sources:
+        yield f"quarantine/{source.name}", None
+
+
+def _closes_for_good(stage: Stage) -> bool:
+    """Whether no row of a closed window changes any more; that of a swallowed session may, with its owner."""
+    window = stage.window
+    return isinstance(window, Fixed | Sliding | Calendar) and not by_processing_time(window)
+
+
+def _named_in(folder: Path) -> Iterator[str]:
+    """The files that the outcomes of a stream name for its tables."""
+    if (folder / "journal").exists():
+        for outcome in Journal(folder / "journal").outcomes():
+            for change in outcome.changes.values():
+                yield from (Path(file.path).name for file in change.adds)

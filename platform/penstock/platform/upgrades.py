@@ -1,0 +1,149 @@
+"""Upgrades of streams: what a changed pipeline takes and costs, and doing it."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.pipelines.catalog import names
+from penstock.pipelines.host.folders import folder_of_stream
+from penstock.pipelines.upgrade.classes import Class, Upgrade
+from penstock.platform.errors import UnknownStreamError
+from penstock.platform.lifecycle import VERBS, ask, wait_for
+from penstock.platform.settings import Settings
+from penstock.platform.standstill import standing_still
+from penstock.platform.streams import plan_anew
+
+if TYPE_CHECKING:
+    from penstock.pipelines.plan.stage import Plan
+    from penstock.platform.control import ControlStore
+
+BATCHES_LOOKED_AT = 1_000
+RESTART_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an upgrade has to go through, and about how long that takes by the pace of the stream's own batches."""
+
+    windows: int
+    state_bytes: int
+    records: int
+    records_per_second: float | None
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long a replay takes; None where the stream has read nothing lately to tell by."""
+        return self.records / self.records_per_second if self.records_per_second else None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """An upgrade before it is done. `upgrade` is None for a stream without a state: it simply starts."""
+
+    stream: str
+    upgrade: Upgrade | None
+    start: str
+    cost: Cost
+
+    @property
+    def takes(self) -> Class:
+        """What the upgrade takes."""
+        return Class.SAME if self.upgrade is None else self.upgrade.takes
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        differences = () if self.upgrade is None else self.upgrade.differences
+        return {
+            "stream": self.stream,
+            "takes": self.takes.word,
+            "differences": [{**asdict(each), "takes": each.takes.word} for each in differences],
+            "cost": {**asdict(self.cost), "replay_from": self.start, "replay_seconds": self.cost.seconds},
+        }
+
+
+@dataclass(frozen=True)
+class UpgradeOrder:
+    """What is asked for: the columns that may count from now on, and where a replay would begin."""
+
+    stream: str
+    from_now: tuple[str, ...] = ()
+    start: str = ""
+    wait_seconds: float = RESTART_SECONDS
+
+
+def plan_upgrade(settings: Settings, store: "ControlStore", order: UpgradeOrder) -> Planned:
+    """Say what it takes to have a stream go by its definition as it is written now. Changes nothing."""
+    from penstock.pipelines.upgrade.stored import upgrade_of
+
+    if order.stream not in names():
+        raise UnknownStreamError(f"there is no pipeline {order.stream!r}; there are: {', '.join(names())}")
+    plan = plan_anew(order.stream)
+    folder = folder_of_stream(settings.home / "streams", order.stream)
+    found = upgrade_of(folder, plan, order.from_now)
+    return Planned(order.stream, found, order.start or _start(settings, plan), _cost(store, plan, folder))
+
+
+def upgrade(
+    settings: Settings, store: "ControlStore", order: UpgradeOrder, tell: Callable[[str], None]
+) -> Planned:
+    """Do what it takes; returns what was planned. A stream that is not to run is upgraded and left at rest."""
+    planned = plan_upgrade(settings, store, order)
+    match planned.takes:
+        case Class.SAME | Class.COMPATIBLE:
+            wish = store.desired().get(order.stream)
+            if planned.takes is Class.COMPATIBLE and wish is not None and wish.held:
+                tell("restarting the stream")
+                wait_for(
+                    store, ask(store, order.stream, VERBS["restart"], (order.stream,)), order.wait_seconds
+                )
+        case Class.MIGRATABLE:
+            _migrate(settings, store, order, tell)
+        case Class.REPLAY:
+            from penstock.platform.replay import Order, replay
+
+            replay(settings, store, Order(order.stream, planned.start), tell)
+    return planned
+
+
+def _migrate(
+    settings: Settings, store: "ControlStore", order: UpgradeOrder, tell: Callable[[str], None]
+) -> None:
+    from penstock.pipelines.fold.graph import ready_graph
+    from penstock.pipelines.host.host import batch_record
+    from penstock.pipelines.spark.fields import FieldTypes
+    from penstock.pipelines.upgrade.state import migrate
+    from penstock.platform.local_spark import spark_session
+
+    plan = plan_anew(order.stream)
+    streams = settings.home / "streams"
+    with spark_session(settings, f"upgrade-{order.stream}", tell) as session:
+        graph = ready_graph(plan, FieldTypes(session).after(plan.sources, plan.first.steps))
+        with standing_still(store, streams, order.stream, "an upgrade", tell) as right:
+            tell("rewriting the state")
+            folder = folder_of_stream(streams, order.stream)
+            outcome = migrate(folder, plan, graph, order.from_now, right.epoch)
+            store.record_batch(batch_record(order.stream, outcome))
+
+
+def _start(settings: Settings, plan: "Plan") -> str:
+    """Where a replay begins that nobody said more of: the archives, if there is one of each topic."""
+    from penstock.pipelines.archive.names import records_path
+    from penstock.pipelines.batch.inputs import topic_of
+
+    kept = [Path(settings.warehouse, records_path(topic_of(source)), "_delta_log") for source in plan.sources]
+    return "archive" if all(log.exists() for log in kept) else "topic"
+
+
+def _cost(store: "ControlStore", plan: "Plan", folder: Path) -> Cost:
+    from penstock.pipelines.batch.journal import Journal
+    from penstock.platform.control.reports import summarise
+
+    last = Journal(folder / "journal").last_outcome() if (folder / "journal").exists() else None
+    if last is None:
+        return Cost(0, 0, 0, None)
+    files = [folder / "state" / stage / name for stage, kept in last.state_files.items() for name in kept]
+    lately = summarise(store, plan.name, last.batch_id - BATCHES_LOOKED_AT)
+    pace = lately.read / lately.duration_ms * 1000 if lately and lately.read and lately.duration_ms else None
+    size = sum(file.stat().st_size for file in files if file.exists())
+    return Cost(last.state_rows, size, sum(last.ends.values()), pace)

@@ -1,0 +1,148 @@
+"""Which records are blamed when a batch breaks, over batches whose bad records are known."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.pipelines.batch.intent import Intent, Range
+from penstock.pipelines.batch.journal import Journal
+from penstock.pipelines.batch.poison import Guard, Poisoned, halves
+from penstock.pipelines.batch.reading import Reading
+from penstock.pipelines.errors import PoisonError
+
+Address = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records by partition and offset; a batch with a bad one breaks, and so does one with all of `together`."""
+
+    spans: tuple[Range, ...]
+    bad: frozenset[Address]
+    together: frozenset[Address] = frozenset()
+    aside: frozenset[Address] = frozenset()
+
+    @property
+    def addresses(self) -> set[Address]:
+        every = {(s.partition, offset) for s in self.spans for offset in range(s.start, s.end)}
+        return every - self.aside
+
+    def broke(self, problem: BaseException) -> str:
+        return str(problem) if isinstance(problem, ZeroDivisionError) else ""
+
+    def only(self, spans: tuple[Range, ...]) -> "Records":
+        return replace(self, spans=spans)
+
+    def setting_aside(self, poisoned: Sequence[Poisoned]) -> "Records":
+        return replace(self, aside=frozenset((each.partition, each.offset) for each in poisoned))
+
+    def partials(self) -> pa.Table:
+        raise NotImplementedError
+
+    invalid = partials
+
+    def late(self, windows: pa.Table) -> pa.Table:
+        raise NotImplementedError
+
+
+def compute(reading: Reading) -> set[Address]:
+    assert isinstance(reading, Records)
+    there = reading.addresses
+    if there & reading.bad or (reading.together and reading.together <= there):
+        raise ZeroDivisionError("by one's own code")
+    return there
+
+
+def batch(*lengths: int) -> tuple[Range, ...]:
+    return tuple(Range("t", partition, 10, 10 + length) for partition, length in enumerate(lengths))
+
+
+def intent(spans: tuple[Range, ...], number: int = 0) -> Intent:
+    return Intent(number, "data", 0, 1, spans, number)
+
+
+@given(
+    st.lists(st.integers(0, 40), min_size=1, max_size=3),
+    st.sets(st.tuples(st.integers(0, 2), st.integers(10, 49)), max_size=5),
+)
+def test_exactly_the_records_that_fail_alone_are_set_aside(
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[int], bad: set[Address]
+) -> None:
+    journal = Journal(tmp_path_factory.mktemp("journal"))
+    records = Records(batch(*lengths), frozenset(bad))
+    found = Guard(journal, "s", 5).run(intent(records.spans), records, compute)
+    assert found == records.addresses - bad
+    blamed = {(each["partition"], each["offset"]) for each in journal.aside(0)}
+    assert blamed == records.addresses & bad
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=4))
+def test_halves_hold_every_record_once(lengths: list[int]) -> None:
+    spans = batch(*lengths)
+    parts = [Records(half, frozenset()).addresses for half in halves(spans)]
+    assert sorted(address for part in parts for address in part) == sorted(
+        Records(spans, frozenset()).addresses
+    )
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path)
+
+
+def counted(calls: list[int]) -> Callable[[Reading], set[Address]]:
+    def compute_once_more(reading: Reading) -> set[Address]:
+        calls.append(1)
+        return compute(reading)
+
+    return compute_once_more
+
+
+def test_a_batch_that_is_run_again_sets_the_same_records_aside_at_once(journal: Journal) -> None:
+    records, calls = Records(batch(1000), frozenset({(0, 700)})), []
+    guard = Guard(journal, "s", 1)
+    first = guard.run(intent(records.spans), records, counted(calls))
+    assert len(calls) < 25, "a thousand records are halved ten times"
+    calls.clear()
+    assert guard.run(intent(records.spans), records, counted(calls)) == first
+    assert len(calls) == 1
+
+
+def test_records_that_break_only_together_fail_the_batch(journal: Journal) -> None:
+    records = Records(batch(8), frozenset(), together=frozenset({(0, 11), (0, 16)}))
+    with pytest.raises(ZeroDivisionError):
+        Guard(journal, "s", 5).run(intent(records.spans), records, compute)
+    assert journal.aside(0) == []
+
+
+def test_other_troubles_blame_nobody(journal: Journal) -> None:
+    def gone(reading: Reading) -> None:
+        raise OSError("the broker is gone")
+
+    with pytest.raises(OSError, match="broker"):
+        Guard(journal, "s", 5).run(intent(batch(8)), Records(batch(8), frozenset()), gone)
+
+
+def test_the_limit_counts_over_batches_and_stops_the_search(journal: Journal) -> None:
+    guard = Guard(journal, "s", 3)
+    few = Records(batch(10), frozenset({(0, 11), (0, 12)}))
+    guard.run(intent(few.spans, 0), few, compute)
+    many, calls = Records(batch(1000), frozenset((0, offset) for offset in range(10, 1010))), []
+    with pytest.raises(
+        PoisonError, match=r"more than 3 records .* batch 1, offsets t/0 10 to 1010 \(by one's own"
+    ):
+        guard.run(intent(many.spans, 1), many, counted(calls))
+    assert len(calls) < 25
+    assert journal.aside(1) == []
+
+
+def test_without_a_limit_nothing_is_tried(journal: Journal) -> None:
+    records, calls = Records(batch(10), frozenset({(0, 11)})), []
+    with pytest.raises(ZeroDivisionError):
+        Guard(journal, "s", 0).run(intent(records.spans), records, counted(calls))
+    assert len(calls) == 1

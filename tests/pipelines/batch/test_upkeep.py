@@ -1,0 +1,98 @@
+"""Tables that are merged and cleaned beside their stream hold what they held, and go on to take batches."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from penstock.pipelines.tables.columns import TIMESTAMP
+from penstock.pipelines.tables.latest import LatestTable
+from penstock.pipelines.tables.log import LogTable
+from penstock.pipelines.tables.upkeep import Merged, merge_small_files, remove_unneeded
+
+SCHEMA = pa.schema(
+    [
+        pa.field("device", pa.string()),
+        pa.field("window_start", TIMESTAMP),
+        pa.field("window_end", TIMESTAMP),
+        pa.field("n", pa.int64()),
+    ]
+)
+PANES = pa.schema([*SCHEMA, pa.field("kind", pa.string())])
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def panes(minute: int, n: int) -> pa.Table:
+    row = {"device": "d", "window_start": NOON + minute * MINUTE, "window_end": NOON + (minute + 1) * MINUTE}
+    return pa.Table.from_pylist([{**row, "n": n, "kind": "insert"}], schema=PANES)
+
+
+def rows(path: Path) -> list[tuple[datetime, int]]:
+    found = DeltaTable(path).to_pyarrow_table().to_pylist()
+    return sorted((row["window_start"], row["n"]) for row in found)
+
+
+def files(path: Path) -> int:
+    return len(DeltaTable(path).file_uris())
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> LogTable:
+    table = LogTable(tmp_path / "panes", PANES, "s")
+    for number in range(20):
+        table.commit(number, table.write(panes(number, number), number, number), number)
+    return table
+
+
+@pytest.fixture
+def latest(tmp_path: Path) -> LatestTable:
+    table = LatestTable(tmp_path / "latest", SCHEMA, "s", ["device"], 60_000_000)
+    for number in range(20):
+        table.commit(number, table.write(panes(number, number), number, number), number)
+    return table
+
+
+def test_a_table_that_grows_is_merged_and_goes_on_to_grow(log: LogTable) -> None:
+    before = rows(log.path)
+    assert merge_small_files(log.path, "s", 0) == Merged(20, 1)
+    assert (rows(log.path), files(log.path)) == (before, 1)
+    log.commit(20, log.write(panes(20, 20), 20, 20), 20)
+    assert rows(log.path) == [*before, (NOON + 20 * MINUTE, 20)]
+    assert log.last_batch() == 20
+    assert merge_small_files(log.path, "s", 0) == Merged()
+
+
+def test_each_stream_of_a_shared_table_keeps_files_of_its_own(log: LogTable) -> None:
+    other = LogTable(log.path, PANES, "other")
+    other.commit(0, other.write(panes(0, 99), 0, 0), 0)
+    merge_small_files(log.path, "s", 0)
+    names = sorted(Path(uri).name.split("-")[0] for uri in DeltaTable(log.path).file_uris())
+    assert names == ["other", "s"]
+
+
+def test_open_windows_are_left_alone_and_corrections_find_merged_ones(latest: LatestTable) -> None:
+    before = rows(latest.path)
+    decided = latest.write(panes(18, 180), 20, 20)
+    assert merge_small_files(latest.path, "s", 0, NOON + 15 * MINUTE) == Merged(15, 1)
+    latest.commit(20, decided, 20)
+    corrected = [(at, 180 if n == 18 else n) for at, n in before]
+    assert (rows(latest.path), files(latest.path)) == (corrected, 6)
+    latest.commit(21, latest.write(panes(3, 30), 21, 21), 21)
+    assert rows(latest.path) == [(at, 30 if n == 3 else n) for at, n in corrected]
+
+
+def test_files_that_nobody_names_are_removed_but_not_those_of_a_decided_batch(log: LogTable) -> None:
+    merge_small_files(log.path, "s", 0)
+    decided = log.write(panes(20, 20), 20, 20)
+    (waiting,) = decided.adds
+    old = datetime(2020, 1, 1, tzinfo=UTC).timestamp()
+    os.utime(log.path / waiting.path, (old, old))
+    assert len(remove_unneeded(log.path, 24, {waiting.path}, dry_run=True)) == 20
+    assert len(remove_unneeded(log.path, 24, {waiting.path})) == 20
+    assert remove_unneeded(log.path, 24, {waiting.path}) == []
+    log.commit(20, decided, 20)
+    assert len(rows(log.path)) == 21

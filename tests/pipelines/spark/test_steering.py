@@ -1,0 +1,104 @@
+"""A stream that is paused, cut off and taken up again, with real records: tables compared with DuckDB's answer."""
+
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from tests.pipelines.spark.running import Running, send
+from tests.pipelines.spark.test_stream import (
+    TEN_SECONDS,
+    asked,
+    expected,
+    ledger,
+    plan_over,
+    readings,
+    values,
+)
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.infra.waiting import wait_until
+from penstock.pipelines.model import fixed
+from penstock.pipelines.plan import Apply, opaque
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+@pytest.fixture
+def topic(broker: LocalBroker) -> str:
+    name = f"steered{uuid4().hex[:8]}"
+    broker.create_topic(name, 2)
+    return name
+
+
+def latest(running: Running) -> list[tuple[Any, ...]]:
+    return values(running.table(f"latest/{running.plan.name}"))
+
+
+def test_a_paused_stream_reads_nothing_and_misses_nothing(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    first, second, third = readings(200, seed=1), readings(200, seed=2), readings(100, seed=3)
+    send(broker, topic, first)
+    stream = running.start()
+    running.progress.wait_for(200, stream)
+    stream.pause()
+    send(broker, topic, second, partition=1)
+    time.sleep(1.0)
+    assert (running.progress.read, stream.failure()) == (200, None)
+    stream.resume()
+    running.progress.wait_for(400, stream)
+    stream.pause()
+    stream.drain()
+    send(broker, topic, third)
+    stream = running.start(reading=False)
+    assert (running.progress.read, stream.failure()) == (400, None)
+    stream.resume()
+    running.progress.wait_for(500, stream)
+    stream.drain()
+    assert latest(running) == expected(first + second + third, TEN_SECONDS, 10_000)
+    assert ledger(running, "read", "folded") == [(500, 500)]
+
+
+def test_a_stop_cuts_a_batch_off_and_the_next_start_does_it_once(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    gate, waiting = tmp_path / "gate", tmp_path / "waiting"
+
+    def held_up(frame: "DataFrame") -> "DataFrame":
+        from pyspark.sql.functions import udf
+
+        def wait(device):  # the types that Python knows would have Spark guess at a kind of function
+            waiting.touch()
+            while not gate.exists():
+                time.sleep(0.05)
+            return device
+
+        return frame.withColumn("device", udf(wait, "string")("device"))
+
+    steps = (Apply(opaque(held_up, version="1")),)
+    running = Running(plan_over(topic, fixed("10 seconds"), steps), spark, broker, tmp_path)
+    sent = readings(100, seed=1)
+    send(broker, topic, sent)
+    stream = running.start()
+    wait_until(waiting.exists, 60, "a batch to be at work")
+    assert stream.at().startswith("batch 0, offsets ")
+    # Should a stop wait for its batch, the gate opens and the batch is found committed.
+    late = threading.Timer(30, gate.touch)
+    late.start()
+    stream.stop()
+    late.cancel()
+    assert not gate.exists()
+    assert running.progress.read == 0
+    gate.touch()
+    running.until_read(100)
+    assert latest(running) == expected(sent, TEN_SECONDS, 10_000)
+    assert asked(
+        "SELECT count(DISTINCT batch_id) FROM l", l=running.table(f"ledger/{running.plan.name}")
+    ) == [(1,)]

@@ -1,0 +1,36 @@
+"""Backfills: a partition a day, each a run of its own."""
+
+from datetime import date
+
+import pytest
+from dagster import Definitions
+
+from penstock.platform.bounded import Ran
+from penstock.platform.definitions.backfills import backfill_jobs
+
+
+def test_a_partition_is_a_run_over_its_day(instance) -> None:
+    ran: list[tuple[str, date, int | None]] = []
+
+    def run(stream: str, day: date, most: int | None, tell: object) -> Ran:
+        ran.append((stream, day, most))
+        return Ran(stream, day.isoformat(), "/warehouse/runs", {"latest/minute": 3}, {"read": 7})
+
+    defs = Definitions(jobs=list(backfill_jobs(["minute"], date(2026, 1, 1), run)))
+    job = defs.resolve_job_def("backfill_minute")
+    assert job.partitions_def.get_first_partition_key() == "2026-01-01"
+    config = {"ops": {"backfill_minute_day": {"config": {"records_per_batch": 100}}}}
+    result = job.execute_in_process(partition_key="2026-01-02", instance=instance, run_config=config)
+    assert result.success
+    assert job.execute_in_process(partition_key="2026-01-03", instance=instance).success
+    assert ran == [("minute", date(2026, 1, 2), 100), ("minute", date(2026, 1, 3), None)]
+    (event, *_) = result.asset_materializations_for_node("backfill_minute_day")
+    assert (event.partition, event.metadata["tables"].value) == ("2026-01-02", "/warehouse/runs")
+
+
+def test_a_day_before_the_first_is_none(instance) -> None:
+    defs = Definitions(jobs=list(backfill_jobs(["minute"], date(2026, 1, 1), lambda *_: None)))
+    with pytest.raises(Exception, match="2025-12-31"):
+        defs.resolve_job_def("backfill_minute").execute_in_process(
+            partition_key="2025-12-31", instance=instance
+        )
