@@ -1,0 +1,124 @@
+"""Dagster behind nginx, as `platform/access/nginx.conf` has it: who gets in, and what they may do."""
+
+import base64
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import HTTPError
+
+import pytest
+
+from penstock.infra.ports import answers, free_ports
+from penstock.infra.waiting import wait_until
+
+pytestmark = pytest.mark.whole
+CONFIG = Path("platform/access/nginx.conf")
+PASSWORD = "correct horse"
+DEFINITIONS = """
+from dagster import Definitions, job, op
+
+@op
+def nothing(): pass
+
+@job
+def idle(): nothing()
+
+defs = Definitions(jobs=[idle])
+"""
+MAY_LAUNCH = "{ permissions { permission value } }"
+
+
+@dataclass(frozen=True)
+class Site:
+    """nginx in front of two webservers."""
+
+    port: int
+
+    def open(self, path: str, user: str | None, body: bytes | None = None) -> bytes:
+        request = urllib.request.Request(f"https://127.0.0.1:{self.port}{path}", body)
+        if user:
+            word = base64.b64encode(f"{user}:{PASSWORD}".encode()).decode()
+            request.add_header("Authorization", f"Basic {word}")
+        if body:
+            request.add_header("Content-Type", "application/json")
+        unchecked = ssl._create_unverified_context()
+        with urllib.request.urlopen(request, timeout=30, context=unchecked) as answer:
+            return bytes(answer.read())
+
+    def may_launch(self, user: str) -> bool:
+        asked = json.dumps({"query": MAY_LAUNCH}).encode()
+        found = json.loads(self.open("/graphql", user, asked))["data"]["permissions"]
+        return {one["permission"]: one["value"] for one in found}["launch_pipeline_execution"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    if nginx is None:
+        pytest.skip("nginx is not installed: apt-get install nginx-light")
+    folder = tmp_path_factory.mktemp("access")
+    operators, viewers, front = free_ports(3)
+    config = CONFIG.read_text("utf-8")
+    for before, port in (("127.0.0.1:3000", operators), ("127.0.0.1:3001", viewers)):
+        config = config.replace(before, f"127.0.0.1:{port}")
+    (folder / "nginx.conf").write_text(config.replace("listen 8443", f"listen 127.0.0.1:{front}"), "utf-8")
+    prepare(folder)
+    (folder / "defs.py").write_text(DEFINITIONS, "utf-8")
+    (folder / "home").mkdir()
+    show = [sys.executable, "-m", "dagster_webserver", "-f", str(folder / "defs.py"), "-h", "127.0.0.1", "-p"]
+    environment = {**os.environ, "DAGSTER_HOME": str(folder / "home"), "DAGSTER_DISABLE_TELEMETRY": "1"}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
+    begun = [
+        subprocess.Popen([*show, str(operators)], **quiet),
+        subprocess.Popen([*show, str(viewers), "--read-only"], **quiet),
+        subprocess.Popen([nginx, "-p", str(folder), "-c", "nginx.conf"], **quiet),
+    ]
+    try:
+        for port in (operators, viewers, front):
+            wait_until(lambda: answers("127.0.0.1", port), 60, f"port {port} to answer")  # noqa: B023  at once
+        yield Site(front)
+    finally:
+        for process in reversed(begun):
+            process.terminate()
+            process.wait(30)
+
+
+def prepare(folder: Path) -> None:
+    """Make certificate, users and operators by the lines at the top of the file."""
+    make = (
+        "req -x509 -newkey rsa:3072 -nodes -days 365 -subj /CN=dagster -keyout key.pem -out certificate.pem"
+    )
+    subprocess.run(["openssl", *make.split()], cwd=folder, check=True, capture_output=True)
+    asked = ["openssl", "passwd", "-6", "-stdin"]
+    done = subprocess.run(asked, input=PASSWORD, capture_output=True, text=True, check=True)
+    (folder / "users").write_text("".join(f"{name}:{done.stdout.strip()}\n" for name in ("alice", "bob")))
+    (folder / "operators").write_text("alice operators;\n")
+    for readable in (folder, *folder.iterdir()):
+        readable.chmod(0o755 if readable.is_dir() else 0o644)
+    for above in folder.parents[:2]:
+        above.chmod(0o755)
+
+
+def test_nobody_gets_in_without_a_name_and_the_password(site: Site) -> None:
+    for user in (None, "mallory"):
+        with pytest.raises(HTTPError) as refused:
+            site.open("/", user)
+        assert refused.value.code == 401
+        assert refused.value.headers["Strict-Transport-Security"]
+        refused.value.close()
+
+
+def test_whoever_may_look_sees_the_ui_and_launches_nothing(site: Site) -> None:
+    assert site.open("/", "bob").startswith(b"<!DOCTYPE html>")
+    assert site.may_launch("bob") is False
+
+
+def test_an_operator_may_launch(site: Site) -> None:
+    assert site.may_launch("alice") is True
