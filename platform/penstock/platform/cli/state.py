@@ -96,7 +96,9 @@ def export(stream: str, stage: str | None, batch: int | None, to: Path) -> None:
 
 
 def _directory(stream: str) -> Path:
-    return current_settings().home / "streams" / stream
+    from penstock.pipelines.host.folders import folder_of_stream
+
+    return folder_of_stream(current_settings().home / "streams", stream)
 
 
 def _rows(stream: str, stage: str | None, batch: int | None) -> "pa.Table":
