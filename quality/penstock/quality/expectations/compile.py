@@ -4,25 +4,13 @@ The SQL says what Great Expectations says on Spark of the same row, nulls and Na
 row, or would stop a stream over a value of another type, is refused by name.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.plan.source import Column, RowCheck
 from penstock.quality.errors import NotInStreamError
+from penstock.quality.expectations.arguments import BEYOND_ROWS, NUMBERS, Arguments, Columns, fits, literal
 from penstock.quality.expectations.suite import Expectation
-
-Columns = Mapping[str, str]
-"""The type of each column, in Spark's words."""
-
-NUMBERS = frozenset({"INT", "BIGINT", "FLOAT", "DOUBLE", "SMALLINT", "TINYINT"})
-WHOLE = frozenset({"INT", "BIGINT", "SMALLINT", "TINYINT"})
-BEYOND_ROWS = {"mostly": 1, "row_condition": None, "condition_parser": None}
-"""Arguments that speak of many rows, or of which rows; each with the value at which it says nothing."""
-
-IGNORED = frozenset({"severity", "catch_exceptions", "result_format", "description", "meta", "notes"})
-"""Arguments that do not change a verdict."""
 
 
 def row_check(one: Expectation, columns: tuple[Column, ...]) -> RowCheck:
@@ -40,7 +28,7 @@ def broken_when(one: Expectation, columns: Columns) -> str:
     for argument, nothing in BEYOND_ROWS.items():
         if one.kwargs.get(argument, nothing) != nothing:
             raise NotInStreamError(one.name, f"{argument} speaks of many rows", "Leave it out")
-    return compiler(_Arguments(one, columns))
+    return compiler(Arguments(one, columns))
 
 
 def known() -> str:
@@ -48,54 +36,7 @@ def known() -> str:
     return f"Check it at rest; in a stream there are {', '.join(sorted(COMPILED))}"
 
 
-class _Arguments:
-    """The arguments of an expectation; each is taken once, and none may be left."""
-
-    def __init__(self, one: Expectation, columns: Columns) -> None:
-        self._one = one
-        self._columns = columns
-        self._left = {n: v for n, v in one.kwargs.items() if n not in IGNORED and n not in BEYOND_ROWS}
-
-    def take(self, name: str, default: Any = None) -> Any:
-        """Take an argument."""
-        return self._left.pop(name, default)
-
-    def column(self, name: str = "column") -> tuple[str, str]:
-        """Take the name of a column, and return its SQL and its type."""
-        column = self.take(name)
-        if column not in self._columns:
-            fields = ", ".join(self._columns)
-            raise self.refused(f"there is no field {column!r}", f"Name one of: {fields}")
-        return quoted(column), self._columns[column]
-
-    def done(self) -> None:
-        """Refuse what was not asked for."""
-        if self._left:
-            raise self.refused(
-                f"{', '.join(self._left)} is not known here", "Leave it out, or check it at rest"
-            )
-
-    def refused(self, found: str, fix: str) -> NotInStreamError:
-        """Return the error that refuses the expectation."""
-        return NotInStreamError(self._one.name, found, fix)
-
-    def text(self, name: str = "column") -> str:
-        """Take a column that must hold text."""
-        sql, kind = self.column(name)
-        if kind != "STRING":
-            raise self.refused(f"{sql} is {kind}", "Name a field of text")
-        return sql
-
-    def comparable(self, kind: str, values: list[Any]) -> None:
-        """Refuse values that a column of this type cannot be compared with: that would stop the stream."""
-        for value in values:
-            if value is not None and not _fits(kind, value):
-                raise self.refused(
-                    f"{value!r} cannot be compared with {kind}", "Write values of the field's type"
-                )
-
-
-def _between(args: _Arguments) -> str:
+def _between(args: Arguments) -> str:
     column, kind = args.column()
     least, most = args.take("min_value"), args.take("max_value")
     if kind not in NUMBERS | {"STRING"}:
@@ -106,14 +47,14 @@ def _between(args: _Arguments) -> str:
     return f"{column} IS NOT NULL AND NOT ({inside})"
 
 
-def _lengths_between(args: _Arguments) -> str:
+def _lengths_between(args: Arguments) -> str:
     column = args.text()
     inside = _bounds(args, f"length({column})", args.take("min_value"), args.take("max_value"))
     args.done()
     return f"{column} IS NOT NULL AND NOT ({inside})"
 
 
-def _bounds(args: _Arguments, value: str, least: Any, most: Any) -> str:
+def _bounds(args: Arguments, value: str, least: Any, most: Any) -> str:
     strict_least, strict_most = args.take("strict_min", False), args.take("strict_max", False)
     bounds = []
     if least is not None:
@@ -127,16 +68,16 @@ def _bounds(args: _Arguments, value: str, least: Any, most: Any) -> str:
     return " AND ".join(bounds)
 
 
-def _length_equals(args: _Arguments) -> str:
+def _length_equals(args: Arguments) -> str:
     column, length = args.text(), args.take("value")
     args.done()
-    if not _fits("INT", length):
+    if not fits("INT", length):
         raise args.refused(f"value is {length!r}", "Give a whole number")
     return f"{column} IS NOT NULL AND NOT (length({column}) = {literal(length)})"
 
 
-def _in_set(*, negated: bool) -> Callable[[_Arguments], str]:
-    def compiled(args: _Arguments) -> str:
+def _in_set(*, negated: bool) -> Callable[[Arguments], str]:
+    def compiled(args: Arguments) -> str:
         column, kind = args.column()
         values = args.take("value_set")
         args.done()
@@ -149,8 +90,8 @@ def _in_set(*, negated: bool) -> Callable[[_Arguments], str]:
     return compiled
 
 
-def _null(*, expected: bool) -> Callable[[_Arguments], str]:
-    def compiled(args: _Arguments) -> str:
+def _null(*, expected: bool) -> Callable[[Arguments], str]:
+    def compiled(args: Arguments) -> str:
         column, _ = args.column()
         args.done()
         return f"{column} IS {'NOT ' if expected else ''}NULL"
@@ -158,8 +99,8 @@ def _null(*, expected: bool) -> Callable[[_Arguments], str]:
     return compiled
 
 
-def _regex(*, negated: bool) -> Callable[[_Arguments], str]:
-    def compiled(args: _Arguments) -> str:
+def _regex(*, negated: bool) -> Callable[[Arguments], str]:
+    def compiled(args: Arguments) -> str:
         column, regex = args.text(), args.take("regex")
         args.done()
         matches = _matches(args, column, regex)
@@ -168,7 +109,7 @@ def _regex(*, negated: bool) -> Callable[[_Arguments], str]:
     return compiled
 
 
-def _regex_list(args: _Arguments) -> str:
+def _regex_list(args: Arguments) -> str:
     column, regexes, match_on = args.text(), args.take("regex_list"), args.take("match_on", "any")
     args.done()
     if not regexes or match_on not in ("any", "all"):
@@ -181,7 +122,7 @@ def _regex_list(args: _Arguments) -> str:
     return f"{column} IS NOT NULL AND NOT ({' AND '.join(found)})"
 
 
-def _not_regex_list(args: _Arguments) -> str:
+def _not_regex_list(args: Arguments) -> str:
     column, regexes = args.text(), args.take("regex_list")
     args.done()
     if not regexes:
@@ -189,14 +130,14 @@ def _not_regex_list(args: _Arguments) -> str:
     return f"{column} IS NOT NULL AND ({' OR '.join(_matches(args, column, regex) for regex in regexes)})"
 
 
-def _matches(args: _Arguments, column: str, regex: Any) -> str:
+def _matches(args: Arguments, column: str, regex: Any) -> str:
     if not isinstance(regex, str):
         raise args.refused(f"the expression is {regex!r}", "Give a text")
     return f"{column} RLIKE {literal(regex)}"
 
 
-def _pair(condition: Callable[[str, str, bool], str]) -> Callable[[_Arguments], str]:
-    def compiled(args: _Arguments) -> str:
+def _pair(condition: Callable[[str, str, bool], str]) -> Callable[[Arguments], str]:
+    def compiled(args: Arguments) -> str:
         (one, kind), (other, other_kind) = args.column("column_A"), args.column("column_B")
         or_equal = bool(args.take("or_equal", False))
         ignored = _ignored(args, one, other)
@@ -209,7 +150,7 @@ def _pair(condition: Callable[[str, str, bool], str]) -> Callable[[_Arguments], 
     return compiled
 
 
-def _ignored(args: _Arguments, one: str, other: str) -> str:
+def _ignored(args: Arguments, one: str, other: str) -> str:
     match args.take("ignore_row_if", "both_values_are_missing"):
         case "both_values_are_missing":
             return f"{one} IS NULL AND {other} IS NULL"
@@ -232,37 +173,7 @@ def _equal(one: str, other: str, _or_equal: bool) -> str:
     return f"{one} <=> {other}"
 
 
-def literal(value: Any) -> str:
-    """Return a value as SQL."""
-    match value:
-        case bool():
-            return str(value).lower()
-        case int():
-            return f"{value}L" if abs(value) > 2**31 - 1 else str(value)
-        case float() if math.isfinite(value):
-            return f"{value!r}D"
-        case float():
-            return f"double('{value}')"
-        case _:
-            text = str(value).replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{text}'"
-
-
-def _fits(kind: str, value: Any) -> bool:
-    match value:
-        case bool():
-            return kind == "BOOLEAN"
-        case int():
-            return kind in NUMBERS and abs(value) < 2**63
-        case float():
-            return kind in NUMBERS - WHOLE or kind in WHOLE
-        case str():
-            return kind == "STRING"
-        case _:
-            return False
-
-
-COMPILED: Mapping[str, Callable[[_Arguments], str]] = {
+COMPILED: Mapping[str, Callable[[Arguments], str]] = {
     "expect_column_values_to_be_between": _between,
     "expect_column_value_lengths_to_be_between": _lengths_between,
     "expect_column_value_lengths_to_equal": _length_equals,
