@@ -7,6 +7,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 from tests.infra.terraform.checkouts import copy_environments
+from tests.infra.terraform.searching import holding
 from tests.platform.whole.stack import ScratchStack
 
 from penstock.infra.environments import Catalog, EnvironmentOutputs
@@ -78,18 +79,10 @@ class AppliedStack(ScratchStack):
 
     def files_with_a_secret(self) -> list[Path]:
         """Every file of the checkout, logs and Dagster's storage among them, in which a secret stands."""
-        values = set(self.secrets().values())
         files = [path for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()]
-        return [path for path in files if any(value in _content(path) for value in values)]
+        return holding(files, set(self.secrets().values()))
 
     def command_lines_with_a_secret(self) -> list[str]:
         """The command line of every process of this machine in which a secret stands."""
         shown = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, check=True).stdout
         return [line.decode() for line in shown.splitlines() for v in self.secrets().values() if v in line]
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:  # a file that was replaced meanwhile is among the others under its new name
-        return b""

@@ -19,6 +19,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.infra.terraform.checkouts import block_of_ports, copy_environments, local_environment
+from tests.infra.terraform.searching import holding
 
 from penstock.infra.environments.outputs import EnvironmentOutputs, read_outputs
 from penstock.infra.kafka_access import kafka_client
@@ -194,8 +195,7 @@ def test_no_secret_is_where_it_should_not_be(
     assert any(path.name == "terraform.tfstate" for path in searched)
     assert any(path.suffix == ".log" for path in searched)
     assert any(path.suffix == ".tfplan" for path in searched)
-    found = [path for path in searched for value in values if value in path.read_bytes()]
-    assert found == []
+    assert holding(searched, values) == []
     shown = f"{plan!r} {told!r} {outputs!r}".encode()
     lines = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, check=True).stdout
     assert not [value for value in values if value in shown or value in lines]
