@@ -1,7 +1,8 @@
 """What ten expectations cost in the stream: the same records with and without them, in turns.
 
 A time is from the start of the stream to the commit of the last record; a ratio is of one round. None of the
-records breaks a check, so that only the asking is paid for.
+records breaks a check, so that only the asking is paid for. One of the ten is a regular expression, which costs as
+much as several of the others.
 `python -m tests.benchmarks.bench_quality_checks [--records N] [--repeats N]`.
 """
 
@@ -22,7 +23,7 @@ TOPIC = "checked"
 TEN = (
     ("expect_column_values_to_not_be_null", {"column": "device"}),
     ("expect_column_values_to_match_regex", {"column": "device", "regex": "^d[0-9]+$"}),
-    ("expect_column_values_to_not_match_regex", {"column": "device", "regex": "test|dummy"}),
+    ("expect_column_values_to_not_be_null", {"column": "temperature"}),
     ("expect_column_value_lengths_to_be_between", {"column": "device", "min_value": 2, "max_value": 12}),
     ("expect_column_values_to_not_be_in_set", {"column": "device", "value_set": ["dx", "dy", "dz"]}),
     ("expect_column_values_to_not_be_null", {"column": "at"}),

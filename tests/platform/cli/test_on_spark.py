@@ -6,6 +6,11 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 from tests.platform.cli.test_pipelines import case
+from tests.quality.expectations.test_at_rest import MINUTE, NOON, minutes
+
+from penstock.pipelines import catalog
+from penstock.pipelines.host.control import BatchRecord
+from penstock.platform.control import open_control
 
 pytestmark = pytest.mark.spark
 
@@ -67,3 +72,26 @@ def test_a_place_that_is_none_is_refused_before_spark_starts(run) -> None:
     answer = run("run", "sensor_minute", "--from", "papyrus")
     assert answer.code == 2
     assert "is not FORMAT:PATH" in answer.err
+
+
+def test_tables_are_checked_once_their_windows_are_final(run, home: Path) -> None:
+    lateness = catalog.load("sensor_minute").stage.lateness
+    minutes(home, [("a", 20.0, 3, 1), ("b", 99.0, 2, 2), ("c", -99.0, 1, 9)])
+    store = open_control(f"sqlite:///{home}/control.db")
+    store.record_batch(BatchRecord("sensor_minute", 0, 1, "tick", 0, NOON + 2 * MINUTE + lateness, ()))
+    store.close()
+    answer = run("check", "latest/sensor_minute", "--json")
+    (outcome,) = json.loads(answer.out)["latest/sensor_minute"]
+    wrong = {one["name"]: one["unexpected"] for one in outcome["met"] if not one["passed"]}
+    assert (answer.code, wrong) == (1, {"temperature_values_to_be_between": 1})
+    again = run("check", "latest/sensor_minute")
+    assert again.code == 1
+    told = [line.split()[2:] for line in again.out.splitlines()]
+    assert ["temperature_values_to_be_between", "not", "met", "1", "of", "2", "rows"] in told
+    assert "1 of 2 rows" in (home / "quality" / "docs" / "index.html").read_text("utf-8")
+
+
+def test_a_table_of_which_nothing_is_expected_is_refused_with_those_that_there_are(run) -> None:
+    answer = run("check", "latest/nothing")
+    assert answer.code == 1
+    assert "there are suites of latest/sensor_minute" in answer.err

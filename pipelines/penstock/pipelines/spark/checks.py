@@ -1,7 +1,8 @@
 """Checks of single records, in the pass that parses them: what each breaks, and how many break what.
 
 What a record breaks is one number, `_breaks`, with a bit for each check of its input. It is worked out once, and
-says both whether the record is no good and what is counted.
+says whether the record is no good. Which checks any record breaks is known of the same pass; only where there are
+some, a second job counts them.
 """
 
 from collections.abc import Callable
@@ -50,28 +51,39 @@ def checked(records: "DataFrame", sources: Sources) -> "DataFrame":
     return with_bits.selectExpr(*others, BREAKS, f"coalesce(_invalid, {reason}) AS _invalid")
 
 
-def counted(records: "DataFrame", sources: Sources) -> "tuple[DataFrame, Observation]":
-    """Records whose broken checks are counted when they are read."""
+def watched(records: "DataFrame") -> "tuple[DataFrame, Observation]":
+    """Records of which it is known, once they are read, which checks any of them breaks.
+
+    That is one number for all of them. Counting each check as they pass would cost each of them a comparison more.
+    """
     from pyspark.sql import Observation
     from pyspark.sql.functions import expr
 
-    counts = Observation()
-    measures = [expr(f"count_if({_holds_for(one)}) AS check_{n}") for n, one in enumerate(placed(sources))]
-    return records.observe(counts, *measures), counts
+    seen = Observation()
+    return records.observe(seen, expr(f"bit_or({BREAKS}) AS breaks")), seen
 
 
-def told(counts: "Observation", sources: Sources) -> pa.Table:
-    """How many records break each check, as `CHECKED` has it; a check that none breaks is left out."""
-    found = counts.get
+def told(seen: "Observation", records: "Callable[[], DataFrame]", sources: Sources) -> pa.Table:
+    """How many records break each check, as `CHECKED` has it: by a job of its own, where any record breaks any."""
+    if not seen.get["breaks"]:
+        return CHECKED.empty_table()
+    from pyspark.sql.functions import expr
+
+    bits = range(max(len(source.checks) for source in sources))
+    measures = [expr(f"count_if({BREAKS} & {1 << bit}L != 0) AS bit_{bit}") for bit in bits]
+    counts = {
+        row["_topic"]: row
+        for row in records().where(f"{BREAKS} != 0").groupBy("_topic").agg(*measures).collect()
+    }
     rows = [
         {
             "topic": one.topic,
             "check": one.check.name,
             "action": one.check.action,
-            "records": found[f"check_{n}"],
+            "records": counts[one.topic][f"bit_{one.bit}"],
         }
-        for n, one in enumerate(placed(sources))
-        if found[f"check_{n}"]
+        for one in placed(sources)
+        if one.topic in counts and counts[one.topic][f"bit_{one.bit}"]
     ]
     return pa.Table.from_pylist(rows, schema=CHECKED)
 
@@ -100,7 +112,7 @@ def _reason(source: Source) -> str | None:
     """The first check, in the order of their declaration, for which a record is set aside."""
     refusing = [(n, check) for n, check in enumerate(source.checks) if check.action == "quarantine"]
     cases = " ".join(f"WHEN {BREAKS} & {1 << n}L != 0 THEN '{REASON}{check.name}'" for n, check in refusing)
-    return f"CASE {cases} END" if refusing else None
+    return f"CASE WHEN {BREAKS} = 0 THEN NULL {cases} END" if refusing else None
 
 
 def _holds_for(one: Placed) -> str:

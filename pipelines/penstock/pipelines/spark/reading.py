@@ -1,8 +1,8 @@
 """A micro-batch as the engine reads it: one job for the partials, and one more only where single records matter."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -14,7 +14,7 @@ from penstock.pipelines.batch.tables import QUARANTINED
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.repeats.ids import IDS
-from penstock.pipelines.spark.checks import counted, placed, refuse_stopping, told
+from penstock.pipelines.spark.checks import placed, refuse_stopping, told, watched
 from penstock.pipelines.spark.identities import identified, marked
 from penstock.pipelines.spark.inputs import Sources
 from penstock.pipelines.spark.multiplying import told_apart
@@ -26,8 +26,9 @@ from penstock.pipelines.spark.spreading import WeighedPartials, weighed
 from penstock.pipelines.spark.steps import applied
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation
+    from pyspark.sql import DataFrame
 
+Made = TypeVar("Made")
 SMALL = 20_000
 """Records below which one task does the whole batch: starting more costs more than they save."""
 
@@ -43,24 +44,20 @@ class SparkReading:
     ranges: tuple[Range, ...]
     repeats: pa.Table | None = None
     poisoned: tuple[Poisoned, ...] = ()
-    counts: "list[Observation]" = field(default_factory=list, compare=False)
-    """What was counted of broken checks, by the job that fetched the partials."""
+    counted: list[pa.Table] = field(default_factory=list, compare=False)
+    """What was found of broken checks, once the partials were made."""
 
     def partials(self) -> pa.Table:
         """Run the batch's job, and fetch what it says."""
-        found = self._partials(self._in_tasks(self._checked(self._records())))
-        refuse_stopping(self.broken(), self._records, self.sources)
-        return found
+        return self._checked(lambda records: self._partials(self._in_tasks(records)))
 
     def broken(self) -> pa.Table:
-        """Say how many records break each check, by what the job has counted."""
-        return told(self.counts[-1], self.sources) if self.counts else CHECKED.empty_table()
+        """Say how many records break each check."""
+        return self.counted[-1] if self.counted else CHECKED.empty_table()
 
     def weigh(self) -> WeighedPartials:
         """Run the batch's job, and leave what it makes in the executors."""
-        made = self._weighed(self._checked(self._records()))
-        refuse_stopping(self.broken(), self._records, self.sources)
-        return made
+        return self._checked(self._weighed)
 
     def invalid(self) -> pa.Table:
         """Fetch the records that are no good, byte for byte as they are in the topic."""
@@ -126,12 +123,15 @@ class SparkReading:
         aside = set_aside(self.ranges, counts, made.summary, ACCOUNT_COLUMNS)
         return replace(made, summary=pa.concat_tables([made.summary, aside]))
 
-    def _checked(self, records: "DataFrame") -> "DataFrame":
+    def _checked(self, run: "Callable[[DataFrame], Made]") -> "Made":
+        """Run the batch's job over records whose checks are watched, and say what they break."""
         if not placed(self.sources):
-            return records
-        records, counts = counted(records, self.sources)
-        self.counts.append(counts)
-        return records
+            return run(self._records())
+        records, seen = watched(self._records())
+        made = run(records)
+        self.counted.append(told(seen, self._records, self.sources))
+        refuse_stopping(self.broken(), self._records, self.sources)
+        return made
 
     def broke(self, problem: BaseException) -> str:
         """What one's own code said when it broke; empty where the problem is another."""
@@ -143,11 +143,11 @@ class SparkReading:
             f"(topic = '{s.topic}' AND partition = {s.partition} AND offset >= {s.start} AND offset < {s.end})"
             for s in spans
         )
-        return replace(self, raw=self.raw.where(chosen), ranges=spans, counts=[])
+        return replace(self, raw=self.raw.where(chosen), ranges=spans, counted=[])
 
     def setting_aside(self, poisoned: Sequence[Poisoned]) -> "SparkReading":
         """The same records, of which these are no good."""
-        return replace(self, poisoned=tuple(poisoned), counts=[])
+        return replace(self, poisoned=tuple(poisoned), counted=[])
 
     def _stepped(self, records: "DataFrame") -> "DataFrame":
         """Records that are not set aside, after the user's steps."""
