@@ -1,0 +1,124 @@
+"""Stages that cannot follow each other, and functions that cannot stand where they do, are refused by name."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.pipelines.model.forms import Alarm, add_degrees, alarm
+
+from penstock.ingestion.contracts import load_contract
+from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.model import (
+    Pipeline,
+    after_count,
+    after_punctuation,
+    collect,
+    count,
+    fixed,
+    global_window,
+    max_,
+    read,
+    records,
+    repeatedly,
+    same_windows,
+    sessions,
+    tumbling,
+)
+
+BASE = read("sensors").key("device").aggregate(hottest=max_("temperature")).window(fixed("1 minute"))
+TAKEN_BACK = BASE.trigger(lateness="1 hour").refine("retracting").write("minute")
+AGAIN = BASE.trigger(repeatedly(after_count(1))).write("minute")
+BY_CLOCK = read("sensors").aggregate(n=count()).window(fixed("1 minute", time="processing")).write("minute")
+EVER = read("sensors").aggregate(n=count()).window(global_window()).refine("retracting").write("minute")
+
+
+def after(first: Pipeline) -> Pipeline:
+    """A stage over another one."""
+    return first.then().aggregate(n=count())
+
+
+WRONG: dict[str, tuple[Pipeline, str]] = {
+    "panes that stand for others": (after(AGAIN).write("t"), "shows a window again without taking back"),
+    "a result that cannot go": (
+        after(TAKEN_BACK).refine("accumulating").write("t"),
+        "over panes that are taken back",
+    ),
+    "less lateness": (
+        after(TAKEN_BACK).trigger(lateness="1 minute").write("t"),
+        "Allow at least the 3600000 ms",
+    ),
+    "order windows": (
+        after(TAKEN_BACK).window(tumbling(records(2))).write("t"),
+        "what goes by order, over panes",
+    ),
+    "sessions": (after(TAKEN_BACK).window(sessions("1 minute")).write("t"), "a session does not shrink"),
+    "the clock": (
+        after(TAKEN_BACK).window(fixed("1 hour", time="processing")).write("t"),
+        "processing time over panes",
+    ),
+    "after the clock": (after(BY_CLOCK).window(fixed("1 hour")).write("t"), "may end behind the watermark"),
+    "after all time": (after(EVER).window(fixed("1 hour")).write("t"), "narrower than those of minute"),
+    "a trigger that ends": (after(TAKEN_BACK).trigger(after_count(2)).write("t"), "it can finish"),
+    "punctuation": (
+        after(TAKEN_BACK).trigger(repeatedly(after_punctuation("hottest > 3"))).write("t"),
+        "Let the first stage look for it",
+    ),
+    "a step for Spark": (
+        TAKEN_BACK.then().sql("SELECT * FROM input").aggregate(n=count()).write("t"),
+        "Sql step over",
+    ),
+    "the order of arrival": (
+        TAKEN_BACK.then().aggregate(all=collect("hottest", order="arrival")).write("t"),
+        "panes have no order of arrival",
+    ),
+    "a column that is not shown": (
+        TAKEN_BACK.then().key("site").aggregate(n=count()).write("t"),
+        "minute shows: device, hottest, window_end, window_start",
+    ),
+    "an end that nobody reads": (
+        TAKEN_BACK.also(after(TAKEN_BACK).named("lost")),
+        "nobody reads what lost says",
+    ),
+    "two beginnings": (after(TAKEN_BACK).write("t").also(after(AGAIN).write("u")), "2 beginnings"),
+    "no windows to go on with": (
+        read("sensors").aggregate(n=count()).window(same_windows()).write("t"),
+        "same_windows() over records",
+    ),
+    "a table of newest rows": (
+        read("sensors").key("device").remember(alarm, state=Alarm, returns={"above": "DOUBLE"}).write("t"),
+        "each row stands by itself",
+    ),
+    "no columns": (
+        TAKEN_BACK.then().arrow(add_degrees).write("t"),
+        "Say what, as in aggregate",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_it_is_refused_with_the_reason(name: str) -> None:
+    pipeline, says = WRONG[name]
+    with pytest.raises(DefinitionError) as refused:
+        _ = pipeline.to_plan("wrong")
+    assert says in str(refused.value)
+    assert refused.value.where
+
+
+@pytest.mark.parametrize("returns", [{}, {"n": "NUMBER"}])
+def test_rows_without_columns_that_are_known_are_refused(returns: dict[str, str]) -> None:
+    import pyarrow as pa
+
+    from penstock.pipelines.fold.graph import ready_graph
+
+    def define() -> Any:
+        pipeline = read("sensors").key("device").remember(alarm, state=Alarm, returns=returns)
+        return ready_graph(pipeline.write("t", mode="log").plan, {"device": pa.string()})
+
+    with pytest.raises(DefinitionError, match=r"no columns|Write one of: STRING"):
+        define()
+
+
+def test_records_that_streams_do_not_parse_are_refused() -> None:
+    contract = replace(load_contract("sensors"), encoding="avro")
+    with pytest.raises(DefinitionError, match="sensors is written as avro"):
+        _ = read(contract).aggregate(n=count()).window(fixed("1 minute")).write("t").plan
