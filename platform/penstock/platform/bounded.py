@@ -23,6 +23,7 @@ from penstock.pipelines.spark.stored.together import StoredTogether
 from penstock.pipelines.spark.stored.topic import StoredTopic
 from penstock.platform.clock import now_ms
 from penstock.platform.errors import UnknownOriginError, UnknownStreamError
+from penstock.platform.host.compose import warehouse_folder
 from penstock.platform.local_spark import spark_session
 from penstock.platform.settings import Settings
 from penstock.platform.streams import plan_of
@@ -71,7 +72,7 @@ def run_stored(
     )
     plan = plan_of(stream) if origin is None else read_from(plan_of(stream), origin)
     place = Path("runs", stream, chosen)
-    warehouse = Path(settings.warehouse) / place
+    warehouse = warehouse_folder(settings) / place
     config = bounded_config(settings, settings.home / place, warehouse, records_per_batch)
     with spark_session(settings, f"run-{stream}", tell) as session:
         tell("counting records")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.platform.host.compose import private_settings
+from penstock.platform.errors import SettingsError
+from penstock.platform.host.compose import private_settings, warehouse_folder
 from penstock.platform.settings import Settings, load_settings
 
 
@@ -35,3 +36,11 @@ def test_the_secret_of_a_master_is_told_by_a_file_of_its_owner_alone(
 def test_a_master_without_a_secret_needs_no_file(settings: Settings) -> None:
     assert private_settings(settings) is None
     assert not settings.home.exists()
+
+
+def test_an_address_is_no_place_for_a_stream_to_write(settings: Settings) -> None:
+    assert warehouse_folder(settings) == settings.home / "warehouse"
+    with pytest.raises(
+        SettingsError, match="the warehouse is s3://tables: set PENSTOCK_WAREHOUSE to a folder"
+    ):
+        warehouse_folder(settings.model_copy(update={"warehouse": "s3://tables"}))

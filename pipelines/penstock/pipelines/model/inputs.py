@@ -40,7 +40,9 @@ class Input:
         """Return what the plan reads."""
         contract = found_contract(self.topic)
         fix = "Read a topic whose contract says json: records of Avro are not parsed by streams yet"
-        require(contract.encoding == "json", "read", f"{contract.topic} is written as {contract.encoding}", fix)
+        require(
+            contract.encoding == "json", "read", f"{contract.topic} is written as {contract.encoding}", fix
+        )
         event_time = self.event_time or contract.event_time
         if event_time is None:
             fix = "Name the field with read(..., event_time='...'), or in the contract"

@@ -17,6 +17,7 @@ from penstock.pipelines.spark.session import SparkConfig
 from penstock.platform.alerts import Alerts
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
+from penstock.platform.errors import SettingsError
 from penstock.platform.host.groups import StreamGroups
 from penstock.platform.host.metrics import HostMetrics
 from penstock.platform.host.observed import ObservedControl
@@ -39,6 +40,16 @@ def spark_config(settings: Settings) -> SparkConfig:
         java_home=find_java().home,
         private=private_settings(settings),
     )
+
+
+def warehouse_folder(settings: Settings) -> Path:
+    """Where streams write. SettingsError for an address: tables can be read from one, streams write to folders."""
+    if "://" in settings.warehouse:
+        raise SettingsError(
+            f"streams write their tables into a folder, and the warehouse is {settings.warehouse}: set "
+            "PENSTOCK_WAREHOUSE to a folder that the host and Spark's workers see, such as a mounted store"
+        )
+    return Path(settings.warehouse)
 
 
 def private_settings(settings: Settings) -> Path | None:
@@ -68,7 +79,7 @@ def host_config(settings: Settings, metrics_port: int) -> HostConfig:
         kafka=spark_source(settings.kafka.access, "host"),
         client=settings.kafka.client("host"),
         streams=settings.home / "streams",
-        warehouse=Path(settings.warehouse),
+        warehouse=warehouse_folder(settings),
         interval_ms=settings.host.batch_interval_ms,
         driver_budget=settings.host.driver_budget_mb * 2**20,
         lease_ms=int(settings.host.lease_seconds * 1000),
