@@ -49,7 +49,7 @@ class Turns(Placement):
         return not self.elsewhere[(len(self.asked) - 1) % len(self.elsewhere)]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     name=st.sampled_from(sorted(PLANS)),
     elsewhere=st.lists(st.booleans(), min_size=1, max_size=6),
