@@ -8,7 +8,9 @@ either: Delta refuses the one whose view of the application's last batch was old
 
 import json
 from datetime import UTC, datetime, timedelta
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +26,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST_US, LATEST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The years 1 to 9999, which a text has four digits for. The window of the last second ends after them: a file
 that holds it has no statistics of that column, and is always looked into."""
+LONGEST_TEXT = 64
+"""Characters up to which a text is a bound: longer ones would make the log larger than what it saves."""
 ATTEMPTS = 5
 
 
@@ -104,16 +108,45 @@ def _widened(table: DeltaTable, schema: pa.Schema) -> DeltaTable:
 
 
 def statistics(rows: pa.Table) -> str:
-    """Say what Delta's readers skip files by: the count, and least and greatest of the columns of time."""
-    least: dict[str, str] = {}
-    greatest: dict[str, str] = {}
+    """Say what Delta's readers skip files by: the count, nulls, and least and greatest of numbers, texts and times.
+
+    There are readers that take a file without bounds of a column for one without rows of the value asked for.
+    """
+    least: dict[str, Any] = {}
+    greatest: dict[str, Any] = {}
     for field in rows.schema:
-        if pa.types.is_timestamp(field.type):
-            bounds = pc.min_max(pc.cast(rows.column(field.name), pa.int64())).as_py()
-            if bounds["min"] is not None and bounds["min"] >= EARLIEST_US and bounds["max"] <= LATEST_US:
-                least[field.name] = stamp(bounds["min"])
-                greatest[field.name] = stamp(bounds["max"])
-    return json.dumps({"numRecords": rows.num_rows, "minValues": least, "maxValues": greatest})
+        bounds = _bounds(rows.column(field.name))
+        if bounds is not None:
+            least[field.name], greatest[field.name] = bounds
+    nulls = {f.name: rows.column(f.name).null_count for f in rows.schema if not pa.types.is_nested(f.type)}
+    told = {"numRecords": rows.num_rows, "minValues": least, "maxValues": greatest, "nullCount": nulls}
+    return json.dumps(told)
+
+
+def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
+    """The least and the greatest value as statistics say them; None where they cannot be said exactly."""
+    if pa.types.is_timestamp(column.type):
+        least, greatest = _least_and_greatest(pc.cast(column, pa.int64()))
+        known = least is not None and least >= EARLIEST_US and greatest <= LATEST_US
+        return (stamp(least), stamp(greatest)) if known else None
+    if pa.types.is_integer(column.type):
+        least, greatest = _least_and_greatest(column)
+        return None if least is None else (least, greatest)
+    if pa.types.is_floating(column.type):
+        least, greatest = _least_and_greatest(column)
+        finite = least is not None and isfinite(least) and isfinite(greatest)
+        # NaN is greater than every number, and least and greatest pass over it.
+        return (least, greatest) if finite and not pc.any(pc.is_nan(column)).as_py() else None
+    if pa.types.is_string(column.type):
+        least, greatest = _least_and_greatest(column)
+        short = least is not None and max(len(least), len(greatest)) <= LONGEST_TEXT
+        return (least, greatest) if short else None
+    return None
+
+
+def _least_and_greatest(column: pa.ChunkedArray) -> tuple[Any, Any]:
+    bounds = pc.min_max(column).as_py()
+    return bounds["min"], bounds["max"]
 
 
 def stamp(microseconds: int) -> str:

@@ -125,14 +125,23 @@ def _linked(source: Path, target: Path) -> None:
 
 
 def _statistics(file: Mapping[str, Any]) -> str:
-    """What the table beside says of a file: its rows, and the bounds of columns of time, by which it is found."""
-    bounds = {
-        end: {
-            name.removeprefix(f"{end}."): stamp((value - EPOCH) // MICROSECOND)
+    """What the table beside says of a file: its rows, nulls and bounds, by which it is found."""
+
+    def of(end: str) -> dict[str, Any]:
+        return {
+            name.removeprefix(f"{end}."): _said(value)
             for name, value in file.items()
-            if name.startswith(f"{end}.") and hasattr(value, "timestamp")
+            if name.startswith(f"{end}.") and value is not None
         }
-        for end in ("min", "max")
+
+    told = {
+        "numRecords": file["num_records"],
+        "minValues": of("min"),
+        "maxValues": of("max"),
+        "nullCount": of("null_count"),
     }
-    told = {"numRecords": file["num_records"], "minValues": bounds["min"], "maxValues": bounds["max"]}
     return json.dumps(told)
+
+
+def _said(value: Any) -> Any:
+    return stamp((value - EPOCH) // MICROSECOND) if hasattr(value, "timestamp") else value
