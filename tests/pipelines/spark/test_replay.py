@@ -211,7 +211,7 @@ def test_a_replay_with_other_columns_gives_the_table_these_columns(life: Life) -
     life.finish(replay)
     assert "most" not in life.table(f"latest/{life.plan.name}").column_names
     send_more(life, sent)
-    life.until_read(300)
+    life.until_read(200)
     n = asked("SELECT sum(n) FROM t", t=life.table(f"latest/{life.plan.name}"))
     assert n == [(200,)]
 
