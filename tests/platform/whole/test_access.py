@@ -7,6 +7,7 @@ import shutil
 import ssl
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,11 +60,12 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site() -> Iterator[Site]:
     nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
     if nginx is None:
         pytest.skip("nginx is not installed: apt-get install nginx-light")
-    folder = tmp_path_factory.mktemp("access")
+    # nginx reads as a user of its own, for whom pytest's folders are closed.
+    folder = Path(tempfile.mkdtemp(prefix="access-"))
     operators, viewers, front = free_ports(3)
     config = CONFIG.read_text("utf-8")
     for before, port in (("127.0.0.1:3000", operators), ("127.0.0.1:3001", viewers)):
@@ -88,6 +90,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         for process in reversed(begun):
             process.terminate()
             process.wait(30)
+        shutil.rmtree(folder)
 
 
 def prepare(folder: Path) -> None:
@@ -102,8 +105,6 @@ def prepare(folder: Path) -> None:
     (folder / "operators").write_text("alice operators;\n")
     for readable in (folder, *folder.iterdir()):
         readable.chmod(0o755 if readable.is_dir() else 0o644)
-    for above in folder.parents[:2]:
-        above.chmod(0o755)
 
 
 def test_nobody_gets_in_without_a_name_and_the_password(site: Site) -> None:
