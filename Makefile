@@ -37,7 +37,7 @@ test: dev-environment ## run every test: plain Python first, then Spark, Kafka a
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not ($(PLAIN))" || status=$$?; \
 	exit $$status
 
-test-plain: dev-environment ## run the tests that need neither Java nor long
+test-plain: dev-environment ## run the tests that need neither Java nor long; EXAMPLES=20 tries properties longer
 	@$(BIN)/python -m pytest -n auto -m "$(PLAIN)"
 
 check: dev-environment ## format, lint, types, import rules

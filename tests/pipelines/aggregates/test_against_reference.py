@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.pipelines.aggregates.elements import (
     EVERY,
     FIELDS,
@@ -62,7 +63,7 @@ def said(each: Accumulator, rows: Any) -> list[Any]:
     return [canonical(found) for found in column.to_pylist()]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(of=st.sampled_from(EVERY), data=st.data())
 def test_batches_add_up_to_the_whole(of: Aggregate, data: st.DataObject) -> None:
     came = data.draw(arrivals(of))
@@ -86,7 +87,7 @@ def test_batches_add_up_to_the_whole(of: Aggregate, data: st.DataObject) -> None
     assert said(each, rows) == [expected(of, some) for some in elements]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(of=st.sampled_from(EVERY), data=st.data(), order=st.permutations(range(WINDOWS)))
 def test_windows_that_become_one_say_what_all_elements_say(
     of: Aggregate, data: st.DataObject, order: Sequence[int]
@@ -99,7 +100,7 @@ def test_windows_that_become_one_say_what_all_elements_say(
     assert said(each, merged) == [expected(of, [a.element for a in came])]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(of=st.sampled_from(EVERY), data=st.data())
 def test_what_is_taken_back_leaves_no_trace(of: Aggregate, data: st.DataObject) -> None:
     """Changes have no address of their own: elements of one time are taken in the order of their values."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.pipelines.aggregates.elements import EVERY, FIELDS, fields, table_of
 from tests.pipelines.fold.partials import places
 from tests.pipelines.fold.test_windows_against_reference import instant, said
@@ -160,7 +161,7 @@ def reference(stage: Stage, batches: Sequence[Batch]) -> list[list[tuple[Any, ..
     return [sorted((said(pane) for pane in evaluator.run(batch).panes), key=repr) for batch in batches]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(35), deadline=None, suppress_health_check=list(HealthCheck))
 @given(stage=stages(), data=st.data())
 def test_windows_of_every_aggregate_say_what_the_reference_says(
     tmp_path_factory: pytest.TempPathFactory, stage: Stage, data: st.DataObject

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.pipelines.batch.stored import TYPES, Bench
 
 from penstock.pipelines.batch.tables import StreamTables, Written, sinks
@@ -204,7 +205,7 @@ def run(bench: Bench, fuse: Fuse) -> None:
         return
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(name=st.sampled_from(sorted(PLANS)), steps=st.integers(1, 60))
 def test_a_killed_run_ends_with_the_tables_of_one_that_was_not(
     tmp_path_factory: pytest.TempPathFactory, name: str, steps: int

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark import cloudpickle
+from tests.examples import examples
 from tests.pipelines.batch.stored import TYPES, Bench
 from tests.pipelines.batch.test_crashes import PLANS, TABLES, Fuse, history, run
 
@@ -49,7 +50,7 @@ class Turns(Placement):
         return not self.elsewhere[(len(self.asked) - 1) % len(self.elsewhere)]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     name=st.sampled_from(sorted(PLANS)),
     elsewhere=st.lists(st.booleans(), min_size=1, max_size=6),

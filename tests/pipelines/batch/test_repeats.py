@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.pipelines.batch.stored import TYPES, Bench, StoredReading, ranges
 from tests.pipelines.batch.test_crashes import COLUMNS, Fuse, Killed, burning
 
@@ -204,7 +205,7 @@ def told(bench: Bench) -> tuple[list[Any], list[Any]]:
     return sorted(ledger), sorted(panes)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(batches=histories())
 def test_repeats_are_those_of_the_reference(
     tmp_path_factory: pytest.TempPathFactory, batches: list[Batch]
@@ -214,7 +215,7 @@ def test_repeats_are_those_of_the_reference(
     assert told(bench) == expected(batches)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(batches=histories(), steps=st.integers(1, 40))
 def test_a_killed_run_sets_aside_what_a_calm_one_does(
     tmp_path_factory: pytest.TempPathFactory, batches: list[Batch], steps: int

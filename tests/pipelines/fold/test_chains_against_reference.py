@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.pipelines.fold.partials import partials
 from tests.pipelines.fold.strategies import histories, triggers
 from tests.pipelines.fold.strategies import windows as first_windows
@@ -179,7 +180,7 @@ def as_values(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=chains().filter(sound), batches=histories())
 def test_every_stage_says_what_the_reference_says(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[Batch]
@@ -205,7 +206,7 @@ def on_time(batches: Sequence[Batch]) -> list[Batch]:
     ]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=chains().filter(sound), batches=histories())
 def test_what_is_left_of_all_changes_is_what_a_bounded_run_says(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[Batch]

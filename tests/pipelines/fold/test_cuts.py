@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.pipelines.fold import strategies
 from tests.pipelines.fold.partials import elements, partials
 from tests.pipelines.fold.test_windows_against_reference import FIELDS
@@ -82,7 +83,7 @@ def values(stage: Stage, rows: Sequence[dict[str, Any]]) -> Values:
     return +standing
 
 
-settled = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+settled = settings(max_examples=examples(35), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @settled

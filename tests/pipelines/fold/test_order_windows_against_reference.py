@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.pipelines.fold.partials import elements
 from tests.pipelines.fold.strategies import aggregates, histories
 from tests.pipelines.fold.test_windows_against_reference import FIELDS, SOURCE, instant, said
@@ -65,7 +66,7 @@ def frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(stage=stages, batches=histories())
 def test_order_windows_and_the_reference_say_the_same(
     tmp_path_factory: pytest.TempPathFactory, stage: Stage, batches: list[Batch]

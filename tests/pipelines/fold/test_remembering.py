@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.pipelines.fold.partials import elements
 from tests.pipelines.fold.strategies import histories
 from tests.pipelines.fold.test_order_windows_against_reference import engine
@@ -78,7 +79,7 @@ def reference(stage: Stage, batches: Sequence[Batch]) -> list[list[tuple[Any, ..
     return [sorted(map(said, evaluator.run(batch).panes), key=repr) for batch in batches]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     key=st.sampled_from([("key",), (), ("key", "word")]),
     forget_after=st.sampled_from([None, 1, 8, 30]),

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from tests.examples import examples
 from tests.pipelines.fold.partials import partials
 from tests.pipelines.fold.strategies import histories, stages
 
@@ -101,7 +102,7 @@ def row_of(stage: ReadyStage, pane: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @settings(
-    max_examples=100,
+    max_examples=examples(60),
     phases=list(Phase),
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -6,6 +6,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from penstock.pipelines.reference.assignment import calendar_window
 
@@ -30,7 +31,7 @@ def other() -> Any:
     return connection
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     st.sampled_from(["day", "week", "month"]),
     st.sampled_from(ZONES),
@@ -48,7 +49,7 @@ def test_a_window_covers_its_instant_and_its_neighbours_touch_it(unit: Any, zone
     assert calendar_window(unit, place, int(start) - 1)[1] == start
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(100))
 @given(time=st.integers(0, 2_000_000_000_000), unit=st.sampled_from(["day", "week", "month"]))
 def test_windows_begin_where_another_program_truncates_to(other: Any, time: int, unit: Any) -> None:
     from zoneinfo import ZoneInfo

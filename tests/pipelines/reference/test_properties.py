@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.pipelines.strategies import (
     PARTITIONS,
     addressed,
@@ -25,7 +26,7 @@ from tests.pipelines.strategies import (
 from penstock.pipelines.plan import Default, Global, Plan, Sessions
 from penstock.pipelines.reference import Batch, Outcome, Pane, bounded, evaluate
 
-SLOWLY = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+SLOWLY = settings(deadline=None, max_examples=examples(80), suppress_health_check=list(HealthCheck))
 
 
 def panes(outcomes: list[Outcome]) -> list[Pane]:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import DUE_CLOCK, DUE_EVENT, NEVER
@@ -47,7 +48,9 @@ def answer(tree: trees.Tree, wanted: Groups) -> dict[tuple[int, int], list[int]]
     return {group: sorted(values) for group, values in result.items()}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(35), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(history=batches, reopen=st.booleans())
 def test_a_tree_holds_what_was_last_written_of_each_group(
     tmp_path_factory: pytest.TempPathFactory,
@@ -67,7 +70,9 @@ def test_a_tree_holds_what_was_last_written_of_each_group(
         assert answer(tree, everything) == held
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(35), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(history=batches, at_once=st.sampled_from([1, 10]), most_runs=st.sampled_from([2, 8]))
 def test_a_tree_that_is_merged_beside_its_batches_holds_the_same(
     tmp_path_factory: pytest.TempPathFactory,
@@ -100,7 +105,9 @@ def test_a_merge_that_fails_is_told_to_the_batch_that_would_take_it(tmp_path: Pa
     assert not upkeep.at_work()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(35), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(history=batches, span=st.tuples(st.integers(0, 40), st.integers(0, 40)))
 def test_what_is_due_is_found_in_the_youngest_rows_only(
     tmp_path_factory: pytest.TempPathFactory,

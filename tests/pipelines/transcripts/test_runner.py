@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from penstock.pipelines.errors import TranscriptError
 from penstock.pipelines.transcripts import ReferenceEngine, Verdict, case_of, passed, run_files, run_nodes
@@ -166,7 +167,7 @@ anything = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_no_broken_case_stops_the_others(data: st.DataObject) -> None:
     broken = copy.deepcopy(RIGHT)
