@@ -77,14 +77,16 @@ def site() -> Iterator[Site]:
     show = [sys.executable, "-m", "dagster_webserver", "-f", str(folder / "defs.py"), "-h", "127.0.0.1", "-p"]
     environment = {**os.environ, "DAGSTER_HOME": str(folder / "home"), "DAGSTER_DISABLE_TELEMETRY": "1"}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
-    begun = [
-        subprocess.Popen([*show, str(operators)], **quiet),
-        subprocess.Popen([*show, str(viewers), "--read-only"], **quiet),
-        subprocess.Popen([nginx, "-p", str(folder), "-c", "nginx.conf"], **quiet),
-    ]
+    begun: list[subprocess.Popen[bytes]] = []
     try:
-        for port in (operators, viewers, front):
-            wait_until(lambda: answers("127.0.0.1", port), 60, f"port {port} to answer")  # noqa: B023  at once
+        # One after the other: the first webserver makes the storage that the second one finds.
+        for command, port in (
+            ([*show, str(operators)], operators),
+            ([*show, str(viewers), "--read-only"], viewers),
+            ([nginx, "-p", str(folder), "-c", "nginx.conf"], front),
+        ):
+            begun.append(subprocess.Popen(command, **quiet))
+            wait_until(lambda: answers("127.0.0.1", port), 60, f"{command[0]} on {port} to answer")  # noqa: B023  at once
         yield Site(front)
     finally:
         for process in reversed(begun):
