@@ -14,12 +14,13 @@ from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import Placement
-from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, LATE
+from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, LATE, Reading
 from penstock.pipelines.batch.tables import QUARANTINED, StreamTables
 from penstock.pipelines.fold.graph import ReadyGraph, ready_graph
 from penstock.pipelines.fold.stage import ReadyStage, ready_stage
 from penstock.pipelines.plan import Plan
 from penstock.pipelines.reference.records import Batch, Record
+from penstock.pipelines.repeats.memory import Memory
 
 FIELDS = pa.schema([("key", pa.string()), ("at", pa.int64()), ("value", pa.int64()), ("word", pa.string())])
 
@@ -135,10 +136,19 @@ class Bench:
             tables(self.plan, graph, self.folder / "warehouse"),
             Right(self.plan.name, epoch, holds),
             told or self.told.append,
+            memory=self.remembering(),
             placement=self.placement,
         )
         engine.resume()
         return engine
+
+    def remembering(self) -> Memory | None:
+        """The ids that a new host goes on with; nothing where repeats are not set aside."""
+        return None
+
+    def reading(self, batch: Batch, clock: int) -> Reading:
+        """The records of a batch."""
+        return StoredReading(self.stage, batch.records, clock)
 
     @property
     def stage(self) -> ReadyStage:
@@ -151,7 +161,7 @@ class Bench:
                 batch.id,
                 batch.clock,
                 ranges(batch.records),
-                lambda intent: StoredReading(self.stage, batch.records, intent.clock),
+                lambda intent: self.reading(batch, intent.clock),
             )
         else:
             engine.tick(batch.clock)

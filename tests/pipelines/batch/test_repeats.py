@@ -1,6 +1,6 @@
 """Repeats are set aside as the reference sets them aside, whatever is killed; what was remembered goes in time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.pipelines.batch.stored import TYPES, Bench, StoredReading, ranges
+from tests.pipelines.batch.stored import Bench, StoredReading
 from tests.pipelines.batch.test_crashes import COLUMNS, Fuse, Killed, burning
 
-from penstock.pipelines.batch.engine import Engine, Right
-from penstock.pipelines.batch.inputs import rules_of
-from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.tables import StreamTables
-from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.fold.identity import key_hashes
 from penstock.pipelines.model import after_count, count, fixed, repeatedly, sum_
 from penstock.pipelines.plan import (
@@ -105,37 +100,12 @@ class IdentifiedReading(StoredReading):
 class RememberingBench(Bench):
     """A stream that sets repeats aside."""
 
-    def open(
-        self,
-        epoch: int = 1,
-        holds: Callable[[], bool] = lambda: True,
-        tables: Callable[..., StreamTables] = StreamTables,
-        told: Callable[[Outcome], None] | None = None,
-    ) -> Engine:
-        graph = ready_graph(self.plan, TYPES)
+    def remembering(self) -> Memory:
         self.memory = Memory(self.folder / "stream" / "ids")
-        engine = Engine(
-            graph,
-            rules_of(self.plan.sources),
-            self.folder / "stream",
-            tables(self.plan, graph, self.folder / "warehouse"),
-            Right(self.plan.name, epoch, holds),
-            told or self.told.append,
-            memory=self.memory,
-        )
-        engine.resume()
-        return engine
+        return self.memory
 
-    def feed(self, engine: Engine, batch: Batch) -> None:
-        if batch.records:
-            engine.data(
-                batch.id,
-                batch.clock,
-                ranges(batch.records),
-                lambda intent: IdentifiedReading(self.stage, batch.records, intent.clock),
-            )
-        else:
-            engine.tick(batch.clock)
+    def reading(self, batch: Batch, clock: int) -> IdentifiedReading:
+        return IdentifiedReading(self.stage, batch.records, clock)
 
 
 @st.composite

@@ -9,17 +9,13 @@ from dagster import (
     AssetChecksDefinition,
     AssetCheckSeverity,
     AssetCheckSpec,
-    AssetSelection,
-    DefaultScheduleStatus,
     Definitions,
     MetadataValue,
-    ScheduleDefinition,
-    define_asset_job,
-    in_process_executor,
     multi_asset_check,
 )
 
 from penstock.platform.definitions.names import stream_key
+from penstock.platform.definitions.scheduled import scheduled_checks
 from penstock.quality.audit.verdict import Report
 from penstock.quality.errors import NothingYetError
 
@@ -31,19 +27,13 @@ Audit = Callable[[str], Report]
 
 def audit_definitions(streams: Sequence[str], audit: Audit) -> Definitions:
     """A check of each stream, the job that makes all of them, and when it runs."""
-    checks = _checks(streams, audit)
-    keys = [AssetCheckKey(stream_key(stream), CHECK) for stream in streams]
-    # One after the other, in one process: each starts Spark.
-    job = define_asset_job(
-        JOB,
-        selection=AssetSelection.checks(*keys),
-        executor_def=in_process_executor,
-        description="Audit every stream: each record accounted for, each result what its records give.",
+    return scheduled_checks(
+        [_checks(streams, audit)],
+        job=JOB,
+        says="Audit every stream: each record accounted for, each result what its records give.",
+        schedule="nightly_audit",
+        cron=EVERY_NIGHT,
     )
-    nightly = ScheduleDefinition(
-        job=job, cron_schedule=EVERY_NIGHT, default_status=DefaultScheduleStatus.RUNNING, name="nightly_audit"
-    )
-    return Definitions(asset_checks=[checks], jobs=[job], schedules=[nightly])
 
 
 def _checks(streams: Sequence[str], audit: Audit) -> AssetChecksDefinition:

@@ -12,21 +12,17 @@ from dagster import (
     AssetCheckSeverity,
     AssetCheckSpec,
     AssetKey,
-    AssetSelection,
-    DefaultScheduleStatus,
     DefaultSensorStatus,
     Definitions,
     MetadataValue,
     RunRequest,
-    ScheduleDefinition,
     SensorDefinition,
     SensorEvaluationContext,
     SkipReason,
-    define_asset_job,
-    in_process_executor,
     multi_asset_check,
 )
 
+from penstock.platform.definitions.scheduled import scheduled_checks
 from penstock.quality.expectations.outcome import Met, Outcome
 from penstock.quality.expectations.suite import Expectation, Suite
 
@@ -57,20 +53,14 @@ def expectation_definitions(suites: Sequence[Suite], checking: Checking) -> Defi
     topics = [suite for suite in suites if suite.of_topic is not None]
     checks = [_table_checks(tables, checking)] if tables else []
     checks += [_topic_checks(topics, checking)] if topics else []
-    keys = [AssetCheckKey(asset_of(suite), one.name) for suite in suites for one in suite.expectations]
-    job = define_asset_job(
-        JOB,
-        selection=AssetSelection.checks(*keys),
-        executor_def=in_process_executor,
-        description="Check what is expected of tables, in the windows that became final since the last time.",
+    scheduled = scheduled_checks(
+        checks,
+        job=JOB,
+        says="Check what is expected of tables, in the windows that became final since the last time.",
+        schedule="nightly_checks",
+        cron=EVERY_NIGHT,
     )
-    nightly = ScheduleDefinition(
-        job=job,
-        cron_schedule=EVERY_NIGHT,
-        default_status=DefaultScheduleStatus.RUNNING,
-        name="nightly_checks",
-    )
-    return Definitions(asset_checks=checks, jobs=[job], schedules=[nightly], sensors=[_sensor(checking)])
+    return Definitions.merge(scheduled, Definitions(sensors=[_sensor(checking)]))
 
 
 def asset_of(suite: Suite) -> AssetKey:

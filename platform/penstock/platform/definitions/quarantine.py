@@ -5,22 +5,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dagster import (
     AssetCheckExecutionContext,
-    AssetCheckKey,
     AssetCheckResult,
     AssetChecksDefinition,
     AssetCheckSeverity,
     AssetCheckSpec,
-    AssetSelection,
-    DefaultScheduleStatus,
     Definitions,
     MetadataValue,
-    ScheduleDefinition,
-    define_asset_job,
-    in_process_executor,
     multi_asset_check,
 )
 
 from penstock.platform.definitions.names import topic_key
+from penstock.platform.definitions.scheduled import scheduled_checks
 from penstock.quality.quarantine.standing import Standing, counts
 
 CHECK = "nothing_held"
@@ -32,20 +27,13 @@ Look = Callable[[str], Sequence[Standing]]
 
 def quarantine_definitions(topics: Sequence[str], look: Look) -> Definitions:
     """A check of each topic's quarantine, made every hour."""
-    keys = [AssetCheckKey(topic_key(topic), CHECK) for topic in topics]
-    job = define_asset_job(
-        JOB,
-        selection=AssetSelection.checks(*keys),
-        executor_def=in_process_executor,
-        description="Count the records that were found to be no good and wait for a decision.",
+    return scheduled_checks(
+        [_checks(topics, look)],
+        job=JOB,
+        says="Count the records that were found to be no good and wait for a decision.",
+        schedule="hourly_quarantines",
+        cron=EVERY_HOUR,
     )
-    hourly = ScheduleDefinition(
-        job=job,
-        cron_schedule=EVERY_HOUR,
-        default_status=DefaultScheduleStatus.RUNNING,
-        name="hourly_quarantines",
-    )
-    return Definitions(asset_checks=[_checks(topics, look)], jobs=[job], schedules=[hourly])
 
 
 def _checks(topics: Sequence[str], look: Look) -> AssetChecksDefinition:

@@ -4,22 +4,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dagster import (
     AssetCheckExecutionContext,
-    AssetCheckKey,
     AssetCheckResult,
     AssetChecksDefinition,
     AssetCheckSeverity,
     AssetCheckSpec,
     AssetObservation,
-    AssetSelection,
-    DefaultScheduleStatus,
     Definitions,
-    ScheduleDefinition,
-    define_asset_job,
-    in_process_executor,
     multi_asset_check,
 )
 
 from penstock.platform.definitions.expectations import asset_of
+from penstock.platform.definitions.scheduled import scheduled_checks
 from penstock.platform.statistics import Statistics
 from penstock.quality.expectations.suite import Suite
 
@@ -32,20 +27,13 @@ def statistics_definitions(suites: Sequence[Suite], measure: Callable[[str], Sta
     """A check of each table whose suite asks for statistics, made every hour."""
     if not suites:
         return Definitions()
-    keys = [AssetCheckKey(asset_of(suite), CHECK) for suite in suites]
-    job = define_asset_job(
-        JOB,
-        selection=AssetSelection.checks(*keys),
-        executor_def=in_process_executor,
-        description="Measure tables over time, and compare the last stretch with those before it.",
+    return scheduled_checks(
+        [_checks(suites, measure)],
+        job=JOB,
+        says="Measure tables over time, and compare the last stretch with those before it.",
+        schedule="hourly_statistics",
+        cron=EVERY_HOUR,
     )
-    hourly = ScheduleDefinition(
-        job=job,
-        cron_schedule=EVERY_HOUR,
-        default_status=DefaultScheduleStatus.RUNNING,
-        name="hourly_statistics",
-    )
-    return Definitions(asset_checks=[_checks(suites, measure)], jobs=[job], schedules=[hourly])
 
 
 def _checks(suites: Sequence[Suite], measure: Callable[[str], Statistics]) -> AssetChecksDefinition:
