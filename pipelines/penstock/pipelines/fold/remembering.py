@@ -21,6 +21,7 @@ from penstock.pipelines.fold.touched import (
     Touched,
     due_groups,
     missed,
+    named,
     position_in,
     state_rows,
     together,
@@ -193,12 +194,8 @@ def _names(
     count: int,
 ) -> pa.Table:
     """The key of each key in hand; bounds it has none."""
-    source = np.zeros(count, np.int64)
-    source[key_of_element] = known.num_rows + np.arange(elements.num_rows)
-    source[key_of_known] = np.arange(known.num_rows)
     columns = [one.name for one in stage.key]
-    both = pa.concat_tables([known.select(columns), elements.select(columns)])
-    keys = both.take(pa.array(source)).columns if columns else []
+    keys = named(columns, known, key_of_known, elements, key_of_element, count).columns
     zero = pa.array(np.zeros(count, np.int64))
     return pa.table([*keys, zero, zero], schema=stage.names)
 

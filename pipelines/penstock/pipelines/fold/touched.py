@@ -1,5 +1,6 @@
 """The windows that a batch touches: what the folds of assigned windows and of sessions do with them alike."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +82,17 @@ def position_in(groups: Groups, wanted: Groups) -> Ints:
     while (clash := groups.lo[first] != wanted.lo).any():
         first = first + clash
     return first
+
+
+def named(
+    columns: Sequence[str], known: pa.Table, of_known: Ints, came: pa.Table, of_came: Ints, count: int
+) -> pa.Table:
+    """What groups are called: by what is known of them, and those that are new by what came for them."""
+    source = np.zeros(count, np.int64)
+    source[of_came] = known.num_rows + np.arange(came.num_rows)
+    source[of_known] = np.arange(known.num_rows)
+    both = pa.concat_tables([known.select(columns), came.select(columns)])
+    return both.take(pa.array(source)).combine_chunks() if columns else both
 
 
 def take_in(stage: ReadyStage, rows: Rows, partials: pa.Table, windows: Ints, moment: Moment) -> None:

@@ -18,6 +18,7 @@ from penstock.pipelines.fold.touched import (
     Touched,
     due_groups,
     missed,
+    named,
     position_in,
     settled,
     take_in,
@@ -70,11 +71,7 @@ def _gather(stage: ReadyStage, state: Tree, groups: Groups, accepted: pa.Table, 
     rows = fresh(stage.kept, len(groups))
     for slot in stage.kept:
         rows[slot.name][positions] = numpy_column(known.column(slot.name))
-    source = np.zeros(len(groups), np.int64)
-    source[windows] = known.num_rows + np.arange(accepted.num_rows)
-    source[positions] = np.arange(known.num_rows)
-    both = pa.concat_tables([known.select(stage.names.names), accepted.select(stage.names.names)])
-    names = both.take(pa.array(source)).combine_chunks()
+    names = named(stage.names.names, known, positions, accepted, windows, len(groups))
     for name in ("window_start", "window_end"):
         rows[name] = numpy_column(names.column(name))
     return Touched(groups, rows, names)

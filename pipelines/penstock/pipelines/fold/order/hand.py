@@ -15,6 +15,7 @@ from penstock.pipelines.fold.rows import Column, Rows, fresh, numpy_column
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import (
     due_groups,
+    named,
     position_in,
     together,
 )
@@ -57,12 +58,8 @@ def in_hand(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Moment) 
     if BASE in known.column_names:
         heads[BASE] = np.full(len(keys), None, object)
         heads[BASE][key_of_known] = _values(known.column(BASE))
-    source = np.zeros(len(keys), np.int64)
-    source[key_of_element] = known.num_rows + np.arange(elements.num_rows)
-    source[key_of_known] = np.arange(known.num_rows)
     key = [field.name for field in stage.key]
-    both = pa.concat_tables([known.select(key), elements.select(key)])
-    names = both.take(pa.array(source)) if key else both
+    names = named(key, known, key_of_known, elements, key_of_element, len(keys))
     old, new = Whose(key_of_known, known), Whose(key_of_element, elements)
     return Hand(keys, names, heads, _series(stage, len(keys), old, new, moment))
 
