@@ -2,6 +2,7 @@
 
 import os
 import signal
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,6 +38,12 @@ def test_a_node_alone_keeps_one_copy_and_three_nodes_keep_three(tmp_path: Path) 
     assert (alone["default.replication.factor"], alone["min.insync.replicas"]) == ("1", "1")
     assert (three["default.replication.factor"], three["min.insync.replicas"]) == ("3", "2")
     assert three["controller.quorum.bootstrap.servers"].count(",") == 2
+
+
+def test_no_id_could_be_taken_for_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter([uuid.UUID(int=0xF8 << 120), uuid.UUID(int=1)])
+    monkeypatch.setattr("penstock.infra.broker.uuid.uuid4", lambda: next(drawn))
+    assert new_id() == "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 def test_further_properties_win_over_what_is_decided(tmp_path: Path) -> None:

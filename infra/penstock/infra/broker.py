@@ -25,8 +25,14 @@ FORMAT_SECONDS = 60.0
 
 
 def new_id() -> str:
-    """Make an id for a cluster or for a node's folder, in the form that Kafka takes."""
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    """Make an id for a cluster or for a node's folder, in the form that Kafka takes.
+
+    None begins with a dash: as a word of its own on a command line it would be taken for an option.
+    """
+    while True:
+        made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        if not made.startswith("-"):
+            return made
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,7 @@ def format_command(config: BrokerConfig, cluster_id: str, jars: Sequence[Path]) 
     """Return the command that prepares the node's data folder."""
     voters = ",".join(voter.voter for voter in config.cluster)
     first = ["--initial-controllers", voters] if config.cluster else ["--standalone"]
-    # An identifier may begin with a dash: as a word of its own it would be taken for an option.
+    # An identifier from elsewhere may begin with a dash: as a word of its own it would be taken for an option.
     options = [f"--cluster-id={cluster_id}", "-c", str(config.file), "--ignore-formatted", *first]
     return [*_java(128, jars), "kafka.tools.StorageTool", "format", *options]
 
