@@ -1,4 +1,4 @@
-"""Python for each key: a function with a memory, and windows, against hand-written `transformWithState`.
+"""Python for each key: functions with a memory, and windows, against hand-written `transformWithState`.
 
 All read the same topic with the same records to a batch, in turns, after a round that is not counted. Each key's
 records are counted, and every record gives a row with the count so far; the rival keeps the count in Spark's state,
@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 from tests.benchmarks.bench_pipelines_catchup import TOPIC, spread, timed
@@ -22,6 +24,7 @@ from penstock.pipelines.plan.triggers import Default
 from penstock.pipelines.plan.windows import Fixed
 from penstock.pipelines.remembering import Answer, Call, Row
 from penstock.pipelines.spark.offsets import ranges_of
+from penstock.pipelines.vectorised import Answers, Calls
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,10 +46,23 @@ def numbered(call: Call[Seen]) -> Answer[Seen]:
     return Answer(Seen(before + len(rows)), rows)
 
 
-def remembering() -> Plan:
+def numbered_at_once(calls: Calls) -> Answers:
+    """The same for all keys of a batch."""
+    key = calls.records.column("_key").to_numpy()
+    before = calls.states.column("number").fill_null(0).to_numpy()
+    begins = np.searchsorted(key, np.arange(len(before)))
+    number = before[key] + np.arange(len(key)) - begins[key] + 1
+    after = before + np.bincount(key, minlength=len(before))
+    rows = pa.table({"_key": key, "_at": calls.records.column("_time"), "number": number})
+    return Answers(pa.table({"number": after}), rows)
+
+
+def remembering(*, vectorised: bool = False) -> Plan:
     """The same as a plan."""
     plan = plan_over(TOPIC, Fixed(10_000))
-    window = Remembering(opaque(numbered), state_type(Seen), (Column("number", "BIGINT"),))
+    function = opaque(numbered_at_once if vectorised else numbered)
+    returns = (Column("number", "BIGINT"),)
+    window = Remembering(function, state_type(Seen), returns, vectorised=vectorised)
     stage = replace(plan.stage, window=window, aggregates=(), trigger=Default(), sinks=(PaneLog("bench"),))
     return replace(plan, stages=(stage,))
 
@@ -130,6 +146,7 @@ def main(records: int, keys: int, repeats: int) -> None:
             "transformWithState, rows": lambda one: Stateful(one, TOPIC),
             "transformWithState, frames": lambda one: Stateful(one, TOPIC, frames=True),
             "remember": lambda one: Ours(one, remembering()),
+            "remember, vectorised": lambda one: Ours(one, remembering(vectorised=True)),
             "fixed windows": lambda one: Ours(one, plan_over(TOPIC, Fixed(10_000))),
         }
         for make in rounds.values():

@@ -14,12 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+import msgspec
+
 State = TypeVar("State")
 Clock = Literal["event", "processing"]
 
 
-@dataclass(frozen=True)
-class Read:
+# There is one of these two for each record and each row: a struct is made in a fifth of the time of a dataclass.
+class Read(msgspec.Struct, frozen=True, gc=False):
     """A record of the key: its event time, and its fields after the stage's steps."""
 
     time: int
@@ -51,8 +53,7 @@ class Call(Generic[State]):
     clock: int
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, gc=False):
     """A row of the result; `at` is its event time, without it that of the newest record or timer of the call."""
 
     fields: Mapping[str, Any]

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.pipelines.batch.stored import TYPES, Bench
+from tests.pipelines.fold.watchers import RETURNS, Tally, watch_all
 
 from penstock.pipelines.batch.tables import StreamTables, Written, sinks
 from penstock.pipelines.errors import FencedError, JournalError
@@ -113,6 +114,14 @@ PLANS = {
             window=Remembering(
                 opaque(running), state_type(Running), (Column("n", "BIGINT"), Column("total", "BIGINT"))
             ),
+        )
+    ),
+    "at once": plan_over(
+        replace(
+            IN_ORDER,
+            aggregates=(),
+            sinks=(PaneLog("stream"),),
+            window=Remembering(opaque(watch_all), state_type(Tally), RETURNS, vectorised=True),
         )
     ),
     "by the clock": of_time(Fixed(10, time="processing")),

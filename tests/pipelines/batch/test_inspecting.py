@@ -34,6 +34,14 @@ def test_every_stage_is_there_and_what_functions_remember_can_be_read(tmp_path: 
     }
 
 
+def test_what_vectorised_functions_remember_stands_in_columns(tmp_path: Path) -> None:
+    run(Bench(PLANS["at once"], tmp_path), Fuse(-1))
+    rows = unpacked(state_at(tmp_path / "stream")["stream"].table()).to_pylist()
+    found = {row["key"]: (row["memory_records"], row["memory_total"]) for row in rows}
+    assert found == {"a": (6, 17), "b": (1, 1), "c": (2, 18)}
+    assert {"window_start", "window_end"}.isdisjoint(rows[0])
+
+
 def test_what_is_not_kept_is_told(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="no batch is decided yet"):
         state_at(tmp_path)

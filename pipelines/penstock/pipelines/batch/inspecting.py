@@ -20,7 +20,7 @@ from penstock.pipelines.state.run import Run
 from penstock.pipelines.tables.columns import as_table, timestamps
 
 PACKED = ("memory", "timers")
-"""Columns that hold packed values of a function with a memory."""
+"""Columns that hold packed values of a function with a memory; a vectorised one has columns of its own."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class KeptState:
             return pa.table({})
         merged = runs_of.merge(self.runs, oldest=True)
         ours = {*HEADER.names, *runs_of.INDEXES.names}
-        if "memory" in merged.column_names:  # a key has no bounds
+        if {"timers", "newest"} <= {*merged.column_names}:  # a key has no bounds
             ours |= {"window_start", "window_end"}
             place = merged.schema.get_field_index("newest")
             merged = merged.set_column(place, "newest", timestamps(merged.column("newest")))
@@ -100,7 +100,7 @@ def of_key(rows: pa.Table, key: Mapping[str, str]) -> pa.Table:
 def unpacked(rows: pa.Table) -> pa.Table:
     """The same with what functions remember as JSON."""
     for name in PACKED:
-        if name in rows.column_names:
+        if name in rows.column_names and pa.types.is_binary(rows.schema.field(name).type):
             place = rows.schema.get_field_index(name)
             told = [
                 None if packed is None else msgspec.json.encode(msgspec.msgpack.decode(packed)).decode()

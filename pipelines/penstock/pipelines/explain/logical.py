@@ -53,7 +53,8 @@ def computed(stage: Stage, inputs: tuple[Node, ...]) -> Node:
     key = words.joined(list(stage.key)) if stage.key else "nothing"
     if isinstance(stage.window, Remembering):
         by_key = Node(f"group by {key}, in the order of arrival", below)
-        return Node(f"hand to {stage.window.function.name}, which remembers", (by_key,))
+        many = "all keys at once " if stage.window.vectorised else ""
+        return Node(f"hand {many}to {stage.window.function.name}, which remembers", (by_key,))
     columns = ", ".join(output.name for output in stage.aggregates)
     grouped = Node(f"group by {key} in {words.window(stage.window)}", below)
     return Node(f"aggregate {columns} ({stage.accumulation})", (grouped,))

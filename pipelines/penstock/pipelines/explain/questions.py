@@ -45,7 +45,9 @@ def what(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
     if isinstance(stage.window, Remembering):
         function, state = stage.window.function.name, stage.window.state.name
         rows = ", ".join(f"{column.name} ({column.type})" for column in stage.window.returns)
-        return (f"{key[0].upper()}{key[1:]}, what {function} makes of its records and of a {state}:", rows)
+        at_once = ", for all keys of a batch at once" if stage.window.vectorised else ""
+        made = f"what {function} makes of its records and of a {state}{at_once}:"
+        return (f"{key[0].upper()}{key[1:]}, {made}", rows)
     columns = (f"{output.name}: {words.aggregate(output.of)}" for output in stage.aggregates)
     return (f"{key[0].upper()}{key[1:]}:", *columns)
 

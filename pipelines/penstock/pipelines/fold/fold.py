@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from penstock.pipelines.fold.at_once import fold_at_once
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.fold import fold_in_order
 from penstock.pipelines.fold.remembering import fold_remembering
@@ -16,6 +17,8 @@ from penstock.pipelines.state.tree import Tree
 def fold(stage: ReadyStage, state: Tree, partials: pa.Table, moment: Moment) -> Outcome:
     """Fold a batch's partials into the state. Pure: the same input gives the same outcome, row for row."""
     if isinstance(stage.plan.window, Remembering):
+        if stage.plan.window.vectorised:
+            return fold_at_once(stage, state, partials, moment)
         return fold_remembering(stage, state, partials, moment)
     if stage.in_order:
         return fold_in_order(stage, state, partials, moment)

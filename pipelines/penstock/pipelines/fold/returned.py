@@ -1,6 +1,6 @@
 """What a stage with a function of the user's keeps of a key, and the columns that the function gives."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -8,7 +8,7 @@ import pyarrow as pa
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.fold.aggregates import Accumulator
 from penstock.pipelines.fold.rows import Slot
-from penstock.pipelines.plan.remembering import Remembering
+from penstock.pipelines.plan.remembering import Remembering, memory_columns
 from penstock.pipelines.state.columns import BEFORE_ALL
 
 REMEMBERED = (
@@ -17,6 +17,14 @@ REMEMBERED = (
     Slot("newest", pa.int64(), BEFORE_ALL),
 )
 """What is kept of a key: what the function remembers and the timers that wait, both packed, and the newest time."""
+
+MEMORY = "memory_"
+"""What the columns begin with in which a vectorised function's state is kept."""
+
+IS_KNOWN = "has_memory"
+WAITING = pa.list_(
+    pa.struct([pa.field("at", pa.int64()), pa.field("clock", pa.string()), pa.field("name", pa.string())])
+)
 
 TYPES = {
     "STRING": pa.string(),
@@ -37,6 +45,21 @@ def arrow_type(name: str, field: str) -> pa.DataType:
     if word not in TYPES:
         raise DefinitionError(field, f"{name!r}", f"Write one of: {', '.join(TYPES)}, or ARRAY<one of them>")
     return TYPES[word]
+
+
+def remembered(window: Remembering) -> list[Slot]:
+    """What is kept of a key."""
+    if not window.vectorised:
+        return list(REMEMBERED)
+    fields = [Slot(f"{MEMORY}{field.name}", field.type, None) for field in remembered_fields(window)]
+    has, timers = Slot(IS_KNOWN, pa.bool_(), initial=False), Slot("timers", WAITING, None)
+    return [has, *fields, timers, Slot("newest", pa.int64(), BEFORE_ALL)]
+
+
+def remembered_fields(window: Remembering) -> Sequence[pa.Field]:
+    """The fields of the state of a vectorised function."""
+    columns = memory_columns(window.state.resolve())
+    return [pa.field(each.name, arrow_type(each.type, f"remember.state.{each.name}")) for each in columns]
 
 
 def returned(window: Remembering) -> Iterator[Accumulator]:

@@ -96,6 +96,11 @@ def python_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     """Values as Python has them, so that equal ones are found equal: lists as tuples, any NaN as the same one."""
     if pa.types.is_list(column.type):
         return _tuples(column)
+    if not column.null_count and (pa.types.is_integer(column.type) or pa.types.is_float64(column.type)):
+        plain = np.asarray(column)
+        missing = np.isnan(plain) if pa.types.is_float64(column.type) else np.empty(0, bool)
+        found: list[Any] = plain.tolist()
+        return [nan if value != value else value for value in found] if missing.any() else found
     values: list[Any] = column.to_pylist()
     if pa.types.is_floating(column.type):
         return [nan if value != value else value for value in values]

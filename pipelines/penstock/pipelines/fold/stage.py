@@ -17,7 +17,7 @@ from penstock.pipelines.fold.order.slots import (
     order_slots,
     punctuation,
 )
-from penstock.pipelines.fold.returned import REMEMBERED, returned
+from penstock.pipelines.fold.returned import remembered, returned
 from penstock.pipelines.fold.rows import Slot
 from penstock.pipelines.plan.predicates import Predicate
 from penstock.pipelines.plan.remembering import Remembering
@@ -140,7 +140,7 @@ class ReadyStage:
     def kept(self) -> list[Slot]:
         """Every column that a window begins with."""
         if isinstance(self.plan.window, Remembering):
-            return list(REMEMBERED)
+            return remembered(self.plan.window)
         if isinstance(self.plan.window, OrderWindow):
             types = {field.name: field.type for field in (*self.key, *self.fields)}
             return [*order_slots(self.plan.window, types), *(part.slot for part in self.parts)]

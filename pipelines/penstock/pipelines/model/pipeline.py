@@ -5,7 +5,7 @@ Nothing runs and nothing is imported of Spark; `plan` is where a definition is c
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock.ingestion.contracts import Contract
 from penstock.pipelines.errors import DefinitionError
@@ -23,6 +23,9 @@ from penstock.pipelines.plan.steps import Apply, OverArrow, Sql, Step
 from penstock.pipelines.plan.triggers import Trigger
 from penstock.pipelines.plan.windows import SameWindows, Window
 from penstock.pipelines.remembering import Answer, Call
+
+if TYPE_CHECKING:  # it brings Arrow, which a definition does not need
+    from penstock.pipelines.vectorised import Answers, Calls
 
 SINKS: dict[str, Callable[[str], Sink]] = {
     "latest": LatestValues,
@@ -109,22 +112,24 @@ class Pipeline:
 
     def remember(
         self,
-        function: Callable[[Call[Any]], Answer[Any]],
+        function: "Callable[[Call[Any]], Answer[Any]] | Callable[[Calls], Answers]",
         *,
         state: type[Any],
         returns: Mapping[str, str],
         forget_after: Duration | None = None,
+        vectorised: bool = False,
         version: str | None = None,
     ) -> "Pipeline":
         """Hand a key's records, in their order, to a function with a memory: in the place of aggregate and window.
 
         `state` is what it remembers, a dataclass or a type of msgspec; `returns` names the columns of its rows,
-        with their types in Spark's words. See `penstock.pipelines.remembering`.
+        with their types in Spark's words. See `penstock.pipelines.remembering`. A `vectorised` function gets all
+        keys of a batch at once, in Arrow: see `penstock.pipelines.vectorised`.
         """
         require(callable(function), "remember", repr(function), "Give a function from Call to Answer")
         columns = tuple(Column(name, kind) for name, kind in returns.items())
         after = None if forget_after is None else milliseconds(forget_after, "remember.forget_after")
-        found = Remembering(opaque(function, version), state_type(state), columns, after)
+        found = Remembering(opaque(function, version), state_type(state), columns, after, vectorised)
         once(self.where, "window")
         once(self.outputs, "aggregate")
         return replace(self, where=found, outputs=())

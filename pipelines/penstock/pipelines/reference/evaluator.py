@@ -39,7 +39,7 @@ class Evaluator:
         self.plan = plan
         self.steps = {stage.name: given.get(stage.name, unchanged) for stage in plan.stages}
         self.intakes = [Intake(source, SourceWatermark(source.watermark)) for source in plan.sources]
-        self.windows = {stage.name: windows_for(stage) for stage in plan.stages}
+        self.windows = {stage.name: windows_for(plan, stage) for stage in plan.stages}
         self.watermark: Instant = BEGINNING
         self.clock: Instant = BEGINNING
 
@@ -132,13 +132,14 @@ class Evaluator:
         return replace(moment, before=self.clock, watermark=END if watermark == END else batch.clock)
 
 
-def windows_for(stage: Stage) -> Grouping | Ordering | Remembered:
+def windows_for(plan: Plan, stage: Stage) -> Grouping | Ordering | Remembered:
     """Return the windows of a stage, none of which is open yet."""
     match stage.window:
         case Tumbling() | SlidingOrder() as window:
             return Ordering(stage, window)
         case Remembering() as window:
-            return Remembered(stage, window)
+            read = (column for source in plan.sources for column in source.columns)
+            return Remembered(stage, window, tuple(read))
         case _:
             return Grouping(stage)
 

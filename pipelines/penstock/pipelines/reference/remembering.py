@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.pipelines.plan.remembering import Remembering
+from penstock.pipelines.plan.source import Column
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.reference.answers import Pane
 from penstock.pipelines.reference.firing import Moment
@@ -28,8 +29,18 @@ class Remembered:
 
     stage: Stage
     window: Remembering
+    columns: tuple[Column, ...] = ()
+    """The fields of records and their types, which a vectorised function is told."""
     keys: dict[tuple[Any, ...], Kept] = field(default_factory=dict)
     came: dict[tuple[Any, ...], list[Element]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Find the function; a vectorised one is asked about one key at a time."""
+        self.function = self.window.function.resolve()
+        if self.window.vectorised:
+            from penstock.pipelines.reference.one_by_one import one_by_one  # it brings Arrow
+
+            self.function = one_by_one(self.window, self.stage.key, self.columns)
 
     def fold(self, elements: Sequence[Element], moment: Moment) -> set[Address]:
         """Take the records; the function is asked when the watermark has moved."""
@@ -63,7 +74,7 @@ class Remembered:
             due = [timer for timer in kept.timers if is_due(timer, moment)]
             waiting = [timer for timer in kept.timers if not is_due(timer, moment)]
             now = (finite(moment.watermark), moment.clock)
-            answer = self.window.function.resolve()(Call(key, kept.state, records, due, waiting, *now))
+            answer = self.function(Call(key, kept.state, records, due, waiting, *now))
             kept.state = answer.state
             kept.timers = sorted(waiting if answer.timers is None else answer.timers)
             times = [kept.newest, *(timer.at for timer in due if timer.clock == "event")]

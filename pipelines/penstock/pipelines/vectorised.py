@@ -1,0 +1,68 @@
+"""What a function with a memory is given and what it answers when it takes all keys of a batch at once, in Arrow.
+
+    def totals(calls: Calls) -> Answers:
+        came = calls.records.group_by("_key").aggregate([("amount", "sum")])
+        ...
+        return Answers(states, rows)
+
+It is `penstock.pipelines.remembering`, for many keys in one call: the keys that have records or a due timer, and no
+others. Keys are numbered from 0 in each call; a number says nothing beyond it. What is said of one key must depend
+on that key alone: which others stand beside it differs from batch to batch, and with where the batch is folded.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+KEY = "_key"
+"""The number of a row's key."""
+TIME = "_time"
+KNOWN = "_known"
+"""Whether a key has a state."""
+AT = "_at"
+
+TIMERS = pa.schema(
+    [
+        pa.field(KEY, pa.int64()),
+        pa.field("at", pa.int64()),
+        pa.field("clock", pa.string()),
+        pa.field("name", pa.string()),
+    ]
+)
+"""Timers: the key of each, its moment in milliseconds, `event` or `processing`, and its name."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """All that a function may know, of all keys that it is asked about.
+
+    `keys` has a row for each key, with the columns of the key (none of a stage without a key, and then no row);
+    `states` a row for each key in the same order, with the fields of the declared state, and `_known`: false, with
+    nulls beside it, for a key without a state.
+    `records` are the records of all keys, those of a key together and in the order of their arrival: `_key`,
+    `_time` (event time, milliseconds) and the fields after the stage's steps. `timers` are those that are due; they
+    are gone, unless the answer sets them again. `waiting` are the others of these keys.
+    """
+
+    keys: pa.Table
+    states: pa.Table
+    records: pa.Table
+    timers: pa.Table
+    waiting: pa.Table
+    watermark: int
+    clock: int
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What becomes of the keys: their states from now on, rows, and timers.
+
+    `states` has a row for each key, in the order of `keys`; where it has a column `_known` that is false, the key
+    is forgotten. `rows` has `_key`, the columns of the result (null where one is missing), and maybe `_at`: the
+    event time of a row, without which it has that of the newest record or timer of its key. Without `timers` those
+    that wait go on waiting; with them, these stand in their place, for all keys that were asked about.
+    """
+
+    states: pa.Table
+    rows: pa.Table | None = None
+    timers: pa.Table | None = None
