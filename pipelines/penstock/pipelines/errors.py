@@ -14,6 +14,8 @@ PipelineError
 ├── CheckFailedError    a record breaks a check that its input says to stop at
 ├── UserCodeError       a combiner of one's own raised an error
 ├── PoisonError         more records broke one's own code than may be set aside
+├── LookupTableError    a table that a step looks into is not there, or not as it should be
+├── ErasureError        a key cannot be erased as was asked
 ├── ReplayError         a stream cannot be replayed as was asked, or a replay was cut off half-way
 ├── StoredError         records that a bounded run is to read are not there, or not as they should be
 ├── StreamEndedError    a stream's query is over, and nobody asked for that
@@ -149,6 +151,20 @@ class PoisonError(PipelineError):
 
 class ReplayError(PipelineError):
     """A replay that cannot be, or that has to be finished first: which stream, what was found, what to do."""
+
+    def __init__(self, stream: str, found: str, fix: str) -> None:
+        super().__init__(f"stream {stream}: {found}. {fix}.")
+
+
+class LookupTableError(PipelineError):
+    """A table that a step looks into: which, what was found, what to do."""
+
+    def __init__(self, table: str, found: str, fix: str) -> None:
+        super().__init__(f"{table}: {found}. {fix}.")
+
+
+class ErasureError(PipelineError):
+    """A key that cannot be erased as was asked: of which stream, what was found, what to do."""
 
     def __init__(self, stream: str, found: str, fix: str) -> None:
         super().__init__(f"stream {stream}: {found}. {fix}.")

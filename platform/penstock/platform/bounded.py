@@ -97,6 +97,7 @@ def bounded_config(
         records_per_batch,
         driver_budget=settings.host.driver_budget_mb * 2**20,
         poison_limit=settings.host.poison_limit,
+        live=warehouse_folder(settings),
     )
 
 

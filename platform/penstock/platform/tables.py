@@ -7,7 +7,19 @@ from typing import Any
 
 from penstock.platform.errors import TableNotFoundError
 
-KINDS = ("latest", "complete", "final", "panes", "late", "quarantine", "checks", "ledger", "raw")
+KINDS = (
+    "latest",
+    "complete",
+    "final",
+    "panes",
+    "late",
+    "quarantine",
+    "checks",
+    "ledger",
+    "lookups",
+    "erasures",
+    "raw",
+)
 """The warehouse's folders, in the order in which a name is looked for."""
 
 NEWEST_BY = ("window_start", "batch_id", "offset")

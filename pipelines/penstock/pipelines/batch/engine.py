@@ -13,7 +13,7 @@ does 5 and 6 again, which changes nothing that is there already.
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from penstock.pipelines.batch.inputs import Reached, Rules
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.journal import KEPT, Journal
 from penstock.pipelines.batch.late import late_rows
+from penstock.pipelines.batch.lookups import seen_by
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import Placement
 from penstock.pipelines.batch.poison import Guard
@@ -56,6 +57,9 @@ IDS = "/ids"
 """The name by which an outcome knows the files of remembered ids; the name of a table has no slash."""
 
 HERE = Placement()
+
+Versions = Callable[[], Mapping[str, int]]
+"""Tells the newest version of each table that steps look into."""
 
 Open = Callable[[Intent], Reading]
 """Opens the records of an intent."""
@@ -107,6 +111,7 @@ class Engine:
         memory: Memory | None = None,
         placement: Placement = HERE,
         poison_limit: int = 0,
+        lookups: Versions = dict,
     ) -> None:
         self._graph = graph
         self._rules = rules
@@ -117,6 +122,7 @@ class Engine:
         self._fingerprint = fingerprint
         self._memory = memory
         self._placement = placement
+        self._lookups = lookups
         self._journal = Journal(directory / "journal")
         self._holding = Holding(graph, directory / "state")
         self._guard = Guard(self._journal, right.stream, poison_limit)
@@ -128,6 +134,8 @@ class Engine:
         if decided is not None:
             self._adopt(decided)
             self._publish(decided)
+            if decided.erased is not None:
+                self._forget_before(decided.batch_id)  # what an erasure that was cut off left to do
         begun = self._begun()
         if begun is not None and begun.kind == "tick":
             self._run(begun, None)
@@ -139,10 +147,12 @@ class Engine:
         ranges: tuple[Range, ...],
         read: Open,
         watermark: int | None = None,
+        lookups: Mapping[str, int] | None = None,
     ) -> None:
         """Run a batch of records, unless it is in the state already.
 
         Where a watermark is given it stands in place of the one that the records would make; it never goes back.
+        Where versions of tables are given its lookups see these, else the newest.
         """
         if (
             self.last is not None
@@ -151,7 +161,8 @@ class Engine:
         ):
             return
         now, epoch = self._clock(clock), self._right.epoch
-        self._run(Intent(self._next_id(), "data", now, epoch, ranges, spark_batch, watermark), read)
+        seen = self._lookups() if lookups is None else lookups
+        self._run(Intent(self._next_id(), "data", now, epoch, ranges, spark_batch, watermark, seen), read)
 
     def tick(self, clock: int, watermark: int | None = None) -> None:
         """Run a batch without records, for what the clock, or a watermark that is given, brings about.
@@ -303,6 +314,7 @@ class Engine:
             late=late_rows(self._graph.first, first.missed, reading, self._graph.moment_of_first(moment)),
             quarantined=reading.invalid() if quarantined else QUARANTINED.empty_table(),
             accounts=accounts(intent.ranges, done.told, done.late),
+            lookups=seen_by(intent),
             broken=reading.broken() if isinstance(reading, reads.Checked) else reads.CHECKED.empty_table(),
         )
 
@@ -350,11 +362,14 @@ class Engine:
         """Forget what lies further back than anybody can go: now and then, for it means looking at folders."""
         # The file of a merge at work is named by no outcome yet: then the next time will do.
         if batch_id % KEPT == 0 and batch_id > KEPT and not self._holding.at_work():
-            self._journal.forget_before(batch_id - KEPT)
-            needed: dict[str, set[str]] = defaultdict(set)
-            for outcome in self._journal.outcomes():
-                for name, files in outcome.state_files.items():
-                    needed[name].update(files)
-            self._holding.clean(needed)
-            if self._memory is not None:
-                self._memory.clean(needed[IDS])
+            self._forget_before(batch_id - KEPT)
+
+    def _forget_before(self, batch_id: int) -> None:
+        self._journal.forget_before(batch_id)
+        needed: dict[str, set[str]] = defaultdict(set)
+        for outcome in self._journal.outcomes():
+            for name, files in outcome.state_files.items():
+                needed[name].update(files)
+        self._holding.clean(needed)
+        if self._memory is not None:
+            self._memory.clean(needed[IDS])

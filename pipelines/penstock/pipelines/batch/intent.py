@@ -1,7 +1,7 @@
 """What a batch is going to do, written down before it has any effect."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Kind = Literal["data", "tick"]
@@ -28,7 +28,7 @@ class Intent:
 
     A batch that is run again takes the clock from here. `spark_batch` is Spark's own number of a batch with
     data; ticks have none, so the two counts differ. `watermark` stands in place of the one that the records
-    would make: NEVER ends a bounded input.
+    would make: NEVER ends a bounded input. `lookups` are the versions of the tables that its steps look into.
     """
 
     batch_id: int
@@ -38,6 +38,7 @@ class Intent:
     ranges: tuple[Range, ...] = ()
     spark_batch: int | None = None
     watermark: int | None = None
+    lookups: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def in_words(self) -> str:

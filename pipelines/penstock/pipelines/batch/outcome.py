@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.pipelines.batch.inputs import Reached
+from penstock.pipelines.erasure.account import Erased, erased_from
 from penstock.pipelines.fold.watermark import Mark, Watermark
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.tables.change import Change, change_from
@@ -41,6 +42,8 @@ class Outcome:
     """Where it was folded: on the driver, or in the executors."""
     archived: int = 0
     """Records that were kept as they are, without panes: what an archive does."""
+    erased: Erased | None = None
+    """The account of a key that was taken out of the state, where that is what the batch did."""
 
     @property
     def reached(self) -> Reached:
@@ -66,6 +69,7 @@ def outcome_from(data: Mapping[str, Any]) -> Outcome:
             **rest,
             "watermark": Watermark(data["watermark"]["value"], marks),
             "changes": {table: change_from(change) for table, change in data["changes"].items()},
+            "erased": erased_from(data["erased"]) if data.get("erased") else None,
             "accounts": tuple(PartitionAccount(**account) for account in data["accounts"]),
         }
     )

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines.batch.inputs import topic_of
+from penstock.pipelines.batch.lookups import LOOKUPS, SEEN
 from penstock.pipelines.batch.reading import CHECKED
+from penstock.pipelines.erasure.account import ERASURES
+from penstock.pipelines.erasure.account import FOLDER as ERASED
 from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.slots import NUMBER
@@ -19,6 +23,7 @@ from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.plan.codec import contract_version
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.plan.steps import lookups
 from penstock.pipelines.plan.windows import Fixed, Global, Sliding, Window
 from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.columns import TIMESTAMP, as_table, table_schema, timestamps
@@ -86,6 +91,7 @@ class Written:
     quarantined: pa.Table
     accounts: tuple[PartitionAccount, ...]
     broken: pa.Table = field(default_factory=CHECKED.empty_table)
+    lookups: pa.Table = field(default_factory=SEEN.empty_table)
 
 
 class StreamTables:
@@ -108,9 +114,12 @@ class StreamTables:
         self._judged_by = {topic_of(source): (plan.name, contract_version(source)) for source in plan.sources}
         self._ledger = log(f"ledger/{plan.name}", LEDGER)
         self._checks = log(f"checks/{plan.name}", CHECKED) if any(s.checks for s in plan.sources) else None
+        self._lookups = log(f"{LOOKUPS}/{plan.name}", SEEN) if lookups(plan.first.steps) else None
         self._all: dict[str, BatchTable] = dict([self._late, *self._quarantines.values(), self._ledger])
         self._all |= {path: table for path, (_, table, _) in self._sinks.items()}
-        self._all |= dict([self._checks]) if self._checks else {}
+        self._all |= dict(each for each in (self._checks, self._lookups) if each)
+        self._erasures = f"{ERASED}/{plan.name}"
+        self._account = partial(LogTable, warehouse / self._erasures, ERASURES, plan.name)
 
     def write(self, rows: Written, moment: Moment) -> dict[str, Change]:
         """Write a batch's rows into files that no table names yet; those of the same batch are replaced."""
@@ -120,6 +129,7 @@ class StreamTables:
             **self._bad(_stamped(rows.quarantined, moment)),
             self._ledger: _stamped(_ledger(rows.accounts), moment),
             **({self._checks: _stamped(rows.broken, moment)} if self._checks else {}),
+            **({self._lookups: _stamped(rows.lookups, moment)} if self._lookups else {}),
         }
         number, clock = moment.batch_id, moment.clock
         changes = {
@@ -141,6 +151,8 @@ class StreamTables:
         for path, change in changes.items():
             if path in self._all:  # a table that is no longer declared stays as it is
                 self._all[path].commit(batch_id, change, clock)
+            elif path == self._erasures:  # there is none before a key is erased
+                self._account().commit(batch_id, change, clock)
 
 
 def sinks(stage: ReadyStage) -> list[tuple[str, Sink]]:

@@ -4,7 +4,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.pipelines.explain import words
-from penstock.pipelines.plan import Apply, Files, OverArrow, Plan, Remembering, Sink, Source, Sql, Stage, Step
+from penstock.pipelines.plan import (
+    Apply,
+    Files,
+    Lookup,
+    OverArrow,
+    Plan,
+    Remembering,
+    Sink,
+    Source,
+    Sql,
+    Stage,
+    Step,
+)
 
 SINKS = {
     "PaneLog": "every pane, appended to",
@@ -99,6 +111,9 @@ def stepped(step: Step) -> str:
             return f"sql {' '.join(text.split())}"
         case OverArrow(function):
             return f"apply {function.name} over Arrow"
+        case Lookup(table, on, columns):
+            wanted = words.joined([column.name for column in columns])
+            return f"look up {wanted} in {table} by {words.joined(list(on))}, at the version of the batch"
 
 
 def sink(item: Sink) -> str:

@@ -77,8 +77,10 @@ def stepped(pipeline: Pipeline, node: object) -> Pipeline:
                 pipeline = pipeline.apply(imported(name), version_in(rest))
             case {"arrow": str(name), **rest} if set(rest) <= {"version"}:
                 pipeline = pipeline.arrow(imported(name), version_in(rest))
+            case {"lookup": dict(options), **rest} if not rest:
+                pipeline = called(pipeline.lookup, [], dict(mapping(options, "lookup")), "lookup")
             case _:
-                fix = "Write sql: SELECT ..., apply: module:function or arrow: module:function"
+                fix = "Write sql: SELECT ..., apply: module:function, arrow: module:function or lookup: {...}"
                 raise DefinitionError("steps", repr(step), fix)
     return pipeline
 

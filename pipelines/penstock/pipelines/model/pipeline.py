@@ -3,7 +3,7 @@
 Nothing runs and nothing is imported of Spark; `plan` is where a definition is checked as a whole.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +19,7 @@ from penstock.pipelines.plan.remembering import Remembering, state_type
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.source import Column
 from penstock.pipelines.plan.stage import DEFAULT, Accumulation, FinalPane, OnTimePane, Plan, Stage
-from penstock.pipelines.plan.steps import Apply, OverArrow, Sql, Step
+from penstock.pipelines.plan.steps import Apply, Lookup, OverArrow, Sql, Step
 from penstock.pipelines.plan.triggers import Trigger
 from penstock.pipelines.plan.windows import SameWindows, Window
 from penstock.pipelines.remembering import Answer, Call
@@ -99,6 +99,16 @@ class Pipeline:
             callable(function), "arrow", repr(function), "Give a function from pyarrow.Table to pyarrow.Table"
         )
         return replace(self, steps=(*self.steps, OverArrow(opaque(function, version))))
+
+    def lookup(self, table: str, *, on: str | Sequence[str], columns: Mapping[str, str]) -> "Pipeline":
+        """Add columns of a Delta table to each record, by fields that both have; nulls where it has no such row.
+
+        `table` is a path below the warehouse, as in `latest/cards`, or an address; `columns` names what is wanted,
+        with types in Spark's words. Which version a batch sees is written down before the batch has any effect.
+        """
+        fields = (on,) if isinstance(on, str) else tuple(on)
+        wanted = tuple(Column(name, kind) for name, kind in columns.items())
+        return replace(self, steps=(*self.steps, Lookup(table, fields, wanted)))
 
     def key(self, *fields: str) -> "Pipeline":
         """Group by these fields."""

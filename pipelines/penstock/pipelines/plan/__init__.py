@@ -57,7 +57,7 @@ from penstock.pipelines.plan.source import (
     WatermarkRule,
 )
 from penstock.pipelines.plan.stage import Accumulation, FinalPane, OnTimePane, Plan, Stage
-from penstock.pipelines.plan.steps import Apply, OverArrow, Sql, Step
+from penstock.pipelines.plan.steps import Apply, Lookup, OverArrow, Sql, Step, lookups
 from penstock.pipelines.plan.triggers import (
     AfterAll,
     AfterAny,
@@ -129,6 +129,7 @@ __all__ = [
     "IsNull",
     "Last",
     "LatestValues",
+    "Lookup",
     "Max",
     "Mean",
     "Min",
@@ -175,6 +176,7 @@ __all__ = [
     "combiner_ref",
     "fingerprint",
     "from_dict",
+    "lookups",
     "needs_arrival_order",
     "opaque",
     "parts",

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan.aggregates import aggregate_fields, needs_arrival_order
 from penstock.pipelines.plan.check_chain import check_later
+from penstock.pipelines.plan.check_lookups import check_lookups
 from penstock.pipelines.plan.checks import named, not_negative, one_of, require
 from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.pipelines.plan.predicates import predicate_fields
@@ -86,6 +87,7 @@ def check_stage(plan: Plan, stage: Stage) -> None:
     not_negative(stage.lateness, "lateness")
     check_names(stage)
     check_columns(plan, stage)
+    check_lookups(plan, stage)
     if plan.feeding(stage):
         check_later(plan, stage)
     else:

@@ -4,8 +4,8 @@ The input may be cut into several batches, so that none needs more memory than t
 before all until the last of them and is infinite then, so nothing is late, and values do not depend on the cuts.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ import msgspec
 from penstock.pipelines.batch.engine import Engine, Right
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Intent, Range
+from penstock.pipelines.batch.lookups import parted, recorded
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES, Placement
 from penstock.pipelines.batch.reading import Reading
@@ -23,6 +24,7 @@ from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.policies import TimePolicy
 from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.plan.steps import lookups
 from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, Window, by_processing_time
 from penstock.pipelines.repeats.memory import memory_of
 from penstock.pipelines.spark.fields import FieldTypes
@@ -31,6 +33,7 @@ from penstock.pipelines.spark.spreading import SparkSpreader
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.spark.stored.pieces import pieces
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.pipelines.tables.lookup import LookedUp
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,6 +49,13 @@ class BoundedConfig:
     driver_budget: int = BUDGET_BYTES
     """As of a live stream."""
     poison_limit: int = 0
+    live: Path | None = None
+    """The warehouse of the live stream, where this one is another: its tables are looked into, as it saw them."""
+
+    @property
+    def looked_into(self) -> Path:
+        """The warehouse of tables that steps look into, and of what live batches saw of them."""
+        return self.warehouse if self.live is None else self.live
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,12 @@ class Inputs:
     clock: int
     plan: str
     batches: list[list[Range]]
+    lookups: list[dict[str, int]] = field(default_factory=list)
+    """The versions of tables that each batch sees; none where nothing is looked up."""
+
+    def seen(self, number: int) -> dict[str, int]:
+        """What a batch sees."""
+        return self.lookups[number] if self.lookups else {}
 
 
 def run_bounded(
@@ -75,7 +91,8 @@ def run_bounded(
     count = len(inputs.batches)
     run = StoredRun(plan, session, config, lambda outcome: told(outcome, count))
     for number, spans in enumerate(inputs.batches):
-        run.batch(number, inputs.clock, spans, stored, NEVER if number + 1 == count else BEFORE_ALL)
+        ends = NEVER if number + 1 == count else BEFORE_ALL
+        run.batch(number, inputs.clock, spans, stored, ends, inputs.seen(number))
     return run.last
 
 
@@ -87,6 +104,7 @@ class StoredRun:
     ) -> None:
         self._plan = plan
         self._graph = ready_graph(plan, FieldTypes(session).after(plan.sources, plan.first.steps))
+        self._looked_up = LookedUp(lookups(plan.first.steps), config.looked_into)
         self._engine = Engine(
             self._graph,
             rules_of(plan.sources),
@@ -108,17 +126,24 @@ class StoredRun:
         return self._engine.last
 
     def batch(
-        self, number: int, clock: int, spans: Sequence[Range], stored: Stored, watermark: int | None
+        self,
+        number: int,
+        clock: int,
+        spans: Sequence[Range],
+        stored: Stored,
+        watermark: int | None,
+        seen: Mapping[str, int],
     ) -> None:
         """Run a batch, unless it was run before. Without a watermark it is what the records make of it."""
         ranges = tuple(spans)
 
         def read(intent: Intent) -> Reading:
+            records, found = stored.records(ranges), self._looked_up.at(intent.lookups)
             return SparkReading(
-                stored.records(ranges), self._plan.sources, self._graph.first, intent.clock, ranges
+                records, self._plan.sources, self._graph.first, intent.clock, ranges, found=found
             )
 
-        self._engine.data(number, clock, ranges, read, watermark)
+        self._engine.data(number, clock, ranges, read, watermark, seen)
 
 
 def refuse_clocks(plan: Plan) -> None:
@@ -140,14 +165,28 @@ def has_time_policy(window: Window) -> bool:
             return False
 
 
+def looked_up_parts(
+    plan: Plan, ranges: Sequence[Range], warehouse: Path
+) -> list[tuple[Sequence[Range], Mapping[str, int]]]:
+    """Cut ranges where the live stream saw another version of a table, and say which; all else sees the newest."""
+    steps = lookups(plan.first.steps)
+    if not steps:
+        return [(ranges, {})]
+    newest = LookedUp(steps, warehouse).versions()
+    parts = parted(ranges, recorded(warehouse, plan.name))
+    return [(part.ranges, {**newest, **(part.versions or {})}) for part in parts]
+
+
 def agreed(plan: Plan, stored: Stored, config: BoundedConfig, clock: Callable[[], int]) -> Inputs:
     """Return what the run reads: as it was written down, or as it is found now and is written down."""
     path = config.directory / "inputs.json"
     if not path.exists():
-        found = [list(piece) for piece in pieces(stored.ranges(), config.records_per_batch)]
+        parts = looked_up_parts(plan, stored.ranges(), config.looked_into)
+        cut = [(piece, seen) for part, seen in parts for piece in pieces(part, config.records_per_batch)]
+        found = Inputs(clock(), fingerprint(plan), [list(p) for p, _ in cut], [dict(seen) for _, seen in cut])
         config.directory.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".partial")
-        partial.write_bytes(msgspec.json.encode(Inputs(clock(), fingerprint(plan), found)))
+        partial.write_bytes(msgspec.json.encode(found))
         partial.replace(path)
     inputs = msgspec.json.decode(path.read_bytes(), type=Inputs)
     if inputs.plan != fingerprint(plan):

@@ -7,11 +7,13 @@ be looked at.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+
+from penstock.pipelines.plan.steps import Step, lookups
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,12 +24,19 @@ FIRST_ROW = "_first_row"
 ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias", "View"}
 """What Spark calls operators that give at most one row for a row."""
 
+LOOKING = ("Join", "ResolvedHint", "LogicalRDD", "LocalRelation")
+"""What Spark calls the join of a lookup, and the table on its other side."""
+
 ADDRESS = ("_topic", "_partition", "_offset")
 
 
-def told_apart(before: "DataFrame", after: "DataFrame") -> "DataFrame":
-    """Rows after steps, with `_first_row` if the steps may have made several of a record."""
-    added = _operators(after) - _operators(before)
+def told_apart(before: "DataFrame", after: "DataFrame", steps: Sequence[Step] = ()) -> "DataFrame":
+    """Rows after steps, with `_first_row` if the steps may have made several of a record.
+
+    A lookup finds one row at most: its join is none that multiplies.
+    """
+    joins = Counter(dict.fromkeys(LOOKING, len(lookups(tuple(steps)))))
+    added = _operators(after) - _operators(before) - joins
     if set(added) <= ROW_BY_ROW:
         return after
     from pyspark.sql.types import BooleanType, StructField, StructType

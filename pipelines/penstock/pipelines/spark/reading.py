@@ -17,6 +17,7 @@ from penstock.pipelines.repeats.ids import IDS
 from penstock.pipelines.spark.checks import placed, refuse_stopping, told, watched
 from penstock.pipelines.spark.identities import identified, marked
 from penstock.pipelines.spark.inputs import Sources
+from penstock.pipelines.spark.lookups import Found, without_rows
 from penstock.pipelines.spark.multiplying import told_apart
 from penstock.pipelines.spark.observation import observed, set_aside
 from penstock.pipelines.spark.partials import guarded, partials, windowed
@@ -44,6 +45,8 @@ class SparkReading:
     ranges: tuple[Range, ...]
     repeats: pa.Table | None = None
     poisoned: tuple[Poisoned, ...] = ()
+    found: Found = without_rows
+    """The rows of the tables that steps look into, at the versions that the batch sees."""
     counted: list[pa.Table] = field(default_factory=list, compare=False)
     """What was found of broken checks, once the partials were made."""
 
@@ -152,7 +155,8 @@ class SparkReading:
     def _stepped(self, records: "DataFrame") -> "DataFrame":
         """Records that are not set aside, after the user's steps."""
         good = records.where("_aside IS NULL")
-        return told_apart(good, applied(good, self.stage.plan.steps)) if self.stage.plan.steps else good
+        steps = self.stage.plan.steps
+        return told_apart(good, applied(good, steps, self.found), steps) if steps else good
 
     def _in_tasks(self, records: "DataFrame") -> "DataFrame":
         expected = sum(span.end - span.start for span in self.ranges)

@@ -20,13 +20,15 @@ from deltalake import DeltaTable
 from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.journal import Journal
+from penstock.pipelines.batch.lookups import LOOKUPS
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.tables import LEDGER, folder_of
 from penstock.pipelines.errors import ReplayError
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.host.folders import begin_switch, end_switch, folder_of_stream, switching
 from penstock.pipelines.plan.stage import Plan
-from penstock.pipelines.spark.bounded import BoundedConfig, StoredRun, agreed, refuse_clocks
+from penstock.pipelines.plan.steps import lookups
+from penstock.pipelines.spark.bounded import BoundedConfig, StoredRun, agreed, looked_up_parts, refuse_clocks
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.state.columns import BEFORE_ALL
 from penstock.pipelines.tables.takeover import take_over
@@ -114,7 +116,8 @@ class Replay:
         """Run everything that was there when the replay was begun; the watermark waits before all of it."""
         if self._sealed() is None:
             for number, spans in enumerate(self._inputs.batches):
-                self._run.batch(number, self._inputs.clock, spans, self._stored, BEFORE_ALL)
+                seen = self._inputs.seen(number)
+                self._run.batch(number, self._inputs.clock, spans, self._stored, BEFORE_ALL, seen)
 
     def finish(self, right: Right) -> Outcome:
         """Run what came since, and switch; the stream must stand still, and `right` is that to write it."""
@@ -130,7 +133,11 @@ class Replay:
     def _seal(self, right: Right) -> Outcome:
         """Bring the replay to the end of what there is, and number its state after the stream's last batch."""
         tail = self._tail()
-        self._run.batch(len(self._inputs.batches), tail.clock, tail.ranges, self._stored, None)
+        parts = looked_up_parts(self._plan, tail.ranges, self._places.warehouse)
+        for number, (spans, seen) in enumerate(parts, start=len(self._inputs.batches)):
+            # Between two of its parts the watermark waits, as it does before all of it.
+            last = number + 1 == len(self._inputs.batches) + len(parts)
+            self._run.batch(number, tail.clock, spans, self._stored, None if last else BEFORE_ALL, seen)
         right.check()
         store_plan(self._places.folder, self._plan)
         begin_switch(self._places.streams, self._plan.name, self._places.replay)
@@ -177,6 +184,7 @@ def tables_of(plan: Plan) -> Mapping[str, bool]:
     """The tables that a stream writes, below the warehouse, and whether it is the only one that does."""
     own = [f"{folder_of(sink)}/{sink.table}" for stage in plan.stages for sink in stage.sinks]
     own += [f"late/{plan.name}", f"ledger/{plan.name}"]
+    own += [f"{LOOKUPS}/{plan.name}"] if lookups(plan.first.steps) else []
     own += [f"checks/{plan.name}"] if any(source.checks for source in plan.sources) else []
     return {**dict.fromkeys(own, True), **{f"quarantine/{source.name}": False for source in plan.sources}}
 

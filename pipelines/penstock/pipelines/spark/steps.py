@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from penstock.pipelines.errors import DefinitionError
-from penstock.pipelines.plan.steps import Apply, OverArrow, Sql, Step
+from penstock.pipelines.plan.steps import Apply, Lookup, OverArrow, Sql, Step
+from penstock.pipelines.spark.lookups import Found, looked_up, without_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def applied(records: "DataFrame", steps: Sequence[Step]) -> "DataFrame":
-    """Records after all steps. Raises DefinitionError where a step lost a column that is ours."""
+def applied(records: "DataFrame", steps: Sequence[Step], found: Found = without_rows) -> "DataFrame":
+    """Records after all steps. Raises DefinitionError where a step lost a column that is ours.
+
+    `found` gives the rows of a table that a step looks into; without it there are none, and only columns.
+    """
     for number, step in enumerate(steps, start=1):
         ours = [name for name in records.columns if name.startswith("_")]
-        records = _applied(records, step)
+        records = looked_up(records, step, found) if isinstance(step, Lookup) else _applied(records, step)
         lost = [name for name in ours if name not in records.columns]
         if lost:
             raise DefinitionError(
@@ -27,7 +31,7 @@ def applied(records: "DataFrame", steps: Sequence[Step]) -> "DataFrame":
     return records
 
 
-def _applied(records: "DataFrame", step: Step) -> "DataFrame":
+def _applied(records: "DataFrame", step: Apply | Sql | OverArrow) -> "DataFrame":
     match step:
         case Apply(function):
             changed: DataFrame = function.resolve()(records)

@@ -24,6 +24,7 @@ from penstock.pipelines.host.work import working_on
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.source import Topic
 from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.plan.steps import lookups
 from penstock.pipelines.repeats.memory import memory_of
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.offsets import ranges_of
@@ -31,6 +32,7 @@ from penstock.pipelines.spark.reading import SparkReading
 from penstock.pipelines.spark.session import is_alive
 from penstock.pipelines.spark.spreading import SparkSpreader
 from penstock.pipelines.spark.starting import starting_offsets
+from penstock.pipelines.tables.lookup import LookedUp
 from penstock.pipelines.upgrade.stored import accept
 
 if TYPE_CHECKING:
@@ -95,6 +97,7 @@ class Stream:
         graph = ready_graph(plan, FieldTypes(session).after(plan.sources, plan.first.steps))
         self._stage = graph.first
         tables = StreamTables(plan, graph, config.warehouse)
+        looked_up = LookedUp(lookups(plan.first.steps), config.warehouse)
         self._engine = Engine(
             graph,
             rules_of(plan.sources),
@@ -107,7 +110,9 @@ class Stream:
             memory_of(plan, config.directory / "ids"),
             Placement(config.driver_budget, SparkSpreader(session)),
             config.poison_limit,
+            looked_up.versions,
         )
+        self._looked_up = looked_up
         self._one_at_a_time = threading.Lock()
         self._paused = False
         self._stopping = threading.Event()
@@ -197,7 +202,8 @@ class Stream:
             ranges = ranges_of(self._checkpoint, spark_batch)
 
             def read(intent: Intent) -> Reading:
-                return SparkReading(frame, self.plan.sources, self._stage, intent.clock, ranges)
+                found = self._looked_up.at(intent.lookups)
+                return SparkReading(frame, self.plan.sources, self._stage, intent.clock, ranges, found=found)
 
             try:
                 self._engine.data(spark_batch, self._clock(), ranges, read)

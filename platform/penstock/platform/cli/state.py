@@ -9,6 +9,7 @@ import click
 from penstock.platform.cli.choices import stream_argument
 from penstock.platform.cli.context import current_settings
 from penstock.platform.cli.output import example, print_json, print_table
+from penstock.platform.cli.state_erase import erase, key_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 @click.group(name="state")
 def command() -> None:
-    """Look at what a stream keeps: open windows, and what functions remember."""
+    """Look at what a stream keeps: open windows, and what functions remember; and have a key forgotten."""
+
+
+command.add_command(erase)
 
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print for programs.")
@@ -69,7 +73,7 @@ def show(
     """Show what is kept of windows or keys."""
     from penstock.pipelines.batch.inspecting import of_key, unpacked
 
-    rows = unpacked(of_key(_rows(stream, stage, batch), _key(key)).slice(0, limit))
+    rows = unpacked(of_key(_rows(stream, stage, batch), key_of(key)).slice(0, limit))
     if as_json:
         print_json(rows.to_pylist())
     else:
@@ -109,10 +113,3 @@ def _rows(stream: str, stage: str | None, batch: int | None) -> "pa.Table":
     if name not in states:
         raise click.UsageError(f"{stream} has no stage {name!r}; there are: {', '.join(states)}")
     return states[name].table()
-
-
-def _key(pairs: Sequence[str]) -> dict[str, str]:
-    for pair in pairs:
-        if "=" not in pair:
-            raise click.UsageError(f"--key {pair!r} is not FIELD=VALUE, as in --key device=device-0001")
-    return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}

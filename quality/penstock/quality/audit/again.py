@@ -44,7 +44,9 @@ def recomputed(scope: Scope, topics: Mapping[str, Kept], sample: Sample) -> Verd
     what = Again(again(scope.plan, sample, late), spans, late, refused_otherwise(scope))
     shutil.rmtree(scope.scratch, ignore_errors=True)
     try:
-        made = run_again(scope.session(), what, stored, scope.scratch, scope.clock, scope.tell)
+        made = run_again(
+            scope.session(), what, stored, scope.scratch, scope.warehouse, scope.clock, scope.tell
+        )
         return _verdict(scope, sample, made, what)
     finally:
         shutil.rmtree(scope.scratch, ignore_errors=True)

@@ -132,10 +132,14 @@ def run_again(
     what: Again,
     stored: Mapping[str, Stored],
     folder: Path,
+    live: Path,
     clock: Callable[[], int],
     tell: Callable[[str], None],
 ) -> Path:
-    """Run it into an empty folder, and return where its tables are; `stored` has the records of each topic."""
+    """Run it into an empty folder, and return where its tables are; `stored` has the records of each topic.
+
+    `live` is the warehouse of the stream: what its records were looked up in is looked into again, as it was.
+    """
     session.createDataFrame(what.late).createOrReplaceTempView(LATE_VIEW)
     parts = [
         AsRead(
@@ -145,7 +149,7 @@ def run_again(
         )
         for topic in map(topic_of, what.plan.sources)
     ]
-    config = BoundedConfig(folder / "run", folder / "tables", AT_ONCE)
+    config = BoundedConfig(folder / "run", folder / "tables", AT_ONCE, live=live)
     run_bounded(
         what.plan,
         session,

@@ -1,0 +1,22 @@
+"""The last decided batch made good in the tables, by somebody who knows nothing of the stream but its folders.
+
+A host that was killed after a decision leaves its commits to whoever comes next. Whoever decides something else
+first, such as an erasure, has to make them before: only the newest outcome is told to tables again.
+"""
+
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.tables.table import BatchTable
+
+
+def settle(outcome: Outcome, stream: str, warehouse: Path) -> None:
+    """Commit what a batch decided, to each table once; what is there already stays."""
+    for name, change in outcome.changes.items():
+        path = warehouse / name
+        if DeltaTable.is_deltatable(str(path)):  # one that was taken away takes nothing
+            table = BatchTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), stream)
+            table.commit(outcome.batch_id, change, outcome.clock)

@@ -1,0 +1,66 @@
+"""`penstock state erase`: a key forgotten on request, with an account of it."""
+
+from collections.abc import Sequence
+
+import click
+
+from penstock.platform.cli.choices import stream_argument
+from penstock.platform.cli.context import control_store, current_settings
+from penstock.platform.cli.output import Steps, example, print_json, print_table
+
+
+def key_of(pairs: Sequence[str]) -> dict[str, str]:
+    """Read `--key FIELD=VALUE`, given several times."""
+    for pair in pairs:
+        if "=" not in pair:
+            raise click.UsageError(f"--key {pair!r} is not FIELD=VALUE, as in --key device=device-0001")
+    return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
+@click.command(
+    epilog=example(
+        "penstock state erase sensor_minute --key device=device-0001",
+        "penstock state erase card_alerts --key card=4711 --by dpo@example.org --yes --json",
+    )
+)
+@stream_argument
+@click.option(
+    "--key",
+    multiple=True,
+    required=True,
+    metavar="FIELD=VALUE",
+    help="The key; once for each field. With some of its fields only, every key that has these values.",
+)
+@click.option("--by", "asked_by", default="", help="Who asks for it; without it the user of this machine.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+def erase(stream: str, key: Sequence[str], asked_by: str, yes: bool, as_json: bool) -> None:
+    """Have a stream forget a key: its windows, what functions remember of it, and every older file that holds it.
+
+    A stream that runs is drained for it and goes on afterwards. What it says of the key stays in topics and tables:
+    erase it there as well, first in the topic and its archive. An account without the key goes to erasures/STREAM.
+    """
+    import getpass
+    from dataclasses import asdict
+
+    from penstock.platform.erasing import EraseOrder, erase_key, would_erase
+
+    settings = current_settings()
+    order = EraseOrder(stream, key_of(key), asked_by or getpass.getuser())
+    found = would_erase(settings, order)
+    if not as_json:
+        print_table(("stage", "windows"), [(name, _shown(count)) for name, count in found.items()])
+    if not yes:
+        click.confirm("Erase them?", abort=True)
+    with control_store(settings) as store, Steps().step(f"{stream} forgets a key") as tell:
+        batch, erased = erase_key(settings, store, order, tell)
+    if as_json:
+        print_json({"batch": batch, **asdict(erased)})
+    else:
+        click.echo(
+            f"batch {batch} erased {erased.total} windows; `penstock table show {stream} --kind erasures`"
+        )
+
+
+def _shown(count: int | None) -> object:
+    return "not by this key" if count is None else count

@@ -1,0 +1,148 @@
+"""A table that is looked into is read as it was at a version; what cannot be looked up is told in one sentence."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from penstock.pipelines.errors import DefinitionError, LookupTableError
+from penstock.pipelines.model import count, fixed, from_document, read
+from penstock.pipelines.plan import Column, Lookup, fingerprint, from_dict, to_dict
+from penstock.pipelines.tables.lookup import LookedUp
+
+STEP = Lookup("latest/cards", ("card",), (Column("limit", "BIGINT"), Column("owner", "STRING")))
+
+
+def cards(*rows: tuple[str | None, int, str]) -> pa.Table:
+    card, limit, owner = ([row[place] for row in rows] for place in range(3))
+    return pa.table({"card": pa.array(card, pa.string()), "limit": limit, "owner": owner, "other": limit})
+
+
+def written(warehouse: Path, rows: pa.Table, mode: Any = "overwrite") -> None:
+    write_deltalake(warehouse / "latest/cards", rows, mode=mode)
+
+
+def found(rows: pa.Table) -> list[dict[str, Any]]:
+    return sorted(rows.to_pylist(), key=repr)
+
+
+def test_each_version_is_as_it_was(tmp_path: Path) -> None:
+    written(tmp_path, cards(("a", 1, "x"), (None, 9, "nobody")))
+    tables = LookedUp([STEP], tmp_path)
+    assert tables.versions() == {"latest/cards": 0}
+    first = tables.rows(STEP, 0)
+    written(tmp_path, cards(("a", 2, "y"), ("b", 3, "z")))
+    assert tables.versions() == {"latest/cards": 1}
+    assert found(tables.rows(STEP, 1)) == [
+        {"card": "a", "limit": 2, "owner": "y"}, {"card": "b", "limit": 3, "owner": "z"}
+    ]  # fmt: skip
+    assert (
+        found(tables.at({"latest/cards": 0})(STEP))
+        == found(first)
+        == [{"card": "a", "limit": 1, "owner": "x"}]
+    )
+
+
+def test_a_version_that_was_vacuumed_is_told(tmp_path: Path) -> None:
+    written(tmp_path, cards(("a", 1, "x")))
+    written(tmp_path, cards(("a", 2, "y")))
+    DeltaTable(tmp_path / "latest/cards").vacuum(0, dry_run=False, enforce_retention_duration=False)
+    says = r"^latest/cards: version 0, which the batch saw when it was begun, is gone: it was vacuumed\. Bring its"
+    with pytest.raises(LookupTableError, match=says):
+        LookedUp([STEP], tmp_path).rows(STEP, 0)
+    (tmp_path / "latest/cards/_delta_log/00000000000000000000.json").unlink()
+    with pytest.raises(LookupTableError, match=says):
+        LookedUp([STEP], tmp_path).rows(STEP, 0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (
+            cards(("a", 1, "x"), ("a", 2, "y")),
+            "version 0 has 2 rows with card=a. Look into a table that has one",
+        ),
+        (
+            cards(("a", 1, "x")).drop_columns(["owner"]),
+            "it has no column owner. There are: card, limit, other",
+        ),
+        (
+            pa.table({"card": ["a"], "limit": ["much"], "owner": ["x"]}),
+            "its column limit is string, no BIGINT. Say its type",
+        ),
+        (cards(*((str(n), n, "x") for n in range(11))), "it has 11 rows, and 10 at most are looked into"),
+    ],
+)
+def test_a_table_that_cannot_be_looked_into_is_told(tmp_path: Path, rows: pa.Table, says: str) -> None:
+    written(tmp_path, rows)
+    with pytest.raises(LookupTableError, match="latest/cards: ") as problem:
+        LookedUp([STEP], tmp_path, largest=10).rows(STEP, 0)
+    assert says in str(problem.value)
+
+
+def test_a_table_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(
+        LookupTableError, match=f"there is no table at {tmp_path}/latest/cards. Start what writes it"
+    ):
+        LookedUp([STEP], tmp_path).versions()
+
+
+def test_an_address_is_taken_as_it_is(tmp_path: Path) -> None:
+    elsewhere = Lookup(str(tmp_path / "latest/cards"), STEP.on, STEP.columns)
+    written(tmp_path, cards(("a", 1, "x")))
+    assert LookedUp([elsewhere], Path("/nowhere")).versions() == {elsewhere.table: 0}
+
+
+LOOKING = read("sensors").lookup("latest/rooms", on="device", columns={"room": "STRING"})
+DONE = LOOKING.key("room").aggregate(n=count()).window(fixed("1 minute")).write("by_room")
+
+
+def test_a_plan_with_a_lookup_comes_back_from_json_and_from_yaml() -> None:
+    assert from_dict(to_dict(DONE.plan)) == DONE.plan
+    document = {
+        "read": "sensors",
+        "steps": [{"lookup": {"table": "latest/rooms", "on": "device", "columns": {"room": "STRING"}}}],
+        "key": "room",
+        "aggregate": {"n": "count()"},
+        "window": {"fixed": "1 minute"},
+        "write": "by_room",
+    }
+    assert fingerprint(from_document(document).plan) == fingerprint(DONE.plan)
+
+
+@pytest.mark.parametrize(
+    ("table", "on", "columns", "says"),
+    [
+        (
+            "latest/rooms",
+            "divice",
+            {"room": "STRING"},
+            r"lookup\.on: 'divice' is no field of a record\. There are: ",
+        ),
+        (
+            "latest/rooms",
+            "device",
+            {"temperature": "DOUBLE"},
+            r"temperature: a record has a field of that name",
+        ),
+        ("latest/rooms", "device", {}, r"lookup\.columns: no columns"),
+        ("latest/rooms", [], {"room": "STRING"}, r"lookup\.on: no field"),
+        ("latest/rooms", "device", {"device": "STRING"}, "the field looked up by"),
+    ],
+)
+def test_a_lookup_that_cannot_be_is_refused_when_it_is_defined(
+    table: str, on: Any, columns: dict[str, str], says: str
+) -> None:
+    with pytest.raises(DefinitionError, match=says):
+        _ = (
+            read("sensors").lookup(table, on=on, columns=columns).key("device")
+            .aggregate(n=count()).window(fixed("1 minute")).write("t").plan
+        )  # fmt: skip
+
+
+def test_a_stage_over_panes_looks_nothing_up() -> None:
+    after = DONE.then().lookup("latest/rooms", on="room", columns={"floor": "BIGINT"}).aggregate(n=count())
+    with pytest.raises(DefinitionError, match="a Lookup step over panes"):
+        _ = after.window(fixed("1 hour")).write("t").plan

@@ -1,0 +1,71 @@
+"""A key is erased from a stream that runs nowhere, by command; what is not to be erased is told first."""
+
+import io
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.pipelines.batch.stored import Bench
+from tests.pipelines.batch.test_crashes import PLANS
+from tests.pipelines.erasure.test_erase import GONE, fed, files_with, history
+
+from penstock.pipelines.upgrade.stored import store_plan
+from penstock.platform.control import open_control
+
+STREAM = "sensor_minute"
+
+
+@pytest.fixture
+def stopped(home: Path, tmp_path: Path) -> Path:
+    """A stream with a state, under a name that the catalog has."""
+    bench = Bench(replace(PLANS["two stages"], name=STREAM), tmp_path / "made")
+    fed(bench, history()[:3], 1)
+    folder = home / "streams" / STREAM
+    folder.parent.mkdir(parents=True)
+    shutil.move(bench.folder / "stream", folder)
+    shutil.move(bench.folder / "warehouse", home / "warehouse")
+    store_plan(folder, bench.plan)
+    return folder
+
+
+def test_a_key_is_erased_and_accounted_for(run, home: Path, stopped: Path) -> None:
+    answer = run("state", "erase", STREAM, "--key", f"key={GONE}", "--by", "the officer", "--yes")
+    assert answer.code == 0, answer.out
+    assert "stream  1" in answer.out
+    assert "whole   not by this key" in answer.out
+    assert f"batch 3 erased 1 windows; `penstock table show {STREAM} --kind erasures`" in answer.out
+    assert files_with(stopped, GONE) == []
+    rows = json.loads(run("table", "show", STREAM, "--kind", "erasures", "--json").out)
+    assert sorted((row["stage"], row["asked_by"], row["windows"]) for row in rows) == [
+        ("stream", "the officer", 1), ("whole", "the officer", 0)
+    ]  # fmt: skip
+    store = open_control(f"sqlite:///{home}/control.db")
+    last, lease = store.last_batch(STREAM), store.holder(STREAM)
+    store.close()
+    assert last is not None
+    assert lease is not None
+    assert (last.batch_id, last.kind, last.epoch, lease.expires_at_ms) == (3, "erase", lease.epoch, 0)
+
+
+def test_what_would_go_is_asked_about_first(run, stopped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    answer = run("state", "erase", STREAM, "--key", f"key={GONE}")
+    assert answer.code != 0
+    assert files_with(stopped, GONE)
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ((STREAM, "--key", "colour=red"), "no stage has colour in its key. Name one or more of: key"),
+        ((STREAM, "--key", "red"), "--key 'red' is not FIELD=VALUE"),
+        (("nobody", "--key", "key=a"), "nobody"),
+    ],
+)
+def test_what_cannot_be_erased_is_refused(run, stopped: Path, args: tuple[str, ...], says: str) -> None:
+    answer = run("state", "erase", *args, "--yes")
+    assert answer.code != 0
+    assert says in answer.out + answer.err
+    assert files_with(stopped, GONE)
