@@ -27,7 +27,8 @@ def test_every_generated_record_keeps_its_contract_and_its_id_is_its_own(kind: t
     contract = load_contract(kind.topic)
     codec = json_codec(contract)
     records = [codec.decode(codec.encode(record)) for record in take(kind(seed=3), 0, 5_000)]
-    assert len({getattr(record, contract.id) for record in records}) == 5_000
+    if contract.id is not None:
+        assert len({getattr(record, contract.id) for record in records}) == 5_000
 
 
 def test_about_one_reading_in_a_hundred_comes_later_than_the_bound():

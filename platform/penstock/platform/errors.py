@@ -7,7 +7,9 @@ PlatformError
 │   ├── PortTakenError     somebody else listens where the stack would
 │   └── RequirementError   something the machine needs is missing
 ├── UnknownStreamError no pipeline of that name
+├── UnknownTopicError  no topic of that name at the broker
 ├── UnknownOriginError records are to be read from what is no place
+├── DemoError          a pipeline cannot be shown: it has no input, or its records did not arrive
 ├── SampleError        a share or a stretch of time that is none
 └── TableNotFoundError no table of that name, or not yet
 
@@ -49,10 +51,18 @@ class UnknownStreamError(PlatformError):
     exit_code = 2
 
 
+class UnknownTopicError(PlatformError):
+    """The broker has no topic of that name."""
+
+
 class UnknownOriginError(PlatformError):
     """What is named is no place of stored records."""
 
     exit_code = 2
+
+
+class DemoError(PlatformError):
+    """A demonstration cannot be given."""
 
 
 class SampleError(PlatformError):

@@ -38,6 +38,17 @@ def test_what_runs_the_plan_is_told_where_an_engine_says_so() -> None:
     ]
 
 
+def test_the_words_of_the_field_are_told_of_a_plan_that_runs() -> None:
+    running = (Running("read sensors", "executors", 3, "parses"), Running("fold", "driver", 1, "folds"))
+    told = explain(CORRECTIONS, running).as_json()["elements"]
+    assert told["stateless"] == (
+        "parsing of sensors, sql SELECT * FROM input WHERE temperature IS NOT NULL and assignment to windows"
+    )
+    assert told["stateful"] == "repeats of sensors and sensor_corrections (windows by device)"
+    assert told["data parallel"] == "read sensors in 3 tasks"
+    assert "stateful: repeats of sensors" in explain(CORRECTIONS, running).text()
+
+
 @settings(deadline=None)
 @given(plans())
 def test_every_plan_can_be_explained_as_text_and_as_json(plan: Plan) -> None:

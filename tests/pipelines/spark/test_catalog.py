@@ -1,64 +1,21 @@
 """The shipped pipelines over records of the generators, to their end: what they leave, computed another way."""
 
-import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import duckdb
-import msgspec
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from tests.pipelines.spark.catalog_runs import BEGAN, asked, generated, left
 
-from penstock.ingestion.generators import GENERATORS, evenly
 from penstock.ingestion.sources.flights import data_file, departures
-from penstock.pipelines import catalog
 from penstock.pipelines.catalog.card_alerts import NEAR
 from penstock.pipelines.catalog.hashtags import LONGEST
-from penstock.pipelines.plan import Files
-from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
-from penstock.pipelines.spark.stored.formats import stored_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-BEGAN = 1_700_000_000_000
-Record = dict[str, Any]
-
-
-def generated(topic: str, count: int, per_second: float, seed: int = 1) -> list[Record]:
-    """Records of a generator."""
-    made = islice(GENERATORS[topic](seed).records(0, evenly(BEGAN, per_second)), count)
-    return [msgspec.to_builtins(record) for record in made]
-
-
-def left(session: "SparkSession", name: str, records: Iterable[Record], folder: Path, table: str) -> pa.Table:
-    """What a pipeline leaves in a table of records that are stored in a file."""
-    path = folder / f"{name}.json"
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
-    plan = catalog.load(name)
-    (source,) = plan.sources
-    plan = replace(plan, sources=(replace(source, origin=Files(str(path), "json")),))
-    stored = stored_files(session, plan.sources[0], str(path), "json")
-    run_bounded(plan, session, stored, BoundedConfig(folder / "run", folder / "tables"), lambda: BEGAN)
-    return pa.table(DeltaTable(folder / "tables" / table).to_pyarrow_table())
-
-
-def asked(sql: str, **tables: Any) -> list[tuple[Any, ...]]:
-    """What DuckDB answers; records become tables, with their place in the file as `nth`."""
-    with duckdb.connect() as connection:
-        for name, content in tables.items():
-            if isinstance(content, list):
-                content = pa.Table.from_pylist(content)
-                content = content.append_column("nth", pa.array(range(content.num_rows)))
-            connection.register(name, content)
-        return connection.sql(sql).fetchall()
 
 
 def test_words_are_counted_in_each_window_that_slides_over_them(

@@ -237,3 +237,22 @@ def still(handed: list[int]) -> int:
 
     wait_until(stands, 60, "the sender to be held back")
     return handed[-1]
+
+
+def test_topics_are_listed_with_what_they_hold(on_broker):
+    def ovens() -> tuple[dict, list[int]]:
+        (found,) = json.loads(on_broker("topics", "list", "ovens", "--json").out)
+        return found, [each["end"] - each["first"] for each in found["partitions"]]
+
+    _, before = ovens()
+    assert on_broker("ingest", "ovens", "--count", "100", "--seed", "9").code == 0
+    found, after = ovens()
+    assert sum(after) - sum(before) == 100
+    assert (found["replicas"], found["retention_ms"], found["compacted"]) == (1, 7 * 86_400_000, False)
+    listed = on_broker("topics", "list").out
+    assert "retention" in listed.splitlines()[0]
+    assert any(line.split()[:5] == ["ovens", "3", "1", "7", "days"] for line in listed.splitlines())
+    assert "first offset" in on_broker("topics", "list", "ovens").out
+    answer = on_broker("topics", "list", "nonsense")
+    assert answer.code == 1
+    assert "there is no topic 'nonsense'" in answer.err

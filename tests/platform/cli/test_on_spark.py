@@ -3,14 +3,17 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from deltalake import DeltaTable
 from tests.platform.cli.test_pipelines import case
 from tests.quality.expectations.test_at_rest import MINUTE, NOON, minutes
 
 from penstock.pipelines import catalog
+from penstock.pipelines.catalog import demonstration
 from penstock.pipelines.host.control import BatchRecord
 from penstock.platform.control import open_control
+from penstock.platform.demo.sendings import sendings
 
 pytestmark = pytest.mark.spark
 
@@ -95,3 +98,20 @@ def test_a_table_of_which_nothing_is_expected_is_refused_with_those_that_there_a
     answer = run("check", "latest/nothing")
     assert answer.code == 1
     assert "there are suites of latest/sensor_minute" in answer.err
+
+
+def test_a_pipeline_is_shown_from_nothing_to_a_picture(run, home: Path, tmp_path: Path) -> None:
+    answer = run("demo", "running_avg", "--out", str(tmp_path / "shown"), "--json")
+    assert answer.code == 0, answer.err
+    (told,) = json.loads(answer.out)
+    assert (tmp_path / "shown" / "running_avg.svg").read_text("utf-8").startswith("<svg")
+    assert "running_avg.svg" in Path(told["page"]).read_text("utf-8")
+    sent = sendings("avg", demonstration("running_avg"))
+    values: dict[str, list[float]] = {}
+    for each in sent:
+        number = msgspec.to_builtins(each.record)
+        values.setdefault(number["key"], []).append(number["value"])
+    latest = DeltaTable(Path(told["warehouse"]) / "latest" / "running_avg").to_pyarrow_table().to_pylist()
+    assert {row["key"]: row["values"] for row in latest} == {key: len(held) for key, held in values.items()}
+    for row in latest:
+        assert row["mean"] == pytest.approx(sum(values[row["key"]]) / len(values[row["key"]]))

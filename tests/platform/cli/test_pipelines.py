@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.pipelines import catalog
+
 
 def test_a_pipeline_is_explained_by_its_four_questions(run) -> None:
     answer = run("explain", "sensor_minute")
@@ -79,3 +81,17 @@ def test_what_a_stream_keeps_is_listed_shown_and_exported(run, home: Path, tmp_p
     assert (wrong.code, "there are: stream, whole" in wrong.err) == (2, True)
     exported = run("state", "export", "hashtags", "--batch", "2", "--to", str(tmp_path / "state.parquet"))
     assert exported.out == f"4 rows in {tmp_path / 'state.parquet'}\n"
+
+
+def test_what_can_be_shown_is_listed_without_running_anything(run, home: Path) -> None:
+    listed = json.loads(run("demo", "--list", "--json").out)
+    assert [each["pipeline"] for each in listed] == list(catalog.names())
+    assert all(each["about"] and each["reads"] for each in listed)
+    assert not home.exists()
+
+
+def test_a_demonstration_of_nothing_or_of_what_there_is_not_is_refused(run) -> None:
+    assert "Name a pipeline, or say --all" in run("demo").err
+    answer = run("demo", "nonsense")
+    assert answer.code == 2
+    assert "there is no pipeline 'nonsense' to show; there are: batch_runs" in answer.err

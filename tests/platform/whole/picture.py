@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
+from tests.browser import ARGUMENTS
 from tests.platform.whole.stack import ScratchStack, until
-from tests.platform.whole.test_browser import ARGUMENTS
 
 JARS = Path(__file__).resolve().parents[3] / ".penstock" / "jars"
 SIZE = {"width": 1400, "height": 620}

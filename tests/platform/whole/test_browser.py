@@ -7,20 +7,11 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
+from tests.browser import ARGUMENTS
 from tests.platform.whole.stack import ScratchStack, until
 
 pytestmark = pytest.mark.whole
 
-ARGUMENTS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 PATIENCE_MS = 30_000
 
 

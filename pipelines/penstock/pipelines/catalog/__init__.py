@@ -1,13 +1,16 @@
 """The shipped pipelines, one a file: `<name>.py` holds a pipeline of the same name, `<name>.yaml` is one.
 
-Adding a file adds the pipeline everywhere. Loading one imports nothing of Spark.
+Adding a file adds the pipeline everywhere. Loading one imports nothing of Spark. Beside its pipeline a file may say
+how it is shown: `demo = Demo(…)`.
 """
 
+import ast
 import sys
 from functools import cache
 from importlib import import_module, invalidate_caches, reload
 from pathlib import Path
 
+from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model import Pipeline, from_yaml
 from penstock.pipelines.plan.stage import Plan
@@ -50,3 +53,30 @@ def load_anew(name: str) -> Plan:
 def module_of(name: str) -> str:
     """The module that a pipeline in Python is written in."""
     return f"{__name__}.{name}"
+
+
+def file_of(name: str) -> Path:
+    """The file that a pipeline is written in."""
+    document = FOLDER / f"{name}.yaml"
+    return document if document.exists() else FOLDER / f"{name}.py"
+
+
+def about(name: str) -> str:
+    """What a pipeline's file says of it at its top."""
+    text = file_of(name).read_text("utf-8")
+    if file_of(name).suffix == ".py":
+        return ast.get_docstring(ast.parse(text)) or ""
+    lines = text.splitlines()
+    said = lines[: next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))]
+    return "\n".join(line.removeprefix("#").strip() for line in said)
+
+
+def demonstration(name: str) -> Demo:
+    """How a pipeline is shown: as its file says, or as any is."""
+    load(name)
+    if file_of(name).suffix == ".yaml":
+        return Demo()
+    found = getattr(sys.modules[module_of(name)], "demo", Demo())
+    if not isinstance(found, Demo):
+        raise DefinitionError("demo", repr(found), "Write demo = Demo(...)", str(file_of(name)))
+    return found

@@ -6,6 +6,7 @@ older than that one, because it came late, changes nothing that is remembered; i
 
 from dataclasses import dataclass
 
+from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.model import read
 from penstock.pipelines.remembering import Answer, Call, Row
 
@@ -46,3 +47,5 @@ card_alerts = (
     )
     .write("card_alerts", mode="log")
 )
+
+demo = Demo(last="15 minutes", step="15 seconds")

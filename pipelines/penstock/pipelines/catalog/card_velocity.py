@@ -1,5 +1,6 @@
 """How quickly each card is used: payments, money and countries in ten minutes, told anew every minute."""
 
+from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.model import after_count, count, distinct, max_, read, repeatedly, sliding, sum_
 
 card_velocity = (
@@ -12,3 +13,5 @@ card_velocity = (
     .refine("retracting")
     .write("card_velocity", mode="latest")
 )
+
+demo = Demo(rate=5, last="15 minutes", step="15 seconds")

@@ -4,6 +4,7 @@ A flight is told when it leaves, so its delay is its lateness: an hour's first a
 and is corrected for as long as the slowest may take.
 """
 
+from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.model import after_count, after_watermark, count, fixed, max_, mean, quantiles, read
 
 flight_delays = (
@@ -20,3 +21,5 @@ flight_delays = (
     .refine("retracting")
     .write("flight_delays", mode="latest")
 )
+
+demo = Demo(last="1 day", step="20 minutes")

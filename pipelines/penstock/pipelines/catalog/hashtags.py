@@ -6,6 +6,7 @@ every beginning of its tag, and the best three stand there. A correction of a co
 
 from typing import TYPE_CHECKING
 
+from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.model import (
     after_count,
     after_watermark,
@@ -54,3 +55,5 @@ hashtags = (
     .trigger(repeatedly(after_count(1)))
     .write("hashtags", mode="latest")
 )
+
+demo = Demo(last="3 minutes", step="3 seconds", key=("c",))

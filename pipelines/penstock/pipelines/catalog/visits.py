@@ -3,6 +3,7 @@
 The pause is short so that the clicks of the generator, which are close together, make several visits.
 """
 
+from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.model import (
     after_watermark,
     collect,
@@ -30,3 +31,5 @@ visits = (
     .refine("retracting")
     .write("visits", mode="latest")
 )
+
+demo = Demo(rate=5)

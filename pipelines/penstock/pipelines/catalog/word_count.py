@@ -1,5 +1,6 @@
 """How often each word was said in the last thirty seconds, every ten seconds, from lines as they come."""
 
+from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.model import after_watermark, count, every, read, sliding
 
 WORDS = r"SELECT *, explode(regexp_extract_all(lower(text), '([\\p{L}\\p{N}]+)', 1)) AS word FROM input"
@@ -14,3 +15,5 @@ word_count = (
     .refine("retracting")
     .write("word_count", mode="latest")
 )
+
+demo = Demo(rate=2, last="90 seconds", step="3 seconds")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from penstock.pipelines.explain.elements import elements
 from penstock.pipelines.explain.keeping import Kept, kept
 from penstock.pipelines.explain.logical import Node, logical
 from penstock.pipelines.explain.questions import Question, questions
@@ -53,6 +54,8 @@ class Explanation:
         if self.running:
             yield from titled("physical plan")
             yield from (f"  {part.part}: {part.does} ({part.place})" for part in self.running)
+            yield from titled("elements and parallelism")
+            yield from (f"  {each.word}: {each.means}" for each in elements(self.plan, self.running))
         yield from titled("state")
         yield from (f"  {item.what}: {item.size}; kept until {item.until}" for item in self.kept)
 
@@ -64,6 +67,7 @@ class Explanation:
             "stages": {stage: {q.word: list(q.answers) for q in asked} for stage, asked in self.questions},
             "logical": [asdict(node) for node in self.logical],
             "physical": [asdict(part) for part in self.running],
+            "elements": {each.word: each.means for each in elements(self.plan, self.running)},
             "state": [asdict(item) for item in self.kept],
             "plan": to_dict(self.plan),
         }

@@ -145,6 +145,10 @@ class StoredRun:
 
         self._engine.data(number, clock, ranges, read, watermark, seen)
 
+    def tick(self, clock: int, watermark: int | None = None) -> None:
+        """Run a batch without records; a watermark that is given stands in place of the one before."""
+        self._engine.tick(clock, watermark)
+
 
 def refuse_clocks(plan: Plan) -> None:
     """Refuse windows that the clocks of a live run have cut: they cannot be found again from records."""

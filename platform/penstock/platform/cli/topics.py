@@ -11,12 +11,12 @@ from penstock.platform.cli.output import Steps, example, print_json, print_table
 from penstock.platform.settings import Settings
 
 if TYPE_CHECKING:
-    from penstock.ingestion.topics import Change, TopicPlan
+    from penstock.ingestion.topics import Change, TopicContents, TopicPlan
 
 
 @click.group(name="topics")
 def command() -> None:
-    """Topics as code: see what would change, then change it."""
+    """Topics as code: see what there is and what would change, then change it."""
 
 
 def _known(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str | None:
@@ -50,6 +50,45 @@ class Found:
 
     topics: "TopicPlan"
     schemas: Mapping[str, int]
+
+
+@command.command(name="list", epilog=example("penstock topics list", "penstock topics list sensors"))
+@click.argument("topic", required=False)
+@_json
+def list_topics(topic: str | None, as_json: bool) -> None:
+    """List the broker's topics: partitions, copies, how long records stay, how many there are.
+
+    With a TOPIC: its partitions, with the first offset and the next one of each.
+    """
+    from penstock.ingestion.topics import contents
+    from penstock.platform.errors import UnknownTopicError
+
+    settings = current_settings()
+    found = contents(settings.kafka.servers, settings.kafka.client("topics"))
+    if topic is not None and not (found := tuple(each for each in found if each.name == topic)):
+        raise UnknownTopicError(
+            f"there is no topic {topic!r} at {settings.kafka.servers}; `penstock topics apply` makes those that "
+            "are declared"
+        )
+    if as_json:
+        print_json([asdict(each) for each in found])
+    elif topic is None:
+        print_table(
+            ("topic", "partitions", "replicas", "retention", "records"),
+            [(t.name, len(t.partitions), t.replicas, _kept(t), f"{t.records:,}") for t in found],
+            empty="no topics yet: `penstock topics apply` makes those that are declared",
+        )
+    else:
+        (only,) = found
+        rows = [(each.partition, each.first, each.end, f"{each.records:,}") for each in only.partitions]
+        print_table(("partition", "first offset", "next offset", "records"), rows)
+
+
+def _kept(topic: "TopicContents") -> str:
+    """Say how long records stay."""
+    if topic.compacted:
+        return "the last of each key"
+    return "for ever" if topic.retention_ms < 0 else f"{topic.retention_ms / 86_400_000:g} days"
 
 
 @command.command(

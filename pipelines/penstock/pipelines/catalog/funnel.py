@@ -1,0 +1,62 @@
+"""How far visits come: of those that ended in a minute, how many only looked, searched, filled a cart, and bought.
+
+A visit's furthest step may change while late clicks join it; then it moves from one count to another.
+"""
+
+from typing import TYPE_CHECKING
+
+from penstock.pipelines.demonstration import Demo
+from penstock.pipelines.model import (
+    after_count,
+    after_watermark,
+    count,
+    every,
+    fixed,
+    read,
+    repeatedly,
+    sessions,
+    sum_,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STEPS = ("looked", "searched", "filled a cart", "bought")
+
+
+def furthest(visits: "pa.Table") -> "pa.Table":
+    """Every visit with the furthest step that it came to."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    reached = pa.array([STEPS[0]] * visits.num_rows, pa.string())
+    for column, step in zip(("searches", "adds", "buys"), STEPS[1:], strict=True):
+        reached = pc.if_else(pc.greater(visits.column(column), 0), pa.scalar(step), reached)
+    return visits.append_column("reached", reached)
+
+
+visits = (
+    read("clicks", idle_after="5 seconds")
+    .sql(
+        "SELECT *, int(action = 'search') AS searched, int(action = 'add') AS added, int(action = 'buy') AS bought "
+        "FROM input"
+    )
+    .key("user")
+    .aggregate(clicks=count(), searches=sum_("searched"), adds=sum_("added"), buys=sum_("bought"))
+    .window(sessions("30 seconds"))
+    .trigger(after_watermark(early=every("10 seconds")), lateness="5 minutes")
+    .refine("retracting")
+    .write("funnel_visits", mode="latest")
+)
+
+funnel = (
+    visits.then()
+    .arrow(furthest)
+    .key("reached")
+    .aggregate(visits=count(), clicks=sum_("clicks"))
+    .window(fixed("1 minute"))
+    .trigger(repeatedly(after_count(1)))
+    .write("funnel", mode="latest")
+)
+
+demo = Demo(rate=5)

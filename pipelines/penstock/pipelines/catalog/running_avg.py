@@ -1,0 +1,15 @@
+"""The mean of each key as it grows, from a topic that is called `avg` in every course."""
+
+from penstock.pipelines.demonstration import Demo
+from penstock.pipelines.model import after_count, count, global_window, mean, read, repeatedly
+
+running_avg = (
+    read("avg")
+    .key("key")
+    .aggregate(mean=mean("value"), values=count())
+    .window(global_window())
+    .trigger(repeatedly(after_count(1)))
+    .write("running_avg", mode="latest")
+)
+
+demo = Demo(rate=1, last="1 minute", step="5 seconds")

@@ -1,0 +1,33 @@
+"""The pages of a website that are looked at most just now: the five first of the last minute, every ten seconds."""
+
+from penstock.pipelines.demonstration import Demo
+from penstock.pipelines.model import (
+    after_count,
+    after_watermark,
+    count,
+    distinct,
+    every,
+    read,
+    repeatedly,
+    sliding,
+    top,
+)
+
+looks = (
+    read("clicks", idle_after="5 seconds")
+    .key("page")
+    .aggregate(looks=count(), visitors=distinct("user"))
+    .window(sliding("1 minute", "10 seconds"))
+    .trigger(after_watermark(early=every("5 seconds")), lateness="1 minute")
+    .refine("retracting")
+    .named("page_looks")
+)
+
+trending = (
+    looks.then()
+    .aggregate(pages=top(5, "page", by="looks"))
+    .trigger(repeatedly(after_count(1)))
+    .write("trending", mode="latest")
+)
+
+demo = Demo(last="3 minutes", step="3 seconds")

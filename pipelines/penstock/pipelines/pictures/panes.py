@@ -1,0 +1,134 @@
+"""The picture by which this field explains itself: event time across, processing time upwards.
+
+A record is a dot where its two times meet; were nothing ever late, all dots would lie on the dashed line. A pane is
+a bar as wide as its window, at the moment when it appeared; the faint ground below it reaches down to the pane
+before, so one sees what it adds. Its colour says early, on time or late. The blue line is the watermark.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from penstock.pipelines.pictures.axes import Axis, frame, time_marks
+from penstock.pipelines.pictures.svg import Drawing
+
+WIDTH, HEIGHT = 860, 560
+LEFT, RIGHT, TOP, BOTTOM = 84, 16, 64, 46
+BAR, POINT = 3.0, 3.5
+ROOM_FOR_TEXT = 26.0
+TIMINGS = {"early": "early", "on_time": "on time", "late": "late"}
+
+
+@dataclass(frozen=True)
+class DrawnPane:
+    """A pane: its window, when it appeared, when the one before it did, and what it says."""
+
+    start: float
+    end: float
+    clock: int
+    timing: str
+    value: str
+    since: int | None = None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything that a picture shows; times in milliseconds."""
+
+    title: str
+    subtitle: str
+    began: int
+    ended: int
+    panes: Sequence[DrawnPane]
+    records: Sequence[tuple[int, int]] = ()
+    """Event time, and the moment of sending."""
+    dropped: Sequence[tuple[float, float]] = ()
+    """Records that no window took, as they are in the late table."""
+    watermark: Sequence[tuple[int, int]] = ()
+    """The watermark, and the clock at which it stood there."""
+
+
+def picture(scene: Scene) -> str:
+    """Return the scene as SVG."""
+    drawing = Drawing(WIDTH, HEIGHT, f"{scene.title}: {scene.subtitle}")
+    across = Axis(*event_times(scene), LEFT, WIDTH - RIGHT)
+    up = Axis(scene.began, scene.ended, HEIGHT - BOTTOM, TOP)
+    time_marks(drawing, across, up)
+    for pane in scene.panes:
+        ground(drawing, across, up, pane)
+    first, last = max(across.low, up.low), min(across.high, up.high)
+    drawing.line((across.at(first), up.at(first)), (across.at(last), up.at(last)), "ideal")
+    for event, arrived in scene.records:
+        if across.holds(event) and up.holds(arrived):
+            drawing.dot((across.at(event), up.at(arrived)), 1.6, "record")
+    drawing.path(stairs(scene, across, up), "watermark")
+    for missed, clock in scene.dropped:
+        drawing.cross((across.at(missed), up.at(clock)), 3, "dropped")
+    bars(drawing, across, up, scene.panes)
+    frame(drawing, across, up, ("event time", "processing time"))
+    headline(drawing, scene)
+    return drawing.svg()
+
+
+def event_times(scene: Scene) -> tuple[float, float]:
+    """Return the stretch of event time that is worth showing: no further back than a run is long."""
+    bounds = [bound for pane in scene.panes for bound in (pane.start, pane.end) if abs(bound) != float("inf")]
+    back = scene.began - (scene.ended - scene.began) / 3
+    return max(min(bounds, default=scene.began), back), max([scene.ended, *bounds])
+
+
+def ground(drawing: Drawing, across: Axis, up: Axis, pane: DrawnPane) -> None:
+    """Draw the faint ground of a pane, down to the one before it or to where its window begins."""
+    left, right = across.at(pane.start), across.at(pane.end)
+    since = min(max(pane.start, up.low), pane.clock) if pane.since is None else pane.since
+    top, bottom = up.at(pane.clock), up.at(since)
+    if bottom > top and right > left:
+        drawing.rectangle((left, top), (right - left, bottom - top), pane.timing, 0.13)
+
+
+def bars(drawing: Drawing, across: Axis, up: Axis, panes: Sequence[DrawnPane]) -> None:
+    """Draw the panes, and what they say where nothing else is written already."""
+    written: list[tuple[float, float, float]] = []
+    for pane in panes:
+        left, right, y = across.at(pane.start), across.at(pane.end), up.at(pane.clock)
+        said = f"{TIMINGS.get(pane.timing, pane.timing)}: {pane.value}"
+        if right - left < 2 * POINT:
+            drawing.dot(((left + right) / 2, y), POINT, pane.timing)
+        else:
+            drawing.rectangle((left + 1, y - BAR / 2), (right - left - 2, BAR), pane.timing, said=said)
+    for pane in sorted(panes, key=lambda pane: (pane.timing == "early", pane.clock)):
+        left, right, y = across.at(pane.start), across.at(pane.end), up.at(pane.clock)
+        length = 5.2 * len(pane.value)
+        middle = min(max((left + right) / 2, LEFT + length / 2), WIDTH - RIGHT - length / 2)
+        is_dot = right - left < 2 * POINT
+        fits = is_dot or length <= max(right - left - 4, ROOM_FOR_TEXT)
+        if fits and all(abs(y - v) >= 10 or abs(middle - u) >= (length + w) / 2 for u, v, w in written):
+            drawing.words((middle, y - (6 if is_dot else 3)), pane.value, "label middle")
+            written.append((middle, y, length))
+
+
+def stairs(scene: Scene, across: Axis, up: Axis) -> list[tuple[float, float]]:
+    """Return the watermark's way: it stands still until a batch moves it."""
+    points: list[tuple[float, float]] = []
+    for mark, clock in scene.watermark:
+        if points:
+            points.append((points[-1][0], up.at(clock)))
+        points.append((across.at(mark), up.at(clock)))
+    return points
+
+
+def headline(drawing: Drawing, scene: Scene) -> None:
+    """Write the title, and say what the marks mean."""
+    drawing.words((LEFT, 20), scene.title, "title")
+    drawing.words((LEFT, 36), scene.subtitle)
+    x = float(LEFT)
+    for timing, word in TIMINGS.items():
+        drawing.rectangle((x, 46), (18, BAR), timing)
+        drawing.words((x + 23, 51), word)
+        x += 38 + 6 * len(word)
+    drawing.line((x, 48), (x + 18, 48), "watermark")
+    drawing.words((x + 23, 51), "watermark")
+    drawing.dot((x + 104, 48), 1.6, "record")
+    drawing.words((x + 111, 51), "record")
+    if scene.dropped:
+        drawing.cross((x + 166, 48), 3, "dropped")
+        drawing.words((x + 175, 51), "too late for its window")

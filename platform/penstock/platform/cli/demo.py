@@ -1,0 +1,105 @@
+"""`penstock demo`: a pipeline from nothing to a picture."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from penstock.platform.cli.context import current_settings
+from penstock.platform.cli.output import Steps, example, print_json, print_table
+
+if TYPE_CHECKING:
+    from penstock.platform.demo.gallery import Shown
+
+EXAMPLE = example(
+    "penstock demo --list", "penstock demo word_count", "penstock demo --all --out pipelines/docs/gallery"
+)
+
+
+def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    from penstock.pipelines import catalog
+
+    return [name for name in catalog.names() if name.startswith(typed)]
+
+
+@click.command(name="demo", epilog=EXAMPLE)
+@click.argument("pipelines", metavar="[NAME]...", nargs=-1, shell_complete=_complete)
+@click.option("--list", "listing", is_flag=True, help="List what can be shown, and run nothing.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Show every pipeline, and write a page with all pictures."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder for pages and pictures; .penstock/demo/NAME without it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+def command(
+    pipelines: tuple[str, ...], listing: bool, everything: bool, out: Path | None, as_json: bool
+) -> None:
+    """Run a shipped pipeline from nothing to a picture of its panes, and end with its result.
+
+    A broker of its own is started, fed by the topic's generator, and gone when the command ends; nothing of a
+    running stack is touched. The clock is the input's: minutes take seconds, and a seed gives the same picture.
+    """
+    if listing:
+        _list(as_json)
+        return
+    from penstock.pipelines import catalog
+    from penstock.platform.demo.gallery import demonstrate, index
+
+    if bool(pipelines) == everything:
+        raise click.UsageError("Name a pipeline, or say --all; `penstock demo --list` shows which there are.")
+    names = catalog.names() if everything else pipelines
+    told = []
+    for shown in demonstrate(current_settings(), names, out, Steps().step):
+        if as_json:
+            told.append(_as_json(shown))
+        elif not everything:
+            _show(shown)
+    if everything and out is not None:
+        (out / "README.md").write_text(index(names), "utf-8")
+        click.echo(f"all pictures: {out / 'README.md'}", err=as_json)
+    if as_json:
+        print_json(told)
+
+
+def _list(as_json: bool) -> None:
+    from penstock.pipelines import catalog
+
+    found = [
+        (
+            name,
+            ", ".join(source.name for source in catalog.load(name).sources),
+            catalog.about(name).partition("\n\n")[0],
+        )
+        for name in catalog.names()
+    ]
+    if as_json:
+        print_json([dict(zip(("pipeline", "reads", "about"), row, strict=True)) for row in found])
+    else:
+        print_table(("pipeline", "reads", "about"), found)
+
+
+def _show(shown: "Shown") -> None:
+    from penstock.platform.demo.page import accounted, cell, newest
+
+    columns, rows = newest(shown.ran)
+    print_table(columns, [[cell(value) for value in row] for row in rows], empty="no rows")
+    click.echo(accounted(shown.ran))
+    click.echo(f"the picture: {shown.picture}")
+    click.echo(f"the page:    {shown.page}")
+    click.echo(f"the tables:  PENSTOCK_WAREHOUSE={shown.ran.warehouse} penstock table list")
+
+
+def _as_json(shown: "Shown") -> dict[str, object]:
+    from penstock.platform.demo.page import newest
+
+    columns, rows = newest(shown.ran)
+    return {
+        "pipeline": shown.ran.plan.name,
+        "picture": str(shown.picture),
+        "page": str(shown.page),
+        "warehouse": str(shown.ran.warehouse),
+        "rows": [dict(zip(columns, row, strict=True)) for row in rows],
+    }

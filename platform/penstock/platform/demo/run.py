@@ -1,0 +1,194 @@
+"""One demonstration: topics fed, the pipeline run batch by batch at the pace of its input, and what it told."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from penstock.ingestion.contracts import Contract, load_contract
+from penstock.ingestion.topics import ensure_topics
+from penstock.pipelines.batch.inputs import topic_of
+from penstock.pipelines.batch.intent import Range
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.tables import folder_of
+from penstock.pipelines.catalog import demonstration
+from penstock.pipelines.demonstration import Demo
+from penstock.pipelines.pictures import Told
+from penstock.pipelines.plan import LatestValues, PaneLog, Plan, Stage, Topic
+from penstock.pipelines.spark.bounded import BoundedConfig, StoredRun
+from penstock.pipelines.spark.stored.pieces import within
+from penstock.pipelines.spark.stored.together import StoredTogether
+from penstock.pipelines.spark.stored.topic import StoredTopic
+from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.platform.demo.feeding import Delivered, Place, deliver
+from penstock.platform.demo.sendings import Sending, sendings
+from penstock.platform.streams import plan_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a demonstration: everything that its page and its picture say."""
+
+    plan: Plan
+    demo: Demo
+    told: Told
+    warehouse: Path
+    outcomes: Sequence[Outcome]
+
+    @property
+    def result(self) -> DeltaTable:
+        """The table that a reader of results would open."""
+        sinks = [sink for sink in self.told.stage.sinks if isinstance(sink, LatestValues)]
+        sink = (*sinks, *self.told.stage.sinks)[0]
+        return DeltaTable(self.warehouse / folder_of(sink) / sink.table)
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the topics hold, read once, for batches that are small and many."""
+
+    spans: tuple[Range, ...]
+    frame: "DataFrame"
+
+    def ranges(self) -> tuple[Range, ...]:
+        """All that was delivered."""
+        return self.spans
+
+    def records(self, ranges: Sequence[Range]) -> "DataFrame":
+        """The records of these ranges."""
+        topics = {span.topic for span in ranges}
+        parts = [
+            within(self.frame.where(f"topic = '{topic}'"), [span for span in ranges if span.topic == topic])
+            for topic in sorted(topics)
+        ]
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = whole.unionAll(part)
+        return whole
+
+
+def run_demo(name: str, session: "SparkSession", bootstrap: str, folder: Path, tell: Tell) -> Ran:
+    """Feed and run a pipeline of the catalog, in a folder whose former content goes."""
+    return run_plan(plan_of(name), demonstration(name), session, bootstrap, folder, tell)
+
+
+def run_plan(
+    plan: Plan, demo: Demo, session: "SparkSession", bootstrap: str, folder: Path, tell: Tell
+) -> Ran:
+    """Do the same with a plan and an input that are given."""
+    shutil.rmtree(folder, ignore_errors=True)
+    plan = logged(own_topics(plan))
+    contracts = [replace(load_contract(source.name), topic=topic_of(source)) for source in plan.sources]
+    sent = {topic_of(source): sendings(source.name, demo, len(plan.sources)) for source in plan.sources}
+    delivered = fed(bootstrap, contracts, sent, folder, tell)
+    tell("reading the topics")
+    stored = held(session, bootstrap, [each.topic for each in contracts])
+    outcomes: list[Outcome] = []
+    config = BoundedConfig(folder / "stream", folder / "warehouse")
+    run = StoredRun(plan, session, config, outcomes.append)
+    times = [one.at for each in sent.values() for one in each]
+    began = min(times) - min(times) % demo.step_ms
+    ended = live(run, delivered, stored, range(began, max(times) + 1, demo.step_ms), tell)
+    stored.frame.unpersist()
+    stage = next(stage for stage in plan.stages if stage.name == plan.name)
+    told = Told(
+        stage=stage,
+        panes=rows(folder / "warehouse" / "panes" / log_of(stage)),
+        late=rows(folder / "warehouse" / "late" / plan.name),
+        records=[one for contract in contracts for one in records(contract, sent[contract.topic])],
+        watermark=[
+            (each.watermark.value, each.clock)
+            for each in outcomes
+            if BEFORE_ALL < each.watermark.value < NEVER
+        ],
+        began=began,
+        ended=ended,
+    )
+    return Ran(plan, demo, told, folder / "warehouse", outcomes)
+
+
+def live(run: StoredRun, delivered: Delivered, stored: Held, steps: range, tell: Tell) -> int:
+    """Run a batch for each step of the clock, and one that ends the input; return the clock of that one."""
+    for number, moment in enumerate(steps):
+        tell(f"batch {number + 1} of {len(steps)}")
+        clock = moment + steps.step
+        spans = delivered.ranges(moment, clock)
+        if any(span.end > span.start for span in spans):
+            run.batch(number, clock, spans, stored, None, {})
+        else:
+            run.tick(clock)
+    ended = steps[-1] + 2 * steps.step
+    run.tick(ended, NEVER)
+    return ended
+
+
+def own_topics(plan: Plan) -> Plan:
+    """Return the plan over topics of the demonstration's own: several demonstrations may share a broker."""
+    sources = (replace(each, origin=Topic(f"{plan.name}.{topic_of(each)}")) for each in plan.sources)
+    return replace(plan, sources=tuple(sources))
+
+
+def logged(plan: Plan) -> Plan:
+    """Return the plan with a log of all panes of its last stage, which is what a picture is made of."""
+    stages = tuple(
+        replace(stage, sinks=(*stage.sinks, PaneLog(stage.name)))
+        if stage.name == plan.name and not any(isinstance(sink, PaneLog) for sink in stage.sinks)
+        else stage
+        for stage in plan.stages
+    )
+    return replace(plan, stages=stages)
+
+
+def log_of(stage: Stage) -> str:
+    """Return the name of a stage's log of panes."""
+    return next(sink.table for sink in stage.sinks if isinstance(sink, PaneLog))
+
+
+def fed(
+    bootstrap: str,
+    contracts: Sequence[Contract],
+    sent: dict[str, Sequence[Sending]],
+    folder: Path,
+    tell: Tell,
+) -> Delivered:
+    """Make the topics, and send to each what is to be sent."""
+    ensure_topics(bootstrap, contracts)
+    times: dict[Place, list[int]] = {}
+    for contract in contracts:
+        records = sent[contract.topic]
+        times |= deliver(bootstrap, contract, records, folder / "producers" / contract.topic, tell)
+    return Delivered(times)
+
+
+def held(session: "SparkSession", bootstrap: str, topics: Sequence[str]) -> Held:
+    """Read what the topics hold, and keep it."""
+    stored = StoredTogether([StoredTopic(session, topic, bootstrap) for topic in topics])
+    spans = stored.ranges()
+    return Held(spans, stored.records(spans).cache())
+
+
+def records(contract: Contract, sent: Sequence[Sending]) -> list[tuple[int, int, dict[str, object]]]:
+    """Return each record with its event time and the moment of its sending."""
+    time = contract.event_time or ""
+    made = [(msgspec.to_builtins(sending.record), sending.at) for sending in sent]
+    return [(fields[time], at, fields) for fields, at in made]
+
+
+def rows(table: Path) -> list[dict[str, object]]:
+    """Return the rows of a table, in the order of the batches; none where it was never written."""
+    if not DeltaTable.is_deltatable(str(table)):
+        return []
+    found = DeltaTable(table).to_pyarrow_table()
+    order = pc.sort_indices(found, [("batch_id", "ascending")])
+    ordered: list[dict[str, object]] = found.take(order).to_pylist()
+    return ordered

@@ -1,0 +1,30 @@
+"""Records as a topic brings them, cut into batches by the moments at which they were sent."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from penstock.pipelines.reference import Batch, Record
+
+BEGAN = 1_767_603_600_000
+Fields = Mapping[str, Any]
+
+
+def batches(
+    sent: Iterable[tuple[int, Fields]],
+    topic: str,
+    step_ms: int,
+    partition: Callable[[Fields], int] = lambda _: 0,
+) -> Iterator[Batch]:
+    """Yield a batch for each step in which something was sent, and one that ends the input."""
+    offsets: dict[int, int] = {}
+    steps: dict[int, list[Record]] = {}
+    for at, fields in sent:
+        number = partition(fields)
+        offset = offsets[number] = offsets.get(number, -1) + 1
+        steps.setdefault(at // step_ms, []).append(Record(topic, number, offset, fields))
+    places = frozenset((topic, number) for number in offsets)
+    last = 0
+    for number, (step, records) in enumerate(sorted(steps.items())):
+        last = (step + 1) * step_ms
+        yield Batch(number, last, tuple(records), places)
+    yield Batch(len(steps), last + step_ms, (), places, ends=True)

@@ -1,0 +1,58 @@
+"""The three word counts say the same of the same lines, live, batch by batch."""
+
+import re
+from collections import Counter
+from itertools import islice
+from typing import Any
+
+import msgspec
+from tests.pipelines.catalog.live import BEGAN, Fields, batches
+
+from penstock.ingestion.generators import evenly
+from penstock.ingestion.generators.lines import Lines
+from penstock.pipelines import catalog
+from penstock.pipelines.reference import Evaluator, Pane
+
+LINES, RATE = 300, 4
+
+
+def sent() -> list[tuple[int, Fields]]:
+    """Lines that come before the bound, in the disorder of the generator."""
+    times = evenly(BEGAN, RATE)
+    lines = Lines(seed=5)
+    made = enumerate(islice(lines.records(0, times), LINES))
+    found = [(times(number), msgspec.to_builtins(line)) for number, line in made]
+    return [(at, fields) for at, fields in found if at - fields["at"] <= lines.contract.bound_ms]
+
+
+def words(fields: Fields) -> list[dict[str, Any]]:
+    return [{**fields, "word": word} for word in re.findall(r"\w+", fields["text"].lower())]
+
+
+def panes(name: str) -> list[Pane]:
+    evaluator = Evaluator(catalog.load(name), words)
+    return [
+        pane
+        for batch in batches(sent(), "lines", 1_000)
+        for pane in evaluator.run(batch).panes
+        if pane.kind == "insert"
+    ]
+
+
+def test_what_enters_and_leaves_adds_up_to_what_is_counted_anew() -> None:
+    anew = {
+        (pane.key, pane.start, pane.clock): dict(pane.values)["times"]
+        for pane in panes("word_count")
+        if pane.timing == "on_time"
+    }
+    told = (
+        dict(pane.values) | {"key": pane.key, "clock": pane.clock} for pane in panes("word_count_incremental")
+    )
+    assert {(row["key"], row["begins"], row["clock"]): row["times"] for row in told} == anew
+    assert len(anew) > 100
+
+
+def test_the_running_count_ends_where_all_words_are_counted() -> None:
+    totals = {pane.key: dict(pane.values)["times"] for pane in panes("word_totals")}
+    said = Counter((row["word"],) for _, fields in sent() for row in words(fields))
+    assert totals == said

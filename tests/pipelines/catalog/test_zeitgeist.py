@@ -1,0 +1,70 @@
+"""Trends that were planted are told, each once and within seconds; a calm stream tells nothing."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+from zlib import crc32
+
+import msgspec
+import pytest
+from tests.pipelines.catalog.live import BEGAN, batches
+
+from penstock.ingestion.generators import evenly
+from penstock.ingestion.generators.blocks import BLOCK
+from penstock.ingestion.generators.queries import Queries, planted
+from penstock.pipelines import catalog
+from penstock.pipelines.reference import Evaluator
+
+RATE, RECORDS = 100, 16_000
+Told = list[tuple[str, str, int, int]]
+"""Query, trend, the second in which it was seen, the clock at which it was told."""
+
+
+def sent(seed: int, *, calm: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
+    times = evenly(BEGAN, RATE)
+    made = islice(Queries(seed, calm=calm).records(0, times), RECORDS)
+    return ((times(number), msgspec.to_builtins(record)) for number, record in enumerate(made))
+
+
+def by_query(fields: Any) -> int:
+    return crc32(fields["query"].encode()) % 3
+
+
+def told(records: Any, step_ms: int = 1_000) -> Told:
+    evaluator = Evaluator(catalog.load("zeitgeist"))
+    panes = (
+        pane
+        for batch in batches(records, "queries", step_ms, by_query)
+        for pane in evaluator.run(batch).panes
+    )
+    return [(pane.key[0], dict(pane.values)["trend"], int(pane.start), pane.clock) for pane in panes]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_each_planted_trend_is_told_once_within_seconds_and_nothing_else_is(seed: int) -> None:
+    found = told(sent(seed))
+    truth = [
+        (block, trend) for block in range(RECORDS // BLOCK) if (trend := planted(seed, block)) is not None
+    ]
+    assert [(query, trend) for query, trend, _, _ in found] == [(each.query, each.trend) for _, each in truth]
+    assert {each.trend for _, each in truth} == {"spike", "dip"}
+    for (_, _, seen, clock), (block, _) in zip(found, truth, strict=True):
+        begins = BEGAN + block * BLOCK * 1_000 // RATE
+        assert begins <= seen <= begins + 5_000, "so many seconds it takes until a count is unlikely"
+        assert clock - seen <= 6_000, "the second itself, the bound of the watermark, and the batch"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_calm_stream_tells_of_nothing(seed: int) -> None:
+    assert told(sent(seed, calm=True)) == []
+
+
+def test_repeats_and_the_length_of_batches_change_nothing() -> None:
+    bound = Queries().contract.bound_ms
+    timely = [(at, fields) for at, fields in sent(1) if at - fields["at"] <= bound]
+    repeated = sorted(
+        [*timely, *((at + 2_000, fields) for at, fields in timely[::7])], key=lambda each: each[0]
+    )
+    expected = [row[:3] for row in told(timely)]
+    assert len(expected) == 3
+    assert [row[:3] for row in told(repeated, step_ms=2_500)] == expected
