@@ -53,11 +53,11 @@ class Chain(Bench):
     def __init__(self, folder: Path, stages: tuple[Stage, ...]) -> None:
         self._plan = Plan("bench", (SOURCE,), stages)
         super().__init__(folder, HERE)
-        self._stage = ready_graph(self._plan, TYPES).first
+        self._stage = ready_graph(self._plan, {self._plan.first.name: TYPES}).first
 
     def opened(self) -> Engine:
         """An engine over the folder that has not resumed yet."""
-        graph = ready_graph(self._plan, TYPES)
+        graph = ready_graph(self._plan, {self._plan.first.name: TYPES})
         tables = StreamTables(self._plan, graph, self._folder / "warehouse")
         right = Right("bench", 1, lambda: True)
         return Engine(graph, rules_of([SOURCE]), self._folder / "stream", tables, right, lambda _: None)

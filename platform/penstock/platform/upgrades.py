@@ -118,7 +118,7 @@ def _migrate(
     plan = plan_anew(order.stream)
     streams = settings.home / "streams"
     with spark_session(settings, f"upgrade-{order.stream}", tell) as session:
-        graph = ready_graph(plan, FieldTypes(session).after(plan.sources, plan.first.steps))
+        graph = ready_graph(plan, FieldTypes(session).of(plan))
         with standing_still(store, streams, order.stream, "an upgrade", tell) as right:
             tell("rewriting the state")
             folder = folder_of_stream(streams, order.stream)

@@ -128,7 +128,7 @@ class Bench:
         told: Callable[[Outcome], None] | None = None,
     ) -> Engine:
         """A host's engine, resumed."""
-        graph = ready_graph(self.plan, TYPES)
+        graph = ready_graph(self.plan, {self.plan.first.name: TYPES})
         engine = Engine(
             graph,
             rules_of(self.plan.sources),

@@ -153,14 +153,15 @@ def reference(plan: Plan, batches: Sequence[Batch]) -> list[dict[str, Rows]]:
 
 
 def engine(plan: Plan, batches: Sequence[Batch], folder: Path) -> list[dict[str, Rows]]:
-    graph = ready_graph(plan, {field.name: field.type for field in FIELDS})
+    graph = ready_graph(plan, {plan.first.name: {field.name: field.type for field in FIELDS}})
     states = {stage.plan.name: trees.empty(stage.state_columns) for stage in graph.stages}
     clock, watermark = BEFORE_ALL, BEFORE_ALL
     answers = []
     for batch in batches:
         after = NEVER if batch.ends else int(batch.watermark or 0)
         moment = Moment(batch.id, clock, batch.clock, watermark, after)
-        folded = graph.fold(states, partials(graph.first, batch.records, FIELDS, "at", batch.clock), moment)
+        came = partials(graph.first, batch.records, FIELDS, "at", batch.clock)
+        folded = graph.fold(states, {graph.first.plan.name: came}, moment)
         for name, tree in states.items():
             (folder / name).mkdir(exist_ok=True)
             run = folder / name / f"run-{batch.id}.arrow"

@@ -15,7 +15,7 @@ from penstock.pipelines.plan import fingerprint
 from penstock.pipelines.plan.custom import imported
 
 FORMS = yaml.safe_load((Path(__file__).parent / "forms.yaml").read_text(encoding="utf-8"))
-OURS = {name: getattr(forms, name) for name in ("add_degrees", "alarm", "alarms", "Alarm")}
+OURS = {name: getattr(forms, name) for name in ("add_degrees", "alarm", "alarms", "Alarm", "as_seen")}
 WORDS = {name: getattr(model, name) for name in model.__all__} | {"imported": imported, **OURS}
 
 

@@ -16,6 +16,7 @@ from penstock.pipelines.model import (
     count,
     fixed,
     global_window,
+    join,
     max_,
     read,
     records,
@@ -23,6 +24,7 @@ from penstock.pipelines.model import (
     same_windows,
     sessions,
     tumbling,
+    union,
 )
 
 BASE = read("sensors").key("device").aggregate(hottest=max_("temperature")).window(fixed("1 minute"))
@@ -57,6 +59,59 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
         "processing time over panes",
     ),
     "after the clock": (after(BY_CLOCK).window(fixed("1 hour")).write("t"), "may end behind the watermark"),
+    "a join of one with itself": (
+        join(read("clicks"), read("clicks"), by="user").window(fixed("1 hour")).write("t", mode="log"),
+        "clicks is read twice in one stage",
+    ),
+    "a join into newest values": (
+        join(read("clicks"), read("cards"), by="id").window(fixed("1 hour")).write("t"),
+        "any number of joined rows",
+    ),
+    "a join in order": (
+        join(read("clicks"), read("cards"), by="id").window(tumbling(records(2))).write("t", mode="log"),
+        "what goes by order, for a join",
+    ),
+    "a column of neither": (
+        join(read("clicks"), read("cards"), by="id", take=["colour"])
+        .window(fixed("1 hour"))
+        .write("t", mode="log"),
+        "'colour' in 0 inputs",
+    ),
+    "a column of both": (
+        join(read("clicks"), read("cards"), by="id", take=["at"])
+        .window(fixed("1 hour"))
+        .write("t", mode="log"),
+        "Say of which input, as in 'clicks.at'",
+    ),
+    "a column of the other": (
+        join(read("clicks"), read("cards"), by="id", how="semi", take={"paid": "cards.amount"})
+        .window(fixed("1 hour"))
+        .write("t", mode="log"),
+        "a semi join shows its elements alone",
+    ),
+    "a key of one input": (
+        join(read("clicks"), read("cards"), by="user").window(fixed("1 hour")).write("t", mode="log"),
+        "'user' is no field of cards",
+    ),
+    "aggregates in a join": (
+        join(read("clicks"), read("cards"), by="id")
+        .aggregate(n=count())
+        .window(fixed("1 hour"))
+        .write("t", mode="log"),
+        "Aggregate in a stage after it",
+    ),
+    "topics and stages": (
+        union(read("clicks"), TAKEN_BACK).aggregate(n=count()).window(fixed("1 hour")).write("t"),
+        "both topics and stages",
+    ),
+    "one topic in two ways": (
+        read("sensors", bound="1 hour")
+        .aggregate(n=count())
+        .window(fixed("1 hour"))
+        .write("t")
+        .also(TAKEN_BACK),
+        "sensors is read in two ways",
+    ),
     "after all time": (after(EVER).window(fixed("1 hour")).write("t"), "narrower than those of minute"),
     "a trigger that ends": (after(TAKEN_BACK).trigger(after_count(2)).write("t"), "it can finish"),
     "punctuation": (
@@ -79,7 +134,6 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
         TAKEN_BACK.also(after(TAKEN_BACK).named("lost")),
         "nobody reads what lost says",
     ),
-    "two beginnings": (after(TAKEN_BACK).write("t").also(after(AGAIN).write("u")), "2 beginnings"),
     "no windows to go on with": (
         read("sensors").aggregate(n=count()).window(same_windows()).write("t"),
         "same_windows() over records",
@@ -112,7 +166,9 @@ def test_rows_without_columns_that_are_known_are_refused(returns: dict[str, str]
 
     def define() -> Any:
         pipeline = read("sensors").key("device").remember(alarm, state=Alarm, returns=returns)
-        return ready_graph(pipeline.write("t", mode="log").plan, {"device": pa.string()})
+        return ready_graph(
+            (plan := pipeline.write("t", mode="log").plan), {plan.first.name: {"device": pa.string()}}
+        )
 
     with pytest.raises(DefinitionError, match=r"no columns|Write one of: STRING"):
         define()

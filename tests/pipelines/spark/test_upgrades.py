@@ -52,7 +52,7 @@ def test_a_state_is_rewritten_and_what_is_kept_stays_exact(running: Running) -> 
     assert upgrade is not None
     assert upgrade.takes is Class.MIGRATABLE
     plan = running.plan
-    graph = ready_graph(plan, FieldTypes(running.session).after(plan.sources, plan.stage.steps))
+    graph = ready_graph(plan, FieldTypes(running.session).of(plan))
     done = migrate(folder, plan, graph, ["least"], running.epoch)
     assert migrate(folder, plan, graph, ["least"], running.epoch) == done
     send(running.broker, topic, second)

@@ -13,34 +13,30 @@ does 5 and 6 again, which changes nothing that is there already.
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from penstock.pipelines.batch import reading as reads
-from penstock.pipelines.batch.folding import BatchFolded, folded, held, release, summary
+from penstock.pipelines.batch.computing import Computed
+from penstock.pipelines.batch.folding import folded, held, release, summary
 from penstock.pipelines.batch.holding import Holding, Trees
 from penstock.pipelines.batch.inputs import Reached, Rules
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.journal import KEPT, Journal
-from penstock.pipelines.batch.late import late_rows
-from penstock.pipelines.batch.lookups import seen_by
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import Placement
 from penstock.pipelines.batch.poison import Guard
 from penstock.pipelines.batch.reading import (
     Identified,
     Reading,
-    Weighed,
-    accounts,
     newest_times,
     nothing_read,
+    readings_of,
 )
 from penstock.pipelines.batch.stopwatch import Stopwatch
-from penstock.pipelines.batch.tables import QUARANTINED, StreamTables, Written, panes_by_timing
+from penstock.pipelines.batch.tables import StreamTables, panes_by_timing
 from penstock.pipelines.errors import FencedError, JournalError
 from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.moment import Moment
@@ -77,22 +73,6 @@ class Right:
         """Raise FencedError once another host has taken over."""
         if not self.holds():
             raise FencedError(self.stream, self.epoch)
-
-
-@dataclass(frozen=True)
-class _Computed:
-    """What a batch comes to before anything of it is written."""
-
-    reading: Reading
-    sifted: Sifted
-    partials: pa.Table | Weighed
-    reached: Reached
-    moment: Moment
-    done: BatchFolded
-
-    def release(self) -> None:
-        """Let go of what was kept for it elsewhere."""
-        release(self.partials)
 
 
 class Engine:
@@ -233,17 +213,16 @@ class Engine:
 
     def _decide(self, intent: Intent, read: Open | None) -> Outcome:
         watch = Stopwatch()
-        given = nothing_read(self._graph.first) if read is None else read(intent)
+        given = nothing_read(self._graph.firsts) if read is None else read(intent)
         computed = self._guard.run(
-            intent, given, lambda tried: self._computed(intent, tried, watch), _Computed.release
+            intent, given, lambda tried: self._computed(intent, tried, watch), Computed.release
         )
         reached, moment, done = computed.reached, computed.moment, computed.done
         watermark = reached.stream
         with watch.step("write"):
-            written = self._written(intent, done, computed.reading, moment)
+            written = computed.written(self._graph, intent)
             changes = self._tables.write(written, moment)
-            runs = {} if done.runs is None else {self._graph.first.plan.name: done.runs}
-            state = self._holding.after(done.stages, intent.batch_id, runs)
+            state = self._holding.after(done.stages, intent.batch_id, done.runs)
             ids = self._remembered(computed.sifted, watermark, intent.batch_id)
         self._right.check()
         outcome = Outcome(
@@ -273,21 +252,22 @@ class Engine:
         self._adopt(decided, *((state, ids) if decided is outcome else ()))
         return decided
 
-    def _computed(self, intent: Intent, reading: Reading, watch: Stopwatch) -> "_Computed":
+    def _computed(self, intent: Intent, reading: Reading, watch: Stopwatch) -> Computed:
         """Read and fold some records. Changes nothing, so that it may be tried with others."""
         with watch.step("read"):
             reading, sifted = self._sifted(reading)
             records = sum(span.end - span.start for span in intent.ranges)
-            partials = held(reading, self._graph, self._placement, records)
+            readings = readings_of(reading, self._graph.firsts)
+            partials = held(readings, self._graph, self._placement, records)
         try:
-            reached = self._reached(intent, summary(partials))
+            reached = self._reached(intent, [summary(each) for each in partials.values()])
             moment = self._moment(intent, reached.stream)
             with watch.step("fold"):
                 done = folded(self._graph, self._holding, self._placement, partials, moment, intent.batch_id)
         except Exception:
             release(partials)
             raise
-        return _Computed(reading, sifted, partials, reached, moment, done)
+        return Computed(readings, sifted, partials, reached, moment, done)
 
     def _sifted(self, reading: Reading) -> tuple[Reading, Sifted]:
         """The records without those whose ids were seen before, where repeats are set aside."""
@@ -305,19 +285,6 @@ class Engine:
         before = BEFORE_ALL if self.last is None else self.last.watermark.value
         return self._memory.after(sifted, before, watermark.value, batch_id)
 
-    def _written(self, intent: Intent, done: BatchFolded, reading: Reading, moment: Moment) -> Written:
-        """Everything that the batch has to say; single records are looked for only where there are any."""
-        first = done.stages[self._graph.first.plan.name]
-        quarantined = pc.any(pc.equal(done.told.column("_set_aside"), reads.QUARANTINED)).as_py()
-        return Written(
-            panes={name: each.panes for name, each in done.stages.items()},
-            late=late_rows(self._graph.first, first.missed, reading, self._graph.moment_of_first(moment)),
-            quarantined=reading.invalid() if quarantined else QUARANTINED.empty_table(),
-            accounts=accounts(intent.ranges, done.told, done.late),
-            lookups=seen_by(intent),
-            broken=reading.broken() if isinstance(reading, reads.Checked) else reads.CHECKED.empty_table(),
-        )
-
     def _publish(self, outcome: Outcome) -> None:
         self._tables.commit(outcome.batch_id, outcome.changes, outcome.clock)
         self._told(outcome)
@@ -329,10 +296,11 @@ class Engine:
             self._memory.adopt(outcome.state_files.get(IDS, ()), ids)
         self.last = outcome
 
-    def _reached(self, intent: Intent, partials: pa.Table) -> Reached:
+    def _reached(self, intent: Intent, summaries: Iterable[pa.Table]) -> Reached:
         before = Reached(Watermark(), {}) if self.last is None else self.last.reached
         known = [span.name for span in intent.ranges]
-        found = before.advance(self._rules, known, newest_times(partials), intent.clock)
+        newest = {name: time for found in summaries for name, time in newest_times(found).items()}
+        found = before.advance(self._rules, known, newest, intent.clock)
         if intent.watermark is None:
             return found
         told = max(before.stream.value, intent.watermark)

@@ -58,6 +58,14 @@ class Reading(Protocol):
 
 
 @runtime_checkable
+class Branching(Reading, Protocol):
+    """The records of a batch as several first stages read them, of which this is the first's reading."""
+
+    def beside(self) -> "Mapping[str, Reading]":
+        """The readings of the other first stages, by their names; they share this one's pass."""
+
+
+@runtime_checkable
 class Weighable(Reading, Protocol):
     """Records whose partials may be kept where they are made, until somebody knows how many they are."""
 
@@ -117,6 +125,10 @@ class _Nothing:
     """The records of a tick: none."""
 
     stage: ReadyStage
+    others: tuple[ReadyStage, ...] = ()
+
+    def beside(self) -> Mapping[str, Reading]:
+        return {stage.plan.name: _Nothing(stage) for stage in self.others}
 
     def partials(self) -> pa.Table:
         return pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns]).empty_table()
@@ -134,9 +146,15 @@ class _Nothing:
         return self
 
 
-def nothing_read(stage: ReadyStage) -> Reading:
+def nothing_read(firsts: Sequence[ReadyStage]) -> Reading:
     """The records of a tick: none."""
-    return _Nothing(stage)
+    return _Nothing(firsts[0], tuple(firsts[1:]))
+
+
+def readings_of(reading: Reading, firsts: Sequence[ReadyStage]) -> dict[str, Reading]:
+    """The records as each first stage reads them, by its name."""
+    beside = reading.beside() if isinstance(reading, Branching) else {}
+    return {firsts[0].plan.name: reading, **beside}
 
 
 def windowed(partials: pa.Table) -> pa.Table:
@@ -151,7 +169,7 @@ def newest_times(partials: pa.Table) -> dict[str, int]:
 
 
 def accounts(ranges: Sequence[Range], partials: pa.Table, late: Mask) -> tuple[PartitionAccount, ...]:
-    """What became of the records of each partition; `late` says which of the windowed partials were refused."""
+    """What became of the records of each partition in a stage; `late` says which windowed partials were refused."""
     good = windowed(partials)
     folded_in = _by_partition(good.filter(pa.array(~late)))
     refused = _by_partition(good.filter(pa.array(late)))

@@ -22,8 +22,7 @@ from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.plan.codec import contract_version
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
-from penstock.pipelines.plan.stage import Plan
-from penstock.pipelines.plan.steps import lookups
+from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.windows import Fixed, Global, Sliding, Window
 from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.columns import TIMESTAMP, as_table, table_schema, timestamps
@@ -87,9 +86,13 @@ class Written:
 
     panes: Mapping[str, pa.Table]
     """The panes of each stage."""
-    late: pa.Table
+    late: Mapping[str, pa.Table]
+    """The records that each first stage refused."""
     quarantined: pa.Table
     accounts: tuple[PartitionAccount, ...]
+    """What became of the records of each partition, in the first of the stages that read it."""
+    beside: Mapping[str, tuple[PartitionAccount, ...]] = field(default_factory=dict)
+    """The same in other first stages that read records of these partitions as well."""
     broken: pa.Table = field(default_factory=CHECKED.empty_table)
     lookups: pa.Table = field(default_factory=SEEN.empty_table)
 
@@ -107,15 +110,23 @@ class StreamTables:
         def log(path: str, schema: pa.Schema) -> tuple[str, LogTable]:
             return path, LogTable(warehouse / path, _with_batch(schema), plan.name)
 
-        self._late = log(f"late/{plan.name}", late_columns(graph.first))
+        self._late = {
+            stage.plan.name: log(f"late/{beside(plan, stage.plan)}", late_columns(stage))
+            for stage in graph.firsts
+        }
         self._quarantines = {
             topic_of(source): log(f"quarantine/{source.name}", QUARANTINE) for source in plan.sources
         }
         self._judged_by = {topic_of(source): (plan.name, contract_version(source)) for source in plan.sources}
-        self._ledger = log(f"ledger/{plan.name}", LEDGER)
+        self._ledgers = {
+            stage.plan.name: log(f"ledger/{beside(plan, stage.plan)}", LEDGER) for stage in graph.firsts
+        }
+        self._ledger = self._ledgers[plan.first.name]
         self._checks = log(f"checks/{plan.name}", CHECKED) if any(s.checks for s in plan.sources) else None
-        self._lookups = log(f"{LOOKUPS}/{plan.name}", SEEN) if lookups(plan.first.steps) else None
-        self._all: dict[str, BatchTable] = dict([self._late, *self._quarantines.values(), self._ledger])
+        self._lookups = log(f"{LOOKUPS}/{plan.name}", SEEN) if plan.lookups else None
+        self._all: dict[str, BatchTable] = dict(
+            [*self._late.values(), *self._quarantines.values(), *self._ledgers.values()]
+        )
         self._all |= {path: table for path, (_, table, _) in self._sinks.items()}
         self._all |= dict(each for each in (self._checks, self._lookups) if each)
         self._erasures = f"{ERASED}/{plan.name}"
@@ -125,9 +136,10 @@ class StreamTables:
         """Write a batch's rows into files that no table names yet; those of the same batch are replaced."""
         panes = {stage: as_table(table) for stage, table in rows.panes.items()}
         records = {
-            self._late: _stamped(rows.late, moment),
+            **{self._late[stage]: _stamped(late, moment) for stage, late in rows.late.items()},
             **self._bad(_stamped(rows.quarantined, moment)),
             self._ledger: _stamped(_ledger(rows.accounts), moment),
+            **{self._ledgers[stage]: _stamped(_ledger(rest), moment) for stage, rest in rows.beside.items()},
             **({self._checks: _stamped(rows.broken, moment)} if self._checks else {}),
             **({self._lookups: _stamped(rows.lookups, moment)} if self._lookups else {}),
         }
@@ -153,6 +165,11 @@ class StreamTables:
                 self._all[path].commit(batch_id, change, clock)
             elif path == self._erasures:  # there is none before a key is erased
                 self._account().commit(batch_id, change, clock)
+
+
+def beside(plan: Plan, stage: Stage) -> str:
+    """The name of a first stage's own tables of late records and accounts: the stream's, for the first of them."""
+    return plan.name if stage == plan.first else f"{plan.name}.{stage.name}"
 
 
 def sinks(stage: ReadyStage) -> list[tuple[str, Sink]]:

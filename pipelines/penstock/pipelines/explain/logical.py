@@ -1,14 +1,17 @@
 """The logical plan: what is done, in the order in which it is done, as a tree from the tables up to the inputs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from penstock.pipelines.explain import words
 from penstock.pipelines.plan import (
     Apply,
     Files,
+    Join,
+    Keep,
     Lookup,
     OverArrow,
+    PerRow,
     Plan,
     Remembering,
     Sink,
@@ -16,6 +19,7 @@ from penstock.pipelines.plan import (
     Sql,
     Stage,
     Step,
+    predicate_sql,
 )
 
 SINKS = {
@@ -59,7 +63,10 @@ def logical(plan: Plan) -> tuple[Node, ...]:
 
 def computed(stage: Stage, inputs: tuple[Node, ...]) -> Node:
     """Return the node of a stage, over its steps, over its inputs."""
-    below = inputs if len(inputs) == 1 else (Node("union", inputs),)
+    own = tuple(above(stage.steps_of(name), node) for name, node in zip(stage.inputs, inputs, strict=True))
+    if stage.join is not None:
+        return joined(stage, stage.join, own)
+    below = own if len(own) == 1 else (Node("union", own),)
     for step in stage.steps:
         below = (Node(stepped(step), below),)
     key = words.joined(list(stage.key)) if stage.key else "nothing"
@@ -70,6 +77,23 @@ def computed(stage: Stage, inputs: tuple[Node, ...]) -> Node:
     columns = ", ".join(output.name for output in stage.aggregates)
     grouped = Node(f"group by {key} in {words.window(stage.window)}", below)
     return Node(f"aggregate {columns} ({stage.accumulation})", (grouped,))
+
+
+def above(steps: Sequence[Step], node: Node) -> Node:
+    """Return a node with steps above it."""
+    for step in steps:
+        node = Node(stepped(step), (node,))
+    return node
+
+
+def joined(stage: Stage, join: Join, inputs: tuple[Node, ...]) -> Node:
+    """Return the node of a join."""
+    key = words.joined(list(stage.key)) if stage.key else "nothing"
+    columns = ", ".join(column.name for column in join.columns)
+    grouped = Node(f"group each by {key} in {words.window(stage.window)}", inputs)
+    return Node(
+        f"{join.kind} join of {join.left} and {join.right}: {columns} ({stage.accumulation})", (grouped,)
+    )
 
 
 def read(source: Source) -> Node:
@@ -114,6 +138,10 @@ def stepped(step: Step) -> str:
         case Lookup(table, on, columns):
             wanted = words.joined([column.name for column in columns])
             return f"look up {wanted} in {table} by {words.joined(list(on))}, at the version of the batch"
+        case Keep(condition):
+            return f"keep what meets {predicate_sql(condition)}"
+        case PerRow(function):
+            return f"{step.word} {function.name}"
 
 
 def sink(item: Sink) -> str:

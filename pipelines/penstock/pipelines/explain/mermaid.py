@@ -51,12 +51,16 @@ def read(source: Source) -> str:
 def computed(stage: Stage) -> Iterator[str]:
     """Say a stage: its name, its steps, its key and windows, and what is computed."""
     yield stage.name
+    yield from (stepped(step) for each in stage.prepared for step in each.steps)
     yield from (stepped(step) for step in stage.steps)
     key = f"by {words.joined(list(stage.key))}" if stage.key else "all together"
     if isinstance(stage.window, Remembering):
         yield f"{key}, in order: {stage.window.function.name} remembers"
         return
     yield f"{key}, in {words.window(stage.window)}"
+    if stage.join is not None:
+        yield f"{stage.join.kind} join ({stage.accumulation})"
+        return
     yield ", ".join(output.name for output in stage.aggregates) + f" ({stage.accumulation})"
 
 

@@ -26,7 +26,9 @@ from penstock.pipelines.plan import (
     Last,
     Max,
     Mean,
+    Members,
     Min,
+    OfInput,
     OrFinally,
     PunctuationPolicy,
     Quantiles,
@@ -208,5 +210,9 @@ def aggregate(what: Aggregate) -> str:
             return f"all {field}"
         case Custom(fields, combiner):
             return f"{combiner.name} of {joined(list(fields))}"
+        case Members(input_, fields):
+            return f"{joined(list(fields))} of every record of {input_}" if fields else f"records of {input_}"
+        case OfInput(input_, of):
+            return f"{aggregate(of)} of {input_} alone"
         case _:
             assert_never(what)

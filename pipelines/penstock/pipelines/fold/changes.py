@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.pipelines.fold.aggregates.restricted import INPUT
 from penstock.pipelines.fold.aggregates.setting import WEIGHT
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome
@@ -24,15 +25,16 @@ HIDDEN = (
     pa.field("_end", pa.int64()),
     pa.field("_time", pa.int64()),
     pa.field(WEIGHT, pa.int64()),
+    pa.field(INPUT, pa.string()),
 )
-"""What a change has beside the columns that people see: the bounds of its pane's window, its time, its weight."""
+"""What a change has beside the columns that people see: the bounds of its pane's window, its time, its weight, and
+the stage that it comes from."""
 
 
 def change_columns(stage: ReadyStage) -> pa.Schema:
     """What a stage that reads this one finds: key, values, window, and what is hidden."""
-    values = [pa.field(each.output, each.type) for each in stage.accumulators]
     bounds = [pa.field(name, INSTANT) for name in ("window_start", "window_end")]
-    return pa.schema([*stage.key, *values, *bounds, *HIDDEN])
+    return pa.schema([*stage.key, *stage.results, *bounds, *HIDDEN])
 
 
 def changes_of(stage: ReadyStage, outcome: Outcome) -> pa.Table:
@@ -51,6 +53,7 @@ def changes_of(stage: ReadyStage, outcome: Outcome) -> pa.Table:
         "_end": end,
         "_time": pc.subtract(end, 1),
         WEIGHT: pa.array(np.where(inserted, 1, -1)),
+        INPUT: pa.array([stage.plan.name] * panes.num_rows, pa.string()),
     }
     return pa.table([ours.get(f.name, _column(panes, f.name)) for f in schema], schema=schema)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.fold.emission import Firing, shown_values
+from penstock.pipelines.fold.joined import spread
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.panes import About, pane_rows
 from penstock.pipelines.fold.rows import Rows, known_rows, numpy_column
@@ -62,7 +63,7 @@ def _settlement(stage: ReadyStage, debts: Debts, firing: Firing, rows: Rows, mom
         windows["shown_records"],
     )
     if stage.retracts:
-        return pane_rows(stage, moment, "retract", about, shown_values(stage, windows))
+        return pane_rows(stage, moment, "retract", *spread(stage, about, shown_values(stage, windows))[:2])
     bounds = zip(REPLACED_BY, ("window_start", "window_end"), strict=True)
     by = {field.name: pa.array(rows[bound][debts.owner]) for field, bound in bounds}
     return pane_rows(stage, moment, "replaced", about, None, by)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from penstock.pipelines.fold.joined import spread
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.panes import About, pane_rows
 from penstock.pipelines.fold.rows import Column, Rows
 from penstock.pipelines.fold.stage import ReadyStage, shown_name
-from penstock.pipelines.state.columns import Mask
+from penstock.pipelines.state.columns import Ints, Mask
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,17 @@ def emit(stage: ReadyStage, rows: Rows, names: pa.Table, moment: Moment) -> Emit
     firing = _refine(stage, rows, shows, timing, final, _same(now, before))
     records = rows["unshown" if stage.plan.accumulation == "discarding" else "records"]
 
-    def panes(kind: str, who: Mask, values: Sequence[Column], elements: Column) -> pa.Table:
-        about = About(names, timing, final, rows["panes"], rows["on_time_panes"], elements).where(who)
-        return pane_rows(stage, moment, kind, about, [value[who] for value in values])
+    def panes(kind: str, who: Mask, values: Sequence[Column], elements: Column) -> tuple[pa.Table, Ints]:
+        """Their rows, and for each the window that it is of."""
+        about = About(names, timing, final, rows["panes"], rows["on_time_panes"], elements)
+        of = np.flatnonzero(who)
+        about, chosen, origin = spread(stage, about.take(of), [value[of] for value in values])
+        return pane_rows(stage, moment, kind, about, chosen), of[origin]
 
-    retracted = panes("retract", firing.retracts, before, rows["shown_records"])
-    inserted = panes("insert", firing.inserts, now, records)
+    retracted, _ = panes("retract", firing.retracts, before, rows["shown_records"])
+    inserted, of_inserted = panes("insert", firing.inserts, now, records)
     _note(stage, rows, firing)
-    restated = np.append(np.zeros(retracted.num_rows, bool), firing.restates[firing.inserts])
+    restated = np.append(np.zeros(retracted.num_rows, bool), firing.restates[of_inserted])
     return Emitted(pa.concat_tables([retracted, inserted]), restated, firing)
 
 

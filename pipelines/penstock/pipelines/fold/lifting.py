@@ -1,24 +1,27 @@
 """Changes as partials: what Spark does for records, for the elements of a stage that reads other stages."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.fold.aggregates.setting import WEIGHT
-from penstock.pipelines.fold.changes import HIDDEN
+from penstock.pipelines.fold.changes import HIDDEN, all_changes
 from penstock.pipelines.fold.placing import placed
 from penstock.pipelines.fold.rows import arrow
+from penstock.pipelines.fold.rowwise import kept, mapped
 from penstock.pipelines.fold.stage import NEWS, ReadyStage
-from penstock.pipelines.plan.steps import OverArrow, Step
+from penstock.pipelines.plan.stage import Stage
+from penstock.pipelines.plan.steps import Keep, OverArrow, PerRow, Step
 
 
-def lifted(stage: ReadyStage, changes: pa.Table) -> pa.Table:
-    """A partial for each change in each of its windows, after the stage's own steps."""
-    elements = stepped(stage.plan.steps, changes)
+def lifted(stage: ReadyStage, elements: pa.Table) -> pa.Table:
+    """A partial for each change in each of its windows; the stage's steps are done."""
     where = placed(stage.plan.window, elements)
     elements = elements.take(pa.array(where.element)).combine_chunks()
+    for each in stage.one_sided:
+        elements = elements.append_column(each.name, each.of(elements))
     bounds = {"start": where.start, "end": where.end}
     columns = {
         **{field.name: elements.column(field.name) for field in stage.key},
@@ -32,25 +35,45 @@ def lifted(stage: ReadyStage, changes: pa.Table) -> pa.Table:
     return pa.table([columns[field.name] for field in schema], schema=schema)
 
 
+def united(stage: Stage, changes: Mapping[str, pa.Table]) -> pa.Table:
+    """What a stage reads of others, by the stage it comes from: each after steps of its own, then all together."""
+    prepared: Iterable[pa.Table] = (stepped(stage.steps_of(name), told) for name, told in changes.items())
+    return stepped(stage.steps, all_changes(list(prepared)))
+
+
 def stepped(steps: Sequence[Step], elements: pa.Table) -> pa.Table:
     """Elements after all steps. Raises DefinitionError where a step lost or changed a column that is ours."""
     for number, step in enumerate(steps, start=1):
-        if not isinstance(step, OverArrow):
-            raise TypeError(f"a {type(step).__name__} step over panes")
-        made = step.function.resolve()(elements)
-        if not isinstance(made, pa.Table):
-            found = f"{step.function.name} gives {type(made).__name__}"
-            raise DefinitionError(f"step {number}", found, "Return a pyarrow.Table")
-        wrong = [
-            field.name
-            for field in HIDDEN
-            if field.name not in made.column_names or made.schema.field(field.name).type != field.type
-        ]
-        if wrong:
-            raise DefinitionError(
-                f"step {number}",
-                f"{step.function.name} drops or changes {', '.join(wrong)}, by which a change is told",
-                "Keep the columns that begin with _, as filter, take and append_column do",
-            )
-        elements = made
+        elements = (
+            _over_arrow(step, number, elements) if isinstance(step, OverArrow) else _typed(step, elements)
+        )
     return elements
+
+
+def _typed(step: Step, elements: pa.Table) -> pa.Table:
+    match step:
+        case Keep():
+            return kept(step, elements)
+        case PerRow():
+            return mapped(step, elements)
+        case _:
+            raise TypeError(f"a {type(step).__name__} step over panes")
+
+
+def _over_arrow(step: OverArrow, number: int, elements: pa.Table) -> pa.Table:
+    made = step.function.resolve()(elements)
+    if not isinstance(made, pa.Table):
+        found = f"{step.function.name} gives {type(made).__name__}"
+        raise DefinitionError(f"step {number}", found, "Return a pyarrow.Table")
+    wrong = [
+        field.name
+        for field in HIDDEN
+        if field.name not in made.column_names or made.schema.field(field.name).type != field.type
+    ]
+    if wrong:
+        raise DefinitionError(
+            f"step {number}",
+            f"{step.function.name} drops or changes {', '.join(wrong)}, by which a change is told",
+            "Keep the columns that begin with _, as filter, take and append_column do",
+        )
+    return made

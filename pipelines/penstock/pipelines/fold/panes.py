@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.rows import Column, arrow
 from penstock.pipelines.fold.stage import ReadyStage
-from penstock.pipelines.state.columns import Mask
+from penstock.pipelines.state.columns import Ints, Mask
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,12 @@ class About:
 
     def where(self, chosen: Mask) -> "About":
         """Some of them."""
+        return self.take(np.flatnonzero(chosen))
+
+    def take(self, chosen: Ints) -> "About":
+        """Some of them, by their numbers, each as often as it is named."""
         columns = (self.timing, self.final, self.panes, self.on_time_panes, self.records)
-        return About(self.names.filter(pa.array(chosen)), *(column[chosen] for column in columns))
+        return About(self.names.take(pa.array(chosen)), *(column[chosen] for column in columns))
 
 
 def pane_rows(
@@ -60,7 +64,7 @@ def pane_rows(
         "watermark": pa.array(np.full(count, moment.stream_watermark, np.int64)),
         **others,
     }
-    for each, value in zip(stage.accumulators, values or (), strict=values is not None):
-        columns[each.output] = arrow(value, each.type)
+    for each, value in zip(stage.results, values or (), strict=values is not None):
+        columns[each.name] = arrow(value, each.type)
     schema = stage.pane_columns
     return pa.table([columns.get(f.name, pa.nulls(count, f.type)) for f in schema], schema=schema)

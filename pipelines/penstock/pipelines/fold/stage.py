@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.fold.aggregates import Accumulator, Part, accumulator
+from penstock.pipelines.fold.aggregates.restricted import OneSided, one_sided, unrestricted
 from penstock.pipelines.fold.compile import machine
 from penstock.pipelines.fold.machine import Machine
 from penstock.pipelines.fold.order.slots import (
@@ -84,6 +85,20 @@ class ReadyStage:
     """The fields of single records that it needs, for order windows."""
     changes: bool = False
     """Whether it reads the panes of other stages, of which some may take back what others brought."""
+    one_sided: tuple[OneSided, ...] = ()
+    """Columns that elements of one input alone have, for aggregates over them."""
+
+    @property
+    def results(self) -> list[pa.Field]:
+        """The columns that people see beside key and window."""
+        join = self.plan.join
+        if join is None:
+            return [pa.field(each.output, each.type) for each in self.accumulators]
+        held = dict(zip((join.left, join.right), self.accumulators, strict=True))
+        return [
+            pa.field(each.name, held[each.input].type.value_type.field(each.field).type)
+            for each in join.columns
+        ]
 
     @property
     def parts(self) -> list[Part]:
@@ -168,10 +183,9 @@ class ReadyStage:
     @property
     def pane_columns(self) -> pa.Schema:
         """The schema of panes: key, values, and what every pane has."""
-        values = [pa.field(each.output, each.type) for each in self.accumulators]
         replaced = REPLACED_BY if self.merges and not self.retracts else ()
         number = (NUMBER,) if self.numbered else ()
-        return pa.schema([*self.key, *values, *PANE, *replaced, *number])
+        return pa.schema([*self.key, *self.results, *PANE, *replaced, *number])
 
     @property
     def predicates(self) -> tuple[Predicate, ...]:
@@ -198,8 +212,13 @@ class ReadyStage:
 def ready_stage(stage: Stage, types: Mapping[str, pa.DataType], *, changes: bool = False) -> ReadyStage:
     """Make a stage ready over input fields of these types; `changes` are read from other stages."""
     several = len(stage.inputs) > 1
+    apart = one_sided(stage.aggregates)
+    types = {
+        **types,
+        **{each.name: pa.bool_() if each.field is None else types[each.field] for each in apart},
+    }
     computed = (
-        accumulator(output, types, changes=changes, several=several and not changes)
+        accumulator(unrestricted(output), types, changes=changes, several=several and not changes)
         for output in stage.aggregates
     )
     said = returned(stage.window) if isinstance(stage.window, Remembering) else computed
@@ -210,6 +229,7 @@ def ready_stage(stage: Stage, types: Mapping[str, pa.DataType], *, changes: bool
         tuple(pa.field(name, types[name]) for name in stage.key),
         element_fields(stage, types) if in_order(stage.window) else (),
         changes,
+        apart,
     )
 
 

@@ -10,12 +10,13 @@ from penstock.pipelines.model.aggregates import (
     max_,
     mean,
     min_,
+    of,
     quantiles,
     sum_,
     top,
 )
 from penstock.pipelines.model.document import from_document, from_yaml
-from penstock.pipelines.model.pipeline import Pipeline, read
+from penstock.pipelines.model.pipeline import Pipeline, join, read, union
 from penstock.pipelines.model.triggers import (
     after_all,
     after_any,
@@ -67,11 +68,13 @@ __all__ = [
     "from_document",
     "from_yaml",
     "global_window",
+    "join",
     "last",
     "max_",
     "mean",
     "min_",
     "moving",
+    "of",
     "or_finally",
     "punctuation",
     "quantiles",
@@ -84,4 +87,5 @@ __all__ = [
     "sum_",
     "top",
     "tumbling",
+    "union",
 ]

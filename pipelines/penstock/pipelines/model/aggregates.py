@@ -3,6 +3,7 @@
 from typing import cast
 
 from penstock.pipelines.plan.aggregates import (
+    Aggregate,
     Collect,
     Count,
     Custom,
@@ -12,6 +13,7 @@ from penstock.pipelines.plan.aggregates import (
     Max,
     Mean,
     Min,
+    OfInput,
     Order,
     Quantiles,
     Sum,
@@ -73,6 +75,11 @@ def quantiles(field: str, *ranks: float, k: int = 200) -> Quantiles:
 def collect(field: str, order: str = "event_time") -> Collect:
     """Keep all values, as a list."""
     return Collect(field, cast("Order", order))
+
+
+def of(input_: str, aggregate: Aggregate) -> OfInput:
+    """Restrict an aggregate to the elements of one input, as in `of("clicks", count())`."""
+    return OfInput(input_, aggregate)
 
 
 def combine(combiner: Combiner, *fields: str, version: str | None = None) -> Custom:

@@ -26,6 +26,7 @@ AGGREGATES: dict[str, Callable[..., Any]] = {
     "top": aggregates.top,
     "quantiles": aggregates.quantiles,
     "collect": aggregates.collect,
+    "of": aggregates.of,
 }
 
 
@@ -33,9 +34,18 @@ def aggregate_from_text(text: object, field: str) -> Aggregate:
     """Read one aggregate; `{combine: module:name, fields: [..]}` names a combiner of one's own."""
     if isinstance(text, dict) and "combine" in text:
         return combined(text, field)
-    call = parsed(text, field)
+    return from_call(parsed(text, field), field)
+
+
+def from_call(call: ast.Call, field: str) -> Aggregate:
+    """Read a call; inside of `of` stands another one."""
     word = known(str(constant(call.func, field)), AGGREGATES, field)
-    positional = [constant(item, field) for item in call.args]
+    positional = [
+        from_call(item, f"{field}.{word}")
+        if word == "of" and isinstance(item, ast.Call)
+        else constant(item, field)
+        for item in call.args
+    ]
     named = {item.arg: constant(item.value, field) for item in call.keywords if item.arg is not None}
     found: Aggregate = called(AGGREGATES[word], positional, named, f"{field}.{word}")
     return found

@@ -8,7 +8,7 @@ import yaml
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model.calls import aggregate_from_text
-from penstock.pipelines.model.pipeline import Pipeline, read
+from penstock.pipelines.model.pipeline import Pipeline, join, read, union
 from penstock.pipelines.model.words import TRIGGERS, WINDOWS, called, known, spoken
 from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.custom import imported
@@ -37,9 +37,16 @@ def read_document(document: Mapping[str, Any]) -> Pipeline:
     """Answer the questions in the order of the sections."""
     for name in document:
         known(name, SECTIONS, "the document")
-    if "read" not in document:
+    begins = [name for name in BEGINNINGS if name in document]
+    if not begins:
         raise DefinitionError("read", "not said", "Name a topic, as in read: sensors")
-    return answered(beginning(document["read"]), document)
+    require(
+        len(begins) == 1,
+        begins[-1],
+        "given beside another beginning",
+        f"Write one of: {', '.join(BEGINNINGS)}",
+    )
+    return answered(BEGINNINGS[begins[0]](document[begins[0]]), document)
 
 
 def answered(pipeline: Pipeline, document: Mapping[str, Any]) -> Pipeline:
@@ -60,6 +67,29 @@ def beginning(node: object) -> Pipeline:
     return pipeline
 
 
+def united(node: object) -> Pipeline:
+    """Read `union`: a list of inputs, each with steps of its own."""
+    inputs = node if isinstance(node, list) else [node]
+    return union(*(part(each, f"union.{number}") for number, each in enumerate(inputs, start=1)))
+
+
+def joined(node: object) -> Pipeline:
+    """Read `join: {left: {read: clicks}, right: {read: views}, by: user, how: left, take: {...}}`."""
+    options = dict(mapping(node, "join"))
+    sides = {side: part(options.pop(side, None), f"join.{side}") for side in ("left", "right")}
+    found: Pipeline = called(join, [], {**sides, **options}, "join")
+    return found
+
+
+def part(node: object, field: str) -> Pipeline:
+    """Read an input of a union or a join: a topic, or a document with `read` and steps."""
+    document = {"read": node} if isinstance(node, str) else mapping(node, field)
+    for name in document:
+        known(name, PARTS, field)
+    require("read" in document, f"{field}.read", "not said", "Name a topic, as in read: sensors")
+    return answered(beginning(document["read"]), document)
+
+
 def deduplicated(pipeline: Pipeline, node: object) -> Pipeline:
     """Read `deduplicate: {by: id, within: 1 hour}`."""
     options = {} if node is True else mapping(node, "deduplicate")
@@ -68,7 +98,7 @@ def deduplicated(pipeline: Pipeline, node: object) -> Pipeline:
 
 
 def stepped(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read the steps: `- sql: select ...` or `- apply: module:function`."""
+    """Read the steps: `- filter: speed > 50`, `- sql: select ...`, `- apply: module:function` and so on."""
     for step in node if isinstance(node, list) else [node]:
         match step:
             case {"sql": str(text), **rest} if not rest:
@@ -79,8 +109,17 @@ def stepped(pipeline: Pipeline, node: object) -> Pipeline:
                 pipeline = pipeline.arrow(imported(name), version_in(rest))
             case {"lookup": dict(options), **rest} if not rest:
                 pipeline = called(pipeline.lookup, [], dict(mapping(options, "lookup")), "lookup")
+            case {"filter": str(condition), **rest} if not rest:
+                pipeline = pipeline.filter(condition)
+            case {"map": str(name), "returns": dict(returns), **rest} if set(rest) <= {"version"}:
+                pipeline = pipeline.map(imported(name), returns, version_in(rest))
+            case {"flat_map": str(name), "returns": dict(returns), **rest} if set(rest) <= {"version"}:
+                pipeline = pipeline.flat_map(imported(name), returns, version_in(rest))
             case _:
-                fix = "Write sql: SELECT ..., apply: module:function, arrow: module:function or lookup: {...}"
+                fix = (
+                    "Write filter: CONDITION, sql: SELECT ..., apply: module:function, arrow: module:function, "
+                    "lookup: {...}, or map or flat_map: module:function with returns: {column: TYPE}"
+                )
                 raise DefinitionError("steps", repr(step), fix)
     return pipeline
 
@@ -170,8 +209,10 @@ def strings(node: object, field: str) -> list[str]:
     raise DefinitionError(field, repr(node), "Write a name, or a list of names")
 
 
+BEGINNINGS: dict[str, Callable[[Any], Pipeline]] = {"read": beginning, "union": united, "join": joined}
+PARTS = ("read", "deduplicate", "steps")
 SECTIONS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
-    "read": lambda pipeline, _: pipeline,
+    **dict.fromkeys(BEGINNINGS, lambda pipeline, _: pipeline),
     "deduplicate": deduplicated,
     "steps": stepped,
     "key": keyed,
@@ -184,4 +225,4 @@ SECTIONS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
     "name": lambda pipeline, node: pipeline.named(str(node)),
     "then": followed,
 }
-LATER = tuple(name for name in SECTIONS if name not in ("read", "deduplicate"))
+LATER = tuple(name for name in SECTIONS if name not in (*BEGINNINGS, "deduplicate"))

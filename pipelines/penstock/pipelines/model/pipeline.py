@@ -3,25 +3,30 @@
 Nothing runs and nothing is imported of Spark; `plan` is where a definition is checked as a whole.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.ingestion.contracts import Contract
 from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.model.conditions import condition as condition_of
 from penstock.pipelines.model.durations import Duration, milliseconds
-from penstock.pipelines.model.inputs import Input, Repeats, sources
+from penstock.pipelines.model.graph import plan_of
+from penstock.pipelines.model.inputs import Input, Repeats
+from penstock.pipelines.model.joining import Joining
+from penstock.pipelines.model.when import When
 from penstock.pipelines.plan.aggregates import Aggregate, Output
-from penstock.pipelines.plan.check import check
 from penstock.pipelines.plan.checks import one_of, require
 from penstock.pipelines.plan.custom import opaque
+from penstock.pipelines.plan.joins import KINDS
+from penstock.pipelines.plan.predicates import Unmet
 from penstock.pipelines.plan.remembering import Remembering, state_type
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.source import Column
-from penstock.pipelines.plan.stage import DEFAULT, Accumulation, FinalPane, OnTimePane, Plan, Stage
-from penstock.pipelines.plan.steps import Apply, Lookup, OverArrow, Sql, Step
+from penstock.pipelines.plan.stage import DEFAULT, FinalPane, OnTimePane, Plan
+from penstock.pipelines.plan.steps import Apply, Keep, Lookup, OverArrow, PerRow, Sql, Step
 from penstock.pipelines.plan.triggers import Trigger
-from penstock.pipelines.plan.windows import SameWindows, Window
+from penstock.pipelines.plan.windows import Window
 from penstock.pipelines.remembering import Answer, Call
 
 if TYPE_CHECKING:  # it brings Arrow, which a definition does not need
@@ -33,17 +38,6 @@ SINKS: dict[str, Callable[[str], Sink]] = {
     "final": FinalPanes,
     "complete": CompleteTable,
 }
-
-
-@dataclass(frozen=True)
-class When:
-    """When panes appear, and for how long they may still change."""
-
-    trigger: Trigger = DEFAULT
-    lateness: int | None = None
-    may_finish: bool = False
-    on_time_pane: OnTimePane = "always"
-    final_pane: FinalPane = "never"
 
 
 @dataclass(frozen=True)
@@ -64,6 +58,9 @@ class Pipeline:
     called: str | None = None
     tails: "tuple[Pipeline, ...]" = ()
     """Other ends of the same graph."""
+    parts: "tuple[Pipeline, ...]" = ()
+    """What is united in place of inputs, each with steps of its own."""
+    joining: Joining | None = None
 
     def then(self, *others: "Pipeline") -> "Pipeline":
         """Begin a stage that reads the panes of this one, and of others beside it, as changes in the same batch."""
@@ -75,7 +72,7 @@ class Pipeline:
         return replace(self, called=name)
 
     def also(self, *ends: "Pipeline") -> "Pipeline":
-        """Let other ends of the same graph, which share its first stage, run in the same batches."""
+        """Let other ends run in the same batches: of this graph, or of another that may read the same topics."""
         return replace(self, tails=(*self.tails, *ends))
 
     def deduplicate(self, by: str | list[str] | None = None, within: Duration = "1 hour") -> "Pipeline":
@@ -109,6 +106,48 @@ class Pipeline:
         fields = (on,) if isinstance(on, str) else tuple(on)
         wanted = tuple(Column(name, kind) for name, kind in columns.items())
         return replace(self, steps=(*self.steps, Lookup(table, fields, wanted)))
+
+    def filter(self, condition: str) -> "Pipeline":
+        """Let those go on that meet a condition, such as `kind = 'end' and speed > 50`."""
+        return replace(self, steps=(*self.steps, Keep(condition_of(condition, "filter"))))
+
+    def map(
+        self, function: Callable[..., Any], returns: Mapping[str, str], version: str | None = None
+    ) -> "Pipeline":
+        """Make one row of each, by a function from dict to dict; `returns` names its columns and their types."""
+        return self._per_row(function, returns, version, many=False)
+
+    def flat_map(
+        self, function: Callable[..., Any], returns: Mapping[str, str], version: str | None = None
+    ) -> "Pipeline":
+        """Make any number of rows of each, by a function from dict to dicts; `returns` is as in map."""
+        return self._per_row(function, returns, version, many=True)
+
+    def _per_row(
+        self, function: Callable[..., Any], returns: Mapping[str, str], version: str | None, *, many: bool
+    ) -> "Pipeline":
+        word = "flat_map" if many else "map"
+        require(
+            callable(function), word, repr(function), "Give a function of one row, which it has as a dict"
+        )
+        columns = tuple(Column(name, kind) for name, kind in returns.items())
+        return replace(self, steps=(*self.steps, PerRow(opaque(function, version), columns, many)))
+
+    def branches(self, *conditions: str) -> "tuple[Pipeline, ...]":
+        """Part the records: each goes to the first branch whose condition it meets, the rest to a last one."""
+        require(
+            len(conditions) > 0,
+            "branches",
+            "no condition",
+            "Write conditions, as in branches('amount > 100')",
+        )
+        found = [condition_of(text, "branches") for text in conditions]
+        rest = self
+        parted = []
+        for each in found:
+            parted.append(replace(rest, steps=(*rest.steps, Keep(each))))
+            rest = replace(rest, steps=(*rest.steps, Keep(Unmet(each))))
+        return (*parted, rest)
 
     def key(self, *fields: str) -> "Pipeline":
         """Group by these fields."""
@@ -185,69 +224,9 @@ class Pipeline:
     def to_plan(self, name: str) -> Plan:
         """Return the checked plan under this name."""
         try:
-            ends = tuple(self.ends())
-            roots = list(dict.fromkeys(root for end in ends for root in end.roots()))
-            require(len(roots) == 1, "read", f"{len(roots)} beginnings", ONE_BEGINNING)
-            read = sources(roots[0].inputs, roots[0].repeats)
-            return check(Plan(name, read, staged(name, ends, tuple(source.name for source in read))))
+            return plan_of(name, self)
         except DefinitionError as problem:
             raise problem.located(problem.where or f"pipeline {name}") from None
-
-    def ends(self) -> "Iterator[Pipeline]":
-        """Yield the ends of the graph, this one first."""
-        yield replace(self, tails=())
-        for tail in self.tails:
-            yield from tail.ends()
-
-    def roots(self) -> "tuple[Pipeline, ...]":
-        """Return the stages, under this one, that read topics."""
-        return tuple(root for each in self.over for root in each.roots()) or (self,)
-
-    def below(self) -> "Iterator[Pipeline]":
-        """Yield the stages that come before this one, and then this one; some of them several times."""
-        for each in self.over:
-            yield from each.below()
-        yield replace(self, tails=())
-
-    def stage(self, name: str, inputs: tuple[str, ...], feeding: tuple[Stage, ...] = ()) -> Stage:
-        """Return the stage of the plan that reads these inputs, or the panes of these stages."""
-        when = self.when or When()
-        if self.where is None and not feeding:
-            raise DefinitionError("window", "not said", "Say where, as in window(fixed('1 minute'))")
-        if self.outputs is None:
-            raise DefinitionError("aggregate", "not said", "Say what, as in aggregate(readings=count())")
-        lateness = max((stage.lateness for stage in feeding), default=0)
-        changes = any(stage.accumulation == "retracting" for stage in feeding)
-        return Stage(
-            name=name,
-            inputs=inputs,
-            window=self.where or SameWindows(),
-            aggregates=self.outputs,
-            steps=self.steps,
-            key=self.keys or (),
-            trigger=when.trigger,
-            lateness=lateness if when.lateness is None else when.lateness,
-            accumulation=cast("Accumulation", self.how or ("retracting" if changes else "accumulating")),
-            on_time_pane=when.on_time_pane,
-            final_pane=when.final_pane,
-            may_finish=when.may_finish,
-            sinks=self.sinks,
-        )
-
-
-ONE_BEGINNING = "Begin once, with read('a', 'b') for several topics, and go on from that stage with then()"
-
-
-def staged(name: str, ends: "tuple[Pipeline, ...]", read: tuple[str, ...]) -> tuple[Stage, ...]:
-    """Return all stages, each after those that it reads; the first of the ends has the plan's name."""
-    order = list(dict.fromkeys(each for end in ends for each in end.below()))
-    stages: dict[Pipeline, Stage] = {}
-    for number, each in enumerate(order, start=1):
-        table = each.sinks[0].table if each.sinks else f"{name}_{number}"
-        own = each.called or (name if each == ends[0] else table)
-        feeding = tuple(stages[replace(one, tails=())] for one in each.over)
-        stages[each] = each.stage(own, tuple(stage.name for stage in feeding) or read, feeding)
-    return tuple(stages.values())
 
 
 def read(
@@ -268,6 +247,41 @@ def read(
     require(len(topics) > 0, "read", "no topic", "Name a topic that has a contract, as in read('sensors')")
     options = (event_time, bound, idle_after, advance_when_idle, max_ahead, ahead, files, format)
     return Pipeline(tuple(Input(topic, *options) for topic in topics))
+
+
+def union(*parts: Pipeline) -> Pipeline:
+    """Unite inputs, each after steps of its own; a stage takes part with its panes, as changes."""
+    require(len(parts) > 1, "union", f"{len(parts)} inputs", "Name two or more")
+    return Pipeline((), parts=tuple(part_in(part, "union") for part in parts))
+
+
+def join(
+    left: Pipeline,
+    right: Pipeline,
+    by: str | Sequence[str],
+    how: str = "inner",
+    take: Mapping[str, str] | Sequence[str] | None = None,
+) -> Pipeline:
+    """Join two inputs by key within windows: what is in one window, and has the same key, is put together.
+
+    `how` is inner, left, right, full, semi or anti. `take` says which columns a row has beside the key: names and
+    where they come from, as in {"page": "clicks.page"}, or fields that one input alone has; without it, all.
+    """
+    one_of(how, KINDS, "join.how")
+    named = take if take is None or isinstance(take, Mapping) else {name: name for name in take}
+    pairs = None if named is None else tuple(named.items())
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    parts = (part_in(left, "join"), part_in(right, "join"))
+    return Pipeline((), parts=parts, keys=keys, joining=Joining(how, pairs))
+
+
+def part_in(part: Pipeline, word: str) -> Pipeline:
+    """Return what takes part: an input with its steps, or a stage by its panes."""
+    answered = (part.keys, part.outputs, part.where, part.when, part.how, part.sinks or None, part.joining)
+    if any(answer is not None for answer in answered):
+        return part.then()
+    require(not part.parts, word, "a union inside another", "Name all inputs in one")
+    return part
 
 
 def once(present: object, question: str) -> None:

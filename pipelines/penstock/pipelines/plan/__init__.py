@@ -13,7 +13,9 @@ from penstock.pipelines.plan.aggregates import (
     Last,
     Max,
     Mean,
+    Members,
     Min,
+    OfInput,
     Output,
     Quantiles,
     Sum,
@@ -25,6 +27,7 @@ from penstock.pipelines.plan.aggregates import (
 from penstock.pipelines.plan.check import check
 from penstock.pipelines.plan.codec import fingerprint, from_dict, to_dict
 from penstock.pipelines.plan.custom import Combiner, CombinerRef, Opaque, combiner_ref, opaque
+from penstock.pipelines.plan.joins import Join, Taken
 from penstock.pipelines.plan.policies import (
     ClosePolicy,
     CountPolicy,
@@ -41,6 +44,7 @@ from penstock.pipelines.plan.predicates import (
     IsNull,
     Negation,
     Predicate,
+    Unmet,
     predicate_fields,
     predicate_sql,
 )
@@ -57,7 +61,7 @@ from penstock.pipelines.plan.source import (
     WatermarkRule,
 )
 from penstock.pipelines.plan.stage import Accumulation, FinalPane, OnTimePane, Plan, Stage
-from penstock.pipelines.plan.steps import Apply, Lookup, OverArrow, Sql, Step, lookups
+from penstock.pipelines.plan.steps import Apply, Keep, Lookup, OverArrow, PerRow, Prepared, Sql, Step
 from penstock.pipelines.plan.triggers import (
     AfterAll,
     AfterAny,
@@ -127,13 +131,17 @@ __all__ = [
     "Fixed",
     "Global",
     "IsNull",
+    "Join",
+    "Keep",
     "Last",
     "LatestValues",
     "Lookup",
     "Max",
     "Mean",
+    "Members",
     "Min",
     "Negation",
+    "OfInput",
     "OnTimePane",
     "Opaque",
     "OrFinally",
@@ -142,8 +150,10 @@ __all__ = [
     "Output",
     "OverArrow",
     "PaneLog",
+    "PerRow",
     "Plan",
     "Predicate",
+    "Prepared",
     "PunctuationPolicy",
     "Quantiles",
     "Remembering",
@@ -161,12 +171,14 @@ __all__ = [
     "StateType",
     "Step",
     "Sum",
+    "Taken",
     "TimePolicy",
     "TimeWindow",
     "TopN",
     "Topic",
     "Trigger",
     "Tumbling",
+    "Unmet",
     "WatermarkRule",
     "Window",
     "aggregate_fields",

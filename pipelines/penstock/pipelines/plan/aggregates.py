@@ -152,8 +152,44 @@ class Custom:
         require(len(self.fields) > 0, "aggregate.custom.fields", "none", "Name the fields it combines")
 
 
+@dataclass(frozen=True)
+class Members:
+    """The elements of one input, each with some of its fields: what a join puts together."""
+
+    input: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OfInput:
+    """Another aggregate over the elements of one input alone, in a stage that reads several."""
+
+    input: str
+    of: "Aggregate"
+
+    def __post_init__(self) -> None:
+        named(self.input, "aggregate.of")
+        fix = "Write the combiner in a stage of one input, or let it pass over nulls without of(...)"
+        require(not isinstance(self.of, Custom), "aggregate.of", "a combiner of one's own", fix)
+        fix = "Name one input: of('clicks', count())"
+        require(not isinstance(self.of, OfInput | Members), "aggregate.of", "one inside another", fix)
+
+
 Aggregate: TypeAlias = (
-    Count | Sum | Mean | Min | Max | First | Last | Distinct | TopN | Quantiles | Collect | Custom
+    Count
+    | Sum
+    | Mean
+    | Min
+    | Max
+    | First
+    | Last
+    | Distinct
+    | TopN
+    | Quantiles
+    | Collect
+    | Custom
+    | Members
+    | OfInput
 )
 
 
@@ -175,8 +211,10 @@ def aggregate_fields(aggregate: Aggregate) -> tuple[str, ...]:
             return () if field is None else (field,)
         case TopN(field=field, by=by):
             return (field,) if by is None else (field, by)
-        case Custom(fields):
+        case Custom(fields) | Members(fields=fields):
             return fields
+        case OfInput(of=of):
+            return aggregate_fields(of)
         case _:
             return (aggregate.field,)
 
@@ -186,6 +224,8 @@ def needs_arrival_order(aggregate: Aggregate) -> bool:
     match aggregate:
         case First(order=order) | Last(order=order) | Collect(order=order):
             return order == "arrival"
+        case OfInput(of=of):
+            return needs_arrival_order(of)
         case _:
             return False
 
@@ -197,5 +237,9 @@ def takes_back(aggregate: Aggregate) -> bool:
             return True
         case Custom(combiner=combiner):
             return combiner.takes_back
+        case Members():
+            return True
+        case OfInput(of=of):
+            return takes_back(of)
         case _:
             return False

@@ -3,14 +3,15 @@
 from collections.abc import Iterable
 
 from penstock.pipelines.errors import DefinitionError
-from penstock.pipelines.plan.aggregates import aggregate_fields, needs_arrival_order
+from penstock.pipelines.plan.aggregates import Members, OfInput, aggregate_fields, needs_arrival_order
 from penstock.pipelines.plan.check_chain import check_later
 from penstock.pipelines.plan.check_lookups import check_lookups
 from penstock.pipelines.plan.checks import named, not_negative, one_of, require
+from penstock.pipelines.plan.columns import columns_read, values_of
 from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.pipelines.plan.predicates import predicate_fields
 from penstock.pipelines.plan.remembering import Remembering
-from penstock.pipelines.plan.sinks import PaneLog
+from penstock.pipelines.plan.sinks import FinalPanes, PaneLog
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.triggers import (
     AfterEach,
@@ -68,9 +69,6 @@ def check_graph(plan: Plan) -> None:
             require(name in known, "inputs", name, f"Name what comes before it: {', '.join(known)}")
         known.append(stage.name)
     require(len(set(known)) == len(known), "name", "used twice", "Give each source and stage its own name")
-    first = [stage.name for stage in plan.stages if not plan.feeding(stage)]
-    fix = "Read all inputs in one first stage, and let the others read that one"
-    require(len(first) == 1, "inputs", f"{len(first)} stages that read topics ({', '.join(first)})", fix)
     fed = {name for stage in plan.stages for name in stage.inputs}
     for stage in plan.stages:
         used = stage.name in fed or len(stage.sinks) > 0
@@ -86,6 +84,7 @@ def check_stage(plan: Plan, stage: Stage) -> None:
     one_of(stage.final_pane, ("never", "when_changed", "always"), "final_pane")
     not_negative(stage.lateness, "lateness")
     check_names(stage)
+    check_inputs(stage)
     check_columns(plan, stage)
     check_lookups(plan, stage)
     if plan.feeding(stage):
@@ -94,11 +93,11 @@ def check_stage(plan: Plan, stage: Stage) -> None:
         fix = "Say where: only a stage over another one has windows to go on with"
         require(not isinstance(stage.window, SameWindows), "window", "same_windows() over records", fix)
     if in_order(stage.window):
-        check_order_window(plan, stage)
+        check_order_window(stage)
     else:
         check_trigger(stage)
     for output in stage.aggregates:
-        ordered = not needs_arrival_order(output.of) or len(plan.sources) == 1
+        ordered = not needs_arrival_order(output.of) or len(stage.inputs) == 1
         fix = "Write order='event_time': records of several inputs have no order of arrival among them"
         require(ordered, f"aggregate.{output.name}", "needs the order of arrival", fix)
 
@@ -122,39 +121,53 @@ def check_names(stage: Stage) -> None:
 
 
 def check_columns(plan: Plan, stage: Stage) -> None:
-    """Refuse a field that the input does not have, where no step may have added it."""
-    sources = [source for source in plan.sources if source.name in stage.inputs]
-    if stage.steps:
-        return
+    """Refuse a field that is in no input, where this is known without running a step."""
     feeding = plan.feeding(stage)
-    shown = {name for each in feeding for name in columns_shown(each)}
-    for field, name in used_fields(stage) if feeding else ():
-        fix = f"{', '.join(each.name for each in feeding)} shows: {', '.join(sorted(shown))}"
-        require(name in shown, field, f"{name!r} is no column of what {stage.name} reads", fix)
-    for source in sources:
-        known = {column.name for column in source.columns}
-        for field, name in used_fields(stage):
-            fix = f"{source.name} has: {', '.join(sorted(known))}"
-            require(name in known, field, f"{name!r} is no field of {source.name}", fix)
+    known = columns_read(stage, feeding, plan.read_by(stage))
+    if feeding and None not in known.values():
+        # Panes of several stages are read as one: what only some of them have is null in the others.
+        shown = frozenset().union(*(columns or () for columns in known.values()))
+        known = known if restricted(stage) else dict.fromkeys(known, shown)
+    for name, columns in known.items():
+        for field, used in used_fields(stage, name) if columns is not None else ():
+            if feeding:
+                shows = (
+                    f"{', '.join(each.name for each in feeding)} shows: {', '.join(sorted(columns or ()))}"
+                )
+                found = f"{used!r} is no column of what {stage.name} reads"
+                require(used in (columns or ()), field, found, shows)
+            else:
+                has = f"{name} has: {', '.join(sorted(columns or ()))}"
+                require(used in (columns or ()), field, f"{used!r} is no field of {name}", has)
 
 
-def columns_shown(stage: Stage) -> tuple[str, ...]:
-    """Return what a stage that reads another finds in its panes."""
-    return (*stage.key, *values_of(stage), "window_start", "window_end")
+def restricted(stage: Stage) -> bool:
+    """Tell whether some aggregate is over one input alone."""
+    return any(isinstance(output.of, OfInput | Members) for output in stage.aggregates)
 
 
-def values_of(stage: Stage) -> tuple[str, ...]:
-    """Return the columns that a stage computes."""
-    if isinstance(stage.window, Remembering):
-        return tuple(column.name for column in stage.window.returns)
-    return tuple(output.name for output in stage.aggregates)
+def check_inputs(stage: Stage) -> None:
+    """Refuse what speaks of an input that the stage does not read."""
+    for output in stage.aggregates:
+        if isinstance(output.of, OfInput | Members):
+            fix = f"{stage.name} reads: {', '.join(stage.inputs)}"
+            require(output.of.input in stage.inputs, f"aggregate.{output.name}", output.of.input, fix)
+    if stage.join is None:
+        return
+    fix = "Choose windows of time: a join is of what is in one window"
+    require(not in_order(stage.window), "window", "what goes by order, for a join", fix)
+    logs = all(isinstance(sink, PaneLog | FinalPanes) for sink in stage.sinks)
+    fix = "Write mode='log' or mode='final': a window has any number of joined rows"
+    require(logs, "write.mode", "a table of newest values for a join", fix)
 
 
-def used_fields(stage: Stage) -> Iterable[tuple[str, str]]:
-    """Yield where a field is named, and the field."""
+def used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
+    """Yield where a field of an input is named, and the field."""
     yield from (("key", name) for name in stage.key)
     for output in stage.aggregates:
-        yield from ((f"aggregate.{output.name}", name) for name in aggregate_fields(output.of))
+        if not isinstance(output.of, OfInput | Members) or output.of.input == input_:
+            place = f"aggregate.{output.name}" if stage.join is None else "join.take"
+            yield from ((place, name) for name in aggregate_fields(output.of))
     for predicate in punctuations(stage.trigger):
         yield from (("trigger.after_punctuation", name) for name in predicate_fields(predicate))
     match stage.window:
@@ -167,13 +180,13 @@ def used_fields(stage: Stage) -> Iterable[tuple[str, str]]:
             yield from (("window.delta.field", policy.field) for policy in deltas)
 
 
-def check_order_window(plan: Plan, stage: Stage) -> None:
+def check_order_window(stage: Stage) -> None:
     """Refuse what only windows of time have."""
     fix = "Leave it out: an order window shows what it holds by its own policy, and nothing is late"
     require(stage.trigger == Default(), "trigger", "given for an order window", fix)
     require(stage.lateness == 0, "lateness", "given for an order window", fix)
     require(stage.final_pane == "never", "final_pane", "given for an order window", fix)
-    single = len(plan.sources) == 1
+    single = len(stage.inputs) == 1
     require(
         single,
         "window",

@@ -9,7 +9,7 @@ from penstock.pipelines.plan.aggregates import needs_arrival_order
 from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Plan, Stage
-from penstock.pipelines.plan.steps import OverArrow
+from penstock.pipelines.plan.steps import Keep, OverArrow, PerRow
 from penstock.pipelines.plan.triggers import Default, can_finish, punctuations
 from penstock.pipelines.plan.windows import (
     Global,
@@ -32,9 +32,10 @@ def check_later(plan: Plan, stage: Stage) -> None:
     check_refinement(plan, stage)
     check_window(plan, stage)
     check_moments(stage)
-    for step in stage.steps:
-        fix = "Write it over Arrow, with .arrow(function): panes do not go through Spark again"
-        require(isinstance(step, OverArrow), "steps", f"a {type(step).__name__} step over panes", fix)
+    for step in (*stage.steps, *(step for each in stage.prepared for step in each.steps)):
+        fix = "Write filter, map or flat_map, or go over Arrow: panes do not go through Spark again"
+        able = isinstance(step, OverArrow | Keep | PerRow)
+        require(able, "steps", f"a {type(step).__name__} step over panes", fix)
     for output in stage.aggregates:
         fix = "Write order='event_time': panes have no order of arrival"
         ordered = not needs_arrival_order(output.of)

@@ -1,15 +1,25 @@
 """What must hold between a lookup and the records that it is asked for."""
 
+from collections.abc import Iterable
+
 from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.stage import Plan, Stage
-from penstock.pipelines.plan.steps import Lookup
+from penstock.pipelines.plan.steps import Lookup, Step
 
 
 def check_lookups(plan: Plan, stage: Stage) -> None:
     """Refuse a field that no record has, and a column that hides one; after other steps Spark tells."""
-    known = {column.name for source in plan.sources for column in source.columns}
-    for step in stage.steps:
-        if not isinstance(step, Lookup) or plan.feeding(stage):
+    sources = plan.read_by(stage)
+    for source in sources:
+        check_steps(stage.steps_of(source.name), {column.name for column in source.columns})
+    if sources and not stage.prepared:
+        check_steps(stage.steps, {column.name for source in sources for column in source.columns})
+
+
+def check_steps(steps: Iterable[Step], known: set[str]) -> None:
+    """Refuse the same of the lookups that come before any other step."""
+    for step in steps:
+        if not isinstance(step, Lookup):
             return
         fields = ", ".join(sorted(known))
         for name in step.on:

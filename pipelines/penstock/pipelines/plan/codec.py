@@ -14,6 +14,7 @@ from penstock.pipelines.errors import DefinitionError, PlanFormatError
 from penstock.pipelines.plan import (
     aggregates,
     custom,
+    joins,
     policies,
     predicates,
     remembering,
@@ -30,6 +31,7 @@ FORMAT = "penstock-plan/1"
 MODULES = (
     aggregates,
     custom,
+    joins,
     policies,
     predicates,
     remembering,

@@ -45,6 +45,13 @@ class Negation:
 
 
 @dataclass(frozen=True)
+class Unmet:
+    """The condition is not true: it is false, or nobody knows."""
+
+    of: "Predicate"
+
+
+@dataclass(frozen=True)
 class Conjunction:
     """All conditions hold."""
 
@@ -64,7 +71,7 @@ class Disjunction:
         require(len(self.of) > 0, "predicate.or", "no conditions", "Name at least one condition")
 
 
-Predicate: TypeAlias = Compare | IsNull | Negation | Conjunction | Disjunction
+Predicate: TypeAlias = Compare | IsNull | Negation | Unmet | Conjunction | Disjunction
 
 
 def predicate_sql(predicate: Predicate) -> str:
@@ -76,6 +83,8 @@ def predicate_sql(predicate: Predicate) -> str:
             return f"{quoted(field)} IS NULL"
         case Negation(of):
             return f"NOT ({predicate_sql(of)})"
+        case Unmet(of):
+            return f"NOT coalesce({predicate_sql(of)}, FALSE)"
         case Conjunction(of):
             return " AND ".join(f"({predicate_sql(part)})" for part in of)
         case Disjunction(of):
@@ -87,7 +96,7 @@ def predicate_fields(predicate: Predicate) -> frozenset[str]:
     match predicate:
         case Compare(field) | IsNull(field):
             return frozenset({field})
-        case Negation(of):
+        case Negation(of) | Unmet(of):
             return predicate_fields(of)
         case Conjunction(of) | Disjunction(of):
             return frozenset().union(*(predicate_fields(part) for part in of))

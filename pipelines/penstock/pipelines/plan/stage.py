@@ -1,12 +1,13 @@
 """A stage, and the plan: a graph of stages, of which there may be one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from penstock.pipelines.plan.aggregates import Output
+from penstock.pipelines.plan.joins import Join
 from penstock.pipelines.plan.sinks import Sink
-from penstock.pipelines.plan.source import Source
-from penstock.pipelines.plan.steps import Step
+from penstock.pipelines.plan.source import ADDED, Source
+from penstock.pipelines.plan.steps import Lookup, Prepared, Step
 from penstock.pipelines.plan.triggers import Default, Trigger
 from penstock.pipelines.plan.windows import Window
 
@@ -38,6 +39,14 @@ class Stage:
     final_pane: FinalPane = "never"
     may_finish: bool = False
     sinks: tuple[Sink, ...] = ()
+    prepared: tuple[Prepared, ...] = field(default=(), metadata=ADDED)
+    """What is done to single inputs before `steps`, which are done to all."""
+    join: Join | None = field(default=None, metadata=ADDED)
+    """How the members that its aggregates hold are put together into rows."""
+
+    def steps_of(self, input_: str) -> tuple[Step, ...]:
+        """Return the steps of one input alone."""
+        return next((each.steps for each in self.prepared if each.input == input_), ())
 
 
 @dataclass(frozen=True)
@@ -55,10 +64,26 @@ class Plan:
         return only
 
     @property
+    def firsts(self) -> tuple[Stage, ...]:
+        """Return the stages that read sources."""
+        return tuple(stage for stage in self.stages if not self.feeding(stage))
+
+    @property
     def first(self) -> Stage:
-        """Return the stage that reads the sources."""
-        (first,) = (stage for stage in self.stages if not self.feeding(stage))
-        return first
+        """Return the first of the stages that read sources."""
+        return self.firsts[0]
+
+    def read_by(self, stage: Stage) -> tuple[Source, ...]:
+        """Return the sources that a stage reads; none where it reads panes."""
+        return tuple(source for source in self.sources if source.name in stage.inputs)
+
+    @property
+    def lookups(self) -> tuple[Lookup, ...]:
+        """Return the steps of first stages that look into tables."""
+        own = (
+            (*stage.steps, *(step for each in stage.prepared for step in each.steps)) for stage in self.firsts
+        )
+        return tuple(step for steps in own for step in steps if isinstance(step, Lookup))
 
     def feeding(self, stage: Stage) -> tuple[Stage, ...]:
         """Return the stages whose panes a stage reads; none where it reads sources."""

@@ -1,10 +1,16 @@
-"""Stateless steps before the window, as data."""
+"""Stateless steps before the window, as data.
 
+What columns there are after `Keep` and `PerRow` is known without running anything, so that a wrong name after them
+is found when a pipeline is defined; after the others it is known when they are tried with no rows.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from penstock.pipelines.plan.checks import named, require
 from penstock.pipelines.plan.custom import Opaque
+from penstock.pipelines.plan.predicates import Predicate, predicate_fields
 from penstock.pipelines.plan.source import Column
 
 
@@ -61,9 +67,57 @@ class Lookup:
             )
 
 
-Step: TypeAlias = Apply | Sql | OverArrow | Lookup
+@dataclass(frozen=True)
+class Keep:
+    """Elements that meet a condition go on."""
+
+    condition: Predicate
 
 
-def lookups(steps: "tuple[Step, ...]") -> "tuple[Lookup, ...]":
-    """Return the tables that steps look into."""
-    return tuple(step for step in steps if isinstance(step, Lookup))
+@dataclass(frozen=True)
+class PerRow:
+    """A function from a row, as a dict, to a row, or to any number of them; `returns` are the columns it gives."""
+
+    function: Opaque
+    returns: tuple[Column, ...]
+    many: bool = False
+
+    def __post_init__(self) -> None:
+        fix = "Say what columns the rows have, as in returns={'word': 'STRING'}"
+        require(len(self.returns) > 0, f"{self.word}.returns", "no columns", fix)
+
+    @property
+    def word(self) -> str:
+        """Return what people call it."""
+        return "flat_map" if self.many else "map"
+
+
+Step: TypeAlias = Apply | Sql | OverArrow | Lookup | Keep | PerRow
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Steps of one input of a stage alone, before it is united with the others."""
+
+    input: str
+    steps: tuple[Step, ...]
+
+
+def columns_after(steps: Iterable[Step], known: frozenset[str] | None) -> frozenset[str] | None:
+    """Return the columns that there are after some steps, or None where a step does not tell.
+
+    Raises DefinitionError for a condition on a column that is not there.
+    """
+    for step in steps:
+        match step:
+            case Keep(condition):
+                for name in sorted(predicate_fields(condition)) if known is not None else ():
+                    fix = f"There is: {', '.join(sorted(known or ()))}"
+                    require(name in (known or ()), "filter", f"{name!r} is no column", fix)
+            case PerRow(returns=returns):
+                known = frozenset(column.name for column in returns)
+            case Lookup(columns=columns) if known is not None:
+                known = known | {column.name for column in columns}
+            case _:
+                known = None
+    return known

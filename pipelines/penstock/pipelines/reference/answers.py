@@ -92,6 +92,14 @@ class Account:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What one batch brought about in a stage that reads records beside the first."""
+
+    late: tuple[LateRow, ...]
+    accounts: Mapping[tuple[str, int], Account]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """All that one batch brought about."""
 
@@ -105,3 +113,5 @@ class Outcome:
     accounts: Mapping[tuple[str, int], Account]
     later: Mapping[str, tuple[Pane, ...]] = field(default_factory=dict)
     """The panes of stages after the first, by their names."""
+    beside: Mapping[str, Beside] = field(default_factory=dict)
+    """What else there is to say of other stages that read records, by their names."""

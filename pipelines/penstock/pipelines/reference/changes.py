@@ -1,14 +1,13 @@
 """Panes of one stage as the elements of another: an insert brings one, a retract takes it back."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.reference.answers import Pane
 from penstock.pipelines.reference.numbers import canonical, rank
 from penstock.pipelines.reference.records import END, Element
-
-Steps = Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]
+from penstock.pipelines.reference.steps import Steps, done
 
 
 def elements_of(stage: Stage, feeding: Stage, panes: Iterable[Pane], steps: Steps) -> Iterator[Element]:
@@ -22,7 +21,8 @@ def elements_of(stage: Stage, feeding: Stage, panes: Iterable[Pane], steps: Step
             "window_start": pane.start,
             "window_end": pane.end,
         }
-        for fields in steps(shown):
+        own = done(stage.steps_of(feeding.name), shown)
+        for fields in (made for each in own for made in steps(each)):
             yield Element(
                 key=canonical(tuple(fields.get(name) for name in stage.key)),
                 time=last_instant(pane),
@@ -37,11 +37,6 @@ def elements_of(stage: Stage, feeding: Stage, panes: Iterable[Pane], steps: Step
 def last_instant(pane: Pane) -> int:
     """Return the time of an element; where its window has no end, only such windows come after, and it is 0."""
     return 0 if pane.end == END else int(pane.end) - 1
-
-
-def unchanged(fields: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """Return what a stage without steps makes of a pane or a record: itself."""
-    return (fields,)
 
 
 def canonical_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Mapping
+from math import isnan
 from typing import Any
 
 from penstock.pipelines.plan.predicates import (
@@ -11,6 +12,7 @@ from penstock.pipelines.plan.predicates import (
     IsNull,
     Negation,
     Predicate,
+    Unmet,
 )
 
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -33,12 +35,16 @@ def truth(fields: Mapping[str, Any], predicate: Predicate) -> bool | None:
     match predicate:
         case Compare(field, sign, value):
             found = fields.get(field)
+            if isinstance(found, float) and isnan(found):
+                return sign in ("!=", ">", ">=")  # NaN is greater than every number
             return None if found is None else COMPARE[sign](found, value)
         case IsNull(field):
             return fields.get(field) is None
         case Negation(of):
             inner = truth(fields, of)
             return None if inner is None else not inner
+        case Unmet(of):
+            return truth(fields, of) is not True
         case Conjunction(of):
             parts = [truth(fields, part) for part in of]
             return False if False in parts else None if None in parts else True

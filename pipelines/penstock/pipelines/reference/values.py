@@ -13,7 +13,9 @@ from penstock.pipelines.plan.aggregates import (
     Last,
     Max,
     Mean,
+    Members,
     Min,
+    OfInput,
     Order,
     Output,
     Quantiles,
@@ -58,6 +60,18 @@ def value(aggregate: Aggregate, elements: Sequence[Element]) -> Any:
             return tuple(at_rank(sorted(present(field, elements), key=rank), share) for share in ranks)
         case Custom():
             return combined(aggregate, elements)
+        case Members(input_, fields):
+            return tuple(
+                tuple(element.fields.get(name) for name in fields)
+                for element in ordered(of_input(input_, elements), "event_time")
+            )
+        case OfInput(input_, of):
+            return value(of, of_input(input_, elements))
+
+
+def of_input(input_: str, elements: Iterable[Element]) -> list[Element]:
+    """Return the elements of one input: a topic, or a stage whose panes are read."""
+    return [element for element in elements if element.address[0] == input_]
 
 
 def present(field: str, elements: Iterable[Element]) -> list[Any]:

@@ -24,7 +24,6 @@ from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.policies import TimePolicy
 from penstock.pipelines.plan.stage import Plan
-from penstock.pipelines.plan.steps import lookups
 from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, Window, by_processing_time
 from penstock.pipelines.repeats.memory import memory_of
 from penstock.pipelines.spark.fields import FieldTypes
@@ -103,8 +102,8 @@ class StoredRun:
         self, plan: Plan, session: "SparkSession", config: BoundedConfig, told: Callable[[Outcome], None]
     ) -> None:
         self._plan = plan
-        self._graph = ready_graph(plan, FieldTypes(session).after(plan.sources, plan.first.steps))
-        self._looked_up = LookedUp(lookups(plan.first.steps), config.looked_into)
+        self._graph = ready_graph(plan, FieldTypes(session).of(plan))
+        self._looked_up = LookedUp(plan.lookups, config.looked_into)
         self._engine = Engine(
             self._graph,
             rules_of(plan.sources),
@@ -140,7 +139,13 @@ class StoredRun:
         def read(intent: Intent) -> Reading:
             records, found = stored.records(ranges), self._looked_up.at(intent.lookups)
             return SparkReading(
-                records, self._plan.sources, self._graph.first, intent.clock, ranges, found=found
+                records,
+                self._plan.sources,
+                self._graph.first,
+                intent.clock,
+                ranges,
+                found=found,
+                others=self._graph.firsts[1:],
             )
 
         self._engine.data(number, clock, ranges, read, watermark, seen)
@@ -152,7 +157,7 @@ class StoredRun:
 
 def refuse_clocks(plan: Plan) -> None:
     """Refuse windows that the clocks of a live run have cut: they cannot be found again from records."""
-    if by_processing_time(plan.first.window) or has_time_policy(plan.first.window):
+    if any(by_processing_time(stage.window) or has_time_policy(stage.window) for stage in plan.firsts):
         raise DefinitionError(
             "window",
             "it is cut by the clock, and stored records do not say when they came",
@@ -173,7 +178,7 @@ def looked_up_parts(
     plan: Plan, ranges: Sequence[Range], warehouse: Path
 ) -> list[tuple[Sequence[Range], Mapping[str, int]]]:
     """Cut ranges where the live stream saw another version of a table, and say which; all else sees the newest."""
-    steps = lookups(plan.first.steps)
+    steps = plan.lookups
     if not steps:
         return [(ranges, {})]
     newest = LookedUp(steps, warehouse).versions()

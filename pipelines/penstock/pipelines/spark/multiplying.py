@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.pipelines.plan.steps import Step, lookups
+from penstock.pipelines.plan.steps import Lookup, Step
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,19 +30,22 @@ LOOKING = ("Join", "ResolvedHint", "LogicalRDD", "LocalRelation")
 ADDRESS = ("_topic", "_partition", "_offset")
 
 
-def told_apart(before: "DataFrame", after: "DataFrame", steps: Sequence[Step] = ()) -> "DataFrame":
-    """Rows after steps, with `_first_row` if the steps may have made several of a record.
+def may_multiply(before: "DataFrame", after: "DataFrame", steps: Sequence[Step]) -> bool:
+    """Whether steps may have made several rows of a record.
 
     A lookup finds one row at most: its join is none that multiplies.
     """
-    joins = Counter(dict.fromkeys(LOOKING, len(lookups(tuple(steps)))))
-    added = _operators(after) - _operators(before) - joins
-    if set(added) <= ROW_BY_ROW:
-        return after
+    looking = sum(isinstance(step, Lookup) for step in steps)
+    joins = Counter(dict.fromkeys(LOOKING, looking))
+    return not set(_operators(after) - _operators(before) - joins) <= ROW_BY_ROW
+
+
+def told_apart(rows: "DataFrame") -> "DataFrame":
+    """Rows with `_first_row`, which one row of each record has."""
     from pyspark.sql.types import BooleanType, StructField, StructType
 
-    schema = StructType([*after.schema.fields, StructField(FIRST_ROW, BooleanType())])
-    return after.mapInArrow(_marking, schema)
+    schema = StructType([*rows.schema.fields, StructField(FIRST_ROW, BooleanType())])
+    return rows.mapInArrow(_marking, schema)
 
 
 def _operators(frame: "DataFrame") -> Counter[str]:

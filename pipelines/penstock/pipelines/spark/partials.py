@@ -71,6 +71,8 @@ def partials(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
 
     if stage.in_order:
         return _one_by_one(records, stage)
+    if stage.one_sided:
+        records = records.selectExpr("*", *(each.sql() for each in stage.one_sided))
     keys = [expr(_good(quoted(field.name), quoted(field.name))) for field in stage.key]
     bounds = ["window_start", "window_end"]
     aside = expr("_aside AS _set_aside")

@@ -28,7 +28,7 @@ def physical(plan: Plan, parallelism: Parallelism) -> tuple[Running, ...]:
     return (
         *(read(source, parallelism) for source in plan.sources),
         *repeats(plan),
-        *job(plan.first, parallelism),
+        *(part for stage in plan.firsts for part in job(stage, parallelism)),
         *(part for stage in plan.stages for part in fold(stage, plan.feeding(stage), parallelism)),
         Running("state", DRIVER, 1, "writes what changed as one sorted run, and merges runs as they add up"),
         *tables(plan),

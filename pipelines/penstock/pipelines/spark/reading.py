@@ -18,18 +18,20 @@ from penstock.pipelines.spark.checks import placed, refuse_stopping, told, watch
 from penstock.pipelines.spark.identities import identified, marked
 from penstock.pipelines.spark.inputs import Sources
 from penstock.pipelines.spark.lookups import Found, without_rows
-from penstock.pipelines.spark.multiplying import told_apart
 from penstock.pipelines.spark.observation import observed, set_aside
+from penstock.pipelines.spark.one_pass import accounted, fetched_together, with_the_rest
 from penstock.pipelines.spark.partials import guarded, partials, windowed
 from penstock.pipelines.spark.poison import said_by_user, spoiled
 from penstock.pipelines.spark.records import judged
 from penstock.pipelines.spark.spreading import WeighedPartials, weighed
-from penstock.pipelines.spark.steps import applied
+from penstock.pipelines.spark.steps import stepped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Made = TypeVar("Made")
+RECORDS = "/records"
+"""What the account of records goes by among stages: the name of a stage has no slash."""
 SMALL = 20_000
 """Records below which one task does the whole batch: starting more costs more than they save."""
 
@@ -49,10 +51,23 @@ class SparkReading:
     """The rows of the tables that steps look into, at the versions that the batch sees."""
     counted: list[pa.Table] = field(default_factory=list, compare=False)
     """What was found of broken checks, once the partials were made."""
+    others: tuple[ReadyStage, ...] = ()
+    """Further stages that read records, in the same pass."""
+    fetched: dict[str, pa.Table] = field(default_factory=dict, compare=False)
+    """The partials of all stages by name, once they were made in one pass."""
 
     def partials(self) -> pa.Table:
         """Run the batch's job, and fetch what it says."""
+        name = self.stage.plan.name
+        if self.others and not self.fetched:
+            self.fetched.update(self._in_one_pass())
+        if name in self.fetched:
+            return self.fetched[name]
         return self._checked(lambda records: self._partials(self._in_tasks(records)))
+
+    def beside(self) -> "dict[str, SparkReading]":
+        """The same records as the other stages read them; the partials of all come with this one's."""
+        return {other.plan.name: replace(self, stage=other, others=()) for other in self.others}
 
     def broken(self) -> pa.Table:
         """Say how many records break each check."""
@@ -107,19 +122,49 @@ class SparkReading:
 
     def without(self, repeats: pa.Table) -> "SparkReading":
         """The same records, of which these are set aside as repeats."""
-        return replace(self, repeats=repeats) if repeats.num_rows else self
+        return replace(self, repeats=repeats, fetched={}) if repeats.num_rows else self
 
     def _partials(self, records: "DataFrame") -> pa.Table:
-        schema = pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns])
-        if not self.stage.plan.steps:
+        schema = _schema(self.stage)
+        if not self._has_steps:
             return _fetched(partials(records, self.stage), schema)
         known, counts = observed(records, self.ranges)
         passed = _fetched(partials(self._stepped(known), self.stage), schema)
         return pa.concat_tables([passed, set_aside(self.ranges, counts, passed, schema)])
 
+    def _in_one_pass(self) -> dict[str, pa.Table]:
+        """Run one job for all stages: records are kept in memory meanwhile, unless they are few."""
+        records = self._in_tasks(self._records())
+        known = records if self._is_small else records.persist()
+        checks = placed(self.sources)
+        counting, seen = watched(known) if checks else (known, None)
+        stages = {each.plan.name: each for each in (self.stage, *self.others)}
+        schemas = {name: _schema(stage) for name, stage in stages.items()}
+        frames = {
+            name: partials(stepped(known, stage.plan, self.sources, self.found), stage)
+            for name, stage in stages.items()
+        }
+        try:
+            told_of = fetched_together(
+                {RECORDS: accounted(counting), **frames}, {RECORDS: ACCOUNT_COLUMNS, **schemas}
+            )
+            if seen is not None:
+                self.counted.append(told(seen, self._records, self.sources))
+                refuse_stopping(self.broken(), self._records, self.sources)
+        finally:
+            if known is not records:
+                known.unpersist()
+        return {
+            name: with_the_rest(told_of[name], told_of[RECORDS], self._topics(stage), schemas[name])
+            for name, stage in stages.items()
+        }
+
+    def _topics(self, stage: ReadyStage) -> list[str]:
+        return [topic_of(source) for source in self.sources if source.name in stage.plan.inputs]
+
     def _weighed(self, records: "DataFrame") -> WeighedPartials:
-        schema = pa.schema([*ACCOUNT_COLUMNS, *self.stage.partial_columns])
-        if not self.stage.plan.steps:
+        schema = _schema(self.stage)
+        if not self._has_steps:
             return weighed(partials(records, self.stage), schema)
         known, counts = observed(records, self.ranges)
         made = weighed(partials(self._stepped(known), self.stage), schema)
@@ -146,26 +191,36 @@ class SparkReading:
             f"(topic = '{s.topic}' AND partition = {s.partition} AND offset >= {s.start} AND offset < {s.end})"
             for s in spans
         )
-        return replace(self, raw=self.raw.where(chosen), ranges=spans, counted=[])
+        return replace(self, raw=self.raw.where(chosen), ranges=spans, counted=[], fetched={})
 
     def setting_aside(self, poisoned: Sequence[Poisoned]) -> "SparkReading":
         """The same records, of which these are no good."""
-        return replace(self, poisoned=tuple(poisoned), counted=[])
+        return replace(self, poisoned=tuple(poisoned), counted=[], fetched={})
+
+    @property
+    def _has_steps(self) -> bool:
+        return bool(self.stage.plan.steps or self.stage.plan.prepared)
+
+    @property
+    def _is_small(self) -> bool:
+        return sum(span.end - span.start for span in self.ranges) <= SMALL
 
     def _stepped(self, records: "DataFrame") -> "DataFrame":
         """Records that are not set aside, after the user's steps."""
-        good = records.where("_aside IS NULL")
-        steps = self.stage.plan.steps
-        return told_apart(good, applied(good, steps, self.found), steps) if steps else good
+        return stepped(records, self.stage.plan, self.sources, self.found)
 
     def _in_tasks(self, records: "DataFrame") -> "DataFrame":
-        expected = sum(span.end - span.start for span in self.ranges)
-        return records.coalesce(1) if expected <= SMALL else records
+        return records.coalesce(1) if self._is_small else records
 
     def _records(self, *, bytes_too: bool = False) -> "DataFrame":
         records = spoiled(judged(self.raw, self.sources, bytes_too=bytes_too), self.poisoned)
         read = guarded(records, self.sources, self.clock)
         return marked(read, self.repeats) if self.repeats is not None else read
+
+
+def _schema(stage: ReadyStage) -> pa.Schema:
+    """What partials of a stage have."""
+    return pa.schema([*ACCOUNT_COLUMNS, *stage.partial_columns])
 
 
 def _fetched(frame: "DataFrame", schema: pa.Schema) -> pa.Table:

@@ -27,7 +27,6 @@ from penstock.pipelines.errors import ReplayError
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.host.folders import begin_switch, end_switch, folder_of_stream, switching
 from penstock.pipelines.plan.stage import Plan
-from penstock.pipelines.plan.steps import lookups
 from penstock.pipelines.spark.bounded import BoundedConfig, StoredRun, agreed, looked_up_parts, refuse_clocks
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.state.columns import BEFORE_ALL
@@ -184,7 +183,7 @@ def tables_of(plan: Plan) -> Mapping[str, bool]:
     """The tables that a stream writes, below the warehouse, and whether it is the only one that does."""
     own = [f"{folder_of(sink)}/{sink.table}" for stage in plan.stages for sink in stage.sinks]
     own += [f"late/{plan.name}", f"ledger/{plan.name}"]
-    own += [f"{LOOKUPS}/{plan.name}"] if lookups(plan.first.steps) else []
+    own += [f"{LOOKUPS}/{plan.name}"] if plan.lookups else []
     own += [f"checks/{plan.name}"] if any(source.checks for source in plan.sources) else []
     return {**dict.fromkeys(own, True), **{f"quarantine/{source.name}": False for source in plan.sources}}
 

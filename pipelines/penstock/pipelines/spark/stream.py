@@ -24,7 +24,6 @@ from penstock.pipelines.host.work import working_on
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.source import Topic
 from penstock.pipelines.plan.stage import Plan
-from penstock.pipelines.plan.steps import lookups
 from penstock.pipelines.repeats.memory import memory_of
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.offsets import ranges_of
@@ -94,10 +93,10 @@ class Stream:
         self._cut = threading.Event()
         held = right.holds
         right = replace(right, holds=lambda: held() and not self._cut.is_set())
-        graph = ready_graph(plan, FieldTypes(session).after(plan.sources, plan.first.steps))
-        self._stage = graph.first
+        graph = ready_graph(plan, FieldTypes(session).of(plan))
+        self._firsts = graph.firsts
         tables = StreamTables(plan, graph, config.warehouse)
-        looked_up = LookedUp(lookups(plan.first.steps), config.warehouse)
+        looked_up = LookedUp(plan.lookups, config.warehouse)
         self._engine = Engine(
             graph,
             rules_of(plan.sources),
@@ -203,7 +202,16 @@ class Stream:
 
             def read(intent: Intent) -> Reading:
                 found = self._looked_up.at(intent.lookups)
-                return SparkReading(frame, self.plan.sources, self._stage, intent.clock, ranges, found=found)
+                first, *others = self._firsts
+                return SparkReading(
+                    frame,
+                    self.plan.sources,
+                    first,
+                    intent.clock,
+                    ranges,
+                    found=found,
+                    others=tuple(others),
+                )
 
             try:
                 self._engine.data(spark_batch, self._clock(), ranges, read)

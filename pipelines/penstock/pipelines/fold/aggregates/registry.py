@@ -12,6 +12,7 @@ from penstock.pipelines.fold.aggregates.collecting import collect, distinct
 from penstock.pipelines.fold.aggregates.custom import custom
 from penstock.pipelines.fold.aggregates.ends import end
 from penstock.pipelines.fold.aggregates.extremes import extreme
+from penstock.pipelines.fold.aggregates.members import members
 from penstock.pipelines.fold.aggregates.quantiles import quantiles
 from penstock.pipelines.fold.aggregates.ranking import top
 from penstock.pipelines.fold.aggregates.setting import Setting
@@ -33,6 +34,7 @@ MAKERS: Mapping[type[Any], Maker] = {
     plan.Quantiles: quantiles,
     plan.Collect: collect,
     plan.Custom: custom,
+    plan.Members: members,
 }
 
 

@@ -43,7 +43,7 @@ class Driving:
     def engine(self) -> Engine:
         """Return an engine at its beginning."""
         plan = self.script.plan
-        graph = ReadyGraph((self.stage,))
+        graph = ReadyGraph(plan, (self.stage,))
         tables = StreamTables(plan, graph, self.folder / "warehouse")
         right = Right(plan.name, 1, lambda: True)
         rules = rules_of(plan.sources)

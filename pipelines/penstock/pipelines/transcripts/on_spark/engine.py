@@ -66,7 +66,7 @@ class SparkEngine:
 
     def _stage(self, script: Script) -> ReadyStage:
         plan = script.plan
-        return ready_stage(plan.stage, self._types.after(plan.sources, plan.stage.steps))
+        return ready_stage(plan.stage, self._types.after(plan.sources, plan.stage))
 
     def _runs(self, scripts: Sequence[Script], group: Group, job: "Future[Shares]") -> dict[int, Run]:
         """Run the scripts of a group; where their job failed for one of them, each has a job of its own."""

@@ -1,0 +1,36 @@
+"""Which columns there are, where this is known without running anything: what a stage reads, and what it shows."""
+
+from collections.abc import Iterable, Mapping
+
+from penstock.pipelines.plan.remembering import Remembering
+from penstock.pipelines.plan.source import Source
+from penstock.pipelines.plan.stage import Stage
+from penstock.pipelines.plan.steps import columns_after
+
+BOUNDS = ("window_start", "window_end")
+
+
+def columns_read(
+    stage: Stage, feeding: Iterable[Stage], sources: Iterable[Source]
+) -> Mapping[str, frozenset[str] | None]:
+    """Return the columns of each input of a stage after all steps, or None where a step does not tell."""
+    known = {each.name: frozenset(columns_shown(each)) for each in feeding}
+    known |= {source.name: frozenset(column.name for column in source.columns) for source in sources}
+    return {
+        name: columns_after(stage.steps, columns_after(stage.steps_of(name), known[name]))
+        for name in stage.inputs
+    }
+
+
+def columns_shown(stage: Stage) -> tuple[str, ...]:
+    """Return what a stage that reads another finds in its panes."""
+    return (*stage.key, *values_of(stage), *BOUNDS)
+
+
+def values_of(stage: Stage) -> tuple[str, ...]:
+    """Return the columns that a stage computes."""
+    if isinstance(stage.window, Remembering):
+        return tuple(column.name for column in stage.window.returns)
+    if stage.join is not None:
+        return tuple(column.name for column in stage.join.columns)
+    return tuple(output.name for output in stage.aggregates)

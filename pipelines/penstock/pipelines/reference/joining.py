@@ -1,0 +1,45 @@
+"""The rows of a join: a pane says what its window holds of both inputs, and here it is put together."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from penstock.pipelines.plan.joins import Join
+from penstock.pipelines.plan.stage import Stage
+from penstock.pipelines.reference.answers import Pane, Replaced
+
+Row = Mapping[str, Any]
+
+
+def with_rows(stage: Stage, shown: Iterable[Pane | Replaced]) -> Iterator[Pane | Replaced]:
+    """Yield the rows of panes: of a join any number for each."""
+    for each in shown:
+        if stage.join is None or isinstance(each, Replaced):
+            yield each
+        else:
+            yield from (replace(each, values=values) for values in joined(stage.join, dict(each.values)))
+
+
+def joined(join: Join, held: Mapping[str, Any]) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """Yield the values of each joined row, column by column."""
+    left = [dict(zip(join.fields_of(join.left), row, strict=True)) for row in held["left"]]
+    right = [dict(zip(join.fields_of(join.right), row, strict=True)) for row in held["right"]]
+    for one, other in pairs(join, left, right):
+        sides = {join.left: one, join.right: other}
+        yield tuple((column.name, sides[column.input].get(column.field)) for column in join.columns)
+
+
+def pairs(join: Join, left: Sequence[Row], right: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
+    """Yield which elements stand together; an empty row stands for none."""
+    match join.kind:
+        case "semi":
+            yield from ((row, {}) for row in left if right)
+            return
+        case "anti":
+            yield from ((row, {}) for row in left if not right)
+            return
+    yield from ((one, other) for one in left for other in right)
+    if join.kind in ("left", "full") and not right:
+        yield from ((row, {}) for row in left)
+    if join.kind in ("right", "full") and not left:
+        yield from (({}, row) for row in right)

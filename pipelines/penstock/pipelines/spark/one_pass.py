@@ -1,0 +1,72 @@
+"""Several first stages in one job: each record is read and parsed once, whatever goes by it.
+
+What each stage makes of the records is put into columns of its own, and all of it is fetched together, with an
+account of the records themselves.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.pipelines.batch.reading import FILTERED
+from penstock.pipelines.plan.predicates import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Place = tuple[str, int]
+
+
+def accounted(records: "DataFrame") -> "DataFrame":
+    """How many records there are of each partition, by what is set aside of them, and how far they came."""
+    grouped = records.groupBy("_topic", "_partition", "_aside")
+    from pyspark.sql.functions import expr
+
+    counted = expr("count(1) AS _counted")
+    newest = expr("max(CASE WHEN _invalid IS NULL THEN _moving END) AS _newest")
+    return grouped.agg(counted, newest).withColumnRenamed("_aside", "_set_aside")
+
+
+def fetched_together(
+    frames: Mapping[str, "DataFrame"], schemas: Mapping[str, pa.Schema]
+) -> dict[str, pa.Table]:
+    """Run one job for all frames, and fetch what each of them gives."""
+    packed = [
+        frame.selectExpr(
+            f"{number} AS _frame",
+            *(f"{quoted(column)} AS {quoted(_packed(number, column))}" for column in schemas[name].names),
+        )
+        for number, (name, frame) in enumerate(frames.items())
+    ]
+    told = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), packed).toArrow()
+    fetched = {}
+    for number, name in enumerate(frames):
+        ours = told.filter(pc.equal(told.column("_frame"), number))
+        columns = [ours.column(_packed(number, field.name)).cast(field.type) for field in schemas[name]]
+        fetched[name] = pa.table(columns, schema=schemas[name])
+    return fetched
+
+
+def _packed(number: int, column: str) -> str:
+    """The name of a frame's column among those of all frames."""
+    return f"{number}/{column}"
+
+
+def with_the_rest(passed: pa.Table, records: pa.Table, topics: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """The partials of one stage, and a line for each thing that kept records of its topics from them."""
+    reached: Counter[Place] = Counter()
+    columns = [passed.column(name).to_pylist() for name in ("_topic", "_partition", "_counted")]
+    for topic, partition, counted in zip(*columns, strict=True):
+        reached[topic, partition] += counted
+    rest = []
+    for line in records.to_pylist():
+        if line["_topic"] in topics:
+            if line["_set_aside"] is None:
+                removed = line["_counted"] - reached[line["_topic"], line["_partition"]]
+                line |= {"_set_aside": FILTERED, "_counted": removed}
+            rest.append(line)
+    return pa.concat_tables([passed, pa.Table.from_pylist(rest, schema=schema)])

@@ -1,0 +1,138 @@
+"""A whole graph at work, in the fold and in the reference: records of two inputs in, panes of every stage out."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from tests.pipelines.fold.partials import places
+from tests.pipelines.fold.test_windows_against_reference import COLUMNS, FIELDS, instant, said
+
+from penstock.pipelines.fold.graph import ReadyGraph, ready_graph
+from penstock.pipelines.fold.lifting import stepped
+from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.rows import arrow
+from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.plan import Plan, Source, Stage, Topic
+from penstock.pipelines.plan.windows import Sessions
+from penstock.pipelines.reference import Batch, Evaluator, Record
+from penstock.pipelines.reference.conditions import meets
+from penstock.pipelines.state import tree as trees
+from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+
+Rows = list[tuple[Any, ...]]
+CLICKS = Source("clicks", Topic("clicks"), COLUMNS, "at")
+VIEWS = Source("views", Topic("views"), COLUMNS, "at")
+ADDRESS = [
+    ("_input", pa.string()),
+    ("_topic", pa.string()),
+    ("_partition", pa.int32()),
+    ("_offset", pa.int64()),
+]
+PLACE = ("_topic", "_partition", "_offset")
+READ = pa.schema([*FIELDS, pa.field("_time", pa.int64()), *(pa.field(*each) for each in ADDRESS)])
+
+
+def of_two(batches: Sequence[Batch]) -> list[Batch]:
+    """The same batches, the records of every second place being views and the others clicks."""
+    return [replace(batch, records=tuple(map(renamed, batch.records))) for batch in batches]
+
+
+def renamed(record: Record) -> Record:
+    return replace(record, source=("clicks", "views")[(record.partition + record.offset) % 2])
+
+
+def reference(plan: Plan, batches: Sequence[Batch]) -> list[dict[str, Rows]]:
+    evaluator = Evaluator(plan)
+    answers = []
+    for outcome in map(evaluator.run, batches):
+        panes = {plan.first.name: outcome.panes, **outcome.later}
+        answers.append({name: sorted(map(said, rows), key=repr) for name, rows in panes.items()})
+    return answers
+
+
+def engine(plan: Plan, batches: Sequence[Batch], folder: Path) -> list[dict[str, Rows]]:
+    graph = graph_of(plan)
+    states = {stage.plan.name: trees.empty(stage.state_columns) for stage in graph.stages}
+    clock, watermark = BEFORE_ALL, BEFORE_ALL
+    answers = []
+    for batch in batches:
+        after = NEVER if batch.ends else int(batch.watermark or 0)
+        moment = Moment(batch.id, clock, batch.clock, watermark, after)
+        came = {stage.plan.name: came_for(stage, batch) for stage in graph.firsts}
+        folded = graph.fold(states, came, moment)
+        for name, tree in states.items():
+            (folder / name).mkdir(exist_ok=True)
+            run = folder / name / f"run-{batch.id}.arrow"
+            states[name] = tree.with_run(folded[name].changed, run).compacted(folder / name)
+        answers.append({name: shown(one.panes) for name, one in folded.items()})
+        clock, watermark = batch.clock, after
+    return answers
+
+
+def graph_of(plan: Plan) -> ReadyGraph:
+    """The plan made ready, its first stages finding what their steps leave of the fields."""
+    types = {stage.name: {f.name: f.type for f in read(stage, ()).schema} for stage in plan.firsts}
+    return ready_graph(plan, types)
+
+
+def came_for(stage: ReadyStage, batch: Batch) -> pa.Table:
+    """A partial for each record in each of its windows."""
+    elements = read(stage.plan, batch.records)
+    times = elements.column("_time").to_pylist()
+    found = [
+        (number, time, *map(instant, bounds))
+        for number, time in enumerate(times)
+        for bounds in places(stage.plan.window, time, batch.clock)
+    ]
+    number, time, start, end = (np.array(column, np.int64) for column in transposed(found, 4))
+    elements = elements.take(pa.array(number))
+    for each in stage.one_sided:
+        elements = elements.append_column(each.name, each.of(elements))
+    rows = elements.to_pylist()
+    gap = stage.plan.window.gap if isinstance(stage.plan.window, Sessions) else 0
+    columns = {
+        **{field.name: elements.column(field.name) for field in stage.key},
+        "window_start": pa.array(start),
+        "window_end": pa.array(end),
+        "piece_start": pa.array(time),
+        "piece_end": pa.array(time + gap),
+        "elements": pa.array(np.ones(len(number), np.int64)),
+        **{
+            f"matches_{i}": pa.array([int(meets(row, what)) for row in rows], pa.int64())
+            for i, what in enumerate(stage.predicates)
+        },
+        **{part.name: arrow(part.lift(elements), part.type) for part in stage.parts},
+    }
+    schema = stage.partial_columns
+    return pa.table([columns[field.name] for field in schema], schema=schema)
+
+
+def read(stage: Stage, records: Iterable[Record]) -> pa.Table:
+    """What a stage reads, after its steps."""
+    pieces = []
+    for name in stage.inputs:
+        rows = [
+            {**record.fields, "_time": record.fields["at"], "_input": name}
+            | dict(zip(PLACE, record.address, strict=True))
+            for record in records
+            if record.source == name
+        ]
+        pieces.append(stepped(stage.steps_of(name), pa.Table.from_pylist(rows, schema=READ)))
+    return stepped(stage.steps, pa.concat_tables(pieces, promote_options="default")).combine_chunks()
+
+
+def transposed(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
+
+
+def shown(panes: pa.Table) -> Rows:
+    rows = [row for row in panes.to_pylist() if row["kind"] != "replaced"]
+    ours = [{n: v for n, v in row.items() if not n.startswith("replaced_by")} for row in rows]
+    return sorted((tuple(as_values(v) for v in row.values()) for row in ours), key=repr)
+
+
+def as_values(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,157 @@
+"""Joins, unions, branches and several first stages say in each batch what the reference says."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.examples import examples
+from tests.pipelines.fold.graphs import CLICKS, VIEWS, engine, of_two, reference
+from tests.pipelines.fold.strategies import histories, triggers, windows
+from tests.pipelines.fold.test_chains_against_reference import lasting, on_time, over_panes, sound, standing
+
+from penstock.pipelines.plan import (
+    Compare,
+    Count,
+    IsNull,
+    Join,
+    Keep,
+    Max,
+    Members,
+    OfInput,
+    Output,
+    PaneLog,
+    PerRow,
+    Plan,
+    Prepared,
+    SameWindows,
+    Stage,
+    Sum,
+    Taken,
+    TopN,
+    Unmet,
+    by_processing_time,
+    opaque,
+)
+from penstock.pipelines.plan.joins import KINDS
+from penstock.pipelines.plan.source import Column
+from penstock.pipelines.reference import Batch
+
+BOTH = ("clicks", "views")
+ABOVE = Compare("value", ">", 1)
+
+
+def twice(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each letter of its word, the word of its own beside it."""
+    return [{**row, "word": letter} for letter in row["word"] or ""]
+
+
+TWICE = PerRow(
+    opaque(twice),
+    (Column("key", "STRING"), Column("value", "BIGINT"), Column("word", "STRING")),
+    many=True,
+)
+own_steps = st.sampled_from(
+    [(), (Prepared("clicks", (Keep(ABOVE),)),), (Prepared("views", (TWICE, Keep(Unmet(IsNull("word"))))),)]
+)
+
+
+def joining(kind: str, left: str, right: str) -> tuple[Join, tuple[Output, ...]]:
+    """A join of values and words, and what it is made of."""
+    taken = (Taken("value", left, "value"), Taken("word", left, "word"))
+    if kind not in ("semi", "anti"):
+        taken = (*taken, Taken("other", right, "value"))
+    join = Join(kind, left, right, taken)  # type: ignore[arg-type]
+    sides = (("left", left), ("right", right))
+    return join, tuple(Output(side, Members(name, join.fields_of(name))) for side, name in sides)
+
+
+def stage(draw: st.DrawFn, name: str, inputs: tuple[str, ...], window: Any, of: Any, **others: Any) -> Stage:
+    """A stage of any trigger that shows what it holds."""
+    return Stage(
+        name, inputs, window, of,
+        on_time_pane=draw(st.sampled_from(["always", "when_changed"])),
+        final_pane=draw(st.sampled_from(["never", "when_changed", "always"])),
+        sinks=(PaneLog(name),),
+        **others,
+    )  # fmt: skip
+
+
+@st.composite
+def joins(draw: st.DrawFn) -> Plan:
+    """Two inputs joined, and perhaps what is computed of the joined rows."""
+    join, of = joining(draw(st.sampled_from(KINDS)), *draw(st.permutations(BOTH)))
+    mode = draw(st.sampled_from(["discarding", "accumulating", "retracting"]))
+    lateness = sorted(draw(st.integers(0, 9)) for _ in range(2))
+    first = stage(
+        draw, "joined", (join.left, join.right), draw(windows), of, key=("key",), join=join,
+        trigger=draw(triggers), may_finish=True, accumulation=mode, lateness=lateness[0], prepared=draw(own_steps),
+    )  # fmt: skip
+    summed = (
+        Output("rows", Count()),
+        Output("total", Sum("value")),
+        Output("best", TopN("word", 2, "value")),
+    )
+    then = stage(
+        draw, "then", ("joined",), SameWindows(), summed, trigger=draw(over_panes),
+        key=draw(st.sampled_from([(), ("key",)])),
+        accumulation="retracting", lateness=lateness[1],
+    )  # fmt: skip
+    return Plan("joined", (CLICKS, VIEWS), (first, then) if draw(st.booleans()) else (first,))
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Plan:
+    """Up to five stages over two inputs: some side by side over parts of one topic, met again in later ones."""
+    lateness = draw(st.integers(0, 5))
+    counted = (Output("n", Count()), Output("value", Sum("value")), Output("word", Max("word")))
+    alike = {"key": ("key",), "lateness": lateness, "accumulation": "retracting", "trigger": draw(lasting)}
+    window = draw(windows)
+    above = stage(draw, "above", ("clicks",), window, counted, steps=(Keep(ABOVE),), **alike)
+    rest = stage(draw, "rest", ("clicks",), window, counted, steps=(Keep(Unmet(ABOVE)),), **alike)
+    of_one = (
+        Output("clicks", OfInput("clicks", Count())),
+        Output("value", OfInput("views", Sum("value"))),
+        Output("word", OfInput("clicks", TopN("word", 1, "value"))),
+    )
+    every = stage(draw, "every", BOTH, draw(windows), of_one, prepared=draw(own_steps), **alike)
+    join, of = joining(draw(st.sampled_from(KINDS)), "above", "rest")
+    later = {**alike, "trigger": draw(over_panes)}
+    met = stage(draw, "met", ("above", "rest"), SameWindows(), of, join=join, **later)
+    sums = (Output("values", Sum("value")), Output("n", OfInput("above", Count())))
+    sums = stage(draw, "sums", ("above", "rest"), SameWindows(), sums, **{**later, "key": ()})
+    chosen = draw(
+        st.sampled_from([(above, rest), (above, rest, met), (above, every), (above, rest, every, met, sums)])
+    )
+    return Plan("graph", (CLICKS, VIEWS), chosen)
+
+
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
+@given(plan=st.one_of(joins(), graphs()).filter(sound), batches=histories())
+def test_every_stage_of_a_graph_says_what_the_reference_says(
+    tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[Batch]
+) -> None:
+    two = of_two(batches)
+    assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
+
+
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(plan=st.one_of(joins(), graphs()).filter(sound), batches=histories())
+def test_what_is_left_of_a_graph_is_what_a_bounded_run_says(
+    tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[Batch]
+) -> None:
+    clocked = any(by_processing_time(each.window) for each in plan.firsts)
+    finishes = any(each.may_finish for each in plan.stages)
+    if any(each.accumulation != "retracting" for each in plan.stages) or clocked or finishes:
+        return
+    plan = replace(plan, stages=tuple(replace(each, final_pane="when_changed") for each in plan.stages))
+    two = of_two(batches)
+    ran = engine(plan, on_time(two), tmp_path_factory.mktemp("state"))
+    records = tuple(record for batch in two for record in batch.records)
+    (whole,) = reference(plan, [Batch(0, 0, records, ends=True)])
+    for each in plan.stages:
+        columns = len(each.key) + len(each.join.columns if each.join else each.aggregates) + 2
+        # A window takes all of its rows back at once, so that rows which are alike need not be counted.
+        expected = {row[:columns] for row in whole[each.name] if row[columns + 4] == "insert"}
+        assert standing(ran, each.name, columns) == sorted(expected, key=repr)

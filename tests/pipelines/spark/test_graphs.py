@@ -1,0 +1,239 @@
+"""Joins, branches and unions from a real broker, in one pass, leave what DuckDB makes of the records."""
+
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from tests.pipelines.spark.running import Running, send
+from tests.pipelines.spark.test_stream import asked
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.ingestion.contracts import Contract, Field
+from penstock.pipelines.model import (
+    Pipeline,
+    after_count,
+    count,
+    fixed,
+    join,
+    of,
+    read,
+    repeatedly,
+    sliding,
+    sum_,
+    top,
+    union,
+)
+from penstock.pipelines.plan.joins import KINDS
+from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
+from penstock.pipelines.spark.stored.together import StoredTogether
+from penstock.pipelines.spark.stored.topic import StoredTopic
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+EACH = repeatedly(after_count(1))
+ROUNDS = 3
+Sent = dict[str, list[dict[str, Any]]]
+
+
+def contracts() -> tuple[Contract, Contract]:
+    """What was shown to users, and what they bought."""
+    suffix = uuid4().hex[:8]
+    common = (Field("user", "string", "Who."), Field("at", "timestamp", "When."))
+    page, price = (
+        Field("page", "string", "What.", required=False),
+        Field("price", "int", "Paid.", required=False),
+    )
+    return (
+        Contract(f"views{suffix}", "Views.", (*common, page), event_time="at"),
+        Contract(f"buys{suffix}", "Buys.", (*common, price), event_time="at"),
+    )
+
+
+def made(seed: int) -> list[Sent]:
+    """Records of both topics in a few rounds, without order, some with nulls."""
+    random = Random(seed)
+    rounds: list[Sent] = []
+    for _ in range(ROUNDS):
+        views = [
+            {
+                "user": random.choice("abcdef"),
+                "at": random.randrange(60_000),
+                "page": random.choice(["x", "y", None]),
+            }
+            for _ in range(40)
+        ]
+        buys = [
+            {
+                "user": random.choice("abcxyz"),
+                "at": random.randrange(60_000),
+                "price": random.choice([1, 5, 9, None]),
+            }
+            for _ in range(40)
+        ]
+        rounds.append({"views": views, "buys": buys})
+    return rounds
+
+
+def all_of(rounds: list[Sent], name: str) -> pa.Table:
+    return pa.Table.from_pylist([record for each in rounds for record in each[name]])
+
+
+def run_live(
+    running: Running, topics: tuple[Contract, Contract], rounds: list[Sent], broken: int = 0
+) -> None:
+    """Send every round, and let the stream read it before it is drained; the last record of views is no good."""
+    read_so_far = 0
+    for number, each in enumerate(rounds):
+        bad = [b"broken"] * (broken if number == 0 else 0)
+        send(running.broker, topics[0].topic, [*each["views"], *bad])
+        send(running.broker, topics[1].topic, each["buys"])
+        read_so_far += len(each["views"]) + len(each["buys"]) + len(bad)
+        running.until_read(read_so_far)
+
+
+def run_again_bounded(running: Running, topics: tuple[Contract, Contract]) -> None:
+    stored = StoredTogether(
+        tuple(StoredTopic(running.session, each.topic, running.broker.bootstrap) for each in topics)
+    )
+    place = BoundedConfig(running.folder / "bounded", running.folder / "warehouse" / "runs", 100)
+    run_bounded(running.plan, running.session, stored, place, lambda: 1_000_000)
+
+
+def standing(log: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
+    """What is left of a log of panes: a window takes all of its rows back at once before it shows new ones."""
+    left: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    order = sorted(log.to_pylist(), key=lambda row: (row["batch_id"], row["kind"] == "insert"))
+    for row in order:
+        place = (row["user"], row["window_start"])
+        shown = left.setdefault(place, [])
+        values = (row["user"], row["window_start"].timestamp() * 1000, *(row[name] for name in columns))
+        if row["kind"] == "retract":
+            shown.remove(values)
+        else:
+            shown.append(values)
+    return sorted((values for rows in left.values() for values in rows), key=repr)
+
+
+def joins(views: Contract, buys: Contract) -> dict[str, Pipeline]:
+    """A join of each kind, over views of a page and all buys."""
+    seen, bought = read(views).filter("page is not null"), read(buys)
+    return {
+        kind: join(seen, bought, by="user", how=kind, take=taken(kind))
+        .window(fixed("10 seconds"))
+        .trigger(EACH, lateness="1000 days")
+        .refine("retracting")
+        .write(f"{kind}_{views.topic}", mode="log")
+        for kind in KINDS
+    }
+
+
+def taken(kind: str) -> list[str]:
+    """The columns of a joined row."""
+    return ["page"] if kind in ("semi", "anti") else ["page", "price"]
+
+
+JOINED = """
+WITH seen AS (SELECT user, page, "at" - "at" % 10000 AS w FROM views WHERE page IS NOT NULL),
+bought AS (SELECT user, price, "at" - "at" % 10000 AS w FROM buys)
+SELECT user, w::DOUBLE, {columns} FROM seen {kind} JOIN bought USING (user, w)
+"""
+
+
+def test_every_kind_of_join_leaves_what_duckdb_joins_live_and_bounded_in_one_pass(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    views, buys = contracts()
+    for each in (views, buys):
+        broker.create_topic(each.topic, 1)
+    first, *others = joins(views, buys).values()
+    plan = first.also(*others).to_plan(f"joins_{views.topic}")
+    running = Running(plan, spark, broker, tmp_path)
+    rounds = made(seed=3)
+    run_live(running, (views, buys), rounds, broken=1)
+    run_again_bounded(running, (views, buys))
+    for kind in KINDS:
+        columns = taken(kind)
+        query = JOINED.format(columns=", ".join(columns), kind=kind)
+        expected = sorted(asked(query, views=all_of(rounds, "views"), buys=all_of(rounds, "buys")), key=repr)
+        assert standing(running.table(f"panes/{kind}_{views.topic}"), columns) == expected
+        assert standing(running.table(f"runs/panes/{kind}_{views.topic}"), columns) == expected
+    unseen = sum(row["page"] is None for row in all_of(rounds, "views").to_pylist())
+    sums = "SELECT topic, sum(read), sum(folded), sum(quarantined), sum(filtered) FROM told GROUP BY 1 ORDER BY 1"
+    account = [(buys.topic, 120, 120, 0, 0), (views.topic, 121, 120 - unseen, 1, unseen)]
+    beside = [f"ledger/{plan.name}.{stage.name}" for stage in plan.firsts[1:]]
+    for ledger in (f"ledger/{plan.name}", *beside):
+        assert asked(sums, told=running.table(ledger)) == account
+
+
+def letters(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each user that is named in a view: itself, and once more in capitals."""
+    return [{"who": row["user"], "what": "view"}, {"who": row["user"].upper(), "what": "view"}]
+
+
+def priced(row: dict[str, Any]) -> dict[str, Any]:
+    """A buy under the name of its user, in capitals."""
+    return {"who": row["user"].upper(), "what": "buy"}
+
+
+DEAREST = """
+SELECT "at" - "at" % 10000, count(DISTINCT user), sum(price)::BIGINT FROM buys WHERE price > 3 GROUP BY 1
+"""
+CHEAP = """
+WITH placed AS (SELECT price, unnest(["at" - "at" % 10000, "at" - "at" % 10000 - 10000]) AS w FROM buys)
+SELECT price, w, count(1) FROM placed WHERE price <= 3 OR price IS NULL GROUP BY 1, 2
+"""
+NAMED = """
+WITH every AS (SELECT user AS who, false AS bought FROM views UNION ALL SELECT upper(user), false FROM views
+UNION ALL SELECT upper(user), true FROM buys)
+SELECT who, count(1), count_if(bought) FROM every GROUP BY 1
+"""
+WORDS = {"who": "STRING", "what": "STRING"}
+
+
+def test_branches_keys_and_a_union_share_one_pass_and_meet_in_a_later_stage(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    views, buys = contracts()
+    for each in (views, buys):
+        broker.create_topic(each.topic, 1)
+    dear, cheap = read(buys).branches("price > 3")
+    late = {"lateness": "1000 days"}
+    by_user = dear.key("user").aggregate(paid=sum_("price")).window(fixed("10 seconds")).trigger(EACH, **late)
+    by_price = (
+        cheap.key("price")
+        .aggregate(n=count(), first=top(1, "user"))
+        .window(sliding("20 seconds", "10 seconds"))
+    )
+    both = union(read(views).flat_map(letters, returns=WORDS), read(buys).map(priced, returns=WORDS))
+    named = both.key("who").aggregate(n=count(), buys=of(buys.topic, count("what"))).window(fixed("1 minute"))
+    dearest = by_user.refine("retracting").write("dear").then().aggregate(users=count(), paid=sum_("paid"))
+    plan = (
+        dearest.trigger(EACH).write("dearest")
+        .also(by_price.trigger(EACH, **late).write("cheap"), named.trigger(EACH, **late).write("named"))
+        .to_plan(f"branches_{views.topic}")
+    )  # fmt: skip
+    running = Running(plan, spark, broker, tmp_path)
+    rounds = made(seed=5)
+    run_live(running, (views, buys), rounds)
+    run_again_bounded(running, (views, buys))
+    tables = {"views": all_of(rounds, "views"), "buys": all_of(rounds, "buys")}
+    answers = {
+        "dearest": ("epoch_ms(window_start), users, paid", DEAREST),
+        "cheap": ("price, epoch_ms(window_start), n", CHEAP),
+        "named": ("who, n, buys", NAMED),
+    }
+    for name, (columns, query) in answers.items():
+        expected = asked(f"SELECT * FROM ({query}) ORDER BY ALL", **tables)
+        for folder in ("", "runs/"):
+            found = running.table(f"{folder}latest/{name}")
+            assert asked(f"SELECT {columns} FROM found ORDER BY ALL", found=found) == expected, name
+    totals = "SELECT sum(read), sum(folded), sum(filtered) FROM told"
+    paid = sum(1 for row in tables["buys"].to_pylist() if (row["price"] or 0) > 3)
+    assert asked(totals, told=running.table(f"ledger/{plan.name}.cheap")) == [(120, 120 - paid, paid)]
+    # What the first stage does not read is accounted for by the first that does.
+    assert asked(totals, told=running.table(f"ledger/{plan.name}")) == [(240, 120 + paid, 120 - paid)]
