@@ -188,7 +188,6 @@ __all__ = [
     "combiner_ref",
     "fingerprint",
     "from_dict",
-    "lookups",
     "needs_arrival_order",
     "opaque",
     "parts",
