@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.catalogs import Write, catalog_in
 from tests.distribution import ByGroup, place_of
 from xdist.remote import Producer
 
@@ -23,6 +24,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByGroup | None:
     """With `--dist loadgroup`, tests that share something dear stay in one worker."""
     return ByGroup(config, log) if config.option.dist == "loadgroup" else None
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Writes files of a catalog that is this test's own."""
+    with catalog_in(tmp_path, monkeypatch) as written:
+        yield written
 
 
 @pytest.fixture(scope="session")

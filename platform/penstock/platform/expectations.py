@@ -17,6 +17,7 @@ from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
 from penstock.platform.local_spark import spark_session
 from penstock.platform.settings import Settings
+from penstock.platform.streams import sound_plans
 from penstock.quality.audit.tables import milliseconds, opened_table
 from penstock.quality.errors import NoSuiteError
 from penstock.quality.expectations.at_rest import batches_due, check_table
@@ -38,7 +39,7 @@ def table_suites() -> dict[str, tuple[Suite, Plan]]:
     """The suites of tables that a pipeline of the catalog writes, each with its pipeline."""
     written = {
         f"{folder_of(sink)}/{sink.table}": plan
-        for plan in map(catalog.load, catalog.names())
+        for plan in sound_plans()
         for stage in plan.stages
         for sink in stage.sinks
     }

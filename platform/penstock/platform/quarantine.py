@@ -9,13 +9,12 @@ from penstock.ingestion.contracts import Contract, contract_names, load_contract
 from penstock.ingestion.feed import Feed, Summary
 from penstock.ingestion.producer.formats import format_of
 from penstock.pipelines.batch.inputs import topic_of
-from penstock.pipelines.catalog import names
 from penstock.pipelines.plan.codec import contract_version
 from penstock.platform.clock import now_ms
 from penstock.platform.errors import UnknownStreamError
 from penstock.platform.registry import registry_of
 from penstock.platform.settings import Settings
-from penstock.platform.streams import plan_of
+from penstock.platform.streams import sound_plans
 from penstock.quality.audit.chain import by_partition
 from penstock.quality.audit.tables import opened_table
 from penstock.quality.quarantine.decisions import Decisions
@@ -70,7 +69,7 @@ class Quarantine:
         """The version of the contract by which each stream judges now."""
         return {
             plan.name: contract_version(source)
-            for plan in map(plan_of, names())
+            for plan in sound_plans()
             for source in plan.sources
             if topic_of(source) == self.topic
         }

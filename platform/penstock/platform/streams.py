@@ -1,19 +1,54 @@
 """Which streams there are: the pipelines of the catalog, and an archive for each topic."""
 
+import logging
+from collections.abc import Iterator
+
+from penstock.ingestion.errors import IngestionError
 from penstock.pipelines import catalog
 from penstock.pipelines.archive.names import archive_names, archived_topic
+from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan import Plan
+from penstock.quality.errors import QualityError
 from penstock.quality.expectations.in_stream import with_checks
+
+log = logging.getLogger(__name__)
 
 
 def plan_of(name: str) -> Plan:
     """The plan of a pipeline as it runs: with the checks that the suites of its topics say."""
-    return with_checks(catalog.load(name))
+    return _checked(catalog.load(name))
 
 
 def plan_anew(name: str) -> Plan:
     """The same from its file as it is now, for processes that run for months."""
-    return with_checks(catalog.load_anew(name))
+    return _checked(catalog.load_anew(name))
+
+
+def sound_plans() -> Iterator[Plan]:
+    """The plans of all pipelines that can be loaded; of each other one the log says why it cannot."""
+    for name in catalog.names():
+        if (problem := problem_of(name)) is None:
+            yield plan_of(name)
+        else:
+            log.warning("goes on without %s, which cannot be loaded: %s", name, problem)
+
+
+def problem_of(name: str) -> DefinitionError | None:
+    """Why a pipeline cannot be loaded; None where it can."""
+    try:
+        plan_of(name)
+    except DefinitionError as problem:
+        return problem
+    return None
+
+
+def _checked(plan: Plan) -> Plan:
+    try:
+        return with_checks(plan)
+    except (QualityError, IngestionError) as problem:
+        raise DefinitionError(
+            plan.name, f"its checks cannot be used: {problem}", "Mend that file"
+        ) from problem
 
 
 def stream_names() -> tuple[str, ...]:
@@ -21,10 +56,14 @@ def stream_names() -> tuple[str, ...]:
     return (*catalog.names(), *archive_names())
 
 
-def check_stream(name: str) -> None:
-    """Raise DefinitionError unless there is such a stream, and it can be run as it is written."""
-    if archived_topic(name) is None:
-        plan_of(name)
+def check_stream(name: str) -> DefinitionError | None:
+    """Return why a stream cannot be run as it is written, None where it can; DefinitionError for no stream."""
+    if archived_topic(name) is not None:
+        return None
+    problem = problem_of(name)
+    if problem is not None and name not in catalog.names():
+        raise problem
+    return problem
 
 
 def shown_by(name: str) -> str:

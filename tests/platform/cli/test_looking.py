@@ -7,8 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from tests.catalogs import PIPELINE, Write
 
 from penstock.pipelines.host.control import BatchRecord, Desired, PartitionAccount, StreamHealth
+from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
 
 
@@ -41,6 +43,19 @@ def test_status_shows_each_stream_and_what_it_last_did(run, home: Path) -> None:
     assert "no such field" in plain
     (stream,) = json.loads(run("status", "--json").out)["streams"]
     assert (stream["state"], stream["right"], stream["last"]["rows"]) == ("parked", False, 5)
+
+
+def test_status_says_which_file_was_changed_after_its_stream_was_begun(run, home: Path, write: Write) -> None:
+    write("one.py", "    from penstock.pipelines.catalog import _shared" + PIPELINE.format(name="one"))
+    write("_shared.py", "X = 1")
+    store = open_control(f"sqlite:///{home}/control.db")
+    store.desire("one", Desired.RUNNING, 0)
+    store.acquire("one", "host", now_ms(), 60_000)
+    store.report_health(StreamHealth("one", "running", "", now_ms() + 60_000))
+    assert "was changed" not in run("status").out
+    store.report_health(StreamHealth("one", "running", "", 0))
+    store.close()
+    assert "was changed after it began: `penstock stream plan-upgrade one`" in run("status").out
 
 
 def test_settings_are_shown_with_where_they_came_from(

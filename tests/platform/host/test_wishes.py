@@ -1,7 +1,8 @@
 """What a host does about wishes and failures: with a real control store, and streams that only tell."""
 
 import logging
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.host.control import DesiredState
 from penstock.pipelines.host.host import Host
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
@@ -59,17 +61,29 @@ class Stage:
     store: ControlStore
     calls: list[str] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
+    written: str = "as it was"
     streams: list[Telling] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
     ahead_ms: int = 0
     name: str = "host"
 
     def __post_init__(self) -> None:
-        self.host = Host(self.name, self.store, self.make, self.clock, alive=lambda: True, park_after=3)
+        self.host = Host(
+            self.name,
+            self.store,
+            self.make,
+            self.clock,
+            alive=lambda: True,
+            look_every_s=0.01,
+            park_after=3,
+            written=lambda _: self.written,
+        )
 
     def clock(self) -> int:
         return now_ms() + self.ahead_ms
 
     def make(self, name: str, right: Right, told: Callable[[Outcome], None]) -> Telling:
+        self.meanwhile()
         self.streams.append(Telling(right, self.calls, self.failures))
         return self.streams[-1]
 
@@ -131,7 +145,7 @@ def test_a_stream_that_keeps_failing_is_parked_with_the_reason_and_the_batch(sta
     assert told.state == "parked"
     assert told.reason == (
         "OSError: disk full (batch 7, offsets t/0 10 to 20); given up after 3 tries. "
-        "`penstock stream start s` tries again"
+        "`penstock stream start s` tries again, and so does a change of its files"
     )
     stage.look_after_the_wait()
     assert len(stage.streams) == 3, "a parked stream is left alone"
@@ -145,6 +159,48 @@ def test_a_parked_stream_is_tried_again_when_somebody_asks(stage: Stage) -> None
     stage.look_after_the_wait()
     stage.wish("start")
     assert stage.state() == "running"
+
+
+def test_a_parked_stream_is_tried_again_when_its_files_change_and_only_then(stage: Stage) -> None:
+    stage.failures += [DefinitionError("window", "not said", "Say where")] * 2
+    stage.wish("start")
+    stage.look_after_the_wait()
+    assert (stage.state(), len(stage.streams)) == ("parked", 1)
+    stage.written = "changed, and wrong in another way"
+    stage.host.look()
+    stage.look_after_the_wait()
+    assert (stage.state(), len(stage.streams)) == ("parked", 2)
+    stage.written = "mended"
+    stage.host.look()
+    assert (stage.state(), len(stage.streams)) == ("running", 3)
+
+
+def test_a_change_while_a_stream_begins_is_not_missed(stage: Stage) -> None:
+    stage.failures.append(DefinitionError("window", "not said", "Say where"))
+    stage.meanwhile = lambda: setattr(stage, "written", "mended meanwhile")
+    stage.wish("start")
+    assert stage.state() == "parked"
+    stage.host.look()
+    assert stage.state() == "running"
+
+
+def test_a_store_that_does_not_answer_for_a_while_stops_no_stream(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.wish("start")
+    stop, desired, troubles = threading.Event(), stage.store.desired, [OSError("no way to the store")] * 3
+
+    def asked() -> Mapping[str, DesiredState]:
+        if troubles:
+            raise troubles.pop()
+        stop.set()
+        return desired()
+
+    monkeypatch.setattr(stage.store, "desired", asked)
+    stage.host.run(stop)
+    told = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert told == ["looked in vain, and goes on with what runs"]
+    assert stage.calls == ["start", "drain"], "it ran until the host was stopped"
 
 
 def test_what_no_try_can_mend_is_parked_at_once_and_whoever_waits_is_told(stage: Stage) -> None:

@@ -1,21 +1,24 @@
 """The shipped pipelines, one a file: `<name>.py` holds a pipeline of the same name, `<name>.yaml` is one.
 
 Adding a file adds the pipeline everywhere. Loading one imports nothing of Spark. Beside its pipeline a file may say
-how it is shown: `demo = Demo(…)`.
+how it is shown: `demo = Demo(…)`. A file that is broken is its own pipeline's trouble: whatever goes wrong while it
+is loaded is a DefinitionError that says where.
 """
 
 import ast
 import sys
+import traceback
 from functools import cache
-from importlib import import_module, invalidate_caches, reload
+from importlib import import_module, invalidate_caches
 from pathlib import Path
 
+from penstock.ingestion.contracts import load_contract
 from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model import Pipeline, from_yaml
+from penstock.pipelines.own_modules import FOLDER, own_modules
+from penstock.pipelines.own_modules import file_of as found_file
 from penstock.pipelines.plan.stage import Plan
-
-FOLDER = Path(__file__).parent
 
 
 def names() -> tuple[str, ...]:
@@ -27,26 +30,31 @@ def names() -> tuple[str, ...]:
 @cache
 def load(name: str) -> Plan:
     """The checked plan of a pipeline. Raises DefinitionError where it is not there or not right."""
-    document = FOLDER / f"{name}.yaml"
-    if document.exists():
-        return from_yaml(document).to_plan(name)
-    if name not in names():
+    file = found_file(name)
+    if file is None or name not in names():
         raise DefinitionError("stream", f"there is no pipeline {name!r}", f"There are: {', '.join(names())}")
-    pipeline = getattr(import_module(f"{__name__}.{name}"), name, None)
-    if not isinstance(pipeline, Pipeline):
-        file = FOLDER / f"{name}.py"
+    try:
+        return _written_in(file).to_plan(name)
+    except DefinitionError as problem:
+        raise (problem if str(file) in problem.where else problem.located(str(file))) from None
+    except (Exception, SystemExit) as problem:
+        fix = "Mend it; what else there is goes on without it"
         raise DefinitionError(
-            name, f"{file} holds no pipeline of that name", f"Write {name} = read(...) in it"
-        )
-    return pipeline.to_plan(name)
+            name, f"it cannot be loaded: {_in_words(name, problem)}", fix, str(file)
+        ) from problem
 
 
 def load_anew(name: str) -> Plan:
-    """The same from its file as it is now. What the file imports from elsewhere is as it was when first loaded."""
+    """The same from its file as it is now, with the contracts of its topics and all modules of one's own.
+
+    Functions that were taken from these modules before go on as they were.
+    """
     load.cache_clear()
+    load_contract.cache_clear()
     invalidate_caches()
-    if name in names() and (module := sys.modules.get(module_of(name))):
-        reload(module)
+    tops = {_top_of(module) for module in own_modules(name)}
+    for module in [each for each in sys.modules if _top_of(each) in tops]:
+        del sys.modules[module]
     return load(name)
 
 
@@ -57,8 +65,7 @@ def module_of(name: str) -> str:
 
 def file_of(name: str) -> Path:
     """The file that a pipeline is written in."""
-    document = FOLDER / f"{name}.yaml"
-    return document if document.exists() else FOLDER / f"{name}.py"
+    return found_file(name) or FOLDER / f"{name}.py"
 
 
 def about(name: str) -> str:
@@ -80,3 +87,29 @@ def demonstration(name: str) -> Demo:
     if not isinstance(found, Demo):
         raise DefinitionError("demo", repr(found), "Write demo = Demo(...)", str(file_of(name)))
     return found
+
+
+def _top_of(module: str) -> str:
+    """What is read anew together: all files of this folder, or a package of one's own with all that is in it."""
+    return f"{__name__}." if module.startswith(f"{__name__}.") else module.partition(".")[0]
+
+
+def _written_in(file: Path) -> Pipeline:
+    if file.suffix == ".yaml":
+        return from_yaml(file)
+    pipeline = getattr(import_module(module_of(file.stem)), file.stem, None)
+    if not isinstance(pipeline, Pipeline):
+        raise DefinitionError(
+            file.stem, f"{file} holds no pipeline of that name", f"Write {file.stem} = read(...) in it"
+        )
+    return pipeline
+
+
+def _in_words(name: str, problem: BaseException) -> str:
+    """What went wrong, and on which line of which file of one's own."""
+    what = f"{type(problem).__name__}: {problem}"
+    if isinstance(problem, SyntaxError):
+        return what if problem.filename is None else f"{what} in {problem.filename}"
+    files = {str(path) for path in own_modules(name).values()}
+    lines = [frame for frame in traceback.extract_tb(problem.__traceback__) if frame.filename in files]
+    return f"{what}, at line {lines[-1].lineno} of {lines[-1].filename}" if lines else what

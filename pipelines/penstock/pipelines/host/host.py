@@ -2,8 +2,9 @@
 
 What should run is in the control store; the host looks there twice a second. A stream runs while the host holds
 its lease, and stops writing the moment it does not. One stream's failure is its own: it is tried again after a
-while, and parked when that does not help, and the others go on. When Spark itself is gone the host ends, for
-whoever started it to start it again.
+while, and parked when that does not help, and the others go on. One that is parked is taken up again when somebody
+asks for it, or when what it is written in changes. While the control store does not answer, all stays as it is.
+When Spark itself is gone the host ends, for whoever started it to start it again.
 """
 
 import logging
@@ -25,7 +26,7 @@ from penstock.pipelines.host.control import (
 )
 from penstock.pipelines.host.leases import Clock, Leases
 from penstock.pipelines.host.retry import PARK_AFTER, Failures
-from penstock.pipelines.host.running import Make, Place, Running
+from penstock.pipelines.host.running import Make, Parked, Place, Running
 from penstock.pipelines.host.work import working_on
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ class Host:
         look_every_s: float = 0.5,
         park_after: int = PARK_AFTER,
         address: str = "",
+        written: Callable[[str], str] = lambda _: "",
     ) -> None:
         self.name = name
         self._report = HostReport(name, address, clock(), clock())
@@ -57,9 +59,11 @@ class Host:
         self._beat_every_s = lease_ms / 3000
         self._look_every_s = look_every_s
         self._park_after = park_after
+        self._written = written
         self._places: dict[str, Place] = {}
         self._failures: dict[str, Failures] = {}
-        self._parked: dict[str, int] = {}
+        self._parked: dict[str, Parked] = {}
+        self._trouble = ""
         self._waits: set[str] = set()
         self._health: dict[str, StreamHealth] = {}
 
@@ -70,13 +74,26 @@ class Host:
         heart.start()
         try:
             while not stop.is_set():
-                self.look()
+                self._try_to_look()
                 stop.wait(self._look_every_s)
         finally:
             stop.set()
             for stream in list(self._places):
                 self._leave(stream, "stopped", "the host was stopped")
             heart.join()
+
+    def _try_to_look(self) -> None:
+        """Look; where the control store does not answer, leave everything as it is until the next look."""
+        try:
+            self.look()
+        except HostError:
+            raise
+        except Exception as problem:
+            if str(problem) != self._trouble:
+                log.exception("looked in vain, and goes on with what runs")
+            self._trouble = str(problem)
+        else:
+            self._trouble = ""
 
     def look(self) -> None:
         """Compare what should run with what does, and act on each difference."""
@@ -117,9 +134,10 @@ class Host:
             self._say(stream, wish.desired.value, "")
 
     def _begin(self, stream: str, wish: DesiredState) -> None:
-        if self._parked.get(stream) == wish.revision:
-            return
-        if stream in self._parked:  # somebody asked again
+        if stream in self._parked:
+            if self._parked[stream] == Parked(wish.revision, self._written(stream)):
+                return
+            # Somebody asked again, or what it is written in has changed.
             del self._parked[stream]
             self._failures.pop(stream, None)
             self._health.pop(stream, None)
@@ -144,13 +162,15 @@ class Host:
     def _start(self, stream: str, wish: DesiredState, lease: Lease) -> None:
         right = Right(stream, lease.epoch, lambda: self._leases.holds(lease))
         running: Running | None = None
+        written = self._written(stream)
         try:
             running = self._make(stream, right, lambda outcome: self._told(stream, outcome))
             running.start(reading=wish.desired is Desired.RUNNING)
         except Exception as problem:  # noqa: BLE001  # one stream's failure, whatever it is, is its own
-            self._failed(stream, lease, wish, problem, running.at() if running else "")
+            at = running.at() if running else ""
+            self._failed(stream, lease, Parked(wish.revision, written), problem, at)
         else:
-            self._places[stream] = Place(lease, running, wish)
+            self._places[stream] = Place(lease, running, wish, written)
             self._say(stream, wish.desired.value, "")
 
     def _look_after(self, stream: str) -> None:
@@ -165,9 +185,9 @@ class Host:
         place = self._places.pop(stream)
         at = place.stream.at()
         place.stream.drain()
-        self._failed(stream, place.lease, place.wish, problem, at)
+        self._failed(stream, place.lease, Parked(place.wish.revision, place.written), problem, at)
 
-    def _failed(self, stream: str, lease: Lease, wish: DesiredState, problem: BaseException, at: str) -> None:
+    def _failed(self, stream: str, lease: Lease, began: Parked, problem: BaseException, at: str) -> None:
         self._leases.release(lease)
         if isinstance(problem, FencedError):
             with working_on(stream):
@@ -179,9 +199,10 @@ class Host:
             log.error("failed%s: %s", f" at {at}" if at else "", problem, exc_info=problem)
         what = f"{type(problem).__name__}: {problem}".split("\n\n")[0] + (f" ({at})" if at else "")
         if failures.is_enough(self._park_after):
-            self._parked[stream] = wish.revision
+            self._parked[stream] = began
             tries = "" if failures.hopeless else f"; given up after {failures.count} tries"
-            self._say(stream, "parked", f"{what}{tries}. `penstock stream start {stream}` tries again")
+            again = f"`penstock stream start {stream}` tries again, and so does a change of its files"
+            self._say(stream, "parked", f"{what.rstrip('.')}{tries}. {again}")
         else:
             self._say(stream, "failed", what)
 
@@ -199,10 +220,10 @@ class Host:
         before = self._health.get(stream)
         if before is None or (before.state, before.reason) != (state, reason):
             health = StreamHealth(stream, state, reason, self._clock())
-            self._health[stream] = health
             with working_on(stream):
                 log.info("is %s%s", state, f": {reason}" if reason else "")
             self._control.report_health(health)
+            self._health[stream] = health
 
     def _beat(self, stop: threading.Event) -> None:
         while not stop.wait(self._beat_every_s):

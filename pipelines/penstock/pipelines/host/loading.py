@@ -4,13 +4,14 @@ import sys
 
 from pyspark import cloudpickle
 
-from penstock.pipelines.catalog import module_of
+from penstock.pipelines.own_modules import own_modules
 
 
 def send_by_value(pipeline: str) -> None:
-    """Have functions of a pipeline's file travel to Spark's Python workers with their code.
+    """Have functions of a pipeline's own modules travel to Spark's Python workers with their code.
 
-    Workers outlive a stream and remember modules: by name they would run what was in the file before.
+    Workers outlive a stream and remember modules: by name they would run what was in the files before.
     """
-    if module := sys.modules.get(module_of(pipeline)):
-        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it has no types
+    for name in own_modules(pipeline):
+        if module := sys.modules.get(name):
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it has no types

@@ -56,10 +56,12 @@ def run(
     load: Callable[[str], Plan],
     clock: Clock,
     ready: Callable[[], None] = lambda: None,
+    written: Callable[[str], str] = lambda _: "",
 ) -> None:
     """Run until SIGTERM or SIGINT, then drain every stream. Raises HostError when Spark ends by itself.
 
-    `ready` is called when Spark is there, before the first stream is begun.
+    `ready` is called when Spark is there, before the first stream is begun. `written` says what a stream is written
+    in, so that one that was parked is taken up again when that changes.
     """
     stop = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -100,6 +102,7 @@ def run(
         lease_ms=config.lease_ms,
         park_after=config.park_after,
         address=config.address,
+        written=written,
     )
     ready()
     host.run(stop)

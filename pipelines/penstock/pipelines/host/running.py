@@ -45,3 +45,13 @@ class Place:
     lease: Lease
     stream: Running
     wish: DesiredState
+    written: str
+    """What it was written in when it was begun."""
+
+
+@dataclass(frozen=True)
+class Parked:
+    """What a stream that was given up had been begun with: wished anew or written anew, it is tried again."""
+
+    revision: int
+    written: str

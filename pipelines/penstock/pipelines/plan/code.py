@@ -1,8 +1,9 @@
 """What a function does, as a hash: equal between processes of one Python version, whatever line it stands on.
 
-Counted are its bytecode, constants, defaults, what it closes over, and the constants and functions of its own
-module that it names. Code of other modules counts by name alone: a change in a library goes unseen, and a new
-Python version makes other bytecode. A version that the writer gives stands in place of all this.
+Counted are its bytecode, constants, defaults, what it closes over, and what it names of its own module and of
+other modules of one's own (`own_modules`): constants, functions, classes with what they do. Code of installed
+packages counts by name alone: a change in a library goes unseen, and a new Python version makes other bytecode. A
+version that the writer gives stands in place of all this.
 """
 
 import hashlib
@@ -10,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
+
+from penstock.pipelines.own_modules import is_own
 
 PLAIN = (str, bytes, int, float, bool, complex, type(None), type(Ellipsis))
 
@@ -74,12 +77,45 @@ def spelled_function(function: FunctionType, above: frozenset[int]) -> Iterator[
     yield from spelled_code(function.__code__, above)
     closed = tuple(cell.cell_contents for cell in function.__closure__ or ())
     yield from spelled_all((closed, function.__defaults__ or (), function.__kwdefaults__ or {}), above)
-    for name in names_in(function.__code__):
-        found = function.__globals__.get(name)
-        own = isinstance(found, FunctionType) and found.__module__ == function.__module__
-        if own or (name in function.__globals__ and isinstance(found, PLAIN)):
+    used = names_in(function.__code__)
+    for name in used:
+        if name in function.__globals__:
+            yield from spelled_global(name, function.__globals__[name], function.__module__, used, above)
+
+
+def spelled_global(name: str, found: Any, home: str, used: list[str], above: frozenset[int]) -> Iterator[str]:
+    """Spell out what a name of a module stands for, where it is plain or one's own; `home` is that module."""
+    module = getattr(found, "__module__", None)
+    if isinstance(found, PLAIN) or (
+        isinstance(found, FunctionType) and (module == home or is_own(module or ""))
+    ):
+        yield name
+        yield from spelled(found, above)
+    elif isinstance(found, type) and is_own(module or ""):
+        yield name
+        yield from spelled_class(found, above)
+    elif isinstance(found, ModuleType) and is_own(found.__name__) and id(found) not in above:
+        yield name
+        for inner in used:
+            if inner in vars(found):
+                yield from spelled_global(
+                    inner, vars(found)[inner], found.__name__, used, above | {id(found)}
+                )
+
+
+def spelled_class(kind: type, above: frozenset[int]) -> Iterator[str]:
+    """Spell out a class by what it does, and the plain values that it has."""
+    yield f"{kind.__module__}:{kind.__qualname__}"
+    if id(kind) in above:
+        return
+    for name, value in sorted(vars(kind).items()):
+        inner = getattr(value, "__func__", value)
+        if isinstance(inner, FunctionType) and inner.__module__ == kind.__module__:
             yield name
-            yield from spelled(found, above)
+            yield from spelled(inner, above | {id(kind)})
+        elif isinstance(value, PLAIN) and not name.startswith("__"):
+            yield name
+            yield repr(value)
 
 
 def names_in(code: CodeType) -> list[str]:

@@ -10,6 +10,7 @@ from penstock.platform.cli.context import loaded_settings
 from penstock.platform.cli.output import ago, example, print_json, print_table
 from penstock.platform.settings import Loaded, Settings
 from penstock.platform.settings.variables import as_text
+from penstock.platform.written import changed_since
 
 if TYPE_CHECKING:
     from penstock.platform.control.reports import StreamOverview
@@ -74,7 +75,7 @@ def _print_streams(view: "View") -> None:
 
 def _stream_row(view: "View", stream: "StreamOverview") -> tuple[object, ...]:
     wanted = stream.desired.desired if stream.desired else ""
-    reason = stream.health.reason if stream.health else ""
+    reason = _reason(view, stream)
     last = stream.last
     if last is None:
         return (stream.stream, wanted, _state(view, stream), "", "", "", "", "", "", reason)
@@ -92,6 +93,17 @@ def _stream_row(view: "View", stream: "StreamOverview") -> tuple[object, ...]:
     )
 
 
+def _reason(view: "View", stream: "StreamOverview") -> str:
+    """What its host says of it; of one that runs, whether its pipeline has been changed since it was begun."""
+    told = stream.health
+    if told is None or told.reason or not view.held(stream):
+        return told.reason if told else ""
+    changed = changed_since(stream.stream, told.at_ms)
+    if changed is None:
+        return ""
+    return f"{changed.name} was changed after it began: `penstock stream plan-upgrade {stream.stream}`"
+
+
 def _state(view: "View", stream: "StreamOverview") -> str:
     """What its host says; a stream that nobody holds does not run, whatever was last said of it."""
     told = stream.health.state if stream.health else "running"
@@ -107,7 +119,12 @@ def _as_data(view: "View", settings: Settings) -> dict[str, Any]:
         "programs": [asdict(program) for program in view.programs],
         "hosts": [asdict(host) for host in view.hosts],
         "streams": [
-            {**asdict(stream), "state": _state(view, stream), "right": view.stream_right(stream)}
+            {
+                **asdict(stream),
+                "state": _state(view, stream),
+                "right": view.stream_right(stream),
+                "note": _reason(view, stream),
+            }
             for stream in view.streams
         ],
     }

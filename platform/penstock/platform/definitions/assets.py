@@ -20,7 +20,7 @@ from penstock.ingestion.contracts import Contract
 from penstock.pipelines.plan import Sink, Stage
 from penstock.platform.definitions.columns import result_columns, result_lineage, topic_columns
 from penstock.platform.definitions.names import stream_key, table_key, topic_key, topics_of
-from penstock.platform.definitions.pipeline import Pipeline
+from penstock.platform.definitions.pipeline import Broken, Pipeline
 
 STALE_AFTER = timedelta(minutes=10)
 """A stream that told nothing for so long is shown as overdue; on a silent topic it tells of its ticks."""
@@ -76,6 +76,18 @@ def stream_asset(pipeline: Pipeline, around: Surroundings) -> AssetSpec:
         owners=[around.owner],
         freshness_policy=FreshnessPolicy.time_window(fail_window=STALE_AFTER),
         metadata=_written_in(pipeline.file),
+    )
+
+
+def broken_asset(broken: Broken, around: Surroundings) -> AssetSpec:
+    """The asset of a stream whose pipeline cannot be loaded: it says why, and links to the file."""
+    return AssetSpec(
+        stream_key(broken.name),
+        description=f"Cannot be loaded, so its tables are not shown. {broken.problem}",
+        group_name="streams",
+        kinds={"broken"},
+        owners=[around.owner],
+        metadata=_written_in(broken.file),
     )
 
 

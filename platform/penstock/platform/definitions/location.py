@@ -26,7 +26,7 @@ from penstock.platform.definitions.expectations import Checking, expectation_def
 from penstock.platform.definitions.ingestion import ingestion_job
 from penstock.platform.definitions.lineage import lineage_definitions
 from penstock.platform.definitions.operations import operations_definitions
-from penstock.platform.definitions.pipeline import Pipeline, catalog_pipelines
+from penstock.platform.definitions.pipeline import Pipeline, broken_pipelines, catalog_pipelines
 from penstock.platform.definitions.quarantine import quarantine_definitions
 from penstock.platform.definitions.statistics import statistics_definitions
 from penstock.platform.definitions.topics import topic_definitions
@@ -109,6 +109,7 @@ defs = Definitions.merge(
         _store,
         now_ms,
         int(settings.dagster.report_seconds * 1000),
+        tuple(broken_pipelines()),
     ),
     _environments(),
     _ingestion(),

@@ -25,6 +25,7 @@ from penstock.platform.host.server import serving
 from penstock.platform.settings import Settings
 from penstock.platform.settings.model import LOOPBACK
 from penstock.platform.streams import plan_anew
+from penstock.platform.written import written_state
 
 
 def spark_config(settings: Settings) -> SparkConfig:
@@ -106,7 +107,8 @@ def run_host(settings: Settings) -> None:
     control = ObservedControl(store, HostMetrics(registry), groups.batch, alerts)
     try:
         with serving(settings.host.metrics_port, registry, lambda: control.streams) as port:
-            run(host_config(settings, port), control, _plan_for_host, now_ms, ready=tell_ready)
+            config = host_config(settings, port)
+            run(config, control, _plan_for_host, now_ms, ready=tell_ready, written=written_state)
     finally:
         groups.close()
         alerts.close()

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.pipelines.batch.journal import Journal
-from penstock.pipelines.catalog import load, names
 from penstock.pipelines.host.folders import folder_of_stream
 from penstock.platform.control import ControlStore
 from penstock.platform.maintenance.generations import remove_old, stream_folders
 from penstock.platform.maintenance.store import forget_batches, forget_hosts
 from penstock.platform.maintenance.tables import merge_tables, remove_files
 from penstock.platform.settings import Settings
+from penstock.platform.streams import sound_plans
 
 if TYPE_CHECKING:
     from dagster import DagsterInstance
@@ -69,9 +69,9 @@ def _round(
 
 
 def _merged(streams: Path, warehouse: Path, now_ms: int) -> Iterator[Done]:
-    for name in names():
-        journal = folder_of_stream(streams, name) / "journal"
+    for plan in sound_plans():
+        journal = folder_of_stream(streams, plan.name) / "journal"
         last = Journal(journal).last_outcome() if journal.exists() else None
         if last is not None:
-            for table, merged in merge_tables(warehouse, load(name), last, now_ms):
+            for table, merged in merge_tables(warehouse, plan, last, now_ms):
                 yield Done(f"files merged into {merged.into}", table, merged.files)

@@ -37,8 +37,11 @@ def bring_up(settings: Settings, progress: Progress) -> None:
     manager = manager_of(settings)
     with progress.step("contracts and pipelines are sound"):
         declared = contracts()
-        for stream in settings.streams:
-            check_stream(stream)
+        found = {stream: check_stream(stream) for stream in settings.streams}
+    for stream, problem in found.items():
+        if problem is not None:
+            with progress.step(f"without {stream}, until its file is mended: {problem}"):
+                pass
     with progress.step("this machine has what is needed"):
         check_machine(settings)
         check_ports(settings, manager)

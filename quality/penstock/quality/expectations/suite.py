@@ -69,11 +69,11 @@ def suite_names(folder: Path = FOLDER) -> tuple[str, ...]:
 def load_suite(about: str, folder: Path = FOLDER) -> Suite | None:
     """Return the suite of a topic or a table; None where there is none. SuiteError where it cannot be used."""
     path = folder / f"{about}.yaml"
-    return _read(about, path) if path.exists() else None
+    return _read(about, path, path.stat().st_mtime_ns) if path.exists() else None
 
 
 @cache
-def _read(about: str, path: Path) -> Suite:
+def _read(about: str, path: Path, _written_at: int) -> Suite:
     try:
         told = yaml.safe_load(path.read_text("utf-8"))
     except yaml.YAMLError as problem:

@@ -1,0 +1,54 @@
+"""A pipeline that cannot be loaded says so in one sentence, with its file, and troubles no other."""
+
+import pytest
+from tests.catalogs import PIPELINE, Write
+
+from penstock.pipelines import catalog
+from penstock.pipelines.errors import DefinitionError
+
+BROKEN = {
+    "no Python": ("x = (", "SyntaxError: '(' was never closed"),
+    "what it imports is not there": (
+        "import nobody_wrote_this",
+        "No module named 'nobody_wrote_this', at line 1",
+    ),
+    "what a module of its own imports is not there": ("\nfrom broken_helper import x", "at line 1 of "),
+    "an error of its own": ("x = 1\n1 / 0", "ZeroDivisionError: division by zero, at line 2"),
+    "an end of the process": ("import sys\nsys.exit(3)", "SystemExit: 3, at line 2"),
+    "no pipeline of its name": ("other = 1", "holds no pipeline of that name"),
+    "a topic without contract": (
+        "from penstock.pipelines.model import read\nbroken = read('nothing')",
+        "no contract for 'nothing'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "says"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_file_is_told_by_name_and_the_others_are_loaded(write: Write, text: str, says: str) -> None:
+    write("good.py", PIPELINE.format(name="good"))
+    write("../broken_helper.py", "import nobody_wrote_this")
+    file = write("broken.py", text)
+    with pytest.raises(DefinitionError) as caught:
+        catalog.load_anew("broken")
+    assert says in str(caught.value)
+    assert str(file.parent.parent) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert catalog.load_anew("good").name == "good"
+
+
+def test_what_is_no_text_is_told_like_any_other_fault(write: Write) -> None:
+    write("broken.yaml", "").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DefinitionError, match=r"broken\.yaml"):
+        catalog.load_anew("broken")
+
+
+def test_a_mended_file_is_loaded_and_so_is_one_whose_helper_was_mended(write: Write) -> None:
+    write("one.py", "one = ")
+    write("_shared.py", "1 / 0")
+    write("two.py", "    from penstock.pipelines.catalog._shared import STEP" + PIPELINE.format(name="two"))
+    for name in ("one", "two"):
+        with pytest.raises(DefinitionError):
+            catalog.load_anew(name)
+    write("one.py", PIPELINE.format(name="one"))
+    write("_shared.py", "STEP = 1")
+    assert {catalog.load_anew(name).name for name in ("one", "two")} == {"one", "two"}
