@@ -3,13 +3,17 @@
 import socket
 import subprocess
 import sys
+import uuid
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, inspect
+from tests.platform.conftest import Postgres
 
+from penstock.pipelines.host.control import Desired
 from penstock.platform.control.engine import make_engine
 from penstock.platform.control.open import HEAD, migrate, open_control, revision
 from penstock.platform.control.tables import metadata
@@ -48,6 +52,37 @@ def test_a_store_of_any_revision_is_brought_to_the_tables_of_the_code(url: str, 
     assert revision(engine) == start
     engine.dispose()
     open_control(url).close()
+    assert differences(url) == []
+
+
+def test_a_database_may_hold_somebody_elses_tables_and_migrations(postgres: Postgres) -> None:
+    url = postgres.database(f"shared_{uuid.uuid4().hex}")
+    other = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with other.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE alembic_version (version_num varchar(32))")
+        connection.exec_driver_sql("INSERT INTO alembic_version VALUES ('of dagster')")
+        connection.exec_driver_sql("CREATE TABLE batches (theirs int)")
+    open_control(url).close()
+    assert differences(url) == []
+    with other.begin() as connection:
+        assert inspect(connection).get_table_names(schema="public") == ["alembic_version", "batches"]
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == "of dagster"
+    other.dispose()
+
+
+def test_a_store_that_was_in_the_public_schema_moves_with_all_it_holds(postgres: Postgres) -> None:
+    url = postgres.database(f"moved_{uuid.uuid4().hex}")
+    before = open_control(url)
+    before.desire("s", Desired.PAUSED, 7)
+    before.close()
+    other = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with other.begin() as connection:  # as stores were before they had a schema
+        connection.exec_driver_sql("DROP SCHEMA public")
+        connection.exec_driver_sql("ALTER SCHEMA penstock RENAME TO public")
+    other.dispose()
+    after = open_control(url)
+    assert after.desired()["s"].desired is Desired.PAUSED
+    after.close()
     assert differences(url) == []
 
 

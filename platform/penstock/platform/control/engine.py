@@ -9,6 +9,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.sql.schema import Table
 
+from penstock.platform.control.place import look_there
 from penstock.platform.errors import ControlError
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ def make_engine(url: str) -> Engine:
     """An engine for the store at `url`. ControlError where the address is of no kind the store knows."""
     address = _address(url)
     if address.get_backend_name() == "postgresql":
-        return create_engine(address, pool_pre_ping=True)
+        engine = create_engine(address, pool_pre_ping=True)
+        event.listen(engine, "connect", look_there, insert=True)
+        return engine
     _make_folder(address)
     engine = create_engine(address)
     event.listen(engine, "connect", _prepare_sqlite)

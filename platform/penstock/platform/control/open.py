@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import OperationalError
 
 from penstock.platform.control.engine import LOCK_AT_ONCE, make_engine
+from penstock.platform.control.place import VERSIONS, make_place
 from penstock.platform.control.store import ControlStore
 from penstock.platform.errors import ControlError
 
@@ -42,7 +43,7 @@ def control_exists(url: str) -> bool:
 def revision(engine: Engine) -> str | None:
     """Which migration the store is at; None for an empty one."""
     with engine.connect() as connection:
-        if not inspect(connection).has_table("alembic_version"):
+        if not inspect(connection).has_table(VERSIONS):
             return None
         return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
@@ -57,7 +58,9 @@ def migrate(engine: Engine, target: str = HEAD) -> None:
     config = Config()
     config.set_main_option("script_location", "penstock.platform.control:migrations")
     with engine.connect().execution_options(**{LOCK_AT_ONCE: True}) as connection, connection.begin():
-        _lock(connection)
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+            make_place(connection)
         config.attributes["connection"] = connection
         try:
             command.upgrade(config, target)
@@ -66,8 +69,3 @@ def migrate(engine: Engine, target: str = HEAD) -> None:
                 f"the control store's schema is not known to this version ({error}): "
                 "upgrade penstock here, or use the store that belongs to it"
             ) from None
-
-
-def _lock(connection: Connection) -> None:
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
