@@ -79,8 +79,10 @@ def graph_of(plan: Plan) -> ReadyGraph:
 
 
 def came_for(stage: ReadyStage, batch: Batch) -> pa.Table:
-    """A partial for each record in each of its windows."""
+    """A partial for each record in each of its windows, or the records one by one."""
     elements = read(stage.plan, batch.records)
+    if stage.in_order:
+        return elements.select(["_topic", "_partition", *stage.partial_columns.names])
     times = elements.column("_time").to_pylist()
     found = [
         (number, time, *map(instant, bounds))

@@ -12,6 +12,8 @@ from penstock.pipelines.model import (
     Pipeline,
     after_count,
     after_punctuation,
+    as_of,
+    between,
     collect,
     count,
     fixed,
@@ -70,6 +72,27 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
     "a join in order": (
         join(read("clicks"), read("cards"), by="id").window(tumbling(records(2))).write("t", mode="log"),
         "what goes by order, for a join",
+    ),
+    "partners without a join": (
+        read("clicks").aggregate(n=count()).window(between("0 s", "1 minute")).write("t"),
+        "Begin with join",
+    ),
+    "partners with a trigger": (
+        join(read("clicks"), read("cards"), by="id")
+        .window(as_of())
+        .trigger(repeatedly(after_count(1)))
+        .write("t", mode="log"),
+        "a row is shown once, when it is sure",
+    ),
+    "versions that nobody asked for": (
+        join(read("clicks"), read("cards"), by="id", how="full").window(as_of()).write("t", mode="log"),
+        "Write inner, left, semi or anti",
+    ),
+    "near panes": (
+        join(TAKEN_BACK, BASE.refine("retracting").write("other"), by="device")
+        .window(between("0 s", "1 minute"))
+        .write("t", mode="log"),
+        "Join panes in the windows that they have",
     ),
     "a column of neither": (
         join(read("clicks"), read("cards"), by="id", take=["colour"])

@@ -15,6 +15,8 @@ from penstock.ingestion.contracts import Contract, Field
 from penstock.pipelines.model import (
     Pipeline,
     after_count,
+    as_of,
+    between,
     count,
     fixed,
     join,
@@ -237,3 +239,61 @@ def test_branches_keys_and_a_union_share_one_pass_and_meet_in_a_later_stage(
     assert asked(totals, told=running.table(f"ledger/{plan.name}.cheap")) == [(120, 120 - paid, paid)]
     # What the first stage does not read is accounted for by the first that does.
     assert asked(totals, told=running.table(f"ledger/{plan.name}")) == [(240, 120 + paid, 120 - paid)]
+
+
+NEAR = """
+SELECT coalesce(views.user, buys.user), page, price FROM views FULL JOIN buys
+ON views.user = buys.user AND buys."at" BETWEEN views."at" - 1000 AND views."at" + 5000
+"""
+NEWEST = """
+SELECT views.user, page, price FROM views ASOF LEFT JOIN (
+  SELECT user, "at", arg_max(price, came) AS price FROM (SELECT *, row_number() OVER () AS came FROM buys)
+  WHERE price IS NOT NULL GROUP BY 1, 2) bought
+ON views.user = bought.user AND views."at" >= bought."at"
+"""
+
+
+def test_near_and_newest_partners_are_those_that_duckdb_finds_and_who_came_late_is_told(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    views, buys = contracts()
+    for each in (views, buys):
+        broker.create_topic(each.topic, 1)
+    near = join(read(views), read(buys), by="user", how="full", take=["page", "price"])
+    priced = join(
+        read(views), read(buys).filter("price is not null"), by="user", how="left", take=["page", "price"]
+    )
+    plan = (
+        near.window(between("1 second", "5 seconds")).trigger(lateness="1 hour").write("near", mode="log")
+        .also(priced.window(as_of()).trigger(lateness="1 hour").write("newest", mode="log"))
+        .to_plan(f"pairs_{views.topic}")
+    )  # fmt: skip
+    running = Running(plan, spark, broker, tmp_path)
+    rounds = made(seed=9)
+    run_live(running, (views, buys), rounds)
+    # So far ahead that all of this is over, and a view that is behind it.
+    hour = 3_600_000
+    ahead: Sent = {
+        "views": [{"user": "z", "at": 9 * hour, "page": "x"}],
+        "buys": [{"user": "q", "at": 9 * hour}],
+    }
+    late: Sent = {"views": [{"user": "a", "at": 8, "page": "late"}], "buys": []}
+    for number, each in enumerate((ahead, late)):
+        send(broker, views.topic, each["views"])
+        send(broker, buys.topic, each["buys"])
+        running.until_read(242 + number)
+    tables = {"views": all_of(rounds, "views"), "buys": all_of(rounds, "buys")}
+    shown = "SELECT user, page, price FROM found WHERE window_start < '1970-01-01 01:00:00Z' ORDER BY ALL"
+    for name, query in (("near", NEAR), ("newest", NEWEST)):
+        expected = asked(f"SELECT * FROM ({query}) ORDER BY ALL", **tables)
+        assert asked(shown, found=running.table(f"panes/{name}")) == expected, name
+    for table in (f"late/{plan.name}", f"late/{plan.name}.newest"):
+        assert running.table(table).select(["offset", "user", "reason"]).to_pylist() == [
+            {"offset": 121, "user": "a", "reason": "closed"}
+        ]
+    run_again_bounded(running, (views, buys))
+    everything = {name: all_of([*rounds, ahead, late], name) for name in ("views", "buys")}
+    for name, query in (("near", NEAR), ("newest", NEWEST)):
+        expected = asked(f"SELECT * FROM ({query}) ORDER BY ALL", **everything)
+        whole = running.table(f"runs/panes/{name}")
+        assert asked("SELECT user, page, price FROM found ORDER BY ALL", found=whole) == expected

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from penstock.pipelines.explain import words
 from penstock.pipelines.plan import (
     Aggregate,
+    AsOf,
+    Between,
     Collect,
     CountPolicy,
     Custom,
@@ -69,6 +71,12 @@ def kept_of_stage(stage: Stage, *, changes: bool) -> Kept:
             return Kept(
                 f"windows of {stage.name}", f"per key {words.kept(evict)} of its records", "they are evicted"
             )
+        case Between():
+            until = "no partner can come any more"
+            return Kept(f"records of {stage.name}", "their fields, and whether they met a partner", until)
+        case AsOf():
+            until = "the watermark has passed them, versions until there is a newer one that old"
+            return Kept(f"records of {stage.name}", "those that wait, and versions of each key", until)
         case Remembering(state=state, forget_after=after):
             until = "its function forgets it"
             if after is not None:

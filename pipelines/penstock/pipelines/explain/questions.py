@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 
 from penstock.pipelines.explain import words
-from penstock.pipelines.plan import Remembering, SlidingOrder, Stage, Tumbling, by_processing_time
+from penstock.pipelines.plan import PairWindow, Remembering, SlidingOrder, Stage, Tumbling, by_processing_time
 
 HOW = {
     "discarding": "Each pane holds only what came since the last one.",
     "accumulating": "Each pane holds everything so far, and stands for those before it.",
     "retracting": "A pane that changes a value first takes the old value back, as a row of its own.",
+}
+SURE = {
+    "Between": "A pair is shown when its second record comes, and who found nobody when nobody can come any more.",
+    "AsOf": "A record is shown when the watermark has passed it.",
 }
 ON_TIME = "A window without news shows no on-time pane."
 FINAL = {
@@ -66,6 +70,8 @@ def when(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
         )
     if isinstance(stage.window, Tumbling | SlidingOrder):
         return ("Each window shows one pane, when its policy says so; nothing is late.",)
+    if isinstance(stage.window, PairWindow):
+        return (SURE[type(stage.window).__name__], lateness(stage))
     said = words.trigger(stage.trigger)
     rest = [ON_TIME] if stage.on_time_pane == "when_changed" else []
     rest += [FINAL[stage.final_pane]] if stage.final_pane in FINAL else []
@@ -87,6 +93,8 @@ def lateness(stage: Stage) -> str:
 def how(stage: Stage) -> tuple[str, ...]:
     """Say how panes of a window relate."""
     if isinstance(stage.window, Remembering):
+        return ("A row stands by itself, and is never corrected.",)
+    if isinstance(stage.window, PairWindow):
         return ("A row stands by itself, and is never corrected.",)
     if isinstance(stage.window, Tumbling | SlidingOrder):
         return ("A window has one pane, which is never corrected.",)

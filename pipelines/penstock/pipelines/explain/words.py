@@ -11,6 +11,8 @@ from penstock.pipelines.plan import (
     AfterPunctuation,
     AfterWatermark,
     Aggregate,
+    AsOf,
+    Between,
     Calendar,
     Collect,
     Count,
@@ -86,6 +88,11 @@ def window(where: Window) -> str:
             return f"a key's records in their order, cut {cut(close)}"
         case SlidingOrder(evict, show):
             return f"a key's newest records, keeping {kept(evict)}, shown {shown(show)}"
+        case Between(before, after):
+            return f"pairs, the right one from {duration(before)} before to {duration(after)} after the left"
+        case AsOf(tolerance):
+            oldest = "" if tolerance is None else f", and no more than {duration(tolerance)} older"
+            return f"pairs of a record with the newest that is no younger{oldest}"
         case Remembering():
             return "no windows: a key's records in their order, one batch after the other"
         case _:

@@ -5,12 +5,14 @@ import pyarrow as pa
 from penstock.pipelines.fold.at_once import fold_at_once
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.fold import fold_in_order
+from penstock.pipelines.fold.pairing.fold import fold_pairs
 from penstock.pipelines.fold.remembering import fold_remembering
 from penstock.pipelines.fold.sessions import fold_sessions
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome
 from penstock.pipelines.fold.windows import fold_windows
 from penstock.pipelines.plan.remembering import Remembering
+from penstock.pipelines.plan.windows import PairWindow
 from penstock.pipelines.state.tree import Tree
 
 
@@ -20,6 +22,8 @@ def fold(stage: ReadyStage, state: Tree, partials: pa.Table, moment: Moment) -> 
         if stage.plan.window.vectorised:
             return fold_at_once(stage, state, partials, moment)
         return fold_remembering(stage, state, partials, moment)
+    if isinstance(stage.plan.window, PairWindow):
+        return fold_pairs(stage, state, partials, moment)
     if stage.in_order:
         return fold_in_order(stage, state, partials, moment)
     if stage.merges:

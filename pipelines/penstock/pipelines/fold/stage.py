@@ -18,13 +18,14 @@ from penstock.pipelines.fold.order.slots import (
     order_slots,
     punctuation,
 )
+from penstock.pipelines.fold.pairing.slots import pair_slots
 from penstock.pipelines.fold.returned import remembered, returned
 from penstock.pipelines.fold.rows import Slot
 from penstock.pipelines.plan.predicates import Predicate
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.triggers import punctuations
-from penstock.pipelines.plan.windows import OrderWindow, Sessions, by_processing_time, in_order
+from penstock.pipelines.plan.windows import OrderWindow, PairWindow, Sessions, by_processing_time, in_order
 from penstock.pipelines.state.columns import NEVER, Ints
 
 BOUNDS = (pa.field("window_start", pa.int64()), pa.field("window_end", pa.int64()))
@@ -156,6 +157,8 @@ class ReadyStage:
         """Every column that a window begins with."""
         if isinstance(self.plan.window, Remembering):
             return remembered(self.plan.window)
+        if isinstance(self.plan.window, PairWindow):
+            return pair_slots(self.fields)
         if isinstance(self.plan.window, OrderWindow):
             types = {field.name: field.type for field in (*self.key, *self.fields)}
             return [*order_slots(self.plan.window, types), *(part.slot for part in self.parts)]

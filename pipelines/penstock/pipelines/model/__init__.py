@@ -31,6 +31,8 @@ from penstock.pipelines.model.triggers import (
     repeatedly,
 )
 from penstock.pipelines.model.windows import (
+    as_of,
+    between,
     calendar,
     delta,
     elapsed,
@@ -54,6 +56,8 @@ __all__ = [
     "after_processing_time",
     "after_punctuation",
     "after_watermark",
+    "as_of",
+    "between",
     "calendar",
     "collect",
     "combine",

@@ -194,6 +194,12 @@ def followed(pipeline: Pipeline, node: object) -> Pipeline:
     return ends[0].also(*ends[1:])
 
 
+def accompanied(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read other ends of the pipeline: documents with beginnings of their own, which may read the same topics."""
+    others = node if isinstance(node, list) else [node]
+    return pipeline.also(*(read_document(mapping(each, "also")) for each in others))
+
+
 def mapping(node: object, field: str) -> Mapping[str, Any]:
     """Refuse what is not a mapping with texts as names."""
     if isinstance(node, Mapping) and all(isinstance(name, str) for name in node):
@@ -224,5 +230,6 @@ SECTIONS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
     "write": written,
     "name": lambda pipeline, node: pipeline.named(str(node)),
     "then": followed,
+    "also": accompanied,
 }
-LATER = tuple(name for name in SECTIONS if name not in (*BEGINNINGS, "deduplicate"))
+LATER = tuple(name for name in SECTIONS if name not in (*BEGINNINGS, "deduplicate", "also"))

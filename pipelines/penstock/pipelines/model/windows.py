@@ -4,6 +4,7 @@ from typing import cast
 
 from penstock.pipelines.model.conditions import condition
 from penstock.pipelines.model.durations import Duration, milliseconds
+from penstock.pipelines.plan.pairing import AsOf, Between
 from penstock.pipelines.plan.policies import (
     ClosePolicy,
     CountPolicy,
@@ -58,6 +59,17 @@ def global_window() -> Global:
 def same_windows() -> SameWindows:
     """Go on in the windows of the stage that is read, which is what a later stage does unless it says otherwise."""
     return SameWindows()
+
+
+def between(before: Duration, after: Duration) -> Between:
+    """Join what lies near: the right record from `before` earlier to `after` later than the left one."""
+    sides = milliseconds(before, "window.between.before"), milliseconds(after, "window.between.after")
+    return Between(*sides)
+
+
+def as_of(tolerance: Duration | None = None) -> AsOf:
+    """Join each record of the left input with the newest of the right that is no younger."""
+    return AsOf(None if tolerance is None else milliseconds(tolerance, "window.as_of.tolerance"))
 
 
 def tumbling(by: ClosePolicy) -> Tumbling:

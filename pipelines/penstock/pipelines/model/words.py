@@ -40,6 +40,8 @@ WINDOWS: dict[str, Word] = {
     "calendar": windows.calendar,
     "global": windows.global_window,
     "same": windows.same_windows,
+    "between": windows.between,
+    "as_of": windows.as_of,
     "tumbling": windows.tumbling,
     "moving": windows.moving,
 }

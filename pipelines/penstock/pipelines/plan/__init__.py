@@ -28,6 +28,7 @@ from penstock.pipelines.plan.check import check
 from penstock.pipelines.plan.codec import fingerprint, from_dict, to_dict
 from penstock.pipelines.plan.custom import Combiner, CombinerRef, Opaque, combiner_ref, opaque
 from penstock.pipelines.plan.joins import Join, Taken
+from penstock.pipelines.plan.pairing import AsOf, Between
 from penstock.pipelines.plan.policies import (
     ClosePolicy,
     CountPolicy,
@@ -84,6 +85,7 @@ from penstock.pipelines.plan.windows import (
     Fixed,
     Global,
     OrderWindow,
+    PairWindow,
     SameWindows,
     Sessions,
     Sliding,
@@ -105,6 +107,8 @@ __all__ = [
     "AfterWatermark",
     "Aggregate",
     "Apply",
+    "AsOf",
+    "Between",
     "Calendar",
     "ClosePolicy",
     "Collect",
@@ -149,6 +153,7 @@ __all__ = [
     "Origin",
     "Output",
     "OverArrow",
+    "PairWindow",
     "PaneLog",
     "PerRow",
     "Plan",

@@ -8,6 +8,7 @@ from penstock.pipelines.plan.check_chain import check_later
 from penstock.pipelines.plan.check_lookups import check_lookups
 from penstock.pipelines.plan.checks import named, not_negative, one_of, require
 from penstock.pipelines.plan.columns import columns_read, values_of
+from penstock.pipelines.plan.pairing import AsOf
 from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.pipelines.plan.predicates import predicate_fields
 from penstock.pipelines.plan.remembering import Remembering
@@ -22,6 +23,7 @@ from penstock.pipelines.plan.triggers import (
     punctuations,
 )
 from penstock.pipelines.plan.windows import (
+    PairWindow,
     SameWindows,
     SlidingOrder,
     Tumbling,
@@ -93,7 +95,7 @@ def check_stage(plan: Plan, stage: Stage) -> None:
         fix = "Say where: only a stage over another one has windows to go on with"
         require(not isinstance(stage.window, SameWindows), "window", "same_windows() over records", fix)
     if in_order(stage.window):
-        check_order_window(stage)
+        check_pairs(stage) if isinstance(stage.window, PairWindow) else check_order_window(stage)
     else:
         check_trigger(stage)
     for output in stage.aggregates:
@@ -154,8 +156,9 @@ def check_inputs(stage: Stage) -> None:
             require(output.of.input in stage.inputs, f"aggregate.{output.name}", output.of.input, fix)
     if stage.join is None:
         return
-    fix = "Choose windows of time: a join is of what is in one window"
-    require(not in_order(stage.window), "window", "what goes by order, for a join", fix)
+    fix = "Choose windows of time, between(before, after) or as_of()"
+    able = not in_order(stage.window) or isinstance(stage.window, PairWindow)
+    require(able, "window", "what goes by order, for a join", fix)
     logs = all(isinstance(sink, PaneLog | FinalPanes) for sink in stage.sinks)
     fix = "Write mode='log' or mode='final': a window has any number of joined rows"
     require(logs, "write.mode", "a table of newest values for a join", fix)
@@ -178,6 +181,18 @@ def used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
         case SlidingOrder(evict, show):
             deltas = (policy for policy in (evict, show) if isinstance(policy, DeltaPolicy))
             yield from (("window.delta.field", policy.field) for policy in deltas)
+
+
+def check_pairs(stage: Stage) -> None:
+    """Refuse what only windows have, and an as-of join that would have to wait for ever."""
+    require(stage.join is not None, "window", "partners without a join", "Begin with join(left, right, ...)")
+    fix = "Leave it out: a row is shown once, when it is sure"
+    require(stage.trigger == Default(), "trigger", "given for a join of near records", fix)
+    require(stage.final_pane == "never", "final_pane", "given for a join of near records", fix)
+    require(stage.accumulation == "accumulating", "refine", "given for a join of near records", fix)
+    if isinstance(stage.window, AsOf) and stage.join is not None:
+        fix = "Write inner, left, semi or anti: a version that nobody asked for stays good for the next"
+        require(stage.join.kind not in ("right", "full"), "join.how", f"{stage.join.kind}, as of a time", fix)
 
 
 def check_order_window(stage: Stage) -> None:

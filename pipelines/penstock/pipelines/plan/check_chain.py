@@ -7,6 +7,7 @@ be able to forget it.
 
 from penstock.pipelines.plan.aggregates import needs_arrival_order
 from penstock.pipelines.plan.checks import require
+from penstock.pipelines.plan.pairing import AsOf, Between
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.steps import Keep, OverArrow, PerRow
@@ -70,6 +71,9 @@ def check_refinement(plan: Plan, stage: Stage) -> None:
 def check_window(plan: Plan, stage: Stage) -> None:
     """Refuse windows that panes cannot be put into, or could not be taken out of."""
     match stage.window:
+        case Between() | AsOf():
+            fix = "Join panes in the windows that they have: leave window(...) out"
+            require(condition=False, field="window", found="near records, over panes", fix=fix)
         case Tumbling() | SlidingOrder() | Remembering():
             fix = "Choose a window of time: panes of one batch have no order among them"
             require(condition=False, field="window", found="what goes by order, over panes", fix=fix)

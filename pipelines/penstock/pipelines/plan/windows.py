@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
 from penstock.pipelines.plan.checks import not_negative, one_of, positive, require
+from penstock.pipelines.plan.pairing import AsOf, Between
 from penstock.pipelines.plan.policies import ClosePolicy, EvictionPolicy, ShowPolicy
 from penstock.pipelines.plan.remembering import Remembering
 
@@ -108,12 +109,13 @@ class SlidingOrder:
 
 TimeWindow: TypeAlias = Fixed | Sliding | Sessions | Calendar | Global | SameWindows
 OrderWindow: TypeAlias = Tumbling | SlidingOrder
-Window: TypeAlias = TimeWindow | OrderWindow | Remembering
+PairWindow: TypeAlias = Between | AsOf
+Window: TypeAlias = TimeWindow | OrderWindow | Remembering | PairWindow
 
 
 def in_order(window: Window) -> bool:
-    """Tell whether a key's records are taken one by one, in the order of their arrival."""
-    return isinstance(window, OrderWindow | Remembering)
+    """Tell whether a key's records are taken one by one, and not added up before."""
+    return isinstance(window, OrderWindow | Remembering | PairWindow)
 
 
 def known_zone(name: str) -> bool:

@@ -10,6 +10,7 @@ from functools import partial
 from types import MappingProxyType
 
 from penstock.pipelines.errors import StepsNotGivenError
+from penstock.pipelines.plan.pairing import AsOf, Between
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, by_processing_time
@@ -21,6 +22,7 @@ from penstock.pipelines.reference.intake import Intake
 from penstock.pipelines.reference.joining import with_rows
 from penstock.pipelines.reference.numbers import canonical
 from penstock.pipelines.reference.ordering import Ordering
+from penstock.pipelines.reference.pairing import Paired
 from penstock.pipelines.reference.records import BEGINNING, END, Address, Batch, Element, Instant, Record
 from penstock.pipelines.reference.remembering import Remembered
 from penstock.pipelines.reference.steps import Steps, are_known, done
@@ -168,11 +170,13 @@ class Evaluator:
         return replace(moment, before=self.clock, watermark=END if watermark == END else batch.clock)
 
 
-def windows_for(plan: Plan, stage: Stage) -> Grouping | Ordering | Remembered:
+def windows_for(plan: Plan, stage: Stage) -> Grouping | Ordering | Remembered | Paired:
     """Return the windows of a stage, none of which is open yet."""
     match stage.window:
         case Tumbling() | SlidingOrder() as window:
             return Ordering(stage, window)
+        case Between() | AsOf() as window:
+            return Paired(stage, window)
         case Remembering() as window:
             read = (column for source in plan.sources for column in source.columns)
             return Remembered(stage, window, tuple(read))

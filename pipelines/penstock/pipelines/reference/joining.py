@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock.pipelines.plan.joins import Join
 from penstock.pipelines.plan.stage import Stage
+from penstock.pipelines.plan.windows import PairWindow
 from penstock.pipelines.reference.answers import Pane, Replaced
 
 Row = Mapping[str, Any]
@@ -14,7 +15,7 @@ Row = Mapping[str, Any]
 def with_rows(stage: Stage, shown: Iterable[Pane | Replaced]) -> Iterator[Pane | Replaced]:
     """Yield the rows of panes: of a join any number for each."""
     for each in shown:
-        if stage.join is None or isinstance(each, Replaced):
+        if stage.join is None or isinstance(stage.window, PairWindow) or isinstance(each, Replaced):
             yield each
         else:
             yield from (replace(each, values=values) for values in joined(stage.join, dict(each.values)))

@@ -1,0 +1,49 @@
+"""The records that a join without windows has in hand: those that are held, and those that came."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.pipelines.fold.keyed import KeysInHand
+from penstock.pipelines.fold.pairing.slots import LEFT, MATCHED, TIME, held_name
+from penstock.pipelines.fold.rows import numpy_column
+from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.state.columns import Ints, Mask
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records with the number of their key: those that are held first, then those that came, in their order.
+
+    `matched` says which have met a partner before.
+    """
+
+    key: Ints
+    left: Mask
+    time: Ints
+    new: Mask
+    matched: Mask
+    fields: pa.Table
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.key)
+
+
+def records_in(stage: ReadyStage, hand: KeysInHand) -> Records:
+    """What is held of the keys in hand, and what came for them."""
+    join = stage.plan.join
+    assert join is not None
+    known, came = hand.known, hand.records
+    names = [field.name for field in stage.fields]
+    held = known.select([held_name(name) for name in names]).rename_columns(names)
+    topic = np.asarray(came.column("_topic").to_pylist(), object)
+    return Records(
+        np.append(hand.key_of_known, hand.key_of_record),
+        np.append(numpy_column(known.column(LEFT)), topic == join.left).astype(bool),
+        np.append(numpy_column(known.column(TIME)), numpy_column(came.column("_time"))),
+        np.append(np.zeros(known.num_rows, bool), np.ones(came.num_rows, bool)),
+        np.append(numpy_column(known.column(MATCHED)), np.zeros(came.num_rows, bool)).astype(bool),
+        pa.concat_tables([held, came.select(names)]).combine_chunks(),
+    )

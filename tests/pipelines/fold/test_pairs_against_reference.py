@@ -1,0 +1,119 @@
+"""Joins without windows say in each batch what the reference says, and in the end what DuckDB says."""
+
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.examples import examples
+from tests.pipelines.fold.graphs import CLICKS, VIEWS, engine, of_two, reference
+from tests.pipelines.fold.strategies import histories
+from tests.pipelines.fold.test_graphs_against_reference import BOTH, joining, own_steps
+from tests.pipelines.fold.test_windows_against_reference import FIELDS
+
+from penstock.pipelines.plan import AsOf, Between, PaneLog, Plan, Stage, check
+from penstock.pipelines.plan.joins import KINDS
+from penstock.pipelines.plan.pairing import Pairing
+from penstock.pipelines.reference import Batch, Evaluator, Record
+
+spans = st.integers(0, 9)
+ONE_SIDED = ("inner", "left", "semi", "anti")
+
+
+def plan_of(window: Pairing, kind: str, sides: tuple[str, str], lateness: int, **others: Any) -> Plan:
+    join, of = joining(kind, *sides)
+    stage = Stage(
+        "pairs", sides, window, of, key=("key",), lateness=lateness, join=join, sinks=(PaneLog("pairs"),), **others
+    )  # fmt: skip
+    return check(Plan("pairs", (CLICKS, VIEWS), (stage,)))
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Any join of near records, or as of a time."""
+    sides, lateness = tuple(draw(st.permutations(BOTH))), draw(st.integers(0, 5))
+    near = draw(st.booleans())
+    window = Between(draw(spans), draw(spans)) if near else AsOf(draw(st.none() | st.integers(1, 9)))
+    kind = draw(st.sampled_from(KINDS if near else ONE_SIDED))
+    return plan_of(window, kind, (sides[0], sides[1]), lateness, prepared=draw(own_steps))
+
+
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
+@given(plan=plans(), batches=histories())
+def test_every_pair_is_what_the_reference_says(
+    tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[Batch]
+) -> None:
+    two = of_two(batches)
+    assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
+
+
+def told_late(plan: Plan, batches: list[Batch]) -> set[tuple[str, int, int]]:
+    evaluator = Evaluator(plan)
+    return {row.address for outcome in map(evaluator.run, batches) for row in outcome.late}
+
+
+def in_time(records: list[Record], late: set[tuple[str, int, int]], source: str) -> pa.Table:
+    """The records of an input that were not late, in the order of their arrival."""
+    rows = [
+        {**record.fields, "came": number}
+        for number, record in enumerate(records)
+        if record.source == source and record.address not in late
+    ]
+    return pa.Table.from_pylist(rows, schema=pa.schema([*FIELDS, pa.field("came", pa.int64())]))
+
+
+NEAR = 'ON a.key IS NOT DISTINCT FROM b.key AND b."at" BETWEEN a."at" - {before} AND a."at" + {after}'
+NEWEST = """
+(SELECT * FROM b QUALIFY row_number() OVER (PARTITION BY key, "at" ORDER BY came DESC) = 1) b
+ON coalesce(a.key, '-') = coalesce(b.key, '-') AND a."at" >= b."at"
+"""
+
+
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(batches=histories(), before=spans, after=spans, kind=st.sampled_from(["inner", "left", "full"]))
+def test_near_records_that_were_in_time_are_joined_as_duckdb_joins_them(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[Batch], before: int, after: int, kind: str
+) -> None:
+    plan = plan_of(Between(before, after), kind, ("clicks", "views"), 2)
+    two = ended(of_two(batches))
+    on = NEAR.format(before=before, after=after)
+    query = f"SELECT coalesce(a.key, b.key), a.value, a.word, b.value FROM a {kind.upper()} JOIN b {on}"
+    assert found(plan, two, tmp_path_factory) == asked(plan, two, query)
+
+
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(batches=histories(), kind=st.sampled_from(["", "LEFT"]))
+def test_records_that_were_in_time_are_joined_as_of_theirs_as_duckdb_joins_them(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[Batch], kind: str
+) -> None:
+    plan = plan_of(AsOf(), "left" if kind else "inner", ("clicks", "views"), 2)
+    two = ended([replace(each, records=in_one_partition(each)) for each in of_two(batches)])
+    query = f"SELECT a.key, a.value, a.word, b.value FROM a ASOF {kind} JOIN {NEWEST}"
+    assert found(plan, two, tmp_path_factory) == asked(plan, two, query)
+
+
+def in_one_partition(batch: Batch) -> tuple[Record, ...]:
+    """The records with places in one partition, whose order is that of their arrival, batch after batch."""
+    first = 100 * batch.id
+    return tuple(replace(r, partition=0, offset=first + number) for number, r in enumerate(batch.records))
+
+
+def ended(batches: list[Batch]) -> list[Batch]:
+    return [*(replace(b, ends=False) for b in batches), Batch(len(batches), batches[-1].clock + 1, ends=True)]
+
+
+def found(plan: Plan, batches: list[Batch], folders: pytest.TempPathFactory) -> list[tuple[Any, ...]]:
+    rows = [row[:4] for answer in engine(plan, batches, folders.mktemp("state")) for row in answer["pairs"]]
+    return sorted(rows, key=repr)
+
+
+def asked(plan: Plan, batches: list[Batch], query: str) -> list[tuple[Any, ...]]:
+    late = told_late(plan, batches)
+    records = [record for batch in batches for record in batch.records]
+    connection = duckdb.connect(config={"threads": 1})
+    connection.register("a", in_time(records, late, "clicks"))
+    connection.register("b", in_time(records, late, "views"))
+    return sorted(connection.sql(query).fetchall(), key=repr)
