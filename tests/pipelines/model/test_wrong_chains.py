@@ -33,6 +33,7 @@ BASE = read("sensors").key("device").aggregate(hottest=max_("temperature")).wind
 TAKEN_BACK = BASE.trigger(lateness="1 hour").refine("retracting").write("minute")
 AGAIN = BASE.trigger(repeatedly(after_count(1))).write("minute")
 BY_CLOCK = read("sensors").aggregate(n=count()).window(fixed("1 minute", time="processing")).write("minute")
+OTHER = BASE.refine("retracting").write("other")
 EVER = read("sensors").aggregate(n=count()).window(global_window()).refine("retracting").write("minute")
 
 

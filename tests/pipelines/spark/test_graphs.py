@@ -283,10 +283,10 @@ def test_near_and_newest_partners_are_those_that_duckdb_finds_and_who_came_late_
         send(broker, buys.topic, each["buys"])
         running.until_read(242 + number)
     tables = {"views": all_of(rounds, "views"), "buys": all_of(rounds, "buys")}
-    shown = "SELECT user, page, price FROM found WHERE window_start < '1970-01-01 01:00:00Z' ORDER BY ALL"
+    before = "SELECT user, page, price FROM found WHERE window_start < '1970-01-01 01:00:00Z' ORDER BY ALL"
     for name, query in (("near", NEAR), ("newest", NEWEST)):
         expected = asked(f"SELECT * FROM ({query}) ORDER BY ALL", **tables)
-        assert asked(shown, found=running.table(f"panes/{name}")) == expected, name
+        assert asked(before, found=running.table(f"panes/{name}")) == expected, name
     for table in (f"late/{plan.name}", f"late/{plan.name}.newest"):
         assert running.table(table).select(["offset", "user", "reason"]).to_pylist() == [
             {"offset": 121, "user": "a", "reason": "closed"}
