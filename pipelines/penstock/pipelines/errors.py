@@ -15,6 +15,8 @@ PipelineError
 ├── UserCodeError       a combiner of one's own raised an error
 ├── PoisonError         more records broke one's own code than may be set aside
 ├── LookupTableError    a table that a step looks into is not there, or not as it should be
+├── PublishError        panes could not be published to a topic
+├── RelayError          published panes are not as a stream that reads them takes them to be
 ├── ErasureError        a key cannot be erased as was asked
 ├── ReplayError         a stream cannot be replayed as was asked, or a replay was cut off half-way
 ├── StoredError         records that a bounded run is to read are not there, or not as they should be
@@ -161,6 +163,26 @@ class LookupTableError(PipelineError):
 
     def __init__(self, table: str, found: str, fix: str) -> None:
         super().__init__(f"{table}: {found}. {fix}.")
+
+
+class PublishError(PipelineError):
+    """Panes that could not be published; their batch is decided, and they are sent when the stream starts again."""
+
+    def __init__(self, topic: str, found: str) -> None:
+        super().__init__(
+            f"topic {topic}: {found}. The panes wait in a file, and are sent when the stream starts again. Make "
+            "the topic, as with `penstock topics apply`, or see that its broker is there."
+        )
+
+
+class RelayError(PipelineError):
+    """Published panes may be corrected for longer than their reader allows."""
+
+    def __init__(self, topic: str, longest: int, allowed: int) -> None:
+        super().__init__(
+            f"topic {topic}: what publishes it corrects its windows for {longest} ms, and read_panes allows "
+            f"{allowed} ms. Say lateness='{longest} ms' there, or more."
+        )
 
 
 class ErasureError(PipelineError):

@@ -122,8 +122,25 @@ def _migrate(
         with standing_still(store, streams, order.stream, "an upgrade", tell) as right:
             tell("rewriting the state")
             folder = folder_of_stream(streams, order.stream)
+            _finish(settings, folder, plan)
             outcome = migrate(folder, plan, graph, order.from_now, right.epoch)
             store.record_batch(batch_record(order.stream, outcome))
+
+
+def _finish(settings: Settings, folder: Path, plan: "Plan") -> None:
+    """Commit what a host that was killed had decided: only the newest batch is told to tables again."""
+    from penstock.pipelines.batch.journal import Journal
+    from penstock.pipelines.batch.settling import settle
+    from penstock.platform.host.compose import warehouse_folder
+
+    last = Journal(folder / "journal").last_outcome()
+    if last is not None:
+        clients = {
+            "bootstrap.servers": settings.kafka.servers,
+            "log_level": "2",
+            **settings.kafka.client("host"),
+        }
+        settle(last, plan, warehouse_folder(settings), clients)
 
 
 def _start(settings: Settings, plan: "Plan") -> str:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from tests.pipelines.strategies import plans
 
 from penstock.pipelines.explain import Running, explain, mermaid
-from penstock.pipelines.model import after_watermark, count, every, fixed, mean, read
+from penstock.pipelines.model import after_watermark, count, every, fixed, mean, read, read_panes
 from penstock.pipelines.plan import Plan, fingerprint, from_dict
 
 CORRECTIONS = (
@@ -78,6 +78,21 @@ def test_a_graph_of_stages_is_drawn_with_what_lies_between_them() -> None:
     n2 --> n2t0[["hour: the latest value per key and window"]]
 """
     )
+
+
+def test_both_sides_of_a_topic_of_panes_are_told() -> None:
+    minute = read("sensors").key("device").aggregate(readings=count()).window(fixed("1 minute"))
+    writer = minute.refine("retracting").publish("minutes").to_plan("minute")
+    assert "publish every pane, with its change, to topic minutes" in explain(writer).text()
+    assert 'n1 --> n1p0[("topic minutes: every pane, with its change")]' in mermaid(writer)
+    columns = {"device": "STRING", "readings": "BIGINT"}
+    panes = read_panes("minutes", columns=columns, lateness="1 hour")
+    reader = panes.aggregate(devices=count()).window(fixed("1 hour")).write("hour").plan
+    told = explain(reader).text()
+    assert "The panes that another stream published, as they are:" in told
+    assert "device (STRING), readings (BIGINT)" in told
+    assert "they correct a window for 1 hour" in told
+    assert "published panes, taken for the changes that they are" in mermaid(reader)
 
 
 @settings(deadline=None)

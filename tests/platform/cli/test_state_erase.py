@@ -49,6 +49,15 @@ def test_a_key_is_erased_and_accounted_for(run, home: Path, stopped: Path) -> No
     assert (last.batch_id, last.kind, last.epoch, lease.expires_at_ms) == (3, "erase", lease.epoch, 0)
 
 
+def test_how_much_each_stage_keeps_is_explained(run, stopped: Path) -> None:
+    sizes = json.loads(run("explain", STREAM, "--json").out)["sizes"]
+    files = {folder.name: 0 for folder in stopped.glob("state/*")}
+    for path in stopped.glob("state/*/run-*"):
+        files[path.parent.name] += path.stat().st_size
+    assert {size["stage"]: size["bytes"] for size in sizes} == files
+    assert "  stream after batch 2: 6 rows, 0.0 MB\n" in run("explain", STREAM).out
+
+
 def test_what_would_go_is_asked_about_first(run, stopped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     answer = run("state", "erase", STREAM, "--key", f"key={GONE}")

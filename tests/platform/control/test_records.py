@@ -26,6 +26,8 @@ def batch(number: int, stream: str = "s", **changes: object) -> BatchRecord:
         rows=4,
         lag_records=7,
         durations_ms={"fold": 1.5, "commit": 2.5 + number},
+        state_rows=5,
+        state={"s": {"rows": 3, "bytes": 700}, "later": {"rows": 2, "bytes": 500}},
     )
     return replace(record, **changes)
 

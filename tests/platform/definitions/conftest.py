@@ -106,6 +106,8 @@ def batch(number: int, stream: str = "minute") -> BatchRecord:
         rows=3,
         lag_records=4,
         durations_ms={"fold": 10.0, "commit": 20.0 + number},
+        state_rows=3,
+        state={stream: {"rows": 3, "bytes": 700}},
     )
 
 

@@ -77,6 +77,7 @@ def test_a_batch_becomes_a_materialization_of_stream_and_tables(
     assert shown | expected == shown
     assert (shown["panes_early"], shown["panes_on_time"], shown["lag_seconds"]) == (4, 2, 5.0)
     assert (shown["batch_ms_mean"], shown["batch_ms_longest"]) == (30.5, 31.0)
+    assert (shown["state_rows"], shown["state"]) == (3, {"minute": {"rows": 3, "bytes": 700}})
     assert shown["offsets"] == {"sensors": {"0": 20}}
 
 

@@ -16,6 +16,7 @@ from penstock.pipelines.batch.tables import QUARANTINED as QUARANTINED_ROWS
 from penstock.pipelines.batch.tables import Written
 from penstock.pipelines.fold.graph import ReadyGraph, moment_of
 from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.published import published
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.repeats.ids import Sifted
 
@@ -49,6 +50,11 @@ class Computed:
             accounts=accounted,
             beside=beside,
             lookups=seen_by(intent),
+            published={
+                stage.plan.name: published(stage, self.done.stages[stage.plan.name], self.moment)
+                for stage in graph.stages
+                if stage.plan.topics
+            },
             broken=reading.broken() if isinstance(reading, Checked) else CHECKED.empty_table(),
         )
 

@@ -241,6 +241,7 @@ class Engine:
             panes=panes_by_timing(written.panes.values()),
             lag_records=self._behind(intent.ranges),
             state_rows=sum(tree.rows for tree in state.values()) + (0 if ids is None else ids.rows),
+            state_sizes={name: {"rows": tree.rows, "bytes": tree.bytes} for name, tree in state.items()},
             durations_ms=watch.durations_ms,
             plan=self._fingerprint,
             placement=done.placement,

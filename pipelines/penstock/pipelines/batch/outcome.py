@@ -33,6 +33,8 @@ class Outcome:
     panes: Mapping[str, int] = field(default_factory=dict)
     lag_records: int = 0
     state_rows: int = 0
+    state_sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Of each stage the `rows` of its state, superseded ones included, and the `bytes` of its files."""
     durations_ms: Mapping[str, float] = field(default_factory=dict)
     plan: str = ""
     """The fingerprint of the plan that made the state."""

@@ -4,19 +4,25 @@ A host that was killed after a decision leaves its commits to whoever comes next
 first, such as an erasure, has to make them before: only the newest outcome is told to tables again.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.tables.table import BatchTable
+from penstock.pipelines.tables.topic import topics_of
 
 
-def settle(outcome: Outcome, stream: str, warehouse: Path) -> None:
-    """Commit what a batch decided, to each table once; what is there already stays."""
+def settle(outcome: Outcome, plan: Plan, warehouse: Path, clients: Mapping[str, str]) -> None:
+    """Commit what a batch decided, to each table and topic once; what is there already stays."""
+    topics = dict(topics_of(plan, warehouse, clients))
     for name, change in outcome.changes.items():
         path = warehouse / name
-        if DeltaTable.is_deltatable(str(path)):  # one that was taken away takes nothing
-            table = BatchTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), stream)
+        if name in topics:
+            topics[name].commit(outcome.batch_id, change, outcome.clock)
+        elif DeltaTable.is_deltatable(str(path)):  # one that was taken away takes nothing
+            table = BatchTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), plan.name)
             table.commit(outcome.batch_id, change, outcome.clock)

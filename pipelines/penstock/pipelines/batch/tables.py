@@ -30,6 +30,7 @@ from penstock.pipelines.tables.complete import CompleteTable as WholeTable
 from penstock.pipelines.tables.latest import LatestTable, latest_schema
 from penstock.pipelines.tables.log import LogTable
 from penstock.pipelines.tables.table import BatchTable
+from penstock.pipelines.tables.topic import topics_of
 
 HOUR_US = 3_600_000_000
 BATCH = (pa.field("batch_id", pa.int64()), pa.field("batch_clock", TIMESTAMP))
@@ -95,12 +96,17 @@ class Written:
     """The same in other first stages that read records of these partitions as well."""
     broken: pa.Table = field(default_factory=CHECKED.empty_table)
     lookups: pa.Table = field(default_factory=SEEN.empty_table)
+    published: Mapping[str, pa.Table] = field(default_factory=dict)
+    """What goes to topics, of each stage that has any."""
 
 
 class StreamTables:
     """Where one stream writes: panes, late records, the quarantine of its topics, and its ledger."""
 
-    def __init__(self, plan: Plan, graph: ReadyGraph, warehouse: Path) -> None:
+    def __init__(
+        self, plan: Plan, graph: ReadyGraph, warehouse: Path, clients: Mapping[str, str] | None = None
+    ) -> None:
+        """Without `clients` of Kafka nothing is published: a run over stored records tells no topic."""
         self._sinks = {
             path: (stage.plan.name, *_sink(sink, stage, warehouse / path, plan.name))
             for stage in graph.stages
@@ -129,6 +135,7 @@ class StreamTables:
         )
         self._all |= {path: table for path, (_, table, _) in self._sinks.items()}
         self._all |= dict(each for each in (self._checks, self._lookups) if each)
+        self._topics = {} if clients is None else dict(topics_of(plan, warehouse, clients))
         self._erasures = f"{ERASED}/{plan.name}"
         self._account = partial(LogTable, warehouse / self._erasures, ERASURES, plan.name)
 
@@ -149,6 +156,8 @@ class StreamTables:
             for path, (stage, table, choose) in self._sinks.items()
         }
         changes |= {path: table.write(content, number, clock) for (path, table), content in records.items()}
+        for path, topic in self._topics.items():
+            changes[path] = topic.write(rows.published[topic.stage], number, clock)
         return {path: change for path, change in changes.items() if not change.is_none}
 
     def _bad(self, rows: pa.Table) -> dict[tuple[str, LogTable], pa.Table]:
@@ -163,6 +172,8 @@ class StreamTables:
         for path, change in changes.items():
             if path in self._all:  # a table that is no longer declared stays as it is
                 self._all[path].commit(batch_id, change, clock)
+            elif path in self._topics:
+                self._topics[path].commit(batch_id, change, clock)
             elif path == self._erasures:  # there is none before a key is erased
                 self._account().commit(batch_id, change, clock)
 

@@ -5,7 +5,7 @@ it, the same request done again finishes what is left and counts nothing twice.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -39,6 +39,8 @@ class Place:
     stream: str
     directory: Path
     warehouse: Path
+    clients: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What clients of Kafka are made with, for what was decided and not published yet."""
 
     @property
     def journal(self) -> Journal:
@@ -74,10 +76,10 @@ def erase(place: Place, plan: Plan, request: Request, epoch: int) -> tuple[Outco
         raise ErasureError(plan.name, "it keeps nothing yet", "Start it first, or look again in a moment")
     asked = digest(plan.name, request.key)
     if last.kind != KIND or last.erased is None or last.erased.key_digest != asked:
-        settle(last, place.stream, place.warehouse)
+        settle(last, plan, place.warehouse, place.clients)
         last = journal.decide(_without(place, last, knows, request, epoch))
     assert last.erased is not None, "two erased one stream at once, or an erasure and a batch"
-    settle(last, place.stream, place.warehouse)
+    settle(last, plan, place.warehouse, place.clients)
     _forget(place, last)
     return last, last.erased
 
@@ -108,6 +110,9 @@ def _without(place: Place, last: Outcome, knows: Mapping[str, bool], request: Re
         lag_records=0,
         archived=0,
         state_rows=_rows(place.directory, files),
+        state_sizes={
+            stage: _size(place.directory / "state" / stage, files.get(stage, ())) for stage in knows
+        },
         erased=erased,
     )
 
@@ -147,6 +152,12 @@ def _forget(place: Place, last: Outcome) -> None:
         for path in [*folder.glob("run-*"), *folder.glob("*.partial")]:
             if path.name not in names:
                 path.unlink()
+
+
+def _size(folder: Path, names: Sequence[str]) -> dict[str, int]:
+    """How much a stage keeps; see `Outcome.state_sizes`."""
+    rows = sum(len(runs_of.read(folder / name)) for name in names)
+    return {"rows": rows, "bytes": sum((folder / name).stat().st_size for name in names)}
 
 
 def _rows(directory: Path, files: Mapping[str, Sequence[str]]) -> int:

@@ -27,14 +27,25 @@ class Running:
 
 
 @dataclass(frozen=True)
+class Size:
+    """How much a stage keeps after a batch; rows that younger ones stand for are counted, too."""
+
+    stage: str
+    batch_id: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Explanation:
-    """A plan explained; `running` is empty where no engine was asked."""
+    """A plan explained; `running` is empty where no engine was asked, `sizes` where nothing is kept yet."""
 
     plan: Plan
     questions: tuple[tuple[str, tuple[Question, ...]], ...]
     logical: tuple[Node, ...]
     kept: tuple[Kept, ...]
     running: tuple[Running, ...] = ()
+    sizes: tuple[Size, ...] = ()
 
     def text(self) -> str:
         """Return it for people."""
@@ -58,6 +69,8 @@ class Explanation:
             yield from (f"  {each.word}: {each.means}" for each in elements(self.plan, self.running))
         yield from titled("state")
         yield from (f"  {item.what}: {item.size}; kept until {item.until}" for item in self.kept)
+        for size in self.sizes:
+            yield f"  {size.stage} after batch {size.batch_id}: {size.rows:,} rows, {size.bytes / 1e6:,.1f} MB"
 
     def as_json(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -69,6 +82,7 @@ class Explanation:
             "physical": [asdict(part) for part in self.running],
             "elements": {each.word: each.means for each in elements(self.plan, self.running)},
             "state": [asdict(item) for item in self.kept],
+            "sizes": [asdict(size) for size in self.sizes],
             "plan": to_dict(self.plan),
         }
 
@@ -79,7 +93,7 @@ def titled(title: str) -> Iterator[str]:
     yield title
 
 
-def explain(plan: Plan, running: tuple[Running, ...] = ()) -> Explanation:
-    """Explain a plan; `running` is what the engine says of how it runs it."""
+def explain(plan: Plan, running: tuple[Running, ...] = (), sizes: tuple[Size, ...] = ()) -> Explanation:
+    """Explain a plan; `running` is what the engine says of how it runs it, `sizes` how much it keeps now."""
     asked = tuple((stage.name, questions(stage, plan.feeding(stage))) for stage in plan.stages)
-    return Explanation(plan, asked, logical(plan), kept(plan), running)
+    return Explanation(plan, asked, logical(plan), kept(plan), running, sizes)

@@ -16,6 +16,7 @@ from penstock.pipelines.plan import (
     Last,
     Plan,
     Quantiles,
+    Relayed,
     Remembering,
     SlidingOrder,
     Source,
@@ -39,7 +40,8 @@ class Kept:
 def kept(plan: Plan) -> tuple[Kept, ...]:
     """Say all that is kept."""
     sources = [item for source in plan.sources for item in kept_of_source(source)]
-    return (*sources, *(kept_of_stage(stage, changes=bool(plan.feeding(stage))) for stage in plan.stages))
+    keeping = (stage for stage in plan.stages if not isinstance(stage.window, Relayed))
+    return (*sources, *(kept_of_stage(stage, changes=bool(plan.feeding(stage))) for stage in keeping))
 
 
 def kept_of_source(source: Source) -> list[Kept]:

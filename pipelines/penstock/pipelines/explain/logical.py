@@ -13,6 +13,7 @@ from penstock.pipelines.plan import (
     OverArrow,
     PerRow,
     Plan,
+    Relayed,
     Remembering,
     Sink,
     Source,
@@ -54,6 +55,11 @@ def logical(plan: Plan) -> tuple[Node, ...]:
         for item in stage.sinks:
             written.append(Node(sink(item), (made[stage.name],)))
             made[stage.name] = told
+        for topic in stage.topics:
+            written.append(
+                Node(f"publish every pane, with its change, to topic {topic.topic}", (made[stage.name],))
+            )
+            made[stage.name] = told
         several = sum(stage.name in other.inputs for other in plan.stages) > 1
         if several and not stage.sinks:
             written.append(Node(f"{stage.name}, read by several stages", (made[stage.name],)))
@@ -70,6 +76,8 @@ def computed(stage: Stage, inputs: tuple[Node, ...]) -> Node:
     for step in stage.steps:
         below = (Node(stepped(step), below),)
     key = words.joined(list(stage.key)) if stage.key else "nothing"
+    if isinstance(stage.window, Relayed):
+        return Node("take published panes for the changes that they are", below)
     if isinstance(stage.window, Remembering):
         by_key = Node(f"group by {key}, in the order of arrival", below)
         many = "all keys at once " if stage.window.vectorised else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from penstock.pipelines.explain import words
 from penstock.pipelines.explain.logical import SINKS, stepped
-from penstock.pipelines.plan import Files, Plan, Remembering, Sink, Source, Stage
+from penstock.pipelines.plan import Files, Plan, Relayed, Remembering, Sink, Source, Stage
 
 INDENT = "    "
 
@@ -36,6 +36,9 @@ def lines(plan: Plan) -> Iterator[str]:
         for number, sink in enumerate(stage.sinks):
             table = f"{names[stage.name]}t{number}"
             yield f"{INDENT}{names[stage.name]} --> {table}[[{text(written(sink))}]]"
+        for number, topic in enumerate(stage.topics):
+            said = text(f"topic {topic.topic}: every pane, with its change")
+            yield f"{INDENT}{names[stage.name]} --> {names[stage.name]}p{number}[({said})]"
 
 
 def text(*parts: str) -> str:
@@ -54,6 +57,9 @@ def computed(stage: Stage) -> Iterator[str]:
     yield from (stepped(step) for each in stage.prepared for step in each.steps)
     yield from (stepped(step) for step in stage.steps)
     key = f"by {words.joined(list(stage.key))}" if stage.key else "all together"
+    if isinstance(stage.window, Relayed):
+        yield "published panes, taken for the changes that they are"
+        return
     if isinstance(stage.window, Remembering):
         yield f"{key}, in order: {stage.window.function.name} remembers"
         return

@@ -3,7 +3,15 @@
 from dataclasses import dataclass
 
 from penstock.pipelines.explain import words
-from penstock.pipelines.plan import PairWindow, Remembering, SlidingOrder, Stage, Tumbling, by_processing_time
+from penstock.pipelines.plan import (
+    PairWindow,
+    Relayed,
+    Remembering,
+    SlidingOrder,
+    Stage,
+    Tumbling,
+    by_processing_time,
+)
 
 HOW = {
     "discarding": "Each pane holds only what came since the last one.",
@@ -46,6 +54,9 @@ def what(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
     read = f"panes of {words.joined(feeding)}" if feeding else "records"
     key = f"per {words.joined(list(stage.key))}" if stage.key else f"over all {read} together"
     key += f", over {read}" if stage.key and feeding else ""
+    if isinstance(stage.window, Relayed):
+        rows = ", ".join(f"{column.name} ({column.type})" for column in stage.window.columns)
+        return ("The panes that another stream published, as they are:", rows)
     if isinstance(stage.window, Remembering):
         function, state = stage.window.function.name, stage.window.state.name
         rows = ", ".join(f"{column.name} ({column.type})" for column in stage.window.returns)
@@ -64,6 +75,11 @@ def where(stage: Stage) -> tuple[str, ...]:
 
 def when(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
     """Say when panes appear, and how long they may change."""
+    if isinstance(stage.window, Relayed):
+        allowed = words.duration(stage.lateness)
+        return (
+            f"When they come; they correct a window for {allowed} behind what they say of the watermark.",
+        )
     if isinstance(stage.window, Remembering):
         return (
             "With each batch that has records of the key, and when a timer of the key is due; nothing is late.",
@@ -92,6 +108,8 @@ def lateness(stage: Stage) -> str:
 
 def how(stage: Stage) -> tuple[str, ...]:
     """Say how panes of a window relate."""
+    if isinstance(stage.window, Relayed):
+        return ("As changes: a pane brings an element, or takes it back.",)
     if isinstance(stage.window, Remembering):
         return ("A row stands by itself, and is never corrected.",)
     if isinstance(stage.window, PairWindow):

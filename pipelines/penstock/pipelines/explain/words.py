@@ -34,6 +34,7 @@ from penstock.pipelines.plan import (
     OrFinally,
     PunctuationPolicy,
     Quantiles,
+    Relayed,
     Remembering,
     Repeatedly,
     SameWindows,
@@ -95,6 +96,8 @@ def window(where: Window) -> str:
             return f"pairs of a record with the newest that is no younger{oldest}"
         case Remembering():
             return "no windows: a key's records in their order, one batch after the other"
+        case Relayed():
+            return "the windows of the panes that it reads"
         case _:
             assert_never(where)
 

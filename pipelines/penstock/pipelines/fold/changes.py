@@ -17,7 +17,7 @@ from penstock.pipelines.fold.aggregates.restricted import INPUT
 from penstock.pipelines.fold.aggregates.setting import WEIGHT
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome
-from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.pipelines.state.columns import BEFORE_ALL, NEVER, Mask
 
 INSTANT = pa.timestamp("ms", tz="UTC")
 HIDDEN = (
@@ -40,10 +40,7 @@ def change_columns(stage: ReadyStage) -> pa.Schema:
 def changes_of(stage: ReadyStage, outcome: Outcome) -> pa.Table:
     """The changes that a batch of a stage brings about."""
     schema = change_columns(stage)
-    panes = outcome.panes
-    kinds = pc.is_in(panes.column("kind"), pa.array(["insert", "retract"]))
-    filled = pc.greater(panes.column("records"), 0)
-    panes = panes.filter(pc.and_(pc.and_(kinds, filled), pa.array(~outcome.restated)))
+    panes = outcome.panes.filter(pa.array(are_changes(outcome)))
     start, end = (panes.column(f"window_{bound}") for bound in ("start", "end"))
     inserted = np.asarray(pc.equal(panes.column("kind"), "insert"))
     ours = {
@@ -56,6 +53,14 @@ def changes_of(stage: ReadyStage, outcome: Outcome) -> pa.Table:
         INPUT: pa.array([stage.plan.name] * panes.num_rows, pa.string()),
     }
     return pa.table([ours.get(f.name, _column(panes, f.name)) for f in schema], schema=schema)
+
+
+def are_changes(outcome: Outcome) -> Mask:
+    """Which panes of a batch are changes."""
+    panes = outcome.panes
+    kinds = pc.is_in(panes.column("kind"), pa.array(["insert", "retract"]))
+    filled = pc.greater(panes.column("records"), 0)
+    return np.asarray(pc.and_(kinds, filled)) & ~outcome.restated
 
 
 def all_changes(tables: Sequence[pa.Table]) -> pa.Table:

@@ -6,11 +6,13 @@ from penstock.pipelines.fold.at_once import fold_at_once
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.fold import fold_in_order
 from penstock.pipelines.fold.pairing.fold import fold_pairs
+from penstock.pipelines.fold.relaying import fold_relayed
 from penstock.pipelines.fold.remembering import fold_remembering
 from penstock.pipelines.fold.sessions import fold_sessions
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome
 from penstock.pipelines.fold.windows import fold_windows
+from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.windows import PairWindow
 from penstock.pipelines.state.tree import Tree
@@ -18,6 +20,8 @@ from penstock.pipelines.state.tree import Tree
 
 def fold(stage: ReadyStage, state: Tree, partials: pa.Table, moment: Moment) -> Outcome:
     """Fold a batch's partials into the state. Pure: the same input gives the same outcome, row for row."""
+    if isinstance(stage.plan.window, Relayed):
+        return fold_relayed(stage, state, partials, moment)
     if isinstance(stage.plan.window, Remembering):
         if stage.plan.window.vectorised:
             return fold_at_once(stage, state, partials, moment)

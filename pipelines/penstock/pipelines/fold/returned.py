@@ -8,6 +8,7 @@ import pyarrow as pa
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.fold.aggregates import Accumulator
 from penstock.pipelines.fold.rows import Slot
+from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering, memory_columns
 from penstock.pipelines.state.columns import BEFORE_ALL
 
@@ -62,10 +63,15 @@ def remembered_fields(window: Remembering) -> Sequence[pa.Field]:
     return [pa.field(each.name, arrow_type(each.type, f"remember.state.{each.name}")) for each in columns]
 
 
-def returned(window: Remembering) -> Iterator[Accumulator]:
-    """The columns of the function's rows, in the place of aggregates; nothing is accumulated in them."""
-    for column in window.returns:
-        kind = arrow_type(column.type, f"remember.returns.{column.name}")
+def returned(window: Remembering | Relayed) -> Iterator[Accumulator]:
+    """The columns of the function's rows, or of others' panes, in the place of aggregates: nothing accumulates."""
+    columns, place = (
+        (window.columns, "read_panes.columns")
+        if isinstance(window, Relayed)
+        else (window.returns, "remember.returns")
+    )
+    for column in columns:
+        kind = arrow_type(column.type, f"{place}.{column.name}")
         yield Accumulator(column.name, kind, (), lambda _rows: _none())
 
 

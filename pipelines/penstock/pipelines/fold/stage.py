@@ -22,6 +22,7 @@ from penstock.pipelines.fold.pairing.slots import pair_slots
 from penstock.pipelines.fold.returned import remembered, returned
 from penstock.pipelines.fold.rows import Slot
 from penstock.pipelines.plan.predicates import Predicate
+from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.triggers import punctuations
@@ -159,6 +160,8 @@ class ReadyStage:
             return remembered(self.plan.window)
         if isinstance(self.plan.window, PairWindow):
             return pair_slots(self.fields)
+        if isinstance(self.plan.window, Relayed):
+            return []
         if isinstance(self.plan.window, OrderWindow):
             types = {field.name: field.type for field in (*self.key, *self.fields)}
             return [*order_slots(self.plan.window, types), *(part.slot for part in self.parts)]
@@ -224,7 +227,7 @@ def ready_stage(stage: Stage, types: Mapping[str, pa.DataType], *, changes: bool
         accumulator(unrestricted(output), types, changes=changes, several=several and not changes)
         for output in stage.aggregates
     )
-    said = returned(stage.window) if isinstance(stage.window, Remembering) else computed
+    said = computed if not isinstance(stage.window, Remembering | Relayed) else returned(stage.window)
     return ReadyStage(
         stage,
         machine(stage.trigger),

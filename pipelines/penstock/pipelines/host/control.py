@@ -96,6 +96,8 @@ class BatchRecord:
     durations_ms: Mapping[str, float] = field(default_factory=dict)
     state_rows: int = 0
     """Rows that the state has after the batch, superseded ones included."""
+    state: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The same by stage, and the `bytes` of its files; of batches of an older version nothing."""
 
 
 @dataclass(frozen=True)

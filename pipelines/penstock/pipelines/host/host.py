@@ -251,4 +251,5 @@ def batch_record(stream: str, outcome: Outcome) -> BatchRecord:
         lag_records=outcome.lag_records,
         durations_ms=outcome.durations_ms,
         state_rows=outcome.state_rows,
+        state=outcome.state_sizes,
     )

@@ -16,7 +16,7 @@ from penstock.pipelines.model.aggregates import (
     top,
 )
 from penstock.pipelines.model.document import from_document, from_yaml
-from penstock.pipelines.model.pipeline import Pipeline, join, read, union
+from penstock.pipelines.model.pipeline import Pipeline, join, read, read_panes, union
 from penstock.pipelines.model.triggers import (
     after_all,
     after_any,
@@ -83,6 +83,7 @@ __all__ = [
     "punctuation",
     "quantiles",
     "read",
+    "read_panes",
     "records",
     "repeatedly",
     "same_windows",

@@ -8,7 +8,7 @@ import yaml
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model.calls import aggregate_from_text
-from penstock.pipelines.model.pipeline import Pipeline, join, read, union
+from penstock.pipelines.model.pipeline import Pipeline, join, read, read_panes, union
 from penstock.pipelines.model.words import TRIGGERS, WINDOWS, called, known, spoken
 from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.custom import imported
@@ -182,6 +182,19 @@ def written(pipeline: Pipeline, node: object) -> Pipeline:
     return pipeline
 
 
+def relayed(node: object) -> Pipeline:
+    """Read `read_panes: {topic: name, columns: {column: TYPE}, lateness: 1 hour}`."""
+    found: Pipeline = called(read_panes, [], dict(mapping(node, "read_panes")), "read_panes")
+    return found
+
+
+def published(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read a topic, or several."""
+    for topic in strings(node, "publish"):
+        pipeline = pipeline.publish(topic)
+    return pipeline
+
+
 def followed(pipeline: Pipeline, node: object) -> Pipeline:
     """Read the stages that go on from this one: a document without `read`, or several of them."""
     ends = []
@@ -215,7 +228,12 @@ def strings(node: object, field: str) -> list[str]:
     raise DefinitionError(field, repr(node), "Write a name, or a list of names")
 
 
-BEGINNINGS: dict[str, Callable[[Any], Pipeline]] = {"read": beginning, "union": united, "join": joined}
+BEGINNINGS: dict[str, Callable[[Any], Pipeline]] = {
+    "read": beginning,
+    "union": united,
+    "join": joined,
+    "read_panes": relayed,
+}
 PARTS = ("read", "deduplicate", "steps")
 SECTIONS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
     **dict.fromkeys(BEGINNINGS, lambda pipeline, _: pipeline),
@@ -228,6 +246,7 @@ SECTIONS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
     "trigger": triggered,
     "refine": refined,
     "write": written,
+    "publish": published,
     "name": lambda pipeline, node: pipeline.named(str(node)),
     "then": followed,
     "also": accompanied,

@@ -90,6 +90,7 @@ def stage_of(
         final_pane=when.final_pane,
         may_finish=when.may_finish,
         sinks=pipeline.sinks,
+        topics=pipeline.topics,
         prepared=own if pipeline.parts else (),
     )
     if pipeline.joining is not None:

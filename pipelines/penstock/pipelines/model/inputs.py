@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Protocol, cast
 
 from penstock.ingestion.contracts import Contract, contract_names, load_contract
 from penstock.ingestion.contracts.types import spark_type
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model.durations import Duration, milliseconds
 from penstock.pipelines.plan.checks import require
+from penstock.pipelines.plan.relaying import PASSED, RELAYED
 from penstock.pipelines.plan.source import (
     AheadPolicy,
     Column,
@@ -71,6 +72,27 @@ class Input:
         )
 
 
+class Readable(Protocol):
+    """What a pipeline begins with."""
+
+    def source(self, repeats: "Repeats | None") -> Source:
+        """Return what the plan reads."""
+
+
+@dataclass(frozen=True)
+class Panes:
+    """A topic to which another stream publishes panes; their time is how far that stream's watermark had passed."""
+
+    topic: str
+    columns: tuple[Column, ...]
+
+    def source(self, repeats: "Repeats | None") -> Source:
+        """Return what the plan reads."""
+        fix = "Leave it out: each pane is there once"
+        require(repeats is None, "deduplicate", "given for panes", fix)
+        return Source(self.topic, Topic(self.topic), (*self.columns, *RELAYED), PASSED)
+
+
 @dataclass(frozen=True)
 class Repeats:
     """Which records are repeats of each other, and for how long that is remembered."""
@@ -102,7 +124,7 @@ def maybe(duration: Duration | None, field: str) -> int | None:
     return None if duration is None else milliseconds(duration, field)
 
 
-def sources(inputs: tuple[Input, ...], repeats: Repeats | None) -> tuple[Source, ...]:
+def sources(inputs: tuple[Readable, ...], repeats: Repeats | None) -> tuple[Source, ...]:
     """Return the plan's sources, each named after its topic; a topic read twice gets a number."""
     found: list[Source] = []
     for item in inputs:

@@ -12,7 +12,7 @@ from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model.conditions import condition as condition_of
 from penstock.pipelines.model.durations import Duration, milliseconds
 from penstock.pipelines.model.graph import plan_of
-from penstock.pipelines.model.inputs import Input, Repeats
+from penstock.pipelines.model.inputs import Input, Panes, Readable, Repeats
 from penstock.pipelines.model.joining import Joining
 from penstock.pipelines.model.when import When
 from penstock.pipelines.plan.aggregates import Aggregate, Output
@@ -20,6 +20,7 @@ from penstock.pipelines.plan.checks import one_of, require
 from penstock.pipelines.plan.custom import opaque
 from penstock.pipelines.plan.joins import KINDS
 from penstock.pipelines.plan.predicates import Unmet
+from penstock.pipelines.plan.relaying import Published, Relayed
 from penstock.pipelines.plan.remembering import Remembering, state_type
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.source import Column
@@ -44,7 +45,7 @@ SINKS: dict[str, Callable[[str], Sink]] = {
 class Pipeline:
     """A definition in the making; every method returns a new one."""
 
-    inputs: tuple[Input, ...]
+    inputs: tuple[Readable, ...]
     repeats: Repeats | None = None
     steps: tuple[Step, ...] = ()
     keys: tuple[str, ...] | None = None
@@ -53,6 +54,7 @@ class Pipeline:
     when: When | None = None
     how: str | None = None
     sinks: tuple[Sink, ...] = ()
+    topics: tuple[Published, ...] = ()
     over: "tuple[Pipeline, ...]" = ()
     """The pipelines whose panes it reads in place of inputs."""
     called: str | None = None
@@ -216,6 +218,10 @@ class Pipeline:
         one_of(mode, tuple(SINKS), "write.mode")
         return replace(self, sinks=(*self.sinks, SINKS[mode](table)))
 
+    def publish(self, topic: str) -> "Pipeline":
+        """Say that panes go to a Kafka topic as well, with their changes: what `read_panes` reads."""
+        return replace(self, topics=(*self.topics, Published(topic)))
+
     @property
     def plan(self) -> Plan:
         """Return the checked plan, named after the first table."""
@@ -282,6 +288,18 @@ def part_in(part: Pipeline, word: str) -> Pipeline:
         return part.then()
     require(not part.parts, word, "a union inside another", "Name all inputs in one")
     return part
+
+
+def read_panes(topic: str, *, columns: Mapping[str, str], lateness: Duration = 0) -> Pipeline:
+    """Begin a pipeline over panes that another stream publishes, as `then()` does over those of its own stream.
+
+    `columns` names their key and values, with types in Spark's words; `lateness` is that of the stage which
+    publishes them, or more.
+    """
+    wanted = tuple(Column(name, kind) for name, kind in columns.items())
+    when = When(lateness=milliseconds(lateness, "read_panes.lateness"))
+    panes = Pipeline((Panes(topic, wanted),), where=Relayed(wanted), outputs=(), when=when, how="retracting")
+    return panes.named(f"{topic}_panes").then()
 
 
 def once(present: object, question: str) -> None:

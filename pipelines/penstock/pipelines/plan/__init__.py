@@ -49,6 +49,7 @@ from penstock.pipelines.plan.predicates import (
     predicate_fields,
     predicate_sql,
 )
+from penstock.pipelines.plan.relaying import Published, Relayed
 from penstock.pipelines.plan.remembering import Remembering, StateType, state_type
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.source import (
@@ -159,8 +160,10 @@ __all__ = [
     "Plan",
     "Predicate",
     "Prepared",
+    "Published",
     "PunctuationPolicy",
     "Quantiles",
+    "Relayed",
     "Remembering",
     "Repeatedly",
     "RowCheck",

@@ -11,6 +11,7 @@ from penstock.pipelines.plan.columns import columns_read, values_of
 from penstock.pipelines.plan.pairing import AsOf
 from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.pipelines.plan.predicates import predicate_fields
+from penstock.pipelines.plan.relaying import RELAYED, Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.sinks import FinalPanes, PaneLog
 from penstock.pipelines.plan.stage import Plan, Stage
@@ -73,10 +74,10 @@ def check_graph(plan: Plan) -> None:
     require(len(set(known)) == len(known), "name", "used twice", "Give each source and stage its own name")
     fed = {name for stage in plan.stages for name in stage.inputs}
     for stage in plan.stages:
-        used = stage.name in fed or len(stage.sinks) > 0
+        used = stage.name in fed or len(stage.sinks) > 0 or len(stage.topics) > 0
         require(used, "write", f"nobody reads what {stage.name} says", "Say where it goes with write(...)")
-    tables = [sink.table for stage in plan.stages for sink in stage.sinks]
-    require(len(tables) > 0, "write", "no table", "Say where results go with write(...)")
+    ends = [end for stage in plan.stages for end in (*stage.sinks, *stage.topics)]
+    require(len(ends) > 0, "write", "no table", "Say where results go with write(...)")
 
 
 def check_stage(plan: Plan, stage: Stage) -> None:
@@ -107,6 +108,10 @@ def check_stage(plan: Plan, stage: Stage) -> None:
 def check_names(stage: Stage) -> None:
     """Refuse result columns that hide each other or a pane's own."""
     names = [*stage.key, *values_of(stage)]
+    for topic in stage.topics:
+        ours = [name for name in names if name in {column.name for column in RELAYED}]
+        found = f"{', '.join(ours)} is a column that every published pane has"
+        require(not ours, f"publish.{topic.topic}", found, "Choose another name")
     for name in names:
         taken = "is a column that every pane has" if name in RESERVED else "is used twice"
         require(
@@ -118,7 +123,7 @@ def check_names(stage: Stage) -> None:
         logs = all(isinstance(sink, PaneLog) for sink in stage.sinks)
         fix = "Write mode='log': each row stands by itself, and no later one takes its place"
         require(logs, "write.mode", "a table of newest values for rows of a function", fix)
-    else:
+    elif not isinstance(stage.window, Relayed):
         require(computed, "aggregate", "nothing is computed", "Write aggregate(readings=count())")
 
 
@@ -199,7 +204,8 @@ def check_order_window(stage: Stage) -> None:
     """Refuse what only windows of time have."""
     fix = "Leave it out: an order window shows what it holds by its own policy, and nothing is late"
     require(stage.trigger == Default(), "trigger", "given for an order window", fix)
-    require(stage.lateness == 0, "lateness", "given for an order window", fix)
+    timeless = stage.lateness == 0 or isinstance(stage.window, Relayed)
+    require(timeless, "lateness", "given for an order window", fix)
     require(stage.final_pane == "never", "final_pane", "given for an order window", fix)
     single = len(stage.inputs) == 1
     require(

@@ -8,6 +8,7 @@ be able to forget it.
 from penstock.pipelines.plan.aggregates import needs_arrival_order
 from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.pairing import AsOf, Between
+from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.steps import Keep, OverArrow, PerRow
@@ -74,7 +75,7 @@ def check_window(plan: Plan, stage: Stage) -> None:
         case Between() | AsOf():
             fix = "Join panes in the windows that they have: leave window(...) out"
             require(condition=False, field="window", found="near records, over panes", fix=fix)
-        case Tumbling() | SlidingOrder() | Remembering():
+        case Tumbling() | SlidingOrder() | Remembering() | Relayed():
             fix = "Choose a window of time: panes of one batch have no order among them"
             require(condition=False, field="window", found="what goes by order, over panes", fix=fix)
         case Sessions():
@@ -87,7 +88,8 @@ def check_window(plan: Plan, stage: Stage) -> None:
         endless = isinstance(each.window, Global)
         fix = "Choose global_window() or same_windows()"
         require(wide or not endless, "window", f"narrower than those of {each.name}", fix)
-        timely = not (in_order(each.window) or by_processing_time(each.window))
+        cut = in_order(each.window) and not isinstance(each.window, Relayed)
+        timely = not (cut or by_processing_time(each.window))
         found = f"windows of {each.name} may end behind the watermark"
         fix = "Choose global_window(): then no pane of that stage is too late"
         require(timely or isinstance(stage.window, Global), "window", found, fix)

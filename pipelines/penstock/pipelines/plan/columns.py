@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.source import Source
 from penstock.pipelines.plan.stage import Stage
@@ -31,6 +32,8 @@ def values_of(stage: Stage) -> tuple[str, ...]:
     """Return the columns that a stage computes."""
     if isinstance(stage.window, Remembering):
         return tuple(column.name for column in stage.window.returns)
+    if isinstance(stage.window, Relayed):
+        return tuple(column.name for column in stage.window.columns)
     if stage.join is not None:
         return tuple(column.name for column in stage.join.columns)
     return tuple(output.name for output in stage.aggregates)

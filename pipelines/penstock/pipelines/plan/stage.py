@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 
 from penstock.pipelines.plan.aggregates import Output
 from penstock.pipelines.plan.joins import Join
+from penstock.pipelines.plan.relaying import Published
 from penstock.pipelines.plan.sinks import Sink
 from penstock.pipelines.plan.source import ADDED, Source
 from penstock.pipelines.plan.steps import Lookup, Prepared, Step
@@ -43,6 +44,8 @@ class Stage:
     """What is done to single inputs before `steps`, which are done to all."""
     join: Join | None = field(default=None, metadata=ADDED)
     """How the members that its aggregates hold are put together into rows."""
+    topics: tuple[Published, ...] = field(default=(), metadata=ADDED)
+    """Where its panes are published."""
 
     def steps_of(self, input_: str) -> tuple[Step, ...]:
         """Return the steps of one input alone."""

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from penstock.pipelines.plan.checks import not_negative, one_of, positive, require
 from penstock.pipelines.plan.pairing import AsOf, Between
 from penstock.pipelines.plan.policies import ClosePolicy, EvictionPolicy, ShowPolicy
+from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 
 Time: TypeAlias = Literal["event", "processing"]
@@ -110,12 +111,12 @@ class SlidingOrder:
 TimeWindow: TypeAlias = Fixed | Sliding | Sessions | Calendar | Global | SameWindows
 OrderWindow: TypeAlias = Tumbling | SlidingOrder
 PairWindow: TypeAlias = Between | AsOf
-Window: TypeAlias = TimeWindow | OrderWindow | Remembering | PairWindow
+Window: TypeAlias = TimeWindow | OrderWindow | Remembering | PairWindow | Relayed
 
 
 def in_order(window: Window) -> bool:
     """Tell whether a key's records are taken one by one, and not added up before."""
-    return isinstance(window, OrderWindow | Remembering | PairWindow)
+    return isinstance(window, OrderWindow | Remembering | PairWindow | Relayed)
 
 
 def known_zone(name: str) -> bool:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from penstock.pipelines.errors import StepsNotGivenError
 from penstock.pipelines.plan.pairing import AsOf, Between
+from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, by_processing_time
@@ -24,6 +25,7 @@ from penstock.pipelines.reference.numbers import canonical
 from penstock.pipelines.reference.ordering import Ordering
 from penstock.pipelines.reference.pairing import Paired
 from penstock.pipelines.reference.records import BEGINNING, END, Address, Batch, Element, Instant, Record
+from penstock.pipelines.reference.relaying import Relaying
 from penstock.pipelines.reference.remembering import Remembered
 from penstock.pipelines.reference.steps import Steps, are_known, done
 from penstock.pipelines.reference.watermark import SourceWatermark
@@ -170,7 +172,7 @@ class Evaluator:
         return replace(moment, before=self.clock, watermark=END if watermark == END else batch.clock)
 
 
-def windows_for(plan: Plan, stage: Stage) -> Grouping | Ordering | Remembered | Paired:
+def windows_for(plan: Plan, stage: Stage) -> Grouping | Ordering | Remembered | Relaying | Paired:
     """Return the windows of a stage, none of which is open yet."""
     match stage.window:
         case Tumbling() | SlidingOrder() as window:
@@ -180,6 +182,8 @@ def windows_for(plan: Plan, stage: Stage) -> Grouping | Ordering | Remembered | 
         case Remembering() as window:
             read = (column for source in plan.sources for column in source.columns)
             return Remembered(stage, window, tuple(read))
+        case Relayed() as window:
+            return Relaying(window)
         case _:
             return Grouping(stage)
 

@@ -26,7 +26,7 @@ from penstock.pipelines.plan.source import Topic
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.repeats.memory import memory_of
 from penstock.pipelines.spark.fields import FieldTypes
-from penstock.pipelines.spark.offsets import ranges_of
+from penstock.pipelines.spark.offsets import COMMITTED, ranges_of
 from penstock.pipelines.spark.reading import SparkReading
 from penstock.pipelines.spark.session import is_alive
 from penstock.pipelines.spark.spreading import SparkSpreader
@@ -95,7 +95,7 @@ class Stream:
         right = replace(right, holds=lambda: held() and not self._cut.is_set())
         graph = ready_graph(plan, FieldTypes(session).of(plan))
         self._firsts = graph.firsts
-        tables = StreamTables(plan, graph, config.warehouse)
+        tables = StreamTables(plan, graph, config.warehouse, config.clients)
         looked_up = LookedUp(plan.lookups, config.warehouse)
         self._engine = Engine(
             graph,
@@ -271,5 +271,6 @@ def _kafka(config: StreamConfig, topics: Sequence[str]) -> dict[str, str]:
         "subscribe": ",".join(topics),
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(config.records_per_batch),
+        **COMMITTED,
         **config.kafka,
     }

@@ -32,6 +32,11 @@ class Tree:
         """How many rows the runs hold, superseded ones included."""
         return sum(len(run) for run in self.runs)
 
+    @property
+    def bytes(self) -> int:
+        """How much its files take."""
+        return sum(run.path.stat().st_size for run in self.runs if run.path is not None)
+
     def lookup(self, wanted: Groups) -> tuple[pa.Table, Ints]:
         """The rows of the wanted groups, and for each row the position of its group in `wanted`."""
         pieces: list[pa.Table] = []

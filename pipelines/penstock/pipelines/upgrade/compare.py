@@ -22,6 +22,7 @@ KEPT_WITH: Mapping[str, str] = {
     "on_time_pane": "it holds for panes from the next batch on",
     "final_pane": "it holds for windows that close from the next batch on",
     "may_finish": "it only says what is allowed",
+    "topics": "what is published begins with the next batch; what a topic has stays there",
 }
 """Answers of a stage that its state does not depend on."""
 

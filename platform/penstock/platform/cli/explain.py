@@ -1,10 +1,17 @@
 """`penstock explain`: a pipeline in words."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from penstock.platform.cli.choices import stream_argument
 from penstock.platform.cli.context import current_settings
 from penstock.platform.cli.output import example, print_json
+
+if TYPE_CHECKING:
+    from penstock.pipelines.explain import Size
 
 EXAMPLE = example("penstock explain sensor_minute", "penstock explain hashtags --mermaid > hashtags.mmd")
 
@@ -28,8 +35,21 @@ def command(stream: str, as_json: bool, as_graph: bool) -> None:
     if as_graph:
         click.echo(mermaid(plan), nl=False)
         return
-    explanation = explain(plan, physical(plan, parallelism(plan, current_settings())))
+    settings = current_settings()
+    sizes = tuple(kept_now(settings.home / "streams", stream))
+    explanation = explain(plan, physical(plan, parallelism(plan, settings)), sizes)
     if as_json:
         print_json(explanation.as_json())
     else:
         click.echo(explanation.text(), nl=False)
+
+
+def kept_now(streams: Path, stream: str) -> "Iterator[Size]":
+    """Yield how much each stage keeps after the newest batch; nothing where none was decided."""
+    from penstock.pipelines.batch.inspecting import batches, state_at
+    from penstock.pipelines.explain import Size
+    from penstock.pipelines.host.folders import folder_of_stream
+
+    folder = folder_of_stream(streams, stream)
+    for kept in state_at(folder).values() if batches(folder) else ():
+        yield Size(kept.stage, kept.batch_id, kept.rows, kept.bytes)

@@ -27,6 +27,7 @@ def batch_row(record: BatchRecord) -> dict[str, Any]:
         "rows": record.rows,
         "lag_records": record.lag_records,
         "state_rows": record.state_rows,
+        "state": {stage: dict(size) for stage, size in record.state.items()},
         "duration_ms": sum(record.durations_ms.values()),
         "durations_ms": dict(record.durations_ms),
         **sums,
@@ -50,4 +51,5 @@ def batch_record(row: Mapping[str, Any]) -> BatchRecord:
         lag_records=row["lag_records"],
         durations_ms=row["durations_ms"],
         state_rows=row["state_rows"],
+        state=row["state"],
     )

@@ -69,4 +69,5 @@ batches = Table(
     Column("duration_ms", Float, nullable=False),
     Column("durations_ms", JSON, nullable=False),
     Column("state_rows", BigInteger, nullable=False, server_default=text("0")),
+    Column("state", JSON, nullable=False, server_default=text("'{}'")),
 )

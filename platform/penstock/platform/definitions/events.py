@@ -59,6 +59,8 @@ def _metadata(summary: BatchSummary, now_ms: int) -> dict[str, Any]:
         "records_duplicate": summary.duplicate,
         "records_filtered": summary.filtered,
         **{f"panes_{timing}": count for timing, count in summary.panes.items()},
+        "state_rows": newest.state_rows,
+        "state": MetadataValue.json({stage: dict(size) for stage, size in newest.state.items()}),
         "lag_records": newest.lag_records,
         "batch_ms_mean": round(summary.duration_ms / summary.batches, 1),
         "batch_ms_longest": round(summary.longest_ms, 1),

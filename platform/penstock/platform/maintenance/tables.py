@@ -7,6 +7,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from penstock.pipelines.batch.journal import Journal
+from penstock.pipelines.batch.lookups import LOOKUPS
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.plan.sinks import FinalPanes, LatestValues, PaneLog
@@ -50,6 +51,7 @@ def _mergeable(plan: Plan, last: Outcome) -> Iterator[tuple[str, datetime | None
     yield f"late/{plan.name}", None
     yield f"ledger/{plan.name}", None
     yield f"checks/{plan.name}", None
+    yield f"{LOOKUPS}/{plan.name}", None
     for source in plan.sources:
         yield f"quarantine/{source.name}", None
 

@@ -8,6 +8,7 @@ from penstock.pipelines.fold.rows import Slot
 from penstock.pipelines.plan.aggregates import aggregate_fields
 from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.pipelines.plan.predicates import Predicate
+from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.windows import OrderWindow, SlidingOrder, Tumbling, Window
@@ -59,7 +60,7 @@ def punctuation(window: Window) -> Predicate | None:
 
 def element_fields(stage: Stage, types: Mapping[str, pa.DataType]) -> tuple[pa.Field, ...]:
     """The fields of a record that are needed beside its key, one by one."""
-    if isinstance(stage.window, Remembering):
+    if isinstance(stage.window, Remembering | Relayed):
         return tuple(pa.field(n, t) for n, t in types.items() if n not in stage.key and not n.startswith("_"))
     used = [name for output in stage.aggregates for name in aggregate_fields(output.of)]
     wanted = dict.fromkeys([*used, *distances(stage.window)])

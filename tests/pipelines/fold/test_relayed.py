@@ -1,0 +1,224 @@
+"""Panes that are published and read by another stream come to what one graph comes to, however they are cut."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.examples import examples
+from tests.pipelines.fold.partials import elements, partials
+from tests.pipelines.fold.strategies import histories
+from tests.pipelines.fold.test_chains_against_reference import (
+    SECOND,
+    chains,
+    shown,
+    sound,
+    standing,
+)
+from tests.pipelines.fold.test_windows_against_reference import FIELDS, said
+
+from penstock.pipelines.errors import DefinitionError, RelayError
+from penstock.pipelines.fold.graph import ReadyGraph, moment_of, ready_graph
+from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.published import published
+from penstock.pipelines.model import count, fixed, from_document, read, read_panes, sum_
+from penstock.pipelines.plan import Column, Plan, Stage, fingerprint, from_dict, to_dict
+from penstock.pipelines.plan.relaying import PASSED, RELAYED, Published, Relayed
+from penstock.pipelines.plan.source import Source, Topic
+from penstock.pipelines.plan.windows import by_processing_time
+from penstock.pipelines.reference import Batch, Evaluator, Record
+from penstock.pipelines.state import tree as trees
+from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.pipelines.tables.topic import messages
+
+COLUMNS = (
+    Column("key", "STRING"),
+    Column("word", "STRING"),
+    Column("n", "BIGINT"),
+    Column("total", "BIGINT"),
+)
+KINDS = {"STRING": pa.string(), "BIGINT": pa.int64()}
+TYPES = {column.name: KINDS[column.type] for column in (*COLUMNS, *RELAYED)}
+BOTH = frozenset({("panes", 0), ("panes", 1)})
+
+
+def over_panes(later: Stage, lateness: int) -> Plan:
+    """The later stage of a chain, over the panes of the first from a topic."""
+    source = Source("panes", Topic("panes"), (*COLUMNS, *RELAYED), PASSED)
+    relay = Stage("s0", ("panes",), Relayed(COLUMNS), (), lateness=lateness, accumulation="retracting")
+    return Plan("second", (source,), (relay, replace(later, inputs=("s0",))))
+
+
+class Running:
+    """A graph that is folded batch by batch."""
+
+    def __init__(self, graph: ReadyGraph, folder: Path) -> None:
+        self.graph, self.folder = graph, folder
+        self.states = {stage.plan.name: trees.empty(stage.state_columns) for stage in graph.stages}
+        self.clock, self.watermark, self.batch = BEFORE_ALL, BEFORE_ALL, 0
+
+    def run(self, came: pa.Table, clock: int, watermark: int) -> tuple[dict[str, Any], Moment]:
+        moment = Moment(self.batch, self.clock, clock, self.watermark, watermark)
+        folded = self.graph.fold(self.states, {"s0": came}, moment)
+        for name, tree in self.states.items():
+            (self.folder / name).mkdir(exist_ok=True)
+            path = self.folder / name / f"run-{self.batch}.arrow"
+            self.states[name] = tree.with_run(folded[name].changed, path).compacted(self.folder / name)
+        self.clock, self.watermark, self.batch = clock, watermark, self.batch + 1
+        return dict(folded), moment
+
+
+def sent(rows: pa.Table, key: Sequence[str], offsets: list[int]) -> list[Record]:
+    """What a topic of two partitions has of a batch: a key is in one of them, the end of a batch in both."""
+    found = []
+    for message in messages(rows.to_pylist(), key):
+        fields = json.loads(message.value)
+        wanted = {name: fields.get(name) for name in TYPES}
+        for partition in (0, 1) if message.key is None else (sum(message.key) % 2,):
+            found.append(Record("panes", partition, offsets[partition], wanted))
+            offsets[partition] += 1
+    return found
+
+
+def cut(records: list[Record], choose: Any) -> list[list[Record]]:
+    """The records as a reader may come by them: each partition in order, batches cut anywhere."""
+    left = [[record for record in records if record.partition == number] for number in (0, 1)]
+    batches = []
+    while any(left):
+        taken = [choose(len(each)) for each in left]
+        if not any(taken):
+            taken = [len(each) for each in left]
+        batches.append([record for each, many in zip(left, taken, strict=True) for record in each[:many]])
+        left = [each[many:] for each, many in zip(left, taken, strict=True)]
+    return batches
+
+
+def reader_watermark(read: Sequence[Record]) -> int:
+    """The lowest of how far both partitions say that time had passed."""
+    passed = [max((r.fields[PASSED] for r in read if r.partition == p), default=BEFORE_ALL) for p in (0, 1)]
+    return min(passed)
+
+
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(plan=chains().filter(sound), batches=histories(), data=st.data())
+def test_two_streams_come_to_what_one_graph_comes_to(
+    tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[Batch], data: st.DataObject
+) -> None:
+    first, later = plan.stages[0], plan.stages[1]
+    if later.steps or later.accumulation != "retracting" or by_processing_time(first.window):
+        return
+    later = replace(later, final_pane="when_changed")
+    second = over_panes(later, first.lateness)
+    if not sound(second):  # a reader takes panes for ones that may be taken back, also where these are not
+        return
+    plan = replace(plan, stages=(replace(first, topics=(Published("panes"),)), later))
+    batches = [*(b for b in batches if not b.ends), Batch(len(batches), batches[-1].clock + 1, ends=True)]
+    whole = Running(
+        ready_graph(plan, {"s0": {f.name: f.type for f in FIELDS}}), tmp_path_factory.mktemp("whole")
+    )
+    records: list[Record] = []
+    offsets, in_one = [0, 0], []
+    for batch in batches:
+        after = NEVER if batch.ends else int(batch.watermark or 0)
+        stage = whole.graph.first
+        came = partials(stage, batch.records, FIELDS, "at", batch.clock)
+        folded, moment = whole.run(came, batch.clock, after)
+        in_one.append({"s1": shown(folded["s1"].panes)})
+        rows = published(stage, folded["s0"], moment_of(stage, moment))
+        records += sent(rows, stage.plan.key, offsets)
+    reader = Running(ready_graph(second, {"s0": TYPES}), tmp_path_factory.mktemp("reader"))
+    evaluator, in_two, by_reference, read = Evaluator(second), [], [], []
+    cuts = cut(records, lambda most: data.draw(st.integers(0, most)))
+    for number, some in enumerate([*cuts, []]):
+        read += some
+        ends = number == len(cuts)
+        after = NEVER if ends else reader_watermark(read)
+        folded, _ = reader.run(elements(reader.graph.first, some, PASSED), number, after)
+        in_two.append({"s1": shown(folded["s1"].panes)})
+        told = evaluator.run(Batch(number, number, tuple(some), BOTH, None if ends else after, ends))
+        by_reference.append({"s1": sorted(map(said, told.later["s1"]), key=repr)})
+    assert in_two == by_reference
+    columns = len(later.key) + len(later.aggregates) + 2
+    assert standing(in_two, "s1", columns) == standing(in_one, "s1", columns)
+
+
+def test_a_pane_that_may_be_corrected_for_longer_than_is_allowed_is_refused(tmp_path: Path) -> None:
+    later = Stage("s1", ("s0",), fixed(10), SECOND, accumulation="retracting")
+    reader = Running(ready_graph(over_panes(later, 0), {"s0": TYPES}), tmp_path)
+    pane = {"key": "a", "n": 1, "window_start": 0, "window_end": 5, "kind": "insert", "pane_change": 1,
+            "pane_passed": 0, "pane_lateness": 7}  # fmt: skip
+    came = elements(reader.graph.first, [Record("panes", 0, 0, {**dict.fromkeys(TYPES), **pane})], PASSED)
+    with pytest.raises(
+        RelayError, match=r"topic panes: .* for 7 ms, and read_panes allows 0 ms\. Say lateness='7 ms'"
+    ):
+        reader.run(came, 0, 0)
+
+
+def test_values_that_json_has_no_word_for_come_back() -> None:
+    row = {
+        "kind": "insert",
+        "at": 1.5,
+        "x": float("nan"),
+        "y": float("-inf"),
+        "window_end": NEVER,
+        "b": b"\x00\xff",
+    }
+    (message,) = messages([row], ["x", "b"])
+    assert json.loads(message.value) == {**row, "x": "NaN", "y": "-Infinity", "window_end": None, "b": "AP8="}
+    assert message.key == b'["NaN","AP8="]'
+
+
+PER_MINUTE = read("sensors").key("device").aggregate(n=count()).window(fixed("1 minute")).refine("retracting")
+PANES = read_panes("minutes", columns={"device": "STRING", "n": "BIGINT"}, lateness="1 hour")
+PER_HOUR = PANES.aggregate(n=sum_("n")).window(fixed("1 hour")).write("per_hour")
+
+
+def test_both_ends_are_written_in_yaml_as_well() -> None:
+    publishing = {
+        "read": "sensors", "key": "device", "aggregate": {"n": "count()"}, "window": {"fixed": "1 minute"},
+        "refine": "retracting", "publish": "minutes",
+    }  # fmt: skip
+    assert from_document(publishing).to_plan("p") == PER_MINUTE.publish("minutes").to_plan("p")
+    reading = {
+        "read_panes": {"topic": "minutes", "columns": {"device": "STRING", "n": "BIGINT"}, "lateness": "1 hour"},
+        "aggregate": {"n": "sum(n)"}, "window": {"fixed": "1 hour"}, "write": "per_hour",
+    }  # fmt: skip
+    assert from_document(reading).plan == PER_HOUR.plan
+    for plan in (PER_HOUR.plan, PER_MINUTE.publish("minutes").to_plan("p")):
+        assert from_dict(to_dict(plan)) == plan
+    assert fingerprint(PER_MINUTE.write("t").plan) != fingerprint(
+        PER_MINUTE.write("t").publish("minutes").plan
+    )
+
+
+def test_a_reader_is_a_stage_over_panes_that_are_taken_back() -> None:
+    relay, whole = PER_HOUR.plan.stages
+    assert (relay.name, relay.lateness, whole.lateness, whole.accumulation) == (
+        "minutes_panes", 3_600_000, 3_600_000, "retracting"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda: read_panes("minutes", columns={}), r"read_panes\.columns: no columns"),
+        (lambda: read_panes("minutes", columns={"kind": "STRING"}), "a column of ours"),
+        (
+            lambda: PANES.sql("SELECT * FROM input").aggregate(n=count()).write("t").plan,
+            "a Sql step over panes",
+        ),
+        (lambda: PANES.aggregate(n=sum_("m")).write("t").plan, "'m' is no column of what"),
+        (
+            lambda: read("sensors").aggregate(pane_change=count()).window(fixed(1)).publish("t").to_plan("t"),
+            "a column that every published pane has",
+        ),
+    ],
+)
+def test_what_cannot_be_published_or_read_is_refused(wrong: Any, says: str) -> None:
+    with pytest.raises(DefinitionError, match=says):
+        wrong()
