@@ -5,7 +5,7 @@ before all until the last of them and is infinite then, so nothing is late, and 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +22,11 @@ from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.plan.codec import fingerprint
-from penstock.pipelines.plan.policies import TimePolicy
 from penstock.pipelines.plan.stage import Plan
-from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, Window, by_processing_time
 from penstock.pipelines.repeats.memory import memory_of
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.reading import SparkReading
+from penstock.pipelines.spark.recorded import Recorded, cut_by_clock
 from penstock.pipelines.spark.spreading import SparkSpreader
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.spark.stored.pieces import pieces
@@ -66,10 +65,16 @@ class Inputs:
     batches: list[list[Range]]
     lookups: list[dict[str, int]] = field(default_factory=list)
     """The versions of tables that each batch sees; none where nothing is looked up."""
+    clocks: list[int] = field(default_factory=list)
+    """The moment of each batch, where they are batches of a stream and run as it had them."""
 
     def seen(self, number: int) -> dict[str, int]:
         """What a batch sees."""
         return self.lookups[number] if self.lookups else {}
+
+    def clock_of(self, number: int) -> int:
+        """At which moment a batch happens."""
+        return self.clocks[number] if self.clocks else self.clock
 
 
 def run_bounded(
@@ -154,24 +159,24 @@ class StoredRun:
         """Run a batch without records; a watermark that is given stands in place of the one before."""
         self._engine.tick(clock, watermark)
 
+    def tick_until(self, clock: int) -> None:
+        """Have happen what the clock alone brings before a moment."""
+        while (last := self._engine.last) is not None and last.clock < clock:
+            due = max(self._engine.next_due(), last.clock + 1)  # what was due at its moment was done then
+            if due > clock:
+                return
+            self._engine.tick(due)
+
 
 def refuse_clocks(plan: Plan) -> None:
     """Refuse windows that the clocks of a live run have cut: they cannot be found again from records."""
-    if any(by_processing_time(stage.window) or has_time_policy(stage.window) for stage in plan.firsts):
+    if cut_by_clock(plan):
         raise DefinitionError(
             "window",
             "it is cut by the clock, and stored records do not say when they came",
-            "Run it live, or choose windows of event time or by count, delta or punctuation",
+            "A stream's own history is run again, as its ledger tells it, by `penstock stream replay` without "
+            "--beside; for other records choose windows of event time or by count, delta or punctuation",
         )
-
-
-def has_time_policy(window: Window) -> bool:
-    """Tell whether an order window goes by the batch clock."""
-    match window:
-        case Tumbling(TimePolicy()) | SlidingOrder(evict=TimePolicy()) | SlidingOrder(show=TimePolicy()):
-            return True
-        case _:
-            return False
 
 
 def looked_up_parts(
@@ -186,13 +191,40 @@ def looked_up_parts(
     return [(part.ranges, {**newest, **(part.versions or {})}) for part in parts]
 
 
-def agreed(plan: Plan, stored: Stored, config: BoundedConfig, clock: Callable[[], int]) -> Inputs:
-    """Return what the run reads: as it was written down, or as it is found now and is written down."""
+def nothing_of(ranges: Sequence[Range], clock: int) -> Recorded:
+    """A batch that reads nothing, and says where the ranges begin."""
+    return Recorded(clock, [replace(span, end=span.start) for span in ranges])
+
+
+def agreed(
+    plan: Plan,
+    stored: Stored,
+    config: BoundedConfig,
+    clock: Callable[[], int],
+    before: Callable[[Sequence[Range]], Sequence[Recorded]] | None = None,
+) -> Inputs:
+    """Return what the run reads: as it was written down, or as it is found now and is written down.
+
+    Where `before` says which batches a stream made of these records, they are run as it had them.
+    """
     path = config.directory / "inputs.json"
     if not path.exists():
-        parts = looked_up_parts(plan, stored.ranges(), config.looked_into)
-        cut = [(piece, seen) for part, seen in parts for piece in pieces(part, config.records_per_batch)]
-        found = Inputs(clock(), fingerprint(plan), [list(p) for p, _ in cut], [dict(seen) for _, seen in cut])
+        ranges, now = stored.ranges(), clock()
+        had = [Recorded(now, list(ranges))] if before is None else before(ranges) or [nothing_of(ranges, now)]
+        most = config.records_per_batch if before is None else None
+        cut = [
+            (one.clock, piece, seen)
+            for one in had
+            for part, seen in looked_up_parts(plan, one.ranges, config.looked_into)
+            for piece in pieces(part, most)
+        ]
+        found = Inputs(
+            now,
+            fingerprint(plan),
+            [list(piece) for _, piece, _ in cut],
+            [dict(seen) for _, _, seen in cut],
+            [] if before is None else [at for at, _, _ in cut],
+        )
         config.directory.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".partial")
         partial.write_bytes(msgspec.json.encode(found))

@@ -27,7 +27,8 @@ from penstock.pipelines.errors import ReplayError
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.host.folders import begin_switch, end_switch, folder_of_stream, switching
 from penstock.pipelines.plan.stage import Plan
-from penstock.pipelines.spark.bounded import BoundedConfig, StoredRun, agreed, looked_up_parts, refuse_clocks
+from penstock.pipelines.spark.bounded import BoundedConfig, StoredRun, agreed, looked_up_parts
+from penstock.pipelines.spark.recorded import Recorded, cut_by_clock, recorded
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.state.columns import BEFORE_ALL
 from penstock.pipelines.tables.takeover import take_over
@@ -66,10 +67,14 @@ class Places:
 
 
 class Tail(msgspec.Struct):
-    """What is left to read once the stream stands still, and when it was looked up."""
+    """What is left to read once the stream stands still, and when it was looked up.
+
+    `recorded` is what the stream has read of it in batches that are to be run as they were.
+    """
 
     clock: int
     ranges: list[Range]
+    recorded: list[Recorded] = []
 
 
 class Replay:
@@ -85,7 +90,6 @@ class Replay:
         clock: Callable[[], int],
         tell: Tell = lambda _: None,
     ) -> None:
-        refuse_clocks(plan)
         if places.live == places.folder and not switching(places.streams, plan.name):
             raise ReplayError(
                 plan.name, f"it goes on from replay {places.replay} already", "Give a new replay another name"
@@ -96,12 +100,14 @@ class Replay:
         self._clock = clock
         self._tell = tell
         self._journal = Journal(places.folder / "journal")
-        self._inputs = agreed(plan, stored, config, clock)
+        self._by_clock = cut_by_clock(plan)
+        self._most = config.records_per_batch
+        self._inputs = agreed(plan, stored, config, clock, self._recorded if self._by_clock else None)
         self._run = StoredRun(plan, session, config, self._told)
 
     def refuse_to_forget(self) -> None:
         """Raise ReplayError where the stream's tables hold results of records before those that are replayed."""
-        starts = {span.name: span.start for span in self._inputs.batches[0]}
+        starts = {span.name: span.start for spans in reversed(self._inputs.batches) for span in spans}
         for name, first in first_offsets(self._places.warehouse, self._plan.name).items():
             if starts.get(name, first) > first:
                 raise ReplayError(
@@ -112,11 +118,26 @@ class Replay:
                 )
 
     def run_history(self) -> None:
-        """Run everything that was there when the replay was begun; the watermark waits before all of it."""
+        """Run everything that was there when the replay was begun; the watermark waits before all of it.
+
+        Of a stream whose windows go by the clock it is what the stream had read, batch by batch, each at its
+        own moment, and the watermark is what it was.
+        """
         if self._sealed() is None:
             for number, spans in enumerate(self._inputs.batches):
-                seen = self._inputs.seen(number)
-                self._run.batch(number, self._inputs.clock, spans, self._stored, BEFORE_ALL, seen)
+                at, seen = self._inputs.clock_of(number), self._inputs.seen(number)
+                self._batch(number, at, spans, None if self._by_clock else BEFORE_ALL, seen)
+
+    def _batch(
+        self, number: int, at: int, spans: Sequence[Range], watermark: int | None, seen: Mapping[str, int]
+    ) -> None:
+        if self._by_clock:
+            self._run.tick_until(at)
+        self._run.batch(number, at, spans, self._stored, watermark, seen)
+
+    def _recorded(self, ranges: Sequence[Range]) -> Sequence[Recorded]:
+        """What the stream has read of some ranges, as it read it."""
+        return recorded(self._plan, self._places.warehouse / "ledger" / self._plan.name, ranges, self._most)
 
     def finish(self, right: Right) -> Outcome:
         """Run what came since, and switch; the stream must stand still, and `right` is that to write it."""
@@ -132,11 +153,16 @@ class Replay:
     def _seal(self, right: Right) -> Outcome:
         """Bring the replay to the end of what there is, and number its state after the stream's last batch."""
         tail = self._tail()
-        parts = looked_up_parts(self._plan, tail.ranges, self._places.warehouse)
-        for number, (spans, seen) in enumerate(parts, start=len(self._inputs.batches)):
+        rest = [
+            (one.clock, spans, seen)
+            for one in [*tail.recorded, Recorded(tail.clock, tail.ranges)]
+            for spans, seen in looked_up_parts(self._plan, one.ranges, self._places.warehouse)
+        ]
+        for place, (at, spans, seen) in enumerate(rest, start=1):
             # Between two of its parts the watermark waits, as it does before all of it.
-            last = number + 1 == len(self._inputs.batches) + len(parts)
-            self._run.batch(number, tail.clock, spans, self._stored, None if last else BEFORE_ALL, seen)
+            waits = not self._by_clock and place < len(rest)
+            number = len(self._inputs.batches) + place - 1
+            self._batch(number, at, spans, BEFORE_ALL if waits else None, seen)
         right.check()
         store_plan(self._places.folder, self._plan)
         begin_switch(self._places.streams, self._plan.name, self._places.replay)
@@ -162,8 +188,11 @@ class Replay:
         if not path.exists():
             read = self._run.last.ends
             spans = [replace(s, start=read.get(s.name, s.start)) for s in self._stored.ranges()]
+            had = list(self._recorded(spans)) if self._by_clock else []
+            ends = {span.name: span.end for one in had for span in one.ranges}
+            spans = [replace(s, start=ends.get(s.name, s.start)) for s in spans]
             partial = path.with_suffix(".partial")
-            partial.write_bytes(msgspec.json.encode(Tail(self._clock(), spans)))
+            partial.write_bytes(msgspec.json.encode(Tail(self._clock(), spans, had)))
             partial.replace(path)
         return msgspec.json.decode(path.read_bytes(), type=Tail)
 

@@ -26,7 +26,7 @@ from penstock.pipelines.plan import (
     Window,
 )
 from penstock.pipelines.plan.windows import by_processing_time
-from penstock.pipelines.spark.bounded import has_time_policy
+from penstock.pipelines.spark.recorded import has_time_policy
 from penstock.quality.audit.results import Compared
 from penstock.quality.audit.tables import milliseconds
 
