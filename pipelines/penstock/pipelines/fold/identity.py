@@ -20,6 +20,12 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 def key_hashes(columns: Sequence[pa.ChunkedArray], count: int) -> Groups:
     """The identity of each row's key, which may have no columns, one or several. Nulls are values of their own."""
+    different, which = different_keys(columns, count)
+    return different.where(which)
+
+
+def different_keys(columns: Sequence[pa.ChunkedArray], count: int) -> tuple[Groups, Ints]:
+    """The identities of keys, and which of them is that of each row; one may be there several times."""
     if len(columns) == 1:
         encoded = columns[0].combine_chunks().dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):
@@ -28,9 +34,9 @@ def key_hashes(columns: Sequence[pa.ChunkedArray], count: int) -> Groups:
             )
         if not encoded.null_count:
             different = _hashed([(value,) for value in encoded.dictionary.to_pylist()])
-            return different.where(encoded.indices.to_numpy())
+            return different, encoded.indices.to_numpy()
     rows = zip(*(column.to_pylist() for column in columns), strict=True) if columns else [()] * count
-    return _hashed(list(rows))
+    return _hashed(list(rows)), np.arange(count)
 
 
 def window_hashes(keys: Groups, start: Ints, end: Ints) -> Groups:

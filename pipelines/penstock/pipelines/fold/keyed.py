@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.pipelines.fold.identity import key_hashes
+from penstock.pipelines.fold.identity import different_keys
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.hand import addresses
 from penstock.pipelines.fold.panes import About, pane_rows
@@ -36,10 +36,10 @@ class KeysInHand:
 
 def keys_in_hand(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Moment) -> KeysInHand:
     """Find the keys of a batch."""
-    came = key_hashes([elements.column(one.name) for one in stage.key], elements.num_rows)
+    came, which = different_keys([elements.column(one.name) for one in stage.key], elements.num_rows)
     groups = together(came, due_groups(state, moment))
     known, key_of_known = state.lookup(groups)
-    key_of_record = position_in(groups, came)
+    key_of_record = position_in(groups, came)[which]
     names = _names(stage, known, key_of_known, elements, key_of_record, len(groups))
     order = np.lexsort((*addresses(elements), key_of_record))
     records = elements.take(pa.array(order)).combine_chunks()
