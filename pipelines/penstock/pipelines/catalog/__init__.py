@@ -112,4 +112,7 @@ def _in_words(name: str, problem: BaseException) -> str:
         return what if problem.filename is None else f"{what} in {problem.filename}"
     files = {str(path) for path in own_modules(name).values()}
     lines = [frame for frame in traceback.extract_tb(problem.__traceback__) if frame.filename in files]
-    return f"{what}, at line {lines[-1].lineno} of {lines[-1].filename}" if lines else what
+    if not lines:
+        return what
+    where = "" if lines[-1].filename == str(found_file(name)) else f" of {lines[-1].filename}"
+    return f"{what}, at line {lines[-1].lineno}{where}"
