@@ -14,6 +14,7 @@ from penstock.platform.stack.dagster_home import LOCATION, MODULE, dagster_home,
 PENSTOCK = (sys.executable, "-m", "penstock.platform.cli")
 
 DAEMON = "penstock.platform.stack.dagster_daemon"
+CODE_SERVER = "penstock.platform.stack.code_server"
 
 # What is fed by another stops before it: the feed first, the broker last.
 BROKER_ORDER, DAGSTER_ORDER, HOST_ORDER, FEED_ORDER = 10, 40, 60, 70
@@ -92,7 +93,7 @@ def dagster(settings: Settings) -> list[Program]:
     return [
         Program(
             "code",
-            (sys.executable, "-m", "dagster", *serve, "--location-name", LOCATION),
+            (sys.executable, "-m", CODE_SERVER, *serve, "--location-name", LOCATION),
             # Runs are its children: replays start Spark, maintenance knows what is old.
             environment=environment | as_variables(settings, _FOR_RUNS),
             start_order=DAGSTER_ORDER,

@@ -1,0 +1,39 @@
+"""Dagster's code server, whose child is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+
+from penstock.infra.ports import LOCALHOST, answers, free_ports
+from penstock.infra.waiting import wait_until
+from penstock.platform.stack.programs import CODE_SERVER
+
+
+def holding_code(server: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    return [child for child in psutil.Process(server.pid).children() if "grpc" in child.cmdline()]
+
+
+def test_it_ends_when_the_process_that_holds_the_code_was_killed(tmp_path: Path) -> None:
+    code, (port,) = tmp_path / "code.py", free_ports(1)
+    code.write_text("import dagster\n\ndefs = dagster.Definitions()\n", "utf-8")
+    words = ["code-server", "start", "-f", str(code), "-h", LOCALHOST, "-p", str(port)]
+    with (tmp_path / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", CODE_SERVER, *words],
+            env={**os.environ, "DAGSTER_DISABLE_TELEMETRY": "1"},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        wait_until(lambda: answers(LOCALHOST, port, 0.2), 60, "the code server to answer")
+        wait_until(lambda: holding_code(server), 60, "the code to be loaded")
+        holding_code(server)[0].send_signal(signal.SIGKILL)
+        assert server.wait(60) == 1
+    finally:
+        server.kill()
+        server.wait()
+    assert "the process that held the code has ended" in (tmp_path / "log").read_text("utf-8")
