@@ -114,6 +114,25 @@ def test_offsets_that_are_reported_quickly_arrive_and_the_newest_stand(broker: L
     assert groups.read("quick") == {("lagging", 0): 48, ("lagging", 1): 49}
 
 
+def test_a_broker_that_is_killed_costs_reports_and_not_the_process(own_broker: LocalBroker, tmp_path: Path):
+    fed(own_broker, "cut-off", tmp_path / "feed", 10)
+    groups = GroupOffsets(own_broker.bootstrap, seconds=2.0)
+    groups.report("quick", {("cut-off", 0): 1})
+    assert groups.settle(60)
+    own_broker.kill()
+    for offset in range(2, 5):
+        groups.report("quick", {("cut-off", 0): offset})
+        groups.settle(1)
+    own_broker.start()
+
+    def kept() -> bool:
+        groups.report("quick", {("cut-off", 0): 7})
+        return groups.settle(10) and groups.read("quick") == {("cut-off", 0): 7}
+
+    wait_until(kept, 60, "the offset to be kept again")
+    groups.close(10)
+
+
 def test_where_somebody_consumes_under_the_name_the_refusal_is_told(broker: LocalBroker, tmp_path: Path):
     fed(broker, "taken-group", tmp_path / "feed", 10)
     refusals: list[GroupError] = []

@@ -33,7 +33,7 @@ class StreamGroups:
 
     def close(self) -> None:
         """Have what was reported arrive, as far as the broker answers soon."""
-        self._offsets.settle(LAST_WORD_SECONDS)
+        self._offsets.close(LAST_WORD_SECONDS)
 
     def _refused(self, error: GroupError) -> None:
         if str(error) not in self._refusals:
