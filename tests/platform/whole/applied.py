@@ -18,9 +18,10 @@ NAME = "local"
 
 @dataclass
 class AppliedStack(ScratchStack):
-    """The platform with its topics, its Spark, its tables and its control store in the environment `local`.
+    """The platform with its topics, its Spark and its tables in the environment `local`.
 
-    `home` is `.penstock` below the checkout; everything is done by the words that a person would use.
+    Its control store is there, too, unless a variable says where. `home` is `.penstock` below the checkout;
+    everything is done by the words that a person would use.
     """
 
     tfvars: str = ""
@@ -59,7 +60,7 @@ class AppliedStack(ScratchStack):
     @property
     def control_url(self) -> str:
         """Where the environment has the control store."""
-        return self.outputs.control_store.url
+        return self.variables.get("PENSTOCK_CONTROL_URL") or self.outputs.control_store.url
 
     def leader(self, topic: str, partition: int = 0) -> int:
         """The broker that leads a partition."""

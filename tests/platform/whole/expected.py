@@ -28,16 +28,21 @@ class Difference:
     found: tuple[int, float | None] | None
 
 
-def windows_of_records(values: Iterable[bytes]) -> Windows:
-    """Every window that these records make."""
+def records_of(values: Iterable[bytes]) -> pa.Table:
+    """Readings, each with the minute that it belongs to."""
     read = [json.loads(value) for value in values]
-    records = pa.table(
+    return pa.table(
         {
-            "device": [record["device"] for record in read],
+            **{name: [record[name] for record in read] for name in ("device", "site")},
             "minute": [record["at"] // 60_000 * 60_000 for record in read],
             "temperature": pa.array([record.get("temperature") for record in read], pa.float64()),
         }
     )
+
+
+def windows_of_records(values: Iterable[bytes]) -> Windows:
+    """Every window that these records make."""
+    records = records_of(values)
     found = duckdb.sql(SQL).fetchall() if records.num_rows else []
     return {(device, minute): (readings, mean) for device, minute, readings, mean in found}
 

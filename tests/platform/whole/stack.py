@@ -2,19 +2,23 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from deltalake import DeltaTable
 
+import penstock.pipelines
 from penstock.infra.errors import ManagerError
 from penstock.infra.ports import free_ports
 from penstock.infra.processes import Manager
@@ -22,6 +26,7 @@ from penstock.platform.control import open_control
 
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 UP_SECONDS = 240.0
+CODE = Path(penstock.pipelines.__file__).parent
 
 Found = TypeVar("Found")
 PORTS = ("KAFKA__PORT", "KAFKA__CONTROLLER_PORT", "HOST__METRICS_PORT", "DAGSTER__PORT", "DAGSTER__CODE_PORT")
@@ -46,6 +51,17 @@ class ScratchStack:
             **{f"PENSTOCK_{name}": str(port) for name, port in ports.items()},
             **self.variables,
         }
+
+    @property
+    def catalog(self) -> Path:
+        """The pipelines of a stack that has its own: a test may change them, and no other sees it."""
+        return self.home.parent / "code" / "penstock" / "pipelines" / "catalog"
+
+    def with_pipelines_of_its_own(self) -> None:
+        """Have everything of the stack run a copy of the pipelines' code; call it before the start."""
+        copy = self.catalog.parent
+        shutil.copytree(CODE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        self.environment["PYTHONPATH"] = str(copy.parents[1])
 
     @property
     def bootstrap(self) -> str:
@@ -149,6 +165,43 @@ class ScratchStack:
         finally:
             store.close()
         return last.batch_id if last else -1
+
+    def state(self, stream: str = "sensor_minute") -> str:
+        """How a stream is doing, as `penstock status` says."""
+        return next((str(one["state"]) for one in self.status()["streams"] if one["stream"] == stream), "")
+
+    def launch(self, job: str, seconds: float = 120.0, **config: object) -> None:
+        """Launch a job as the README says, and wait until its run has succeeded."""
+        home, run = str(self.home / "dagster"), str(uuid4())
+        options = [
+            "-w",
+            f"{home}/workspace.yaml",
+            "-j",
+            job,
+            "--config-json",
+            json.dumps(config),
+            "--run-id",
+            run,
+        ]
+        done = subprocess.run(
+            [str(Path(PENSTOCK).with_name("dagster")), "job", "launch", *options],
+            env={**self.environment, "DAGSTER_HOME": home},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        ended = until(lambda: self._ended(run), seconds, f"run {run} of {job} to end")
+        assert ended == "SUCCESS", f"{job} ended with {ended}: {self.ui}/runs/{run}"
+
+    def _ended(self, run: str) -> str | None:
+        query = "query($id: ID!) {runOrError(runId: $id) {... on Run {status}}}"
+        asked = json.dumps({"query": query, "variables": {"id": run}}).encode()
+        wanted = urllib.request.Request(f"{self.ui}/graphql", asked, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(wanted, timeout=30) as answer:
+            status = json.load(answer)["data"]["runOrError"]["status"]
+        return str(status) if status in ("SUCCESS", "FAILURE", "CANCELED") else None
 
     @contextmanager
     def without_feed(self) -> Iterator[None]:

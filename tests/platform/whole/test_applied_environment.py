@@ -1,4 +1,5 @@
-"""The platform end to end on the applied environment `local`, secured: three brokers, and Spark on two workers.
+"""The platform in production's shape: three brokers, secured, and Spark on two workers, as `local` applies them;
+one database of PostgreSQL for control store and Dagster.
 
 The tests are one story and run in their order; each states what holds at its point.
 """
@@ -11,17 +12,28 @@ from pathlib import Path
 
 import psutil
 import pytest
+from sqlalchemy import create_engine
 from tests.infra.terraform.checkouts import PORTS, block_of_ports
+from tests.platform.conftest import SERVERS
 from tests.platform.whole.applied import NAME, AppliedStack
-from tests.platform.whole.expected import settled
+from tests.platform.whole.killing import counted_once
 from tests.platform.whole.stack import until
 
 from penstock.infra.ports import LOCALHOST, answers
-from penstock.ingestion.ledger import read_addresses
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
 
 APPLY_SECONDS = 200.0
+
+
+def executors(stack: AppliedStack) -> list[psutil.Process]:
+    """The executors that work for the stack's streams."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if any("CoarseGrainedExecutorBackend" in word for word in process.info["cmdline"] or [])
+        and any(str(stack.run_folder) in word for word in process.info["cmdline"])
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +42,22 @@ def first_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory, jars: Path, first_port: int) -> Iterator[AppliedStack]:
+def database(request: pytest.FixtureRequest) -> str | None:
+    """An empty database of a real PostgreSQL; None where none is installed, and SQLite has to do."""
+    if not list(SERVERS.glob("*/bin/initdb")):
+        return None
+    address: str = request.getfixturevalue("postgres").database("penstock")
+    return address
+
+
+@pytest.fixture(scope="module")
+def stack(
+    tmp_path_factory: pytest.TempPathFactory, jars: Path, first_port: int, database: str | None
+) -> Iterator[AppliedStack]:
     tfvars = f"first_port = {first_port}\nsecured = true\nbroker_heap_mb = 256\n"
-    made = AppliedStack(tmp_path_factory.mktemp("applied") / ".penstock", jars, tfvars=tfvars)
+    home = tmp_path_factory.mktemp("applied") / ".penstock"
+    shared = ("PENSTOCK_CONTROL_URL", "PENSTOCK_DAGSTER__STORAGE_URL") if database else ()
+    made = AppliedStack(home, jars, dict.fromkeys(shared, database or ""), tfvars)
     try:
         with made.ended_at_last():
             yield made
@@ -62,13 +87,35 @@ def test_topics_have_three_copies_and_are_as_declared(stack: AppliedStack) -> No
 
 
 def test_executors_of_both_workers_do_the_work(stack: AppliedStack) -> None:
-    executors = [
-        process.info["cmdline"]
-        for process in psutil.process_iter(["cmdline"])
-        if any("CoarseGrainedExecutorBackend" in word for word in process.info["cmdline"] or [])
-        and any(str(stack.run_folder) in word for word in process.info["cmdline"])
-    ]
-    assert len(executors) == 2, executors
+    found = executors(stack)
+    assert len(found) == 2, found
+
+
+def test_control_store_and_dagster_share_a_database_of_postgresql(
+    stack: AppliedStack, database: str | None
+) -> None:
+    if database is None:
+        pytest.skip("PostgreSQL's programs are not installed: apt-get install postgresql")
+    stack.launch("stream_restart", stream="sensor_minute")
+    batch = stack.batch()
+    until(lambda: stack.batch() > batch, 60, "batches after Dagster's job")
+    engine = create_engine(database.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.connect() as connection:
+        told = connection.exec_driver_sql("SELECT count(*) FROM penstock.batches").scalar()
+        asked = "SELECT status FROM public.runs WHERE pipeline_name = 'stream_restart'"
+        runs = connection.exec_driver_sql(asked).scalars().all()
+    engine.dispose()
+    assert told
+    assert runs == ["SUCCESS"]
+    assert not list(stack.home.rglob("control.db")), "and nothing is in SQLite"
+
+
+@pytest.mark.parametrize("victim", ["host", "executor"])
+def test_a_stream_on_the_cluster_that_is_killed_goes_on(stack: AppliedStack, victim: str) -> None:
+    batch = stack.batch()
+    os.kill(stack.pids()["host"] if victim == "host" else executors(stack)[0].pid, signal.SIGKILL)
+    until(lambda: stack.batch() > batch + 3, 120, f"batches after the {victim} was killed")
+    until(lambda: len(executors(stack)) == 2, 60, "an executor on each worker")
 
 
 def test_a_killed_leader_loses_nothing_and_is_mended_while_the_stream_goes_on(stack: AppliedStack) -> None:
@@ -88,12 +135,7 @@ def test_a_killed_leader_loses_nothing_and_is_mended_while_the_stream_goes_on(st
 
 def test_the_table_holds_what_was_acknowledged(stack: AppliedStack) -> None:
     with stack.without_feed():
-        assert settled(stack)
-    in_topic = {(partition, offset) for partition, offset, _, _ in stack.records("sensors")}
-    feeds = stack.home / "producers" / "sensors-1"
-    acknowledged = {(one.partition, one.offset) for one in read_addresses(feeds)}
-    assert acknowledged
-    assert acknowledged <= in_topic
+        counted_once(stack)
 
 
 def test_no_secret_is_where_it_should_not_be(stack: AppliedStack) -> None:
