@@ -25,8 +25,8 @@ from penstock.platform.local_spark import spark_session
 from penstock.platform.settings import load_settings
 
 MINUTE = 60_000
-BOUNDS = (0, 10, 20, 40, 60, 90, 120, 180, 300)
-DEMO = Demo(last="2 days", step="10 minutes")
+BOUNDS = (0, 20, 40, 60, 120, 240)
+DEMO = Demo(last="2 days", step="20 minutes")
 
 
 @dataclass(frozen=True)

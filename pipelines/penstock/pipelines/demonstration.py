@@ -5,7 +5,8 @@
 A pipeline that says nothing is shown by `Demo()`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.pipelines.model.durations import milliseconds
@@ -21,10 +22,12 @@ class Demo:
 
     rate: float = 20.0
     last: str = "4 minutes"
-    step: str = "4 seconds"
+    step: str = "6 seconds"
     seed: int = 1
     key: tuple[Any, ...] | None = None
     """Whose panes are drawn; without it those of the key that shows most."""
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """What part of the rate each topic gets, where several are read; without it all get the same."""
     note: str = ""
     """What to look at in the picture, in a sentence."""
 

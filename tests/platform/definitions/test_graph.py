@@ -15,6 +15,7 @@ from tests.catalogs import PIPELINE, Write
 from penstock.ingestion.contracts import contract_names
 from penstock.pipelines import catalog
 from penstock.pipelines.fold.stage import ready_stage
+from penstock.pipelines.model import fixed, join, read
 from penstock.pipelines.plan import Distinct, Last, Output, Plan
 from penstock.pipelines.tables.columns import table_schema
 from penstock.pipelines.tables.latest import latest_schema
@@ -139,6 +140,32 @@ def test_columns_of_later_stages_are_traced_through_those_before_them() -> None:
     told = [c.name for c in result_columns(plan, best, best.sinks[0], personal).columns if c.tags]
     assert told == ["suggestions"]
     assert result_lineage(plan, counts).deps_by_column == {}
+
+
+def test_columns_of_one_input_alone_and_of_a_join_are_typed_and_told_where_they_are_from() -> None:
+    plan = catalog.load("click_through")
+    showings = plan.first
+    shown = {
+        c.name: (c.type, c.description) for c in result_columns(plan, showings, showings.sinks[0]).columns
+    }
+    assert shown["clicked"] == ("bigint", "of(ad-clicks, count())")
+    assert shown["ad"] == ("string", "of(impressions, first(ad))")
+    views, clicks = (
+        read("impressions"),
+        read("ad-clicks").sql("SELECT impression AS id, at AS then FROM input"),
+    )
+    joined = (
+        join(views, clicks, by="id", take={"ad": "impressions.ad", "clicked": "ad-clicks.then"})
+        .window(fixed("1 minute"))
+        .write("joined", mode="log")
+        .to_plan("joined")
+    )
+    columns = {
+        c.name: (c.type, c.description)
+        for c in result_columns(joined, joined.first, joined.first.sinks[0]).columns
+    }
+    assert columns["ad"] == ("string", "impressions.ad")
+    assert columns["clicked"][1] == "ad-clicks.then"
 
 
 def test_what_a_function_makes_of_a_persons_records_tells_of_a_person() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from penstock.ingestion.generators.advertising import AdClicks, Impressions
 from penstock.ingestion.generators.blocks import Generator, Times, evenly
 from penstock.ingestion.generators.cards import Cards
 from penstock.ingestion.generators.clicks import Clicks
@@ -26,6 +27,8 @@ GENERATORS: Mapping[str, Callable[[int], Generator]] = {
         Queries,
         Ovens,
         Numbers,
+        Impressions,
+        AdClicks,
         NexmarkPersons,
         NexmarkAuctions,
         NexmarkBids,

@@ -48,4 +48,4 @@ card_alerts = (
     .write("card_alerts", mode="log")
 )
 
-demo = Demo(last="15 minutes", step="15 seconds")
+demo = Demo(last="15 minutes", step="30 seconds")

@@ -108,4 +108,4 @@ card_travel = (
     .write("card_travel", mode="log")
 )
 
-demo = Demo(last="15 minutes", step="15 seconds")
+demo = Demo(last="15 minutes", step="30 seconds")

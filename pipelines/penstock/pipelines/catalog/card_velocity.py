@@ -14,4 +14,4 @@ card_velocity = (
     .write("card_velocity", mode="latest")
 )
 
-demo = Demo(rate=5, last="15 minutes", step="15 seconds")
+demo = Demo(rate=5, last="15 minutes", step="30 seconds")

@@ -8,7 +8,7 @@ from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.model import after_count, after_watermark, count, fixed, max_, mean, quantiles, read
 
 flight_delays = (
-    read("flights", bound="1 hour")
+    read("flights", bound="1 hour", idle_after="1 minute")
     .key("origin")
     .aggregate(
         flights=count(),
@@ -22,4 +22,4 @@ flight_delays = (
     .write("flight_delays", mode="latest")
 )
 
-demo = Demo(last="1 day", step="20 minutes")
+demo = Demo(last="1 day", step="30 minutes")

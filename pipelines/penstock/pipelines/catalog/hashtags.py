@@ -56,4 +56,4 @@ hashtags = (
     .write("hashtags", mode="latest")
 )
 
-demo = Demo(last="3 minutes", step="3 seconds", key=("c",))
+demo = Demo(rate=5, last="2 minutes", step="3 seconds", key=("c",))

@@ -30,4 +30,4 @@ trending = (
     .write("trending", mode="latest")
 )
 
-demo = Demo(last="3 minutes", step="3 seconds")
+demo = Demo(rate=10, last="3 minutes", step="5 seconds")

@@ -125,6 +125,6 @@ zeitgeist = (
 demo = Demo(
     rate=100,
     last="4 minutes",
-    step="3 seconds",
+    step="4 seconds",
     note="Every fourth block of a thousand questions has a trend planted in it, from the seventh on.",
 )

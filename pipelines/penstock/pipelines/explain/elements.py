@@ -46,8 +46,9 @@ def stateless(plan: Plan) -> Iterator[str]:
     """Yield what judges each record by itself."""
     yield f"parsing of {words.joined([source.name for source in plan.sources])}"
     for stage in plan.stages:
-        yield from (stepped(step) for step in stage.steps)
-    if not in_order(plan.first.window):
+        own = (step for each in stage.prepared for step in each.steps)
+        yield from (stepped(step) for step in (*own, *stage.steps))
+    if not all(in_order(stage.window) for stage in plan.firsts):
         yield "assignment to windows"
 
 

@@ -12,7 +12,7 @@ from penstock.pipelines.pictures.axes import Axis, frame, time_marks
 from penstock.pipelines.pictures.svg import Drawing
 
 WIDTH, HEIGHT = 860, 560
-LEFT, RIGHT, TOP, BOTTOM = 84, 16, 64, 46
+LEFT, RIGHT, TOP, BOTTOM = 104, 30, 64, 46
 BAR, POINT = 3.0, 3.5
 ROOM_FOR_TEXT = 26.0
 TIMINGS = {"early": "early", "on_time": "on time", "late": "late"}
@@ -73,7 +73,7 @@ def event_times(scene: Scene) -> tuple[float, float]:
     """Return the stretch of event time that is worth showing: no further back than a run is long."""
     bounds = [bound for pane in scene.panes for bound in (pane.start, pane.end) if abs(bound) != float("inf")]
     back = scene.began - (scene.ended - scene.began) / 3
-    return max(min(bounds, default=scene.began), back), max([scene.ended, *bounds])
+    return max(min([scene.began, *bounds]), back), max([scene.ended, *bounds])
 
 
 def ground(drawing: Drawing, across: Axis, up: Axis, pane: DrawnPane) -> None:

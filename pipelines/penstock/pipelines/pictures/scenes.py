@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.pipelines.explain import words
 from penstock.pipelines.pictures.panes import DrawnPane, Scene
+from penstock.pipelines.plan.columns import values_of
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.windows import Fixed, Sessions, Sliding
@@ -111,9 +112,7 @@ def ordinal(count: int) -> str:
 
 def shown(stage: Stage) -> str:
     """Return the column whose values stand in the picture."""
-    if isinstance(stage.window, Remembering):
-        return stage.window.returns[0].name
-    return stage.aggregates[0].name
+    return values_of(stage)[0]
 
 
 def drawn(stage: Stage, rows: Sequence[Row], *, named: bool = False) -> Iterator[DrawnPane]:

@@ -1,6 +1,7 @@
 """Columns of topics and tables, and which come from which, as Dagster shows them."""
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
 from dagster import TableColumn, TableColumnConstraints, TableColumnDep, TableColumnLineage, TableSchema
 
@@ -14,6 +15,7 @@ from penstock.pipelines.plan import (
     LatestValues,
     Max,
     Min,
+    OfInput,
     Plan,
     Remembering,
     Sink,
@@ -84,13 +86,8 @@ def result_columns(
         outputs = [TableColumn(c.name, c.type.lower(), made, tags=tags(*telling)) for c in returned]
         return TableSchema([*key, *outputs, *pane])
     outputs = [
-        TableColumn(
-            output.name,
-            _output_type(output.of, types),
-            formula(output.of),
-            tags=tags(*shown_fields(output.of)),
-        )
-        for output in stage.aggregates
+        TableColumn(value.name, value.type_of(types), value.said, tags=tags(*value.shows))
+        for value in values(stage)
     ]
     return TableSchema([*key, *outputs, *pane])
 
@@ -101,7 +98,7 @@ def read_types(plan: Plan, stage: Stage) -> dict[str, str]:
     for each in plan.feeding(stage):
         below = read_types(plan, each)
         types |= {name: below.get(name, "string") for name in each.key}
-        types |= {output.name: _output_type(output.of, below) for output in each.aggregates}
+        types |= {value.name: value.type_of(below) for value in values(each)}
     return types
 
 
@@ -112,7 +109,7 @@ def told_of(plan: Plan, stage: Stage, personal: frozenset[tuple[str, str]]) -> s
     for each in plan.feeding(stage):
         below = told_of(plan, each, personal)
         telling |= below & set(each.key)
-        telling |= {output.name for output in each.aggregates if below & set(shown_fields(output.of))}
+        telling |= {value.name for value in values(each) if below & set(value.shows)}
     return telling
 
 
@@ -128,7 +125,33 @@ def result_lineage(plan: Plan, stage: Stage) -> TableColumnLineage:
 def _made_from(stage: Stage) -> dict[str, tuple[str, ...]]:
     """The fields that each column of a stage is made from."""
     fields: dict[str, tuple[str, ...]] = {name: (name,) for name in stage.key}
-    return fields | {output.name: aggregate_fields(output.of) for output in stage.aggregates}
+    return fields | {value.name: value.made_from for value in values(stage)}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A column that a stage shows beside its key: which fields it is made from, and which it shows as they are."""
+
+    name: str
+    said: str
+    made_from: tuple[str, ...]
+    shows: tuple[str, ...]
+    of: Aggregate | None = None
+
+    def type_of(self, types: Mapping[str, str]) -> str:
+        """Its type, where those of the fields are known; a joined column has the type of its field."""
+        return types.get(self.made_from[0], "string") if self.of is None else _output_type(self.of, types)
+
+
+def values(stage: Stage) -> list[Value]:
+    """The columns that a stage computes, or takes from the two sides of its join."""
+    if stage.join is not None:
+        taken = stage.join.columns
+        return [Value(c.name, f"{c.input}.{c.field}", (c.field,), (c.field,)) for c in taken]
+    return [
+        Value(each.name, formula(each.of), aggregate_fields(each.of), shown_fields(each.of), each.of)
+        for each in stage.aggregates
+    ]
 
 
 def shown_fields(aggregate: Aggregate) -> tuple[str, ...]:
@@ -140,12 +163,16 @@ def shown_fields(aggregate: Aggregate) -> tuple[str, ...]:
             return (field,) if by is None else (field, by)
         case Custom(fields):
             return fields
+        case OfInput(of=of):
+            return shown_fields(of)
         case _:
             return ()
 
 
 def formula(aggregate: Aggregate) -> str:
     """An aggregate as a person writes it: mean(temperature)."""
+    if isinstance(aggregate, OfInput):
+        return f"of({aggregate.input}, {formula(aggregate.of)})"
     return f"{type(aggregate).__name__.lower()}({', '.join(aggregate_fields(aggregate))})"
 
 
@@ -167,7 +194,9 @@ def _topic_sources(plan: Plan, stage: Stage) -> Iterator[Source]:
             yield source
 
 
-def _output_type(aggregate: Aggregate, types: dict[str, str]) -> str:
+def _output_type(aggregate: Aggregate, types: Mapping[str, str]) -> str:
+    if isinstance(aggregate, OfInput):
+        return _output_type(aggregate.of, types)
     match type(aggregate).__name__:
         case "Count" | "Distinct":
             return "bigint"

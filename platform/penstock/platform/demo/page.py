@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from penstock.pipelines import catalog
 from penstock.pipelines.explain import explain
-from penstock.pipelines.plan.remembering import Remembering
+from penstock.pipelines.plan.columns import values_of
 from penstock.platform.demo.run import Ran
 from penstock.platform.streams import plan_of
 
@@ -67,10 +67,7 @@ def uncapitalized(sentence: str) -> str:
 def newest(ran: Ran) -> tuple[list[str], list[list[Any]]]:
     """Return the columns that a person looks at, and the newest rows of the result."""
     table, stage = pa.table(ran.result.to_pyarrow_table()), ran.told.stage
-    outputs = [output.name for output in stage.aggregates]
-    if isinstance(stage.window, Remembering):
-        outputs = [column.name for column in stage.window.returns]
-    wanted = [*stage.key, "window_start", "window_end", *outputs, "timing", "pane"]
+    wanted = [*stage.key, "window_start", "window_end", *values_of(stage), "timing", "pane"]
     columns = [name for name in wanted if name in table.column_names]
     found = [row for row in table.to_pylist() if row.get("kind", "insert") == "insert"]
     found.sort(key=lambda row: [str(row[part]) for part in stage.key])

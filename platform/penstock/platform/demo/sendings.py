@@ -35,7 +35,7 @@ def sendings(topic: str, demo: Demo, topics: int = 1) -> Sequence[Sending]:
             f"topic {topic} has no generator, so a demonstration has nothing to feed it with; there are: {known}. "
             "Add one to ingestion/penstock/ingestion/generators"
         )
-    times = evenly(BEGAN, demo.rate / topics)
+    times = evenly(BEGAN, demo.rate * demo.shares.get(topic, 1 / topics))
     records = GENERATORS[topic](demo.seed).records(0, times)
     made = (Sending(times(number), record) for number, record in zip(count(), records, strict=False))
     return list(takewhile(lambda sending: sending.at < BEGAN + demo.last_ms, made))

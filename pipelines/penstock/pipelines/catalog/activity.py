@@ -1,0 +1,20 @@
+"""What goes on: records of three topics as one stream, counted by where they come from."""
+
+from penstock.pipelines.demonstration import Demo
+from penstock.pipelines.model import after_watermark, count, every, fixed, read, union
+
+activity = (
+    union(
+        read("clicks", idle_after="5 seconds").sql("SELECT 'click' AS what, at FROM input"),
+        read("cards", idle_after="5 seconds").sql("SELECT 'payment' AS what, at FROM input"),
+        read("tweets", idle_after="5 seconds").sql("SELECT 'message' AS what, at FROM input"),
+    )
+    .key("what")
+    .aggregate(happened=count())
+    .window(fixed("1 minute"))
+    .trigger(after_watermark(early=every("10 seconds")), lateness="1 minute")
+    .refine("retracting")
+    .write("activity", mode="latest")
+)
+
+demo = Demo(shares={"clicks": 0.5, "cards": 0.2, "tweets": 0.3})

@@ -1,0 +1,114 @@
+"""Shipped pipelines of several inputs or outputs, from a real broker to their end, beside DuckDB."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from tests.pipelines.spark.catalog_runs import BEGAN, Record, asked, generated
+from tests.pipelines.spark.running import send
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines import catalog
+from penstock.pipelines.plan import Topic
+from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
+from penstock.pipelines.spark.stored.together import StoredTogether
+from penstock.pipelines.spark.stored.topic import StoredTopic
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+class Bench:
+    """A broker, a session and a folder, for one pipeline after the other."""
+
+    def __init__(self, spark: "SparkSession", broker: LocalBroker, folder: Path) -> None:
+        self.spark, self.broker, self.folder = spark, broker, folder
+
+    def run(self, name: str, sent: Mapping[str, list[Record]]) -> None:
+        """Send records to topics of the test's own, and run a pipeline over all of them."""
+        suffix = uuid4().hex[:8]
+        for topic, records in sent.items():
+            self.broker.create_topic(f"{topic}-{suffix}", 1)
+            send(self.broker, f"{topic}-{suffix}", records)
+        plan = catalog.load(name)
+        plan = replace(
+            plan, sources=tuple(replace(s, origin=Topic(f"{s.name}-{suffix}")) for s in plan.sources)
+        )
+        parts = [StoredTopic(self.spark, f"{s.name}-{suffix}", self.broker.bootstrap) for s in plan.sources]
+        config = BoundedConfig(self.folder / "run", self.folder / "tables")
+        run_bounded(plan, self.spark, StoredTogether(parts), config, lambda: BEGAN)
+
+    def table(self, name: str) -> pa.Table:
+        return pa.table(DeltaTable(self.folder / "tables" / "latest" / name).to_pyarrow_table())
+
+
+@pytest.fixture
+def bench(spark: "SparkSession", broker: LocalBroker, tmp_path: Path) -> Bench:
+    return Bench(spark, broker, tmp_path)
+
+
+def test_a_showing_is_clicked_on_where_its_click_came_within_ten_minutes(bench: Bench) -> None:
+    shown = generated("impressions", 6_000, per_second=5)
+    clicked = generated("ad-clicks", 1_200, per_second=1)
+    bench.run("click_through", {"impressions": shown, "ad-clicks": clicked})
+    expected = """
+      SELECT ad, over - over % 600000, count(1), sum(clicked) FROM (
+        SELECT s.id, s.ad, greatest(s."at", coalesce(c."at", 0)) + 599999 AS over, count(c.id) AS clicked
+        FROM shown s LEFT JOIN clicked c ON c.impression = s.id AND abs(c."at" - s."at") <= 600000 GROUP BY ALL)
+      GROUP BY ALL ORDER BY ALL"""
+    told = "SELECT ad, epoch_ms(window_start), shown, clicked FROM found ORDER BY ALL"
+    rows = asked(told, found=bench.table("click_through"))
+    assert rows == asked(expected, shown=shown, clicked=clicked)
+    known = {each["id"] for each in shown}
+    late = sum(each["impression"] in known for each in clicked) - sum(row[3] for row in rows)
+    assert late > 20, "some clicks came after more than ten minutes"
+
+
+def test_payments_are_parted_into_three_tables(bench: Bench) -> None:
+    cards = [
+        {**each, "amount": round(each["amount"] * 4) / 4} for each in generated("cards", 2_000, per_second=10)
+    ]
+    bench.run("payments_parted", {"cards": cards})
+    placed = """SELECT {key}, "at" - "at" % {size} AS w, count(1), {of}(amount)
+                FROM sent WHERE {where} GROUP BY ALL ORDER BY ALL"""
+    for table, key, size, of, column, where in (
+        ("payments_parted", "card", 60_000, "max", "most", "amount > 200"),
+        ("payments_online", "merchant", 60_000, "sum", "spent", "amount <= 200 AND online"),
+        ("payments_by_country", "country", 300_000, "sum", "spent", "amount <= 200 AND NOT online"),
+    ):
+        expected = asked(placed.format(key=key, size=size, of=of, where=where), sent=cards)
+        told = f"SELECT {key}, epoch_ms(window_start), payments, {column} FROM found ORDER BY ALL"
+        assert asked(told, found=bench.table(table)) == expected
+        assert expected
+
+
+def test_one_topic_is_computed_by_two_keys(bench: Bench) -> None:
+    sensors = generated("sensors", 1_500, per_second=20)
+    bench.run("device_and_site", {"sensors": sensors})
+    by_device = """SELECT device, "at" - "at" % 60000, round(avg(temperature), 6), count(1)
+                   FROM sent GROUP BY ALL ORDER BY ALL"""
+    told = "SELECT device, epoch_ms(window_start), round(temperature, 6), readings FROM found ORDER BY ALL"
+    assert asked(told, found=bench.table("device_and_site")) == asked(by_device, sent=sensors)
+    by_site = """SELECT site, "at" - "at" % 120000, max(temperature), count(1)
+                 FROM sent GROUP BY ALL ORDER BY ALL"""
+    told = "SELECT site, epoch_ms(window_start), warmest, readings FROM found ORDER BY ALL"
+    assert asked(told, found=bench.table("site_minutes")) == asked(by_site, sent=sensors)
+
+
+def test_three_topics_are_counted_as_one(bench: Bench) -> None:
+    sent = {topic: generated(topic, 400, per_second=4) for topic in ("clicks", "cards", "tweets")}
+    bench.run("activity", sent)
+    words = {"clicks": "click", "cards": "payment", "tweets": "message"}
+    everything = [
+        {"what": words[topic], "at": each["at"]} for topic, records in sent.items() for each in records
+    ]
+    expected = """SELECT what, "at" - "at" % 60000, count(1) FROM sent GROUP BY ALL ORDER BY ALL"""
+    told = "SELECT what, epoch_ms(window_start), happened FROM found ORDER BY ALL"
+    assert asked(told, found=bench.table("activity")) == asked(expected, sent=everything)
