@@ -1,0 +1,76 @@
+"""A topic takes each batch once: sent again, by a host that was taken over, or while there is no topic."""
+
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from tests.pipelines.batch.test_crashes import PLANS
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.errors import PublishError
+from penstock.pipelines.plan.relaying import Published
+from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.tables.topic import PublishedTopic, topics_of
+
+pytestmark = pytest.mark.kafka
+
+
+def published(broker: LocalBroker, topic: str, folder: Path) -> PublishedTopic:
+    """The topic as a host of a stream of its own has it."""
+    stage = replace(PLANS["fixed"].stage, topics=(Published(topic),))
+    plan = Plan(f"stream-{topic}", PLANS["fixed"].sources, (stage,))
+    ((_, found),) = topics_of(plan, folder, {"bootstrap.servers": broker.bootstrap, "log_level": "2"})
+    return found
+
+
+def rows(batch: int) -> pa.Table:
+    return pa.table(
+        {"key": ["a", "b", None], "kind": ["insert", "insert", "watermark"], "batch_id": [batch] * 3}
+    )
+
+
+def values(broker: LocalBroker, topic: str) -> list[bytes]:
+    """What readers of committed records find, after all that was there at the beginning."""
+    settings = {"bootstrap.servers": broker.bootstrap, "group.id": uuid4().hex, "enable.partition.eof": True}
+    consumer = Consumer({**settings, "isolation.level": "read_committed"})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found: list[bytes] = []
+    while (message := consumer.poll(30)) is not None and not message.error():
+        found.append(message.value() or b"")
+    consumer.close()
+    assert message is not None
+    return found
+
+
+def test_a_batch_that_is_sent_again_is_there_once(broker: LocalBroker, tmp_path: Path) -> None:
+    topic = f"panes{uuid4().hex[:8]}"
+    broker.create_topic(topic, 1)
+    first = published(broker, topic, tmp_path)
+    change = first.write(rows(3), 3, 0)
+    again = published(broker, topic, tmp_path)
+    assert first.commit(3, change, 0)
+    assert not first.commit(3, change, 0)
+    notes = next(tmp_path.rglob("*.sent.json"))
+    notes.unlink()
+    assert not again.commit(3, again.write(rows(3), 3, 0), 0), "the broker knows"
+    assert again.commit(4, again.write(rows(4), 4, 0), 0)
+    with pytest.raises(PublishError, match="batch 5 could not be sent"):
+        first.commit(5, first.write(rows(5), 5, 0), 0)  # its right to this topic was taken over
+    assert len(values(broker, topic)) == 6
+    assert again.commit(5, again.write(rows(5), 5, 0), 0)
+    assert len(values(broker, topic)) == 9
+    assert [path.name for path in tmp_path.rglob("*.parquet")] == []
+
+
+def test_what_waits_for_a_topic_is_sent_once_it_is_there(broker: LocalBroker, tmp_path: Path) -> None:
+    topic = f"panes{uuid4().hex[:8]}"
+    waiting = published(broker, topic, tmp_path)
+    change = waiting.write(rows(0), 0, 0)
+    with pytest.raises(PublishError, match=f"topic {topic}: it is not there. The panes wait in a file"):
+        waiting.commit(0, change, 0)
+    broker.create_topic(topic, 1)
+    assert waiting.commit(0, change, 0)
+    assert len(values(broker, topic)) == 3
