@@ -1,57 +1,53 @@
-"""Shipped pipelines of several inputs or outputs, from a real broker to their end, beside DuckDB."""
+"""Shipped pipelines of several inputs or outputs, from files to their end, beside DuckDB."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from tests.pipelines.spark.catalog_runs import BEGAN, Record, asked, generated
-from tests.pipelines.spark.running import send
 
-from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines import catalog
-from penstock.pipelines.plan import Topic
+from penstock.pipelines.plan import Files
 from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
+from penstock.pipelines.spark.stored.formats import stored_files
 from penstock.pipelines.spark.stored.together import StoredTogether
-from penstock.pipelines.spark.stored.topic import StoredTopic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+pytestmark = pytest.mark.spark
 
 
 class Bench:
-    """A broker, a session and a folder, for one pipeline after the other."""
+    """A session and a folder for one pipeline."""
 
-    def __init__(self, spark: "SparkSession", broker: LocalBroker, folder: Path) -> None:
-        self.spark, self.broker, self.folder = spark, broker, folder
+    def __init__(self, spark: "SparkSession", folder: Path) -> None:
+        self.spark, self.folder = spark, folder
 
     def run(self, name: str, sent: Mapping[str, list[Record]]) -> None:
-        """Send records to topics of the test's own, and run a pipeline over all of them."""
-        suffix = uuid4().hex[:8]
-        for topic, records in sent.items():
-            self.broker.create_topic(f"{topic}-{suffix}", 1)
-            send(self.broker, f"{topic}-{suffix}", records)
-        plan = catalog.load(name)
-        plan = replace(
-            plan, sources=tuple(replace(s, origin=Topic(f"{s.name}-{suffix}")) for s in plan.sources)
-        )
-        parts = [StoredTopic(self.spark, f"{s.name}-{suffix}", self.broker.bootstrap) for s in plan.sources]
+        """Store the records of each topic in a file, and run a pipeline over all of them."""
+        plan, sources, parts = catalog.load(name), [], []
+        for source in plan.sources:
+            path = self.folder / f"{source.name}.json"
+            path.write_text("".join(f"{json.dumps(record)}\n" for record in sent[source.name]), "utf-8")
+            sources.append(replace(source, origin=Files(str(path), "json")))
+            parts.append(stored_files(self.spark, sources[-1], str(path), "json"))
+        plan = replace(plan, sources=tuple(sources))
         config = BoundedConfig(self.folder / "run", self.folder / "tables")
         run_bounded(plan, self.spark, StoredTogether(parts), config, lambda: BEGAN)
 
-    def table(self, name: str) -> pa.Table:
-        return pa.table(DeltaTable(self.folder / "tables" / "latest" / name).to_pyarrow_table())
+    def table(self, name: str, folder: str = "latest") -> pa.Table:
+        return pa.table(DeltaTable(self.folder / "tables" / folder / name).to_pyarrow_table())
 
 
 @pytest.fixture
-def bench(spark: "SparkSession", broker: LocalBroker, tmp_path: Path) -> Bench:
-    return Bench(spark, broker, tmp_path)
+def bench(spark: "SparkSession", tmp_path: Path) -> Bench:
+    return Bench(spark, tmp_path)
 
 
 def test_a_showing_is_clicked_on_where_its_click_came_within_ten_minutes(bench: Bench) -> None:
@@ -112,3 +108,15 @@ def test_three_topics_are_counted_as_one(bench: Bench) -> None:
     expected = """SELECT what, "at" - "at" % 60000, count(1) FROM sent GROUP BY ALL ORDER BY ALL"""
     told = "SELECT what, epoch_ms(window_start), happened FROM found ORDER BY ALL"
     assert asked(told, found=bench.table("activity")) == asked(expected, sent=everything)
+
+
+def test_a_payment_is_told_with_the_limit_that_held_when_it_was_made(bench: Bench) -> None:
+    cards, limits = generated("cards", 2_000, per_second=10), generated("card-limits", 4_000, per_second=20)
+    bench.run("card_limits", {"cards": cards, "card-limits": limits})
+    expected = """
+      WITH told AS (SELECT card, "at", arg_max(most, nth) AS most FROM limits GROUP BY ALL)
+      SELECT cards.id, told.most FROM cards ASOF LEFT JOIN told
+      ON cards.card = told.card AND cards."at" >= told."at" ORDER BY ALL"""
+    rows = asked("SELECT payment, most FROM found ORDER BY ALL", found=bench.table("card_limits", "panes"))
+    assert rows == asked(expected, cards=cards, limits=limits)
+    assert 100 < sum(most is not None for _, most in rows) < 2_000

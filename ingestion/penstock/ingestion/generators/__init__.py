@@ -6,6 +6,7 @@ from penstock.ingestion.generators.advertising import AdClicks, Impressions
 from penstock.ingestion.generators.blocks import Generator, Times, evenly
 from penstock.ingestion.generators.cards import Cards
 from penstock.ingestion.generators.clicks import Clicks
+from penstock.ingestion.generators.limits import CardLimits
 from penstock.ingestion.generators.lines import Lines
 from penstock.ingestion.generators.nexmark import NexmarkAuctions, NexmarkBids, NexmarkPersons
 from penstock.ingestion.generators.numbers import Numbers
@@ -29,6 +30,7 @@ GENERATORS: Mapping[str, Callable[[int], Generator]] = {
         Numbers,
         Impressions,
         AdClicks,
+        CardLimits,
         NexmarkPersons,
         NexmarkAuctions,
         NexmarkBids,

@@ -5,9 +5,9 @@ from penstock.pipelines.model import after_watermark, count, every, fixed, read,
 
 activity = (
     union(
-        read("clicks", idle_after="5 seconds").sql("SELECT 'click' AS what, at FROM input"),
-        read("cards", idle_after="5 seconds").sql("SELECT 'payment' AS what, at FROM input"),
-        read("tweets", idle_after="5 seconds").sql("SELECT 'message' AS what, at FROM input"),
+        read("clicks", idle_after="5 seconds").sql("SELECT *, 'click' AS what FROM input"),
+        read("cards", idle_after="5 seconds").sql("SELECT *, 'payment' AS what FROM input"),
+        read("tweets", idle_after="5 seconds").sql("SELECT *, 'message' AS what FROM input"),
     )
     .key("what")
     .aggregate(happened=count())

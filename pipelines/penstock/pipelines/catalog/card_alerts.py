@@ -46,6 +46,7 @@ card_alerts = (
         forget_after="1 day",
     )
     .write("card_alerts", mode="log")
+    .publish("card-alerts")
 )
 
 demo = Demo(last="15 minutes", step="30 seconds")

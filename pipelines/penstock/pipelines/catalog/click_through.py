@@ -20,8 +20,8 @@ from penstock.pipelines.model import (
 
 shown_and_clicked = (
     union(
-        read("impressions", idle_after="5 seconds").sql("SELECT id AS showing, ad, at FROM input"),
-        read("ad-clicks", idle_after="5 seconds").sql("SELECT impression AS showing, at FROM input"),
+        read("impressions", idle_after="5 seconds").sql("SELECT *, id AS showing FROM input"),
+        read("ad-clicks", idle_after="5 seconds").sql("SELECT *, impression AS showing FROM input"),
     )
     .key("showing")
     .aggregate(

@@ -39,13 +39,17 @@ class Prepared(Repeatable):
 
 @dataclass(frozen=True)
 class Delivered:
-    """When the record of each offset was sent, by partition; offsets begin at 0."""
+    """When the record of each offset was sent, by partition, from the offset on that the partition had before."""
 
     times: Mapping[Place, Sequence[int]]
+    before: Mapping[Place, int]
 
     def ends(self, moment: int) -> dict[Place, int]:
         """Return how far each partition went at a moment."""
-        return {place: sum(at < moment for at in times) for place, times in self.times.items()}
+        return {
+            place: self.before[place] + sum(at < moment for at in times)
+            for place, times in self.times.items()
+        }
 
     def ranges(self, before: int, until: int) -> tuple[Range, ...]:
         """Return what came to each partition from a moment on, until another; every partition is named."""
@@ -56,9 +60,17 @@ class Delivered:
 
 
 def deliver(
-    bootstrap: str, contract: Contract, sent: Sequence[Sending], folder: Path, tell: Callable[[str], None]
+    bootstrap: str,
+    contract: Contract,
+    sent: Sequence[Sending],
+    before: Mapping[Place, int],
+    folder: Path,
+    tell: Callable[[str], None],
 ) -> dict[Place, list[int]]:
-    """Send records in their order, and return when each of a partition was sent, offset by offset."""
+    """Send records in their order, and return when each of a partition was sent, offset by offset.
+
+    `before` has the next offset of each partition.
+    """
     feed = Feed(Prepared(contract, sent), contract, bootstrap, folder, now_ms)
     summary = feed.run(Event(), lambda progress: tell(f"{progress.acknowledged} of {len(sent)} records"))
     if not summary.complete or summary.acknowledged != len(sent) or summary.dead_letters:
@@ -66,13 +78,13 @@ def deliver(
             f"of {len(sent)} records for {contract.topic} the broker at {bootstrap} took {summary.acknowledged}, "
             f"{summary.dead_letters} of them as dead letters; its log is beside {folder}"
         )
-    times: dict[Place, list[int]] = {(contract.topic, n): [] for n in range(contract.layout.partitions)}
+    times: dict[Place, list[int]] = {place: [] for place in before}
     came: Counter[Place] = Counter()
     for address in read_addresses(folder):
         place = (address.topic, address.partition)
-        if address.offset != came[place]:
+        if address.offset != before[place] + came[place]:
             raise DemoError(
-                f"{contract.topic} held records already; a demonstration needs a topic of its own"
+                f"somebody else writes to {contract.topic} at {bootstrap}: stop that, and try again"
             )
         times[place].append(sent[address.sequence].at)
         came[place] += 1

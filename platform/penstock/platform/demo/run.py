@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from penstock.ingestion.contracts import Contract, load_contract
-from penstock.ingestion.topics import ensure_topics
+from penstock.ingestion.topics import contents, ensure_topics
 from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.outcome import Outcome
@@ -19,7 +19,7 @@ from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.catalog import demonstration
 from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.pictures import Told
-from penstock.pipelines.plan import LatestValues, PaneLog, Plan, Stage, Topic
+from penstock.pipelines.plan import LatestValues, PaneLog, Plan, Stage
 from penstock.pipelines.spark.bounded import BoundedConfig, StoredRun
 from penstock.pipelines.spark.stored.pieces import within
 from penstock.pipelines.spark.stored.together import StoredTogether
@@ -87,12 +87,12 @@ def run_plan(
 ) -> Ran:
     """Do the same with a plan and an input that are given."""
     shutil.rmtree(folder, ignore_errors=True)
-    plan = logged(own_topics(plan))
-    contracts = [replace(load_contract(source.name), topic=topic_of(source)) for source in plan.sources]
-    sent = {topic_of(source): sendings(source.name, demo, len(plan.sources)) for source in plan.sources}
+    plan = logged(plan)
+    contracts = [load_contract(topic_of(source)) for source in plan.sources]
+    sent = {each.topic: sendings(each.topic, demo, len(contracts)) for each in contracts}
     delivered = fed(bootstrap, contracts, sent, folder, tell)
     tell("reading the topics")
-    stored = held(session, bootstrap, [each.topic for each in contracts])
+    stored = held(session, bootstrap, delivered)
     outcomes: list[Outcome] = []
     config = BoundedConfig(folder / "stream", folder / "warehouse")
     run = StoredRun(plan, session, config, outcomes.append)
@@ -132,12 +132,6 @@ def live(run: StoredRun, delivered: Delivered, stored: Held, steps: range, tell:
     return ended
 
 
-def own_topics(plan: Plan) -> Plan:
-    """Return the plan over topics of the demonstration's own: several demonstrations may share a broker."""
-    sources = (replace(each, origin=Topic(f"{plan.name}.{topic_of(each)}")) for each in plan.sources)
-    return replace(plan, sources=tuple(sources))
-
-
 def logged(plan: Plan) -> Plan:
     """Return the plan with a log of all panes of its last stage, which is what a picture is made of."""
     stages = tuple(
@@ -164,16 +158,21 @@ def fed(
     """Make the topics, and send to each what is to be sent."""
     ensure_topics(bootstrap, contracts)
     times: dict[Place, list[int]] = {}
+    before = {
+        (topic.name, each.partition): each.end for topic in contents(bootstrap) for each in topic.partitions
+    }
     for contract in contracts:
-        records = sent[contract.topic]
-        times |= deliver(bootstrap, contract, records, folder / "producers" / contract.topic, tell)
-    return Delivered(times)
+        own = {place: end for place, end in before.items() if place[0] == contract.topic}
+        ledger = folder / "producers" / contract.topic
+        times |= deliver(bootstrap, contract, sent[contract.topic], own, ledger, tell)
+    return Delivered(times, before)
 
 
-def held(session: "SparkSession", bootstrap: str, topics: Sequence[str]) -> Held:
-    """Read what the topics hold, and keep it."""
+def held(session: "SparkSession", bootstrap: str, delivered: Delivered) -> Held:
+    """Read what was delivered, and keep it."""
+    topics = sorted({topic for topic, _ in delivered.times})
+    spans = delivered.ranges(0, NEVER)
     stored = StoredTogether([StoredTopic(session, topic, bootstrap) for topic in topics])
-    spans = stored.ranges()
     return Held(spans, stored.records(spans).cache())
 
 
