@@ -59,7 +59,7 @@ def test_a_showing_is_clicked_on_where_its_click_came_within_ten_minutes(bench: 
         SELECT s.id, s.ad, greatest(s."at", coalesce(c."at", 0)) + 599999 AS over, count(c.id) AS clicked
         FROM shown s LEFT JOIN clicked c ON c.impression = s.id AND abs(c."at" - s."at") <= 600000 GROUP BY ALL)
       GROUP BY ALL ORDER BY ALL"""
-    told = "SELECT ad, epoch_ms(window_start), shown, clicked FROM found ORDER BY ALL"
+    told = "SELECT ad, epoch_ms(window_start), showings, clicks FROM found ORDER BY ALL"
     rows = asked(told, found=bench.table("click_through"))
     assert rows == asked(expected, shown=shown, clicked=clicked)
     known = {each["id"] for each in shown}

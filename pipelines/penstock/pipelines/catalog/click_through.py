@@ -25,8 +25,8 @@ shown_and_clicked = (
     )
     .key("showing")
     .aggregate(
-        shown=of("impressions", count()),
-        clicked=of("ad-clicks", count()),
+        showings=of("impressions", count()),
+        clicks=of("ad-clicks", count()),
         ad=of("impressions", first("ad", order="event_time")),
     )
     .window(sessions("10 minutes"))
@@ -37,9 +37,9 @@ shown_and_clicked = (
 
 click_through = (
     shown_and_clicked.then()
-    .filter("shown > 0")
+    .filter("showings > 0")
     .key("ad")
-    .aggregate(shown=sum_("shown"), clicked=sum_("clicked"))
+    .aggregate(showings=sum_("showings"), clicks=sum_("clicks"))
     .window(fixed("10 minutes"))
     .trigger(repeatedly(after_count(1)))
     .write("click_through", mode="latest")
