@@ -94,4 +94,4 @@ def test_a_demonstration_of_nothing_or_of_what_there_is_not_is_refused(run) -> N
     assert "Name a pipeline, or say --all" in run("demo").err
     answer = run("demo", "nonsense")
     assert answer.code == 2
-    assert "there is no pipeline 'nonsense' to show; there are: batch_runs" in answer.err
+    assert "there is no pipeline 'nonsense' to show; there are: activity" in answer.err
