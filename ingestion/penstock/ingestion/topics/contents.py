@@ -71,9 +71,10 @@ def _offsets(
     bootstrap: str, client: ClientSettings, places: Sequence[tuple[str, int]], at: OffsetSpec
 ) -> dict[tuple[str, int], int]:
     try:
-        asked = admin_client(bootstrap, client).list_offsets(
-            {TopicPartition(*place): at for place in places}, request_timeout=_SECONDS
-        )
-        return {(place.topic, place.partition): answer.result().offset for place, answer in asked.items()}
+        # The client must outlive its answers: they would never come.
+        admin = admin_client(bootstrap, client)
+        asked = admin.list_offsets({TopicPartition(*each): at for each in places}, request_timeout=_SECONDS)
+        found = {place: answer.result(2 * _SECONDS).offset for place, answer in asked.items()}
+        return {(place.topic, place.partition): offset for place, offset in found.items()}
     except KafkaException as error:
         raise TopicsError(f"the offsets at {bootstrap} cannot be read: {said(error)}") from error
