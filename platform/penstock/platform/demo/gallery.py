@@ -18,7 +18,7 @@ from penstock.platform.settings import Settings
 
 INTRODUCTION = """\
 # Gallery
-Every shipped pipeline at work. Across is event time, upwards processing time. A dot is a record, the blue line the
+Shipped pipelines at work. Across is event time, upwards processing time. A dot is a record, the blue line the
 watermark, a bar a pane as wide as its window: early, on time, or late. Were nothing ever late, all dots would lie
 on the dashed line. A picture shows one key; a page has the four questions, the result and the definition.
 

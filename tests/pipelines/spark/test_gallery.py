@@ -1,0 +1,29 @@
+"""A demonstration made anew gives the picture and the page that are committed, byte for byte."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.platform.demo.gallery import written
+from penstock.platform.demo.run import run_demo
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+GALLERY = Path("pipelines/docs/gallery")
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_a_picture_made_anew_is_the_one_in_the_gallery(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    ran = run_demo("word_count", spark, broker.bootstrap, tmp_path / "run", lambda _: None)
+    shown = written(ran, tmp_path / "made")
+    assert shown.picture.read_text("utf-8") == (GALLERY / "word_count.svg").read_text("utf-8")
+    assert shown.page.read_text("utf-8") == (GALLERY / "word_count.md").read_text("utf-8")
+    classes = set(re.findall(r'class="(\w+)"', shown.picture.read_text("utf-8")))
+    assert classes >= {"early", "on_time", "late", "watermark", "record", "ideal"}

@@ -1,0 +1,85 @@
+"""The gallery shows shipped pipelines as they are written now; what a picture is drawn from is plain data."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from penstock.pipelines import catalog
+from penstock.pipelines.catalog import demonstration
+from penstock.pipelines.demonstration import Demo
+from penstock.pipelines.pictures import Curve, Point, Scene, curves, picture
+from penstock.pipelines.pictures.panes import DrawnPane
+from penstock.platform.demo.gallery import index
+from penstock.platform.demo.page import the_questions
+from penstock.platform.demo.sendings import sendings
+from penstock.platform.errors import DemoError
+
+GALLERY = Path("pipelines/docs/gallery")
+SHOWN = tuple(sorted(path.stem for path in GALLERY.glob("*.svg")))
+REMAKE = "`penstock demo --all --out pipelines/docs/gallery` makes the gallery anew"
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_pipelines_page_says_what_its_file_says(name: str) -> None:
+    page = (GALLERY / f"{name}.md").read_text("utf-8")
+    (written,) = re.findall(r"```(?:python|yaml)\n(.*?)\n```", page, re.DOTALL)
+    assert written == catalog.file_of(name).read_text("utf-8").strip(), REMAKE
+    assert "\n".join(the_questions(name)) in page, REMAKE
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_pipelines_picture_shows_panes_and_the_watermark(name: str) -> None:
+    root = ET.fromstring((GALLERY / f"{name}.svg").read_text("utf-8"))
+    kinds = [shape.get("class") for shape in root.iter()]
+    assert sum(kind in ("early", "on_time", "late") for kind in kinds) > 3 + 2, (
+        "more than the three of the legend"
+    )
+    assert "watermark" in kinds
+    assert "record" in kinds
+
+
+def test_the_gallery_lists_what_it_shows() -> None:
+    assert (GALLERY / "README.md").read_text("utf-8") == index(SHOWN), REMAKE
+    assert set(SHOWN) <= set(catalog.names())
+
+
+@pytest.mark.parametrize("name", catalog.names())
+def test_every_pipeline_has_an_input_to_be_shown_with(name: str) -> None:
+    plan, demo = catalog.load(name), demonstration(name)
+    for source in plan.sources:
+        sent = sendings(source.name, demo, len(plan.sources))
+        assert len(sent) >= 60
+        assert [one.at for one in sent] == sorted(one.at for one in sent)
+
+
+def test_a_topic_without_a_generator_is_refused_with_those_that_have_one() -> None:
+    with pytest.raises(DemoError, match=r"access-log has no generator.*there are: ad-clicks, avg, card"):
+        sendings("access-log", Demo())
+
+
+def test_a_pane_is_a_bar_as_wide_as_its_window_at_the_moment_it_appeared() -> None:
+    panes = [
+        DrawnPane(0, 60_000, 30_000, "early", "3"),
+        DrawnPane(0, 60_000, 70_000, "on_time", "5", since=30_000),
+        DrawnPane(0, 60_000, 90_000, "late", "6 & <more>", since=70_000),
+    ]
+    scene = Scene("clicks", "of one", 0, 120_000, panes, [(1_000, 2_000)], [(5_000, 90_000)], [(0, 10_000)])
+    root = ET.fromstring(picture(scene))
+    bars = [shape for shape in root.iter() if shape.get("height") == "3" and shape.get("y") != "46"]
+    assert [bar.get("class") for bar in bars] == ["early", "on_time", "late"]
+    assert len({bar.get("width") for bar in bars}) == 1
+    heights = [float(bar.get("y", "0")) for bar in bars]
+    assert heights == sorted(heights, reverse=True), "what appears later stands above"
+    assert "6 & <more>" in "".join(root.itertext())
+    assert picture(scene) == picture(scene)
+
+
+def test_a_curve_goes_through_its_points() -> None:
+    drawn = curves("t", ("x", "y"), [Curve("one", [Point(0, 0), Point(10, 5, "here"), Point(20, 5)])])
+    root = ET.fromstring(drawn)
+    (line,) = (shape for shape in root.iter() if shape.get("class") == "curve")
+    ys = [float(place.split(",")[1]) for place in (line.get("points") or "").split()]
+    assert ys[0] > ys[1] == ys[2]
+    assert "here" in "".join(root.itertext())
