@@ -2,14 +2,14 @@
 
     python -m tests.benchmarks.soak [minutes] [seconds between] [seed]
 
-Every few seconds one process, chosen from all of the stack's, is killed with SIGKILL; whatever keeps it brings it
-back. At the end the feed is stopped, the table compared with what DuckDB makes of the topic's own bytes, and the
-topic with what was acknowledged to the producer. `tests/platform/whole/test_kills.py` does it once for each.
+Every few seconds one of the stack's programs is chosen, and of its processes (itself, what it has started, what
+keeps it) one is killed with SIGKILL; whatever keeps it brings it back. At the end the feed is stopped, the table
+compared with what DuckDB makes of the topic's own bytes, the topic with what was acknowledged to the producer, and
+Dagster's materializations with the batches: each told once, in order. `tests/platform/whole/test_kills.py` is it in
+short.
 """
 
-import os
 import random
-import signal
 import sys
 import tempfile
 import time
@@ -17,65 +17,35 @@ from collections import Counter
 from pathlib import Path
 
 from rich.console import Console
-from tests.platform.whole.expected import settled
-from tests.platform.whole.stack import ScratchStack, until
+from tests.platform.whole.killing import exact, kill_for
+from tests.platform.whole.stack import ScratchStack
 
 from penstock.infra.jars import ensure_jars
-from penstock.ingestion.ledger import read_addresses
 
-BACK_SECONDS = 180.0
-
-
-def killed_for(stack: ScratchStack, seconds: float, between: float, chance: random.Random) -> Counter[str]:
-    """Kill at random for a while; returns how often each program was."""
-    killed: Counter[str] = Counter()
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        programs = stack.pids()
-        if programs:
-            name = chance.choice(sorted(programs))
-            try:
-                os.kill(programs[name], signal.SIGKILL)
-                killed[name] += 1
-            except ProcessLookupError:
-                pass  # it had just ended, by the kill of another
-        time.sleep(chance.uniform(between / 2, 1.5 * between))
-    return killed
+STRETCH_SECONDS = 60.0
 
 
-def exact(stack: ScratchStack) -> tuple[int, int]:
-    """Compare tables, topic and acknowledgements; returns how many windows and records were compared."""
-    until(stack.ready, BACK_SECONDS, "everything to be back")
-    with stack.without_feed():
-        windows = settled(stack)
-        records = stack.records("sensors")
-    acknowledged = {
-        (one.partition, one.offset) for one in read_addresses(stack.home / "producers" / "sensors-1")
-    }
-    in_topic = {(partition, offset) for partition, offset, _, _ in records}
-    assert acknowledged <= in_topic, (
-        f"{len(acknowledged - in_topic)} acknowledged records are not in the topic"
-    )
-    values = [value for _, _, _, value in records]
-    assert len(values) == len(set(values)), "a record is in the topic twice"
-    return len(windows), len(records)
-
-
-def main(minutes: float = 30.0, between: float = 5.0, seed: int = 1) -> None:
+def main(minutes: float = 30.0, between: float = 8.0, seed: int = 1) -> None:
     """Run, compare, print."""
-    console = Console()
+    console, chance, killed = Console(), random.Random(seed), Counter[str]()
     jars = Path(".penstock/jars").resolve()
     ensure_jars(jars)
     with tempfile.TemporaryDirectory() as scratch:
         stack = ScratchStack(Path(scratch) / "home", jars)
         with stack.ended_at_last():
             stack.up()
-            killed = killed_for(stack, minutes * 60, between, random.Random(seed))
-            windows, records = exact(stack)
+            end = time.monotonic() + minutes * 60
+            while (left := end - time.monotonic()) > 0:
+                killed += kill_for(stack, min(left, STRETCH_SECONDS), between, chance)
+                console.print(
+                    f"{left / 60:.0f} min to go, {sum(killed.values())} kills, batch {stack.batch()}"
+                )
+            found = exact(stack)
     console.print(f"{sum(killed.values())} kills in {minutes:g} min: {dict(sorted(killed.items()))}")
     console.print(
-        f"{records:,} records, {windows:,} windows: exact, and every acknowledged record is there once"
+        f"{found.records:,} records, none of the acknowledged missing; {found.windows:,} windows: exact"
     )
+    console.print(f"{found.told:,} materializations tell of each batch once, in order")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ def photograph(stack: ScratchStack, target: Path) -> None:
         page.goto(f"{stack.ui}/assets/streams/sensor_minute?view=lineage&lineageScope=neighbors")
         expect(page.get_by_text("latest").first).to_be_visible(timeout=60_000)
         expect(page.get_by_text("Materialized").first).to_be_visible(timeout=60_000)
+        expect(page.get_by_text("Loading", exact=False)).to_have_count(0, timeout=60_000)
         page.screenshot(path=target)
         browser.close()
 
