@@ -47,7 +47,7 @@ def checked(plan: Plan, *checks: RowCheck) -> Plan:
 def reading(spark: "SparkSession", plan: Plan, records: list[Any]) -> SparkReading:
     sent = [r if r is None or isinstance(r, bytes) else json.dumps(r).encode() for r in records]
     rows = [(None, value, "t", 0, offset, None) for offset, value in enumerate(sent)]
-    stage = ready_stage(plan.stage, FieldTypes(spark).after(plan.sources, plan.stage.steps))
+    stage = ready_stage(plan.stage, FieldTypes(spark).after(plan.sources, plan.stage))
     ranges = (Range("t", 0, 0, len(rows)),)
     return SparkReading(spark.createDataFrame(rows, KAFKA_SCHEMA), plan.sources, stage, 0, ranges)
 
@@ -92,7 +92,7 @@ def test_each_input_has_checks_of_its_own(spark: "SparkSession") -> None:
     other = replace(plan.sources[0], name="u", origin=Topic("u"), checks=(WARM,))
     both = replace(plan, sources=(*plan.sources, other), stages=(replace(plan.stage, inputs=("t", "u")),))
     rows = [(None, json.dumps(RECORDS[2]).encode(), topic, 0, 0, None) for topic in ("t", "u")]
-    stage = ready_stage(both.stage, FieldTypes(spark).after(both.sources, ()))
+    stage = ready_stage(both.stage, FieldTypes(spark).after(both.sources, both.stage))
     ranges = (Range("t", 0, 0, 1), Range("u", 0, 0, 1))
     read = SparkReading(spark.createDataFrame(rows, KAFKA_SCHEMA), both.sources, stage, 0, ranges)
     read.partials()

@@ -59,8 +59,10 @@ def test_every_plan_is_told_with_both_places_of_its_fold(plan: Plan) -> None:
 def test_spark_shuffles_a_larger_batch_into_the_tasks_that_are_told_and_a_small_one_not(
     spark: "SparkSession", small: bool
 ) -> None:
-    sources, steps = CORRECTIONS.sources, CORRECTIONS.stage.steps
-    stage = ready_stage(replace(CORRECTIONS.stage, steps=()), FieldTypes(spark).after(sources, steps))
+    sources = CORRECTIONS.sources
+    stage = ready_stage(
+        replace(CORRECTIONS.stage, steps=()), FieldTypes(spark).after(sources, CORRECTIONS.stage)
+    )
     raw = spark.createDataFrame([], KAFKA_SCHEMA).repartition(4)
     records = guarded(judged(raw, sources), sources, clock=0)
     job = partials(records.coalesce(1) if small else records, stage)

@@ -1,8 +1,8 @@
-"""The rows of a join: what the members that a window holds come to when they are put together."""
+"""The rows of a join: what the members that windows hold come to when they are put together, for all at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from penstock.pipelines.fold.panes import About
 from penstock.pipelines.fold.rows import Column
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.joins import Join
-from penstock.pipelines.state.columns import Ints
+from penstock.pipelines.state.columns import Ints, Mask
 
-Row = tuple[Any, ...]
+NOBODY = -1
+"""Stands for the element that an outer join did not find."""
 
 
 def spread(stage: ReadyStage, about: About, values: list[Column]) -> tuple[About, list[Column], Ints]:
@@ -29,29 +30,65 @@ def spread(stage: ReadyStage, about: About, values: list[Column]) -> tuple[About
 
 
 def joined(join: Join, left: Column, right: Column) -> tuple[Ints, list[Column]]:
-    """The rows of each window, one after the other: the number of its window, and the columns."""
-    rows = [list(rows_of(join, *members)) for members in zip(left.tolist(), right.tolist(), strict=True)]
-    origin = np.repeat(np.arange(len(rows)), [len(found) for found in rows])
-    both = list(chain.from_iterable(rows))
-    place = _places(join)
-    return origin, [objects([row[side][at] for row in both]) for side, at in place]
+    """The rows of each window, one after the other: the number of its window, and the columns.
+
+    What a window holds of an input is a list for each field that is taken of it, all of one length.
+    """
+    sides = {join.left: Side.of(left), join.right: Side.of(right)}
+    origin, one, other = _pairs(join, sides[join.left], sides[join.right])
+    order = np.argsort(origin, kind="stable")
+    chosen = {join.left: one[order], join.right: other[order]}
+    columns = [
+        sides[each.input].values(join.fields_of(each.input).index(each.field), chosen[each.input])
+        for each in join.columns
+    ]
+    return origin[order], columns
 
 
-def rows_of(join: Join, left: Sequence[Row], right: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    """Pairs of elements; where one is missing, a row of nulls stands for it."""
+@dataclass(frozen=True)
+class Side:
+    """The members of one input, window by window, in one sequence."""
+
+    held: Sequence[tuple[Sequence[object], ...]]
+    count: Ints
+    begin: Ints
+
+    @classmethod
+    def of(cls, column: Column) -> "Side":
+        """The members that windows hold."""
+        held = column.tolist()
+        count = np.fromiter((len(lists[0]) for lists in held), np.int64, len(held))
+        return cls(held, count, np.cumsum(count) - count)
+
+    def where(self, chosen: Mask) -> tuple[Ints, Ints]:
+        """The members of some windows: the window's number, and the member's."""
+        number = np.repeat(np.arange(len(self.count)), self.count)
+        at = np.flatnonzero(chosen[number])
+        return number[at], at
+
+    def values(self, field: int, at: Ints) -> Column:
+        """A field of some members; None where there is nobody."""
+        flat = objects([*chain.from_iterable(lists[field] for lists in self.held), None])
+        return flat[at]  # NOBODY is the last
+
+
+def _pairs(join: Join, left: Side, right: Side) -> tuple[Ints, Ints, Ints]:
+    """The rows of all windows: the window, and the member of either side."""
     kind = join.kind
-    nothing = [(None,) * max(len(join.fields_of(name)), 1) for name in (join.left, join.right)]
     if kind in ("semi", "anti"):
-        yield from ((row, nothing[1]) for row in left if bool(right) == (kind == "semi"))
-    elif left and right:
-        yield from ((one, other) for one in left for other in right)
-    elif left and kind in ("left", "full"):
-        yield from ((row, nothing[1]) for row in left)
-    elif right and kind in ("right", "full"):
-        yield from ((nothing[0], row) for row in right)
-
-
-def _places(join: Join) -> list[tuple[int, int]]:
-    """For each column: the side that it is of, and where it stands in that side's rows."""
-    sides = {join.left: 0, join.right: 1}
-    return [(sides[each.input], join.fields_of(each.input).index(each.field)) for each in join.columns]
+        window, one = left.where((right.count > 0) == (kind == "semi"))
+        return window, one, np.full(len(one), NOBODY)
+    many = left.count * right.count
+    window = np.repeat(np.arange(len(many)), many)
+    nth = np.arange(len(window)) - np.repeat(np.cumsum(many) - many, many)
+    one = left.begin[window] + nth // np.maximum(right.count[window], 1)
+    other = right.begin[window] + nth % np.maximum(right.count[window], 1)
+    if kind in ("left", "full"):
+        alone, member = left.where(right.count == 0)
+        nobody = np.full(len(member), NOBODY)
+        window, one, other = np.append(window, alone), np.append(one, member), np.append(other, nobody)
+    if kind in ("right", "full"):
+        alone, member = right.where(left.count == 0)
+        nobody = np.full(len(member), NOBODY)
+        window, one, other = np.append(window, alone), np.append(one, nobody), np.append(other, member)
+    return window, one, other

@@ -1,6 +1,7 @@
 """What: an aggregate over the elements of a pane, from nothing, each time."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from penstock.pipelines.plan.aggregates import (
@@ -21,14 +22,34 @@ from penstock.pipelines.plan.aggregates import (
     Quantiles,
     Sum,
     TopN,
+    aggregate_fields,
 )
+from penstock.pipelines.reference.changes import in_order
 from penstock.pipelines.reference.numbers import canonical, rank
 from penstock.pipelines.reference.records import Element
 
 
 def values(outputs: Iterable[Output], elements: Sequence[Element]) -> tuple[tuple[str, Any], ...]:
     """Return the columns of a pane over these elements."""
-    return tuple((output.name, canonical(value(output.of, elements))) for output in outputs)
+    return tuple(
+        (output.name, canonical(value(output.of, placed(output.of, elements)))) for output in outputs
+    )
+
+
+def placed(aggregate: Aggregate, elements: Sequence[Element]) -> Sequence[Element]:
+    """Return elements of which those that come from panes have a place among those of their time.
+
+    A pane has no address: such elements stand in the order of the values that the aggregate is of.
+    """
+    names = aggregate_fields(aggregate)
+
+    def place(element: Element) -> Element:
+        if element.window is None:
+            return element
+        own = in_order({name: element.fields.get(name) for name in names})
+        return replace(element, address=(element.address[0], 0, own))
+
+    return [place(element) for element in elements]
 
 
 def value(aggregate: Aggregate, elements: Sequence[Element]) -> Any:

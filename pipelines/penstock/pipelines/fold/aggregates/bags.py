@@ -86,7 +86,7 @@ def _netted(entries: list[Entry]) -> Sequence[Entry]:
         weights[tuple(element)] += weight
     there = [(*element, weight) for element, weight in weights.items() if weight]
     return sorted(
-        there, key=lambda entry: (entry[0], [(v is None, v is not None and rank(v)) for v in entry[1:-1]])
+        there, key=lambda entry: (entry[0], [(v is not None, v is not None and rank(v)) for v in entry[1:-1]])
     )
 
 

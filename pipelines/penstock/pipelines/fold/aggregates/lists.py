@@ -36,6 +36,26 @@ class Lists:
                 rows[name][window] = column
 
 
+@dataclass(frozen=True)
+class Appended:
+    """Entries join in the order in which they come, and all of them are kept."""
+
+    names: tuple[str, ...]
+
+    def into(self, rows: Rows, windows: Ints, incoming: Rows) -> None:
+        """Append what came to what is held: at once where a window held nothing, one by one where it did."""
+        there = np.flatnonzero(incoming[self.names[0]].astype(bool))
+        owner = windows[there]
+        touched, first, many = np.unique(owner, return_index=True, return_counts=True)
+        at_once = (many == 1) & ~rows[self.names[0]][touched].astype(bool)
+        rest = np.flatnonzero(~at_once[np.searchsorted(touched, owner)]).tolist()
+        for name in self.names:
+            held, came = rows[name], incoming[name][there]
+            held[touched[at_once]] = came[first[at_once]]
+            for number in rest:
+                held[owner[number]] = (*(held[owner[number]] or ()), *came[number])
+
+
 def entries_of(rows: Rows, names: Sequence[str]) -> Iterator[Iterator[Entry]]:
     """The entries of each row."""
     for lists in zip(*(rows[name].tolist() for name in names), strict=True):

@@ -7,9 +7,17 @@ from itertools import chain, repeat
 import numpy as np
 import pyarrow as pa
 
-from penstock.pipelines.fold.aggregates.accumulator import Accumulator, Part
+from penstock.pipelines.fold.aggregates.accumulator import Accumulator, Merge, Part
 from penstock.pipelines.fold.aggregates.kinds import compared
-from penstock.pipelines.fold.aggregates.lists import Entry, Lists, entries_of, objects, rank, singles
+from penstock.pipelines.fold.aggregates.lists import (
+    Appended,
+    Entry,
+    Lists,
+    entries_of,
+    objects,
+    rank,
+    singles,
+)
 from penstock.pipelines.fold.aggregates.order import Place, named, struct
 from penstock.pipelines.fold.aggregates.restricted import INPUT, TOPIC
 from penstock.pipelines.fold.aggregates.setting import WEIGHT, Setting
@@ -22,7 +30,7 @@ THERE = Place("there", "true", pa.bool_())
 
 
 def members(output: Output, of: Members, setting: Setting) -> Accumulator:
-    """The elements of an input, as tuples of fields; changes are netted, so that what was taken back is gone."""
+    """The elements of an input, as a list for each field; changes are netted: what was taken back is gone."""
     fields = [
         Place(f"field_{number}", quoted(name), compared(setting.types[name], output))
         for number, name in enumerate(of.fields)
@@ -30,7 +38,7 @@ def members(output: Output, of: Members, setting: Setting) -> Accumulator:
     places = [*fields, *([Place("weight", WEIGHT, pa.int64())] if setting.changes else [])]
     columns = [*(of.fields or (None,)), *([WEIGHT] if setting.changes else [])]
     names = tuple(f"{output.name}_{place.name}s" for place in places)
-    merge = Lists(names, _netted if setting.changes else _all_of_them)
+    merge: Merge = Lists(names, _netted) if setting.changes else Appended(names)
     made = f"collect_list(CASE WHEN {TOPIC} = {literal(of.input)} THEN {struct(*named(places))} END)"
 
     def part(name: str, place: Place, column: str | None) -> Part:
@@ -42,17 +50,16 @@ def members(output: Output, of: Members, setting: Setting) -> Accumulator:
         return Part(name, f"{made}.{place.name}", pa.list_(place.type), merge, lift)
 
     def show(rows: Rows) -> Column:
-        return objects([_present(list(held), setting) for held in entries_of(rows, names)])
+        if setting.changes:
+            return objects([_present(list(held), len(fields)) for held in entries_of(rows, names)])
+        lists = [[held or () for held in rows[name].tolist()] for name in names]
+        return objects(list(zip(*lists, strict=True)))
 
     kind = pa.list_(
         pa.struct([pa.field(name, place.type) for name, place in zip(of.fields, fields, strict=False)])
     )
     parts = tuple(part(*each) for each in zip(names, places, columns, strict=True))
     return Accumulator(output.name, kind, parts, show)
-
-
-def _all_of_them(entries: list[Entry]) -> Sequence[Entry]:
-    return entries
 
 
 def _netted(entries: list[Entry]) -> Sequence[Entry]:
@@ -62,9 +69,9 @@ def _netted(entries: list[Entry]) -> Sequence[Entry]:
     return [(*element, weight) for element, weight in weights.items() if weight]
 
 
-def _present(entries: Sequence[Entry], setting: Setting) -> tuple[Entry, ...]:
-    if not setting.changes:
-        return tuple(entries)
+def _present(entries: Sequence[Entry], fields: int) -> tuple[Sequence[object], ...]:
+    """The elements that are there, field by field."""
     there = chain.from_iterable(repeat(entry[:-1], max(entry[-1], 0)) for entry in entries)
     # What was taken back may come again at another place: only their order tells whether anything is new.
-    return tuple(sorted(there, key=lambda row: [(v is None, v is not None and rank(v)) for v in row]))
+    rows = sorted(there, key=lambda row: [(v is None, v is not None and rank(v)) for v in row])
+    return tuple(zip(*rows, strict=True)) if rows else ((),) * fields

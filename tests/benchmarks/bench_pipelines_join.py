@@ -1,0 +1,132 @@
+"""Joins of two topics of equal rate against Spark's own join of two streams.
+
+Each record has one partner. All read the same topics with as many records to a batch, in turns, after a round that
+is not counted; a time is from the start of the query to the commit of the last record. The rival joins by device
+and window and appends to Delta. Ours is the same join, with results in every batch and taken back where they
+change, and the join of records that lie near.
+`python -m tests.benchmarks.bench_pipelines_join [--records N] [--repeats N]`.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from tests.benchmarks.bench_pipelines_catchup import spread, timed
+from tests.benchmarks.rivals import COLUMNS, Native, Ours, Scene, load, parsed, scene
+
+from penstock.pipelines.model import after_count, between, fixed, repeatedly
+from penstock.pipelines.plan import (
+    Join,
+    Members,
+    Output,
+    PaneLog,
+    Plan,
+    Source,
+    Taken,
+    Topic,
+    WatermarkRule,
+    check,
+)
+from penstock.pipelines.plan.stage import Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+LEFT, RIGHT = "left", "right"
+
+
+def windowed() -> Plan:
+    """Partners in windows of ten seconds, shown with every batch and taken back where they change."""
+    columns = (Taken("one", LEFT, "temperature"), Taken("other", RIGHT, "temperature"))
+    join = Join("inner", LEFT, RIGHT, columns)
+    of = tuple(Output(name, Members(name, join.fields_of(name))) for name in (LEFT, RIGHT))
+    stage = Stage(
+        "bench", (LEFT, RIGHT), fixed("10 seconds"), of, (), ("device",), repeatedly(after_count(1)),
+        accumulation="retracting", sinks=(PaneLog("bench"),), join=join,
+    )  # fmt: skip
+    rule = WatermarkRule(bound=10_000)
+    return check(
+        Plan("bench", tuple(Source(n, Topic(n), COLUMNS, "at", rule) for n in (LEFT, RIGHT)), (stage,))
+    )
+
+
+def near() -> Plan:
+    """Partners within ten seconds of each other, each pair once."""
+    plan = windowed()
+    window = between("10 seconds", "10 seconds")
+    stage = replace(plan.stage, window=window, trigger=Stage.trigger, accumulation="accumulating")
+    return check(replace(plan, stages=(stage,)))
+
+
+@dataclass
+class Joined(Native):
+    """Spark's own join of two streams, by device and window."""
+
+    def start(self) -> None:
+        """Begin to read."""
+        folder = self.scene.fresh("joined")
+        checkpoint, table = folder / "checkpoint", str(folder / "table")
+
+        def write(rows: "DataFrame", batch: int) -> None:
+            writer = rows.write.format("delta").mode("append")
+            writer.option("txnAppId", "joined").option("txnVersion", batch).save(table)
+            before = sum(end - start for _, spans in self.committed for _, start, end in spans)
+            self.committed.append((time.time(), [(0, before, read_until(checkpoint, batch))]))
+
+        one, other = (self._side(name) for name in (LEFT, RIGHT))
+        pairs = one.join(other, ["device", "window"]).selectExpr("device", "window", LEFT, RIGHT)
+        writer = pairs.writeStream.outputMode("append").foreachBatch(write)
+        self.query = writer.option("checkpointLocation", str(checkpoint)).start()
+
+    def _side(self, name: str) -> "DataFrame":
+        from pyspark.sql.functions import window
+
+        records = parsed(self.scene, name, self.records_per_batch // 2)
+        timed = records.selectExpr("*", "timestamp_millis(at) AS time").withWatermark("time", "10 seconds")
+        windows = timed.withColumn("window", window("time", "10 seconds"))
+        return windows.selectExpr("device", "window", f"temperature AS {name}")
+
+
+def read_until(checkpoint: Path, batch: int) -> int:
+    """How many records of both topics Spark has read with a batch and those before it."""
+    lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()[2:]
+    return sum(end for line in lines for parts in json.loads(line).values() for end in parts.values())
+
+
+def main(records: int, repeats: int) -> None:
+    """Measure all in turns, and print throughput as a share of the rival's."""
+    with scene() as one:
+        for topic in (LEFT, RIGHT):
+            one.broker.create_topic(topic, 2)
+            load(one.broker.bootstrap, topic, 0, records, keys=records).wait()
+        rounds: dict[str, Callable[[Scene], Ours | Native]] = {
+            "Spark's own": lambda one: Joined(one, ""),
+            "in windows, early": lambda one: Ours(one, windowed()),
+            "of near records": lambda one: Ours(one, near()),
+        }
+        for make in rounds.values():
+            timed(make(one), 2 * records)
+        took = {name: [] for name in rounds}  # type: dict[str, list[float]]
+        for _ in range(repeats):
+            for name, make in rounds.items():
+                took[name].append(timed(make(one), 2 * records))
+    title = f"{records:,} records in each topic, {repeats} repeats: median (least to greatest)"
+    table = Table("", "records/s", "of Spark's own", title=title)
+    for name, seconds in took.items():
+        shares = [rival / mine for mine, rival in zip(seconds, took["Spark's own"], strict=True)]
+        table.add_row(name, spread([2 * records / each for each in seconds], ",.0f"), spread(shares, ".2f"))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=200_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    chosen = parser.parse_args()
+    main(chosen.records, chosen.repeats)
