@@ -18,6 +18,7 @@ from penstock.platform.definitions.names import stream_key
 
 BACK_SECONDS = 180.0
 STREAM = "sensor_minute"
+PROGRAMS = ("manager", "broker", "host", "feed", "code", "webserver", "daemon")
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,16 @@ def _label(child: psutil.Process, parent: str) -> str:
 def kill_for(stack: ScratchStack, seconds: float, between: float, chance: random.Random) -> Counter[str]:
     """Kill something every so often: a program at random, and of what belongs to it a process at random.
 
-    Returns how often each was killed.
+    A program that is not there at that moment is spared: what is left would be killed again before it could begin
+    the others. Returns how often each was killed.
     """
     killed: Counter[str] = Counter()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         there = processes(stack)
-        if there:
-            program = chance.choice(sorted({_program(what) for what in there}))
-            what = chance.choice(sorted(what for what in there if _program(what) == program))
+        program = chance.choice(PROGRAMS)
+        if its := sorted(what for what in there if _program(what) == program):
+            what = chance.choice(its)
             killed[what] += _kill(chance.choice(there[what]))
         time.sleep(chance.uniform(between / 2, 1.5 * between))
     return killed
