@@ -28,6 +28,7 @@ from penstock.platform.local_spark import spark_session
 from penstock.platform.settings import Settings
 from penstock.platform.streams import plan_of
 from penstock.platform.tables import tables
+from penstock.quality.quarantine.sent_again import SentAgain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,6 +99,7 @@ def bounded_config(
         driver_budget=settings.host.driver_budget_mb * 2**20,
         poison_limit=settings.host.poison_limit,
         live=warehouse_folder(settings),
+        sent_again=SentAgain(settings.home / "quarantine"),
     )
 
 

@@ -22,7 +22,7 @@ from penstock.quality.audit.tables import milliseconds, opened_table
 from penstock.quality.errors import NoSuiteError
 from penstock.quality.expectations.at_rest import batches_due, check_table
 from penstock.quality.expectations.outcome import Outcome, Outcomes
-from penstock.quality.expectations.page import publish
+from penstock.quality.expectations.page import Shown, publish
 from penstock.quality.expectations.suite import Suite, load_suite, suite_names
 
 if TYPE_CHECKING:
@@ -82,8 +82,15 @@ def check_tables(settings: Settings, wanted: Sequence[str], tell: Tell) -> dict[
 
 def publish_page(settings: Settings) -> Path:
     """Write the page of all suites and of what came of them, and return where it is."""
-    shown = [(suite, list(Outcomes(settings.home, suite.about).all())) for suite in suites()]
+    shown = [
+        Shown(suite, list(Outcomes(settings.home, suite.about).all()), _broken_of(settings, suite))
+        for suite in suites()
+    ]
     return publish(settings.home / "quality" / "docs", shown)
+
+
+def _broken_of(settings: Settings, suite: Suite) -> dict[str, int]:
+    return {} if suite.of_topic is None else broken_within(settings, suite.of_topic, DAY_MS)
 
 
 def newest(settings: Settings, about: str) -> Outcome | None:

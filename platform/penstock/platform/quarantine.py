@@ -102,11 +102,14 @@ class Quarantine:
         return self._settings.home / "producers" / self.producer
 
     def _reached(self) -> Reached:
-        """How far each stream that ever read the topic has read it."""
+        """How far each stream that reads the topic, or has begun to, has read it."""
         found: dict[str, Mapping[int, tuple[int, int]]] = {}
         for stream in self.versions():
             table = opened_table(self._warehouse / f"ledger/{stream}")
-            if table is not None:
+            if table is None:
+                if (self._settings.home / "streams" / stream).exists():
+                    found[stream] = {}  # it has begun, and says nothing yet
+            else:
                 ledger = table.to_pyarrow_table(columns=["topic", "partition", "batch_id", "start", "end"])
                 found[stream] = {
                     partition: (rows.column("start")[0].as_py(), rows.column("end")[-1].as_py())

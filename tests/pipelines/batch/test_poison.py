@@ -146,3 +146,22 @@ def test_without_a_limit_nothing_is_tried(journal: Journal) -> None:
     with pytest.raises(ZeroDivisionError):
         Guard(journal, "s", 0).run(intent(records.spans), records, counted(calls))
     assert len(calls) == 1
+
+
+def test_what_was_sent_again_is_set_aside_and_written_down_and_does_not_count_as_broken(
+    tmp_path: Path,
+) -> None:
+    journal = Journal(tmp_path)
+    records = Records(batch(9), frozenset({(0, 15)}))
+    again = [Poisoned("t", 0, 12, "sent as 0:30", "sent_again")]
+    guard = Guard(journal, "s", 1, lambda _: again)
+    assert guard.run(intent(records.spans), records, compute) == records.addresses - {(0, 12), (0, 15)}
+    assert [(each["offset"], each["kind"]) for each in journal.aside(0)] == [
+        (12, "sent_again"), (15, "breaks_code"),
+    ]  # fmt: skip
+    assert journal.aside_before(1) == 1
+    later = Guard(journal, "s", 1, lambda _: [])
+    assert later.run(intent(records.spans), records, compute) == records.addresses - {(0, 12), (0, 15)}
+    clean = Records(batch(9), frozenset())
+    assert guard.run(intent(clean.spans, 1), clean, compute) == clean.addresses - {(0, 12)}
+    assert [each["offset"] for each in journal.aside(1)] == [12]

@@ -91,7 +91,11 @@ class Running:
 
 
 def send(
-    broker: LocalBroker, topic: str, records: Iterable[Mapping[str, Any] | bytes | None], partition: int = 0
+    broker: LocalBroker,
+    topic: str,
+    records: Iterable[Mapping[str, Any] | bytes | None],
+    partition: int = 0,
+    headers: list[tuple[str, bytes | None]] | None = None,
 ) -> None:
     """Send records, as JSON where they are not bytes already; all are acknowledged when this returns."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "acks": "all", "enable.idempotence": True})
@@ -99,7 +103,11 @@ def send(
     for record in records:
         value = record if record is None or isinstance(record, bytes) else json.dumps(record).encode()
         producer.produce(
-            topic, value, partition=partition, on_delivery=lambda e, _: failed.append(e) if e else None
+            topic,
+            value,
+            partition=partition,
+            headers=headers,
+            on_delivery=lambda e, _: failed.append(e) if e else None,
         )
     assert producer.flush(30) == 0
     assert not any(failed)

@@ -88,7 +88,8 @@ class Lived:
         self.feed(records)
         old = {"id": "old", "device": "a", "site": "s", "at": NOON - 900 * MINUTE, "temperature": 1.0}
         ahead = {**old, "id": "new", "at": NOON + 900 * MINUTE}
-        send(self.broker, self.topic, [old, b"broken", None, ahead], partition=1)
+        headers: list[tuple[str, bytes | None]] = [("trace", b"1"), ("trace", None), ("\u00e9", b"")]
+        send(self.broker, self.topic, [old, b"broken", None, ahead], partition=1, headers=headers)
         self._running.clock = self.clock
         self._running.until_read(records + 4)
         self.archive()

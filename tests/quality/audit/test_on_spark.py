@@ -68,6 +68,10 @@ def edit_an_old_record(warehouse: Path) -> None:
     DeltaTable(warehouse / RAW).update({"value": "key"}, predicate='partition = 2 AND "offset" = 77')
 
 
+def lose_the_headers_of_a_record(warehouse: Path) -> None:
+    DeltaTable(warehouse / RAW).update({"headers": "NULL"}, predicate="key IS NULL AND value IS NULL")
+
+
 def lose_an_old_record(warehouse: Path) -> None:
     DeltaTable(warehouse / RAW).delete('partition = 2 AND "offset" = 78')
 
@@ -79,6 +83,7 @@ def lose_a_file_of_results(warehouse: Path) -> None:
 DAMAGE: list[tuple[Callable[[Path], None], str, str]] = [
     (edit_a_value, "results", "latest/minutes, device device-0003, window_start"),
     (edit_an_old_record, "archive", "audited/2 offset 77: its value is not the same in the topic and in"),
+    (lose_the_headers_of_a_record, "archive", "audited/1 offset "),
     (lose_an_old_record, "archive", "raw/audited: partition 2: 1 records are missing, the first at offset 78"),
     (lose_a_file_of_results, "files", "latest/minutes, file "),
 ]  # fmt: skip

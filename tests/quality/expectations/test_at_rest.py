@@ -1,5 +1,7 @@
 """Which batches are checked, what is kept of them, and the page that shows it."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,7 @@ from penstock.pipelines import catalog
 from penstock.quality.expectations.at_rest import batches_due, check_table
 from penstock.quality.expectations.batches import DAY_MS, Batch, due
 from penstock.quality.expectations.outcome import Met, Outcome, Outcomes
-from penstock.quality.expectations.page import publish, rendered
+from penstock.quality.expectations.page import Shown, publish, rendered
 from penstock.quality.expectations.suite import Cut, Expectation, Suite, load_suite
 
 if TYPE_CHECKING:
@@ -75,15 +77,19 @@ def test_the_page_tells_what_is_expected_and_what_was_not_met_and_loads_nothing(
     suite = Suite("latest/minutes", (Expectation(MET.type, {"column": "n"}, MET.name, None, "a & b"),
                                      Expectation(MISSED.type, {"column": "n"}, MISSED.name)))  # fmt: skip
     topic = Suite("topics/sensors", (Expectation("expect_x", {}, "x", "stop"),))
-    page = publish(tmp_path, [(suite, [outcome(NOON, MET, MISSED), outcome(0, MET)]), (topic, [])])
+    table = Shown(
+        suite, [outcome(NOON, replace(MISSED, rows=str(tmp_path / "rows.jsonl")), MET), outcome(0, MET)]
+    )
+    page = publish(tmp_path / "docs", [table, Shown(topic, broken={"x": 1234})])
     text = page.read_text("utf-8")
     assert "2 of 5 rows" in text
     assert "device: &lt;b&gt;" in text
     assert "a &amp; b" in text
-    assert "file:///rows.jsonl" in text
-    assert "<b>stop</b>" in text
+    assert "<a href='../rows.jsonl'>the rows</a>" in text
+    assert ">stop</span>" in text
+    assert "1,234 records of a day broke it" in text
     assert "http" not in text
-    assert rendered([(suite, [])]).count("No batch was checked yet") == 1
+    assert rendered([Shown(suite)], tmp_path).count("No batch was checked yet") == 1
 
 
 def minutes(folder: Path, rows: list[tuple[str | None, float, int, int]]) -> None:
@@ -150,7 +156,16 @@ def test_windows_are_checked_once_they_are_final_and_the_rows_that_are_wrong_are
     assert '"device": "b"' in Path(wrong.rows).read_text("utf-8")
     assert wrong.examples[0]["temperature"] == 99.0
     assert check(NOON + 2 * MINUTE + lateness) == []
+    minutes(tmp_path, [("d", 1.0, 1, 7), ("d", 1.0, 1, 7), ("e", 1.0, 1, 7)])
+    (third,) = check(NOON + 9 * MINUTE + lateness)
+    (twice,) = (one for one in third.met if "unique" in one.name)
+    assert twice.rows is not None
+    assert [json.loads(line)["device"] for line in Path(twice.rows).read_text("utf-8").splitlines()] == [
+        "d",
+        "d",
+    ]
     assert [one.batch.upto for one in Outcomes(tmp_path, suite.about).all()] == [
+        NOON + 9 * MINUTE,
         NOON + 2 * MINUTE,
         NOON + MINUTE,
     ]

@@ -25,7 +25,18 @@ TYPES = {
     "few": "INT",
     "on": "BOOLEAN",
 }
-DATES = ["2024-01-31", "2024-02-30", "31.12.1999"]
+DATES = [
+    "2024-01-31",
+    "2024-02-30",
+    "2024-02-29",
+    "31.12.1999",
+    "29.2.00",
+    "12:60",
+    "23:59:61",
+    "202\u0664-01-3\u0660",
+    "1 FEB 99",
+]
+FORMATS = ["%Y-%m-%d", "%d.%m.%Y", "%d.%m.%y", "%H:%M", "%H:%M:%S", "%d %b %y", "%I%p", "%Y%%"]
 WORDS = ["", " ", "a", "A", "ab", "a\nb", "é", "日本", "a'b", "a\\b", "%", "NaN", *DATES]
 DOUBLES = [math.nan, math.inf, -math.inf, 0.0, -0.0, 0.1, 80.0, 80.0000001, -80.0, 1e300, 5e-324]
 SMALL = [0.5, math.nan, math.inf, -80.0]
@@ -99,6 +110,18 @@ def arguments(draw: st.DrawFn, kind: str) -> dict[str, Any]:
             regexes = draw(st.lists(st.sampled_from(REGEXES), min_size=1, max_size=3))
             on = {} if "not" in listed else {"match_on": draw(st.sampled_from(["any", "all"]))}
             return {"column": text, "regex_list": regexes, **on}
+        case "column_values_to_match_strftime_format":
+            return {"column": text, "strftime_format": draw(st.sampled_from(FORMATS))}
+        case "column_pair_values_to_be_in_set":
+            one, other = draw(st.sampled_from([("name", "other"), ("count", "few")]))
+            values = st.sampled_from([None, *SETS["name" if one == "name" else "few"]])
+            pairs = draw(st.lists(st.tuples(values, values).map(list), min_size=1, max_size=4))
+            ignored = draw(st.sampled_from(["both_values_are_missing", "either_value_is_missing", "neither"]))
+            return {"column_A": one, "column_B": other, "value_pairs_set": pairs, "ignore_row_if": ignored}
+        case "select_column_values_to_be_unique_within_record" | "multicolumn_values_to_be_equal":
+            columns = draw(st.sampled_from([["name", "other"], ["level", "least", "few"], ["few", "count"]]))
+            ignored = draw(st.sampled_from(["all_values_are_missing", "any_value_is_missing", "never"]))
+            return {"column_list": columns, "ignore_row_if": ignored}
         case pair:
             one, other = draw(st.sampled_from(PAIRS))
             ignored = draw(st.sampled_from(["both_values_are_missing", "either_value_is_missing", "neither"]))

@@ -11,11 +11,13 @@ from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.ledger import Address
 from penstock.ingestion.producer import Batch, JsonChecker
 from penstock.ingestion.sources.source import replay_of, rest_of
+from penstock.pipelines.batch.intent import Range
 from penstock.quality.errors import QuarantineError
 from penstock.quality.quarantine import replay
 from penstock.quality.quarantine.decisions import Decision, Decisions
 from penstock.quality.quarantine.records import Place, Quarantined, parsed_place
 from penstock.quality.quarantine.replay import Decided, decisions_of, discards, judge
+from penstock.quality.quarantine.sent_again import SentAgain
 from penstock.quality.quarantine.standing import counts, standings
 
 GOOD = b'{"id":"1","device":"a","site":"s","at":1,"temperature":2.5}'
@@ -135,3 +137,19 @@ def test_every_record_stands_somewhere() -> None:
 def test_an_address_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(QuarantineError, match="write PARTITION:OFFSET"):
         parsed_place(text)
+
+
+def test_a_stream_that_comes_later_is_told_what_was_sent_again(tmp_path: Path) -> None:
+    told = SentAgain(tmp_path)
+    spans = (Range("sensors", 0, 2, 9), Range("sensors", 1, 0, 9), Range("clicks", 0, 0, 9))
+    assert told(spans) == []
+    decisions = Decisions(tmp_path / "sensors.jsonl")
+    decisions.take([send(1), send(2), Decision("discarded", 0, 3, 5), Decision("replayed", 1, 8, 5)])
+    assert [(one.topic, one.partition, one.offset) for one in told(spans)] == [
+        ("sensors", 0, 2),
+        ("sensors", 1, 8),
+    ]
+    decisions.take([send(8), send(9)])
+    assert [(one.partition, one.offset, one.said) for one in told(spans)][1] == (
+        0, 8, "sent_again: a record that was decided on",
+    )  # fmt: skip

@@ -27,7 +27,7 @@ from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.journal import KEPT, Journal
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import Placement
-from penstock.pipelines.batch.poison import Guard
+from penstock.pipelines.batch.poison import Guard, SentAgain, nothing_sent_again
 from penstock.pipelines.batch.reading import (
     Identified,
     Reading,
@@ -36,7 +36,7 @@ from penstock.pipelines.batch.reading import (
     readings_of,
 )
 from penstock.pipelines.batch.stopwatch import Stopwatch
-from penstock.pipelines.batch.tables import StreamTables, panes_by_timing
+from penstock.pipelines.batch.tables import Tables, panes_by_timing
 from penstock.pipelines.errors import FencedError, JournalError
 from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.moment import Moment
@@ -83,7 +83,7 @@ class Engine:
         graph: ReadyGraph,
         rules: Rules,
         directory: Path,
-        tables: StreamTables,
+        tables: Tables,
         right: Right,
         told: Callable[[Outcome], None],
         behind: Callable[[Sequence[Range]], int] = lambda _: 0,
@@ -92,6 +92,7 @@ class Engine:
         placement: Placement = HERE,
         poison_limit: int = 0,
         lookups: Versions = dict,
+        sent_again: SentAgain = nothing_sent_again,
     ) -> None:
         self._graph = graph
         self._rules = rules
@@ -105,7 +106,7 @@ class Engine:
         self._lookups = lookups
         self._journal = Journal(directory / "journal")
         self._holding = Holding(graph, directory / "state")
-        self._guard = Guard(self._journal, right.stream, poison_limit)
+        self._guard = Guard(self._journal, right.stream, poison_limit, sent_again)
         self.last: Outcome | None = None
 
     def resume(self) -> None:

@@ -66,7 +66,8 @@ class Journal:
 
     def aside_before(self, batch_id: int) -> int:
         """How many records were set aside so in the batches that are kept, before this one."""
-        return sum(len(self.aside(number)) for number in self._numbers("aside") if number < batch_id)
+        kept = (each for number in self._numbers("aside") if number < batch_id for each in self.aside(number))
+        return sum(each.get("kind", "breaks_code") == "breaks_code" for each in kept)
 
     def forget_before(self, batch_id: int) -> None:
         """Remove what is older than a batch, which stays."""

@@ -1,4 +1,7 @@
-"""Records that break one's own code: found by halving, set aside with their addresses, and counted.
+"""Records that are set aside by their addresses: those that break one's own code, and those that were sent again.
+
+What breaks one's own code is found by halving, and counted. A record that was sent again from quarantine is in its
+topic twice, and both are good once its contract is looser: a stream that comes to the first of them leaves it out.
 
 Nothing of a batch is seen from outside before it is decided, so it may be tried as often as it takes. Which records
 are set aside is written down beside the intent: a batch that is run again sets the same ones aside. A record is
@@ -8,7 +11,7 @@ blamed only where it fails alone, and its batch works without it; whatever else 
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.journal import Journal
@@ -22,12 +25,27 @@ Spans = tuple[Range, ...]
 
 @dataclass(frozen=True)
 class Poisoned:
-    """A record that broke one's own code, and how."""
+    """A record that is set aside, and why: in what one's own code said, or where it was sent again."""
 
     topic: str
     partition: int
     offset: int
     reason: str
+    kind: Literal["breaks_code", "sent_again"] = "breaks_code"
+
+    @property
+    def said(self) -> str:
+        """Why, as the quarantine has it."""
+        return f"{self.kind}: {self.reason}"
+
+
+SentAgain = Callable[[Spans], Sequence[Poisoned]]
+"""Says which records of some ranges were sent again under other addresses."""
+
+
+def nothing_sent_again(_spans: Spans) -> Sequence[Poisoned]:
+    """Know of no record that was sent again."""
+    return ()
 
 
 @runtime_checkable
@@ -51,6 +69,7 @@ class Guard:
     journal: Journal
     stream: str
     limit: int = 0
+    sent_again: SentAgain = nothing_sent_again
 
     def run(
         self,
@@ -63,8 +82,12 @@ class Guard:
         known = self._known(intent.batch_id)
         if known and isinstance(reading, Divisible):
             return compute(reading.setting_aside(known))
+        again = list(self.sent_again(intent.ranges))
+        if again and isinstance(reading, Divisible):
+            reading = reading.setting_aside(again)
         try:
-            return compute(reading)
+            computed = compute(reading)
+            self._write(intent.batch_id, again)
         except Exception as problem:
             if not self.limit or not isinstance(reading, Divisible) or not reading.broke(problem):
                 raise
@@ -74,8 +97,8 @@ class Guard:
             found = trial.search(intent.ranges)
             if not found:
                 raise  # no record fails alone
-            computed = compute(reading.setting_aside(found))
-            self.journal.set_aside(intent.batch_id, [vars(each) for each in found])
+            computed = compute(reading.setting_aside([*again, *found]))
+            self._write(intent.batch_id, [*again, *found])
             for each in found:
                 log.warning(
                     "%s/%d offset %d breaks its code and is set aside: %s",
@@ -84,7 +107,11 @@ class Guard:
                     each.offset,
                     each.reason,
                 )
-            return computed
+        return computed
+
+    def _write(self, batch_id: int, aside: Sequence[Poisoned]) -> None:
+        if aside:
+            self.journal.set_aside(batch_id, [vars(each) for each in aside])
 
     def _known(self, batch_id: int) -> list[Poisoned]:
         return [Poisoned(**each) for each in self.journal.aside(batch_id)]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -98,6 +99,16 @@ class Written:
     lookups: pa.Table = field(default_factory=SEEN.empty_table)
     published: Mapping[str, pa.Table] = field(default_factory=dict)
     """What goes to topics, of each stage that has any."""
+
+
+class Tables(Protocol):
+    """Where an engine writes what a batch has to say."""
+
+    def write(self, rows: Written, moment: Moment) -> dict[str, Change]:
+        """Keep a batch's rows where nobody sees them yet, and return what makes them seen."""
+
+    def commit(self, batch_id: int, changes: Mapping[str, Change], clock: int) -> None:
+        """Make a batch's changes, each once."""
 
 
 class StreamTables:

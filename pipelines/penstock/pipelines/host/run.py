@@ -13,6 +13,7 @@ from penstock.pipelines.archive.stream import ArchiveConfig, ArchiveStream
 from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES
+from penstock.pipelines.batch.poison import SentAgain, nothing_sent_again
 from penstock.pipelines.host.control import Control
 from penstock.pipelines.host.folders import check_whole, folder_of_stream
 from penstock.pipelines.host.host import Host
@@ -42,6 +43,8 @@ class HostConfig:
     lease_ms: int = 15_000
     poison_limit: int = 0
     """How many records of a stream may be set aside lately because they break its own code."""
+    sent_again: SentAgain = field(default=nothing_sent_again, repr=False)
+    """Which records were sent again under other addresses."""
     park_after: int = PARK_AFTER
     """How often in a row a stream is tried before it is parked."""
     address: str = ""
@@ -88,6 +91,7 @@ def run(
             interval_ms=config.interval_ms,
             driver_budget=config.driver_budget,
             poison_limit=config.poison_limit,
+            sent_again=config.sent_again,
             kafka=config.kafka,
             client=config.client,
         )

@@ -17,6 +17,7 @@ from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.lookups import parted, recorded
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES, Placement
+from penstock.pipelines.batch.poison import SentAgain, nothing_sent_again
 from penstock.pipelines.batch.reading import Reading
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.errors import DefinitionError
@@ -47,6 +48,7 @@ class BoundedConfig:
     driver_budget: int = BUDGET_BYTES
     """As of a live stream."""
     poison_limit: int = 0
+    sent_again: SentAgain = nothing_sent_again
     live: Path | None = None
     """The warehouse of the live stream, where this one is another: its tables are looked into, as it saw them."""
 
@@ -120,6 +122,7 @@ class StoredRun:
             memory=memory_of(plan, config.directory / "ids"),
             placement=Placement(config.driver_budget, SparkSpreader(session)),
             poison_limit=config.poison_limit,
+            sent_again=config.sent_again,
         )
         self._engine.resume()
 

@@ -46,7 +46,7 @@ def spoiled(records: "DataFrame", poisoned: Sequence[Poisoned]) -> "DataFrame":
     if not poisoned:
         return records
     named = {name: [getattr(each, name.removeprefix("_")) for each in poisoned] for name in ADDRESS}
-    table = pa.table({**named, "_broke": [f"breaks_code: {each.reason}" for each in poisoned]})
+    table = pa.table({**named, "_broke": [each.said for each in poisoned]})
     typed = "_topic", "CAST(_partition AS INT) AS _partition", "_offset", "_broke"
     known = records.sparkSession.createDataFrame(table).selectExpr(*typed)
     joined = records.join(known.hint("broadcast"), list(ADDRESS), "left")

@@ -15,6 +15,7 @@ from penstock.pipelines.batch.intent import Intent
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES, Placement
+from penstock.pipelines.batch.poison import SentAgain, nothing_sent_again
 from penstock.pipelines.batch.reading import Reading
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.errors import DefinitionError, DrainedError, StreamEndedError
@@ -60,6 +61,8 @@ class StreamConfig:
     """Bytes of partials and of windows that the driver may fold; a batch above it is folded in the executors."""
     poison_limit: int = 0
     """How many records may be set aside because they break one's own code, among the batches that are kept."""
+    sent_again: SentAgain = field(default=nothing_sent_again, repr=False)
+    """Which records were sent again, and are left out where a stream comes to them only now."""
     interval_ms: int = 0
     """Least time from one batch's begin to the next; with 0 a batch begins whenever a record is there."""
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -110,6 +113,7 @@ class Stream:
             Placement(config.driver_budget, SparkSpreader(session)),
             config.poison_limit,
             looked_up.versions,
+            config.sent_again,
         )
         self._looked_up = looked_up
         self._one_at_a_time = threading.Lock()

@@ -26,6 +26,7 @@ from penstock.platform.settings import Settings
 from penstock.platform.settings.model import LOOPBACK
 from penstock.platform.streams import plan_anew
 from penstock.platform.written import written_state
+from penstock.quality.quarantine.sent_again import SentAgain
 
 
 def spark_config(settings: Settings) -> SparkConfig:
@@ -86,6 +87,7 @@ def host_config(settings: Settings, metrics_port: int) -> HostConfig:
         lease_ms=int(settings.host.lease_seconds * 1000),
         park_after=settings.host.park_after,
         poison_limit=settings.host.poison_limit,
+        sent_again=SentAgain(settings.home / "quarantine"),
         address=f"{LOOPBACK}:{metrics_port}",
     )
 

@@ -5,18 +5,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.plan import CompleteTable, FinalPanes, LatestValues, PaneLog, Sessions, Sink
-from penstock.pipelines.plan.codec import contract_version, fingerprint
+from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.spark.stored import Stored
 from penstock.quality.audit.chain import FATES
 from penstock.quality.audit.comparable import Sample, compared, in_order, settled, why_not
 from penstock.quality.audit.kept import Kept
-from penstock.quality.audit.recompute import AHEAD, Again, again, apart, nowhere, run_again, share
+from penstock.quality.audit.recompute import Again, again, apart, nowhere, run_again, share
 from penstock.quality.audit.records import ranges_read
+from penstock.quality.audit.refused import refused
 from penstock.quality.audit.results import Compared, newest, results
 from penstock.quality.audit.scope import Scope
 from penstock.quality.audit.set_aside import ADDRESS
@@ -41,7 +40,7 @@ def recomputed(scope: Scope, topics: Mapping[str, Kept], sample: Sample) -> Verd
         stored[topic] = source
     stage = scope.plan.stage
     late = nowhere(stage, scope.late) if scope.late.num_rows else scope.late.select(ADDRESS)
-    what = Again(again(scope.plan, sample, late), spans, late, refused_otherwise(scope))
+    what = Again(again(scope.plan, sample, late), spans, late, refused(scope).select(ADDRESS))
     shutil.rmtree(scope.scratch, ignore_errors=True)
     try:
         made = run_again(
@@ -60,20 +59,6 @@ def changed(scope: Scope) -> str | None:
         if plans
         else None
     )
-
-
-def refused_otherwise(scope: Scope) -> pa.Table:
-    """Return the addresses of records that would not be refused again for the same reason.
-
-    A clock that is past refused them, or a contract that has changed since.
-    """
-    rows = scope.quarantined
-    wanted = pc.equal(rows.column("reason"), AHEAD)
-    if "contract" in rows.column_names:
-        versions = {topic_of(source): contract_version(source) for source in scope.plan.sources}
-        now = pa.array([versions.get(topic) for topic in rows.column("topic").to_pylist()], pa.string())
-        wanted = pc.or_(wanted, pc.fill_null(pc.not_equal(rows.column("contract"), now), False))
-    return rows.filter(wanted).select(ADDRESS)
 
 
 def _verdict(scope: Scope, sample: Sample, made: Path, what: Again) -> Verdict:

@@ -6,6 +6,7 @@ from functools import partial
 from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError
 
+from penstock.pipelines.errors import PipelineError
 from penstock.quality.audit.again import RESULTS, recomputed
 from penstock.quality.audit.books import CHECKS
 from penstock.quality.audit.comparable import Sample
@@ -38,5 +39,5 @@ def _made(scope: Scope, name: str, check: Callable[[], Verdict]) -> Verdict:
     scope.tell(name)
     try:
         return check()
-    except (DamagedTableError, DeltaError, OSError, Py4JError, PySparkException) as problem:
+    except (DamagedTableError, DeltaError, OSError, PipelineError, Py4JError, PySparkException) as problem:
         return unproven(name, f"what it needs cannot be read: {str(problem).splitlines()[0]}")

@@ -12,17 +12,34 @@ from penstock.quality.audit.extent import Extent, Run, extent_of, runs_in
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-COMPARED = ("offset", "key", "value", "timestamp")
-"""What two places must say the same of: headers are not read from a topic here."""
+COMPARED = ("offset", "key", "value", "timestamp", "timestamp_type", "headers")
+"""What two places must say the same of."""
+
+# A hash skips nulls: without this a key could change places with a value.
+HASHED = (
+    "offset, key IS NULL, key, value IS NULL, value, timestamp, timestamp_type, "
+    "transform(headers, h -> struct(h.name, h.value IS NULL, h.value))"
+)
+
+
+def alike(records: "DataFrame") -> "DataFrame":
+    """Return records of a topic, or of an archive, in the same columns: those of the archive."""
+    if "timestampType" not in records.columns:
+        return records.selectExpr("partition", *COMPARED[:-1], "coalesce(headers, array()) AS headers")
+    return records.selectExpr(
+        "partition",
+        *COMPARED[:-2],
+        "CASE timestampType WHEN 0 THEN 'create' ELSE 'append' END AS timestamp_type",
+        "coalesce(transform(headers, h -> struct(h.key AS name, h.value AS value)), array()) AS headers",
+    )
 
 
 def digests(records: "DataFrame") -> pa.Table:
     """Return what each stretch of each partition holds, as `DIGESTS` has it."""
     from pyspark.sql.functions import expr
 
-    placed = records.selectExpr(
-        "partition", f"offset div {STRETCH} AS stretch", "offset", f"xxhash64({', '.join(COMPARED)}) AS _hash"
-    )
+    hashed = f"xxhash64({HASHED}) AS _hash"
+    placed = alike(records).selectExpr("partition", f"offset div {STRETCH} AS stretch", "offset", hashed)
     grouped = placed.groupBy("partition", "stretch").agg(
         expr("count(1) AS count"),
         expr("min(offset) AS first"),
@@ -34,7 +51,9 @@ def digests(records: "DataFrame") -> pa.Table:
 
 def records_of(records: "DataFrame", stretch: Stretch) -> list[dict[str, Any]]:
     """Return the records of a stretch."""
-    found = records.where(f"partition = {stretch.partition} AND offset div {STRETCH} = {stretch.number}")
+    found = alike(records).where(
+        f"partition = {stretch.partition} AND offset div {STRETCH} = {stretch.number}"
+    )
     rows: list[dict[str, Any]] = found.select(*COMPARED).toArrow().sort_by("offset").to_pylist()
     return rows
 

@@ -13,6 +13,7 @@ from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.errors import StoredError
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.spark.stored.archive import StoredArchive
+from penstock.pipelines.spark.stored.pieces import within
 from penstock.pipelines.spark.stored.topic import StoredTopic
 from penstock.quality.audit.chain import Partition
 from penstock.quality.audit.contents import STRETCH, Stretch
@@ -53,9 +54,10 @@ class Kept:
 
     @cached_property
     def in_topic(self) -> StoredTopic:
-        """The records that the broker has."""
+        """The records that the broker has, with their headers."""
         broker = self.scope.broker
-        return StoredTopic(self.scope.session(), self.topic, broker.bootstrap, broker.client, broker.kafka)
+        kafka = {**broker.kafka, "includeHeaders": "true"}
+        return StoredTopic(self.scope.session(), self.topic, broker.bootstrap, broker.client, kafka)
 
     @cached_property
     def in_archive(self) -> StoredArchive:
@@ -99,12 +101,14 @@ class Kept:
         return shared
 
     def stretch(self, stored: Stored, place: Stretch) -> list[dict[str, Any]]:
-        """Return the records of a stretch that topic and archive both may have."""
+        """Return what one of the two has of a stretch that both may have."""
         first, end = self.both()[place.partition]
         begin = place.number * STRETCH
         asked = (max(first, begin), max(first, begin, min(end, begin + STRETCH)))
         others = {number: (bounds[0], bounds[0]) for number, bounds in self.live.items()}
-        return records_of(stored.records(self.spans({**others, place.partition: asked})), place)
+        spans = self.spans({**others, place.partition: asked})
+        whole = within(self.in_archive.rows, spans) if stored is self.in_archive else stored.records(spans)
+        return records_of(whole, place)
 
 
 def archived_bounds(scope: Scope, topic: str) -> Mapping[int, Bounds]:

@@ -40,8 +40,6 @@ AT_ONCE = 5_000_000
 """Records to a batch: what is fetched of them must fit the driver's memory."""
 
 SHARES = 1_000_000
-AHEAD = "ahead_of_clock"
-"""Why a record is no good that only the clock of its batch could tell."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,10 @@ class Arguments:
 
     def column(self, name: str = "column") -> tuple[str, str]:
         """Take the name of a column, and return its SQL and its type."""
-        column = self.take(name)
+        return self.named(self.take(name))
+
+    def named(self, column: Any) -> tuple[str, str]:
+        """Return the SQL and the type of a column."""
         if column not in self._columns:
             fields = ", ".join(self._columns)
             raise self.refused(f"there is no field {column!r}", f"Name one of: {fields}")

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from penstock.pipelines.plan import Plan, Stage
+from penstock.pipelines.plan.predicates import quoted
 from penstock.quality.audit.tables import milliseconds, opened_table
 from penstock.quality.errors import NotInStreamError
 from penstock.quality.expectations.batches import Batch, due
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 EVER = -(2**62)
+UNIQUE = ("expect_column_values_to_be_unique", "expect_compound_columns_to_be_unique")
+SAME = "_rows_that_are_the_same"
 ROWS_KEPT = 1_000
 """Rows that are written down of those that did not meet an expectation."""
 
@@ -110,12 +113,24 @@ def _with_rows(
     """The same with the file of the rows that did not meet it, where single rows can be told."""
     if one.passed:
         return one
-    try:
-        sql = broken_when(suite[one.name], {name: kind.upper() for name, kind in rows.dtypes})
-    except NotInStreamError:
+    broken = _broken(suite[one.name], rows)
+    if broken is None:
         return one
-    found = rows.where(sql).limit(ROWS_KEPT).toArrow().to_pylist()
+    found = broken.limit(ROWS_KEPT).toArrow().to_pylist()
     path = kept.folder / batch.label / f"{one.name}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{json.dumps(row, default=str)}\n" for row in found), "utf-8")
     return replace(one, rows=str(path))
+
+
+def _broken(one: Expectation, rows: "DataFrame") -> "DataFrame | None":
+    """Return the rows that do not meet an expectation; None where it is about all rows together."""
+    if one.type in UNIQUE:
+        columns = [quoted(name) for name in one.kwargs.get("column_list") or [one.kwargs["column"]]]
+        there = " OR ".join(f"{column} IS NOT NULL" for column in columns)
+        counted = rows.selectExpr("*", f"count(1) OVER (PARTITION BY {', '.join(columns)}) AS {SAME}")
+        return counted.where(f"{SAME} > 1 AND ({there})").drop(SAME)
+    try:
+        return rows.where(broken_when(one, {name: kind.upper() for name, kind in rows.dtypes}))
+    except NotInStreamError:
+        return None

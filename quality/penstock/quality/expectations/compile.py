@@ -10,6 +10,15 @@ from typing import Any
 from penstock.pipelines.plan.source import Column, RowCheck
 from penstock.quality.errors import NotInStreamError
 from penstock.quality.expectations.arguments import BEYOND_ROWS, NUMBERS, Arguments, Columns, fits, literal
+from penstock.quality.expectations.dates import strftime_format
+from penstock.quality.expectations.several import (
+    all_equal,
+    equal,
+    greater,
+    pair,
+    pair_in_set,
+    unique_within_record,
+)
 from penstock.quality.expectations.suite import Expectation
 
 
@@ -136,43 +145,6 @@ def _matches(args: Arguments, column: str, regex: Any) -> str:
     return f"{column} RLIKE {literal(regex)}"
 
 
-def _pair(condition: Callable[[str, str, bool], str]) -> Callable[[Arguments], str]:
-    def compiled(args: Arguments) -> str:
-        (one, kind), (other, other_kind) = args.column("column_A"), args.column("column_B")
-        or_equal = bool(args.take("or_equal", False))
-        ignored = _ignored(args, one, other)
-        args.done()
-        if kind != other_kind and not {kind, other_kind} <= NUMBERS:
-            raise args.refused(f"{one} is {kind} and {other} {other_kind}", "Compare fields of one kind")
-        expected = f"NOT ({condition(one, other, or_equal)})"
-        return f"NOT ({ignored}) AND {expected}" if ignored else expected
-
-    return compiled
-
-
-def _ignored(args: Arguments, one: str, other: str) -> str:
-    match args.take("ignore_row_if", "both_values_are_missing"):
-        case "both_values_are_missing":
-            return f"{one} IS NULL AND {other} IS NULL"
-        case "either_value_is_missing":
-            return f"{one} IS NULL OR {other} IS NULL"
-        case "neither":
-            return ""
-        case unknown:
-            raise args.refused(
-                f"ignore_row_if is {unknown!r}",
-                "Write both_values_are_missing, either_value_is_missing or neither",
-            )
-
-
-def _greater(one: str, other: str, or_equal: bool) -> str:
-    return f"{one} >= {other} OR {one} <=> {other}" if or_equal else f"{one} > {other}"
-
-
-def _equal(one: str, other: str, _or_equal: bool) -> str:
-    return f"{one} <=> {other}"
-
-
 COMPILED: Mapping[str, Callable[[Arguments], str]] = {
     "expect_column_values_to_be_between": _between,
     "expect_column_value_lengths_to_be_between": _lengths_between,
@@ -185,7 +157,11 @@ COMPILED: Mapping[str, Callable[[Arguments], str]] = {
     "expect_column_values_to_not_match_regex": _regex(negated=True),
     "expect_column_values_to_match_regex_list": _regex_list,
     "expect_column_values_to_not_match_regex_list": _not_regex_list,
-    "expect_column_pair_values_a_to_be_greater_than_b": _pair(_greater),
-    "expect_column_pair_values_to_be_equal": _pair(_equal),
+    "expect_column_values_to_match_strftime_format": strftime_format,
+    "expect_column_pair_values_a_to_be_greater_than_b": pair(greater),
+    "expect_column_pair_values_to_be_equal": pair(equal),
+    "expect_column_pair_values_to_be_in_set": pair_in_set,
+    "expect_select_column_values_to_be_unique_within_record": unique_within_record,
+    "expect_multicolumn_values_to_be_equal": all_equal,
 }
 """What can be said of a single row, by the name that Great Expectations has for it."""

@@ -1,8 +1,10 @@
 """A page of all that is expected and of what came of it: one file, which loads nothing from anywhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
@@ -10,44 +12,100 @@ from penstock.quality.expectations.outcome import Met, Outcome
 from penstock.quality.expectations.suite import Expectation, Suite
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1b1f23 }
-table { border-collapse: collapse; width: 100%; margin-bottom: 2rem }
-th, td { text-align: left; vertical-align: top; padding: .4rem .6rem; border-bottom: 1px solid #d0d7de }
-code { font-size: .9em } .why { color: #57606a }
-.wrong { color: #b42318; font-weight: 600 } .right { color: #1a7f37 }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 76rem; padding: 1.5rem; color: #1b1f23;
+  background: #fff }
+h1 { font-size: 1.6rem; margin: 0 0 1rem } h2 { font-size: 1.2rem; margin: 2.5rem 0 .3rem }
+p { margin: .2rem 0 .8rem; color: #57606a } a { color: #0550ae }
+.scroll { overflow-x: auto } table { border-collapse: collapse; width: 100% }
+th { font-size: .8rem; font-weight: 600; color: #57606a; background: #f6f8fa }
+th, td { text-align: left; vertical-align: top; padding: .5rem .7rem; border-bottom: 1px solid #d0d7de }
+td.number, th.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+td.state { white-space: nowrap } .why { color: #57606a }
+code { font: .86em/1.4 ui-monospace, monospace; overflow-wrap: anywhere }
+.example { display: block; background: #f6f8fa; border-radius: 4px; padding: .1rem .4rem; margin-bottom: .2rem }
+.wrong { color: #b42318; font-weight: 600 } .right { color: #1a7f37 } .none { color: #57606a }
+.action { border: 1px solid #d0d7de; border-radius: 1rem; font-size: .8rem; padding: 0 .5rem; margin-left: .3rem }
+details { margin-top: .5rem } ul { margin: .3rem 0; padding-left: 1.2rem }
 """
 
-Shown = tuple[Suite, Sequence[Outcome]]
-"""A suite, and the outcomes of its table from young to old; none for a topic."""
+
+@dataclass(frozen=True)
+class Shown:
+    """A suite, and what came of it.
+
+    A table has the outcomes of its batches, from young to old; a topic how many records of a day broke which check.
+    """
+
+    suite: Suite
+    outcomes: Sequence[Outcome] = ()
+    broken: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def newest(self) -> Outcome | None:
+        """The last batch that was checked."""
+        return self.outcomes[0] if self.outcomes else None
 
 
 def publish(folder: Path, shown: Sequence[Shown]) -> Path:
     """Write the page, whole or not at all, and return where it is."""
     folder.mkdir(parents=True, exist_ok=True)
     page, partial = folder / "index.html", folder / "index.partial"
-    partial.write_text(rendered(shown), "utf-8")
+    partial.write_text(rendered(shown, folder), "utf-8")
     partial.replace(page)
     return page
 
 
-def rendered(shown: Sequence[Shown]) -> str:
-    """Return the page's text."""
-    body = "".join(part for suite, outcomes in shown for part in _section(suite, outcomes))
-    head = f"<meta charset='utf-8'><title>What is expected</title><style>{STYLE}</style>"
-    return f"<!doctype html><html lang='en'><head>{head}</head><body><h1>What is expected</h1>{body}</body></html>"
+def rendered(shown: Sequence[Shown], folder: Path) -> str:
+    """Return the page's text; `folder` is where it will be, so that files beside it are found with it."""
+    body = "".join(part for one in shown for part in _section(one, folder))
+    head = (
+        "<meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
+        f"<title>What is expected</title><style>{STYLE}</style>"
+    )
+    overview = "".join(_overview(shown))
+    return (
+        f"<!doctype html><html lang='en'><head>{head}</head>"
+        f"<body><h1>What is expected</h1>{overview}{body}</body></html>"
+    )
 
 
-def _section(suite: Suite, outcomes: Sequence[Outcome]) -> Iterator[str]:
-    newest = outcomes[0] if outcomes else None
-    yield f"<h2 id='{escape(suite.about)}'>{escape(suite.about)}</h2><p>{_about(suite, newest)}</p>"
-    found = {one.name: one for one in newest.met} if newest else {}
-    yield "<table><tr><th>expected</th><th>in the last batch</th><th>examples</th></tr>"
-    for one in suite.expectations:
-        yield f"<tr id='{escape(suite.about)}-{one.name}'>{_row(one, found.get(one.name))}</tr>"
-    yield "</table>"
-    if len(outcomes) > 1:
+def _overview(shown: Sequence[Shown]) -> Iterator[str]:
+    yield "<div class='scroll'><table><tr><th>topic or table</th><th class='number'>expectations</th>"
+    yield "<th class='number'>not met</th><th>of</th><th>state</th></tr>"
+    for one in shown:
+        about = escape(one.suite.about)
+        wrong, of = _summary(one)
+        state = "<span class='none'>not checked yet</span>" if wrong is None else _state(wrong == 0)
+        yield f"<tr><td><a href='#{about}'>{about}</a></td><td class='number'>{len(one.suite.expectations)}</td>"
+        yield f"<td class='number'>{'' if wrong is None else wrong}</td><td>{of}</td>"
+        yield f"<td class='state'>{state}</td></tr>"
+    yield "</table></div>"
+
+
+def _summary(one: Shown) -> tuple[int | None, str]:
+    """How many expectations were not met, and of what."""
+    if one.suite.of_topic is not None:
+        return sum(count > 0 for count in one.broken.values()), "the records of a day"
+    if one.newest is None:
+        return None, ""
+    return sum(not met.passed for met in one.newest.met), f"<code>{escape(one.newest.batch.label)}</code>"
+
+
+def _section(one: Shown, folder: Path) -> Iterator[str]:
+    suite, about = one.suite, escape(one.suite.about)
+    yield f"<h2 id='{about}'>{about}</h2><p>{_about(suite, one.newest)}</p>"
+    yield "<div class='scroll'><table><tr><th style='width: 50%'>expected</th><th>found</th>"
+    yield "<th style='width: 30%'>examples</th></tr>"
+    found = {met.name: met for met in one.newest.met} if one.newest else {}
+    for each in suite.expectations:
+        said = _counted(each, one.broken) if suite.of_topic is not None else _found(found.get(each.name))
+        examples = _examples(found.get(each.name), folder)
+        yield f"<tr id='{about}-{each.name}'><td>{_row(each)}</td><td>{said}</td><td>{examples}</td></tr>"
+    yield "</table></div>"
+    if len(one.outcomes) > 1:
         lines = (
-            f"<li>{_state(outcome.passed)} {escape(outcome.batch.label)}</li>" for outcome in outcomes[1:]
+            f"<li>{_state(outcome.passed)} <code>{escape(outcome.batch.label)}</code></li>"
+            for outcome in one.outcomes[1:]
         )
         yield f"<details><summary>batches before</summary><ul>{''.join(lines)}</ul></details>"
 
@@ -56,22 +114,26 @@ def _about(suite: Suite, newest: Outcome | None) -> str:
     if suite.of_topic is not None:
         return "Checked while records are read; the table <code>checks/&lt;stream&gt;</code> counts what is broken."
     if newest is None:
-        return "No batch was checked yet."
+        return "No batch was checked yet: none of its windows is final, or nothing has asked for it."
     at = datetime.fromtimestamp(newest.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return f"Batch <code>{escape(newest.batch.label)}</code>, checked at {at}: {_state(newest.passed)}"
+    return f"Batch <code>{escape(newest.batch.label)}</code>, checked at {at}."
 
 
-def _row(one: Expectation, found: Met | None) -> str:
+def _row(one: Expectation) -> str:
     arguments = ", ".join(f"{name}={value!r}" for name, value in one.kwargs.items())
-    action = f" <b>{one.action}</b>" if one.action else ""
+    action = f"<span class='action'>{one.action}</span>" if one.action else ""
     said = f"<code>{escape(one.type)}</code>{action}<br><code>{escape(arguments)}</code>"
-    said += f"<br><span class='why'>{escape(one.why)}</span>"
-    return "".join(f"<td>{cell}</td>" for cell in (said, _found(found), _examples(found)))
+    return said + (f"<br><span class='why'>{escape(one.why)}</span>" if one.why else "")
+
+
+def _counted(one: Expectation, broken: Mapping[str, int]) -> str:
+    count = broken.get(one.name, 0)
+    return f"{_state(count == 0)}<br>{count:,} records of a day broke it"
 
 
 def _found(found: Met | None) -> str:
     if found is None:
-        return ""
+        return "<span class='none'>not checked yet</span>"
     if found.problem is not None:
         return f"{_state(passed=False)}<br>{escape(found.problem)}"
     if found.unexpected is not None:
@@ -79,11 +141,11 @@ def _found(found: Met | None) -> str:
     return f"{_state(found.passed)}<br>{escape(_text(found.observed))}"
 
 
-def _examples(found: Met | None) -> str:
+def _examples(found: Met | None, folder: Path) -> str:
     if found is None or found.passed:
         return ""
-    link = f"<br><a href='file://{escape(found.rows)}'>the rows</a>" if found.rows else ""
-    return "<br>".join(f"<code>{escape(_text(example))}</code>" for example in found.examples) + link
+    examples = "".join(f"<code class='example'>{escape(_text(example))}</code>" for example in found.examples)
+    return examples + (f"<a href='{escape(relpath(found.rows, folder))}'>the rows</a>" if found.rows else "")
 
 
 def _state(passed: bool) -> str:
