@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.platform.whole import changing
 from tests.platform.whole.stack import ScratchStack
 
 from penstock.infra.jars import ensure_jars
@@ -20,6 +21,8 @@ def jars(jar_directory: Path) -> Path:
 def shared(tmp_path_factory: pytest.TempPathFactory, jars: Path) -> Iterator[ScratchStack]:
     """A stack that several tests share, ended with the last of them."""
     stack = ScratchStack(tmp_path_factory.mktemp("running") / "home", jars)
+    stack.with_pipelines_of_its_own()
+    changing.write(stack.catalog)
     with stack.ended_at_last():
         yield stack
 

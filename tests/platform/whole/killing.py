@@ -61,7 +61,7 @@ def _below(parent: psutil.Process, what: str) -> Iterator[tuple[psutil.Process, 
 
 
 def _label(child: psutil.Process, parent: str) -> str:
-    specs = [Path(word) for word in child.cmdline() if "/run/programs/" in word]
+    specs = [Path(word) for word in child.cmdline() if Path(word).parent.name == "programs"]
     if specs:
         return f"tether of {specs[0].stem.rpartition('-')[0]}"
     if parent == "manager":

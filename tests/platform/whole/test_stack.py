@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.platform.whole.expected import settled
+from tests.platform.whole.killing import counted_once
 from tests.platform.whole.stack import ScratchStack, until
 
 pytestmark = pytest.mark.whole
@@ -72,7 +72,7 @@ def test_a_stream_is_steered_by_word_while_records_flow(running: ScratchStack) -
     assert running.batch() == batch
     for word in ("start", "stop", "start", "pause"):
         running.must("stream", word, "sensor_minute")
-    assert state(running) == "paused"
+    assert running.state() == "paused"
     assert running.ready(), "a stream that is to be paused is as it should be"
     running.must("stream", "resume", "sensor_minute")
     batch = running.batch()
@@ -80,10 +80,14 @@ def test_a_stream_is_steered_by_word_while_records_flow(running: ScratchStack) -
     until(lambda: running.batch() > batch, 30, "another batch")
 
 
-def test_a_replay_while_records_flow_takes_the_place_of_what_was_there(running: ScratchStack) -> None:
-    said = running.must("stream", "replay", "sensor_minute", seconds=180)
+@pytest.mark.parametrize("start", ["topic", "archive"])
+def test_a_replay_while_records_flow_takes_the_place_of_what_was_there(
+    running: ScratchStack, start: str
+) -> None:
+    """Those from an offset and from a time are in test_definitions.py."""
+    said = running.must("stream", "replay", "sensor_minute", "--from", start, seconds=180)
     after = int(said.split("goes on after batch ")[1])
-    until(lambda: running.batch() > after and state(running) == "running", 60, "the stream to go on")
+    until(lambda: running.batch() > after and running.state() == "running", 60, "the stream to go on")
     assert "nothing differs" in running.must("stream", "plan-upgrade", "sensor_minute")
 
 
@@ -106,9 +110,9 @@ def test_a_job_is_launched_by_the_readmes_line(running: ScratchStack) -> None:
         '--config-json {"stream":"sensor_minute"}'
     )
     launch(running, line)
-    until(lambda: state(running) == "drained", 60, "the job to drain the stream")
+    until(lambda: running.state() == "drained", 60, "the job to drain the stream")
     launch(running, line.replace("stream_drain", "stream_start"))
-    until(lambda: state(running) == "running" and running.batch() > batch, 60, "the job to start the stream")
+    until(lambda: running.state() == "running" and running.batch() > batch, 60, "the job to start the stream")
 
 
 def launch(stack: ScratchStack, line: str) -> None:
@@ -121,11 +125,6 @@ def launch(stack: ScratchStack, line: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def state(stack: ScratchStack) -> str:
-    (stream,) = (one for one in stack.status()["streams"] if one["stream"] == "sensor_minute")
-    return str(stream["state"])
-
-
 def test_down_ends_everything_in_time_and_up_goes_on_where_it_stopped(running: ScratchStack) -> None:
     began = time.monotonic()
     running.down()
@@ -135,7 +134,7 @@ def test_down_ends_everything_in_time_and_up_goes_on_where_it_stopped(running: S
     running.up()
     until(lambda: running.batch() > batch + 5, 60, "more batches")
     with running.without_feed():
-        assert len(settled(running)) > 0
+        counted_once(running)
     running.down()  # the last that needs it: others on this machine are not to be held up by it
 
 

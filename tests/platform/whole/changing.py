@@ -1,0 +1,48 @@
+"""A pipeline whose file tests change, and a module that it shares with others."""
+
+from pathlib import Path
+
+NAME = "changing"
+SHARED = '''
+from pyspark.sql import DataFrame
+
+
+def measured(frame: DataFrame) -> DataFrame:
+    """Only readings that are {told}."""
+    return frame.where("{told}")
+'''
+PIPELINE = """
+from penstock.pipelines.catalog._measured import measured
+from penstock.pipelines.model import after_watermark, count, every, fixed, max_, mean, read
+
+changing = (
+    read("sensors", idle_after="10 seconds")
+    .apply(measured)
+    .key("{key}")
+    .aggregate({outputs})
+    .window(fixed("1 minute"))
+    .trigger(after_watermark(early=every("1 second")), lateness="{lateness}")
+    .refine("retracting")
+    .write("changing", mode="latest")
+)
+"""
+THERE = "temperature is not null"
+FEWER = "device < 'device-0010'"
+
+
+def write(
+    catalog: Path,
+    told: str = THERE,
+    key: str = "device",
+    outputs: str = "n=count()",
+    lateness: str = "1 hour",
+) -> None:
+    """Write the pipeline's file, and the module that it shares with others; what is as wanted is not touched."""
+    texts = {
+        "_measured.py": SHARED.format(told=told),
+        f"{NAME}.py": PIPELINE.format(key=key, outputs=outputs, lateness=lateness),
+    }
+    for name, text in texts.items():
+        path = catalog / name
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
