@@ -1,15 +1,20 @@
-"""Dates in texts: SQL says of each what Python's `strptime` says."""
+"""Dates and patterns in texts: SQL says of each what `strptime` says, and what the library says in a database."""
 
 import random
+from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
+from sqlalchemy import event
 
 from penstock.quality.errors import NotInStreamError
 from penstock.quality.expectations.compile import broken_when
-from penstock.quality.expectations.suite import Expectation
+from penstock.quality.expectations.library import library, quiet
+from penstock.quality.expectations.suite import Expectation, Suite
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,5 +118,82 @@ def test_a_format_that_cannot_be_said_of_a_row_is_refused_by_name(told: Any, why
         "expect_column_values_to_match_strftime_format", {"column": "name", "strftime_format": told}, "born"
     )
     with pytest.raises(NotInStreamError, match="born") as refused:
+        broken_when(one, TYPES)
+    assert why in str(refused.value)
+
+
+LIKES: list[tuple[str, dict[str, Any]]] = [
+    ("match_like_pattern", {"like_pattern": pattern})
+    for pattern in ("a%", "%b", "_", "%", "", "a_b", "A%", "%\\%", "%.%", "[a]%", "%\u00e9%", "'%")
+] + [
+    ("match_like_pattern", {"like_pattern": "%#%", "escape": "#"}),
+    ("not_match_like_pattern", {"like_pattern": "%#_##%", "escape": "#"}),
+    ("not_match_like_pattern", {"like_pattern": "%\n%"}),
+    ("match_like_pattern_list", {"like_pattern_list": ["a%", "%b"]}),
+    ("match_like_pattern_list", {"like_pattern_list": ["a%", "%b"], "match_on": "all"}),
+    ("not_match_like_pattern_list", {"like_pattern_list": ["a%", "%|%"], "escape": "|"}),
+]  # fmt: skip
+
+
+@pytest.mark.spark
+def test_a_pattern_matches_where_the_library_says_so_in_a_database(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    chance = random.Random(3)
+    signs = [*"aAbB%_#\\.[]'\u00e9|\n", "\u65e5", "\U0001f600"]
+    content = [
+        None,
+        *("".join(chance.choices(signs, k=chance.randrange(5))) for _ in range(190)),
+    ]  # the library shows 200 of a kind
+    suite = Suite("topics/rows", tuple(
+        Expectation(f"expect_column_values_to_{kind}", {"column": "name", **kwargs}, f"e{n}")
+        for n, (kind, kwargs) in enumerate(LIKES)
+    ))  # fmt: skip
+    rows = spark.createDataFrame(pa.table({"row": range(len(content)), "name": content}))
+    checks = (f"coalesce({broken_when(one, TYPES)}, false) AS {one.name}" for one in suite.expectations)
+    told = rows.selectExpr("row", *checks).toArrow().to_pylist()
+    address = f"sqlite:///{tmp_path / 'rows.db'}"
+    event.listen(sa.Engine, "connect", minding_case)
+    try:
+        engine = sa.create_engine(address)
+        with engine.begin() as connection:
+            connection.execute(sa.text("CREATE TABLE texts (number INTEGER, name TEXT)"))
+            values = [{"number": number, "name": text} for number, text in enumerate(content)]
+            connection.execute(sa.text("INSERT INTO texts VALUES (:number, :name)"), values)
+        with quiet():
+            source = library().context.data_sources.add_or_update_sqlite(
+                name="texts", connection_string=address
+            )
+            asset = source.add_table_asset(name="texts", table_name="texts")
+            batch = asset.add_batch_definition_whole_table("all").get_batch()
+            form = {"result_format": "COMPLETE", "unexpected_index_column_names": ["number"]}
+            result = batch.validate(library().suite(suite), result_format=form)
+    finally:
+        event.remove(sa.Engine, "connect", minding_case)
+    for one in result.results:
+        config = one.expectation_config
+        assert not one.exception_info.get("raised_exception"), (config, one.exception_info)
+        ours = Counter(content[row["row"]] for row in told if row[config.meta["name"]])
+        assert one.result["unexpected_count"] == ours.total(), config
+        assert Counter(one.result["unexpected_list"]) == ours, config
+
+
+def minding_case(connection: Any, _record: Any) -> None:
+    """Have SQLite tell a from A, as Spark and most databases do."""
+    connection.execute("PRAGMA case_sensitive_like = ON")
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "why"),
+    [
+        ({"like_pattern": "a#b", "escape": "#"}, "has # before another character"),
+        ({"like_pattern": "a#", "escape": "#"}, "has # before another character"),
+        ({"like_pattern": 7}, "the pattern is 7"),
+        ({"like_pattern": "a", "escape": "%"}, "escape is '%'"),
+    ],
+)  # fmt: skip
+def test_a_pattern_that_is_none_is_refused_by_name(kwargs: dict[str, Any], why: str) -> None:
+    one = Expectation("expect_column_values_to_match_like_pattern", {"column": "name", **kwargs}, "named")
+    with pytest.raises(NotInStreamError, match="named") as refused:
         broken_when(one, TYPES)
     assert why in str(refused.value)

@@ -1,7 +1,7 @@
 """What a batch read, counted while it passes on to the user's steps: what these remove must be known as well."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -31,10 +31,9 @@ def observed(records: "DataFrame", ranges: Sequence[Range]) -> "tuple[DataFrame,
 
 
 def set_aside(
-    ranges: Sequence[Range], counts: "Observation", passed: pa.Table, schema: pa.Schema
+    ranges: Sequence[Range], told: Mapping[str, Any], passed: pa.Table, schema: pa.Schema
 ) -> pa.Table:
     """Partials for what did not reach a window: records that are no good, repeats, and what a step removed."""
-    told = counts.get
     reached = [0] * len(ranges)
     columns = [passed.column(name).to_pylist() for name in ("_topic", "_partition", "_counted")]
     place = {(span.topic, span.partition): number for number, span in enumerate(ranges)}

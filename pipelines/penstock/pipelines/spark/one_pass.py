@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 Place = tuple[str, int]
 
 
-def accounted(records: "DataFrame") -> "DataFrame":
+def accounted(records: "DataFrame", beside: Sequence[str] = ()) -> "DataFrame":
     """How many records there are of each partition, by what is set aside of them, and how far they came."""
-    grouped = records.groupBy("_topic", "_partition", "_aside")
+    grouped = records.groupBy(*beside, "_topic", "_partition", "_aside")
     from pyspark.sql.functions import expr
 
     counted = expr("count(1) AS _counted")

@@ -5,6 +5,7 @@ partition came: its records, those that are no good, and its newest event time. 
 good have no window.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from penstock.pipelines.batch.reading import QUARANTINED
@@ -22,20 +23,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def guarded(records: "DataFrame", sources: Sources, clock: int) -> "DataFrame":
+def guarded(records: "DataFrame", sources: Sources, clock: int | str) -> "DataFrame":
     """Judge event times that are too far ahead of the batch clock, and say what is set aside, in `_aside`.
 
     Such a record is no good, or it is accepted and does not move the watermark: `_moving` is the event time of
-    those that do. Each input has its own rule.
+    those that do. Each input has its own rule. The clock may be SQL that says it of each record.
     """
-    judged = _ahead(records.selectExpr("*", f"{clock}L AS _clock"), sources, clock)
+    told = f"{clock}L" if isinstance(clock, int) else clock
+    judged = _ahead(records.selectExpr("*", f"{told} AS _clock"), sources)
     return judged.selectExpr("*", f"CASE WHEN _invalid IS NOT NULL THEN '{QUARANTINED}' END AS _aside")
 
 
-def _ahead(records: "DataFrame", sources: Sources, clock: int) -> "DataFrame":
+def _ahead(records: "DataFrame", sources: Sources) -> "DataFrame":
     if all(source.watermark.max_ahead is None for source in sources):
         return records.selectExpr("*", "_time AS _moving")
-    far = by_topic(sources, "_topic", lambda _, source: _too_far(source.watermark, clock))
+    far = by_topic(sources, "_topic", lambda _, source: _too_far(source.watermark))
     refused = by_topic(sources, "_topic", lambda _, s: str(s.watermark.ahead == "quarantine"))
     others = [quoted(name) for name in records.columns if name != "_invalid"]
     reason = f"CASE WHEN _invalid IS NULL AND {far} AND {refused} THEN 'ahead_of_clock' ELSE _invalid END"
@@ -43,8 +45,8 @@ def _ahead(records: "DataFrame", sources: Sources, clock: int) -> "DataFrame":
     return records.selectExpr(*others, f"{moving} AS _moving", f"{reason} AS _invalid")
 
 
-def _too_far(rule: WatermarkRule, clock: int) -> str:
-    return "false" if rule.max_ahead is None else f"(_time > {clock + rule.max_ahead}L)"
+def _too_far(rule: WatermarkRule) -> str:
+    return "false" if rule.max_ahead is None else f"(_time > _clock + {rule.max_ahead}L)"
 
 
 def windowed(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
@@ -62,21 +64,21 @@ def windowed(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
     return each.selectExpr("*", f"{end} AS window_end", "_at IS NULL OR _at = size(_starts) - 1 AS _last")
 
 
-def partials(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
-    """Pre-aggregate records that were guarded. The columns are those of a reading's partials.
+def partials(records: "DataFrame", stage: ReadyStage, beside: Sequence[str] = ()) -> "DataFrame":
+    """Pre-aggregate records that were guarded. The columns are those of a reading's partials, and those `beside`.
 
     For order windows nothing can be aggregated before the order is known: the records come as they are.
     """
     from pyspark.sql.functions import expr
 
     if stage.in_order:
-        return _one_by_one(records, stage)
+        return _one_by_one(records, stage, beside)
     if stage.one_sided:
         records = records.selectExpr("*", *(each.sql() for each in stage.one_sided))
     keys = [expr(_good(quoted(field.name), quoted(field.name))) for field in stage.key]
     bounds = ["window_start", "window_end"]
     aside = expr("_aside AS _set_aside")
-    grouped = windowed(records, stage).groupBy("_topic", "_partition", aside, *keys, *bounds)
+    grouped = windowed(records, stage).groupBy(*beside, "_topic", "_partition", aside, *keys, *bounds)
     measures = {
         "_counted": f"count_if(_last AND {FIRST_ROW})" if FIRST_ROW in records.columns else "count_if(_last)",
         "_newest": "max(CASE WHEN _invalid IS NULL THEN _moving END)",
@@ -88,13 +90,14 @@ def partials(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
     return finished(grouped.agg(*(expr(f"{sql} AS {quoted(name)}") for name, sql in measures.items())), stage)
 
 
-def _one_by_one(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
+def _one_by_one(records: "DataFrame", stage: ReadyStage, beside: Sequence[str]) -> "DataFrame":
     condition = punctuation(stage.plan.window)
     matched = (
         [] if condition is None else [_good(f"coalesce({predicate_sql(condition)}, false)", MATCHED.name)]
     )
     columns = [_good(quoted(field.name), quoted(field.name)) for field in (*stage.key, *stage.fields)]
     return records.selectExpr(
+        *beside,
         "_topic",
         "_partition",
         "_aside AS _set_aside",

@@ -43,7 +43,8 @@ class SparkReading:
     raw: "DataFrame"
     sources: Sources
     stage: ReadyStage
-    clock: int
+    clock: int | str
+    """The clock of the batch; of records of several batches, SQL that says it of each."""
     ranges: tuple[Range, ...]
     repeats: pa.Table | None = None
     poisoned: tuple[Poisoned, ...] = ()
@@ -130,7 +131,7 @@ class SparkReading:
             return _fetched(partials(records, self.stage), schema)
         known, counts = observed(records, self.ranges)
         passed = _fetched(partials(self._stepped(known), self.stage), schema)
-        return pa.concat_tables([passed, set_aside(self.ranges, counts, passed, schema)])
+        return pa.concat_tables([passed, set_aside(self.ranges, counts.get, passed, schema)])
 
     def _in_one_pass(self) -> dict[str, pa.Table]:
         """Run one job for all stages: records are kept in memory meanwhile, unless they are few."""
@@ -168,7 +169,7 @@ class SparkReading:
             return weighed(partials(records, self.stage), schema)
         known, counts = observed(records, self.ranges)
         made = weighed(partials(self._stepped(known), self.stage), schema)
-        aside = set_aside(self.ranges, counts, made.summary, ACCOUNT_COLUMNS)
+        aside = set_aside(self.ranges, counts.get, made.summary, ACCOUNT_COLUMNS)
         return replace(made, summary=pa.concat_tables([made.summary, aside]))
 
     def _checked(self, run: "Callable[[DataFrame], Made]") -> "Made":
@@ -213,9 +214,11 @@ class SparkReading:
         return records.coalesce(1) if self._is_small else records
 
     def _records(self, *, bytes_too: bool = False) -> "DataFrame":
-        records = spoiled(judged(self.raw, self.sources, bytes_too=bytes_too), self.poisoned)
-        read = guarded(records, self.sources, self.clock)
+        read = guarded(self._judged(bytes_too=bytes_too), self.sources, self.clock)
         return marked(read, self.repeats) if self.repeats is not None else read
+
+    def _judged(self, *, bytes_too: bool) -> "DataFrame":
+        return spoiled(judged(self.raw, self.sources, bytes_too=bytes_too), self.poisoned)
 
 
 def _schema(stage: ReadyStage) -> pa.Schema:

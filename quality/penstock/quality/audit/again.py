@@ -1,4 +1,8 @@
-"""The check of results: the tables of a stream against the bounded pipeline over the records that it has read."""
+"""The check of results: the tables of a stream against what the records that it has read give.
+
+Where a result is a function of the records alone, the bounded pipeline makes it again; where it depends on how they
+were cut into batches, or on clocks, the recorded batches are run again.
+"""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -11,11 +15,12 @@ from penstock.pipelines.plan import CompleteTable, FinalPanes, LatestValues, Pan
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.spark.stored import Stored
 from penstock.quality.audit.chain import FATES
-from penstock.quality.audit.comparable import Sample, compared, in_order, settled, why_not
+from penstock.quality.audit.comparable import Sample, by_batch, compared, in_order, no_sample, settled
 from penstock.quality.audit.kept import Kept
 from penstock.quality.audit.recompute import Again, again, apart, nowhere, run_again, share
 from penstock.quality.audit.records import ranges_read
 from penstock.quality.audit.refused import refused
+from penstock.quality.audit.replayed import replayed
 from penstock.quality.audit.results import Compared, newest, results
 from penstock.quality.audit.scope import Scope
 from penstock.quality.audit.set_aside import ADDRESS
@@ -28,7 +33,7 @@ RESULTS = "results"
 
 def recomputed(scope: Scope, topics: Mapping[str, Kept], sample: Sample) -> Verdict:
     """The tables hold what the stream's records give."""
-    why = why_not(scope.plan, sample) or changed(scope)
+    why = changed(scope) or no_sample(scope.plan, sample)
     if why is not None:
         return unproven(RESULTS, f"the results of {scope.plan.name} cannot be computed again: {why}")
     spans = ranges_read(scope.ledger)
@@ -38,6 +43,8 @@ def recomputed(scope: Scope, topics: Mapping[str, Kept], sample: Sample) -> Verd
         if source is None:
             return unproven(RESULTS, f"some of what was read of {topic} has expired, and is in no archive")
         stored[topic] = source
+    if by_batch(scope.plan):
+        return replayed(RESULTS, scope, stored, sample)
     stage = scope.plan.stage
     late = nowhere(stage, scope.late) if scope.late.num_rows else scope.late.select(ADDRESS)
     what = Again(again(scope.plan, sample, late), spans, late, refused(scope).select(ADDRESS))

@@ -48,31 +48,34 @@ class Sample:
         return self == Sample()
 
 
-def why_not(plan: Plan, sample: Sample) -> str | None:
-    """Say why the results of a plan cannot be computed again from its records; None where they can."""
+def by_batch(plan: Plan) -> str | None:
+    """Say why results depend on how records were cut into batches; None where the records alone decide them."""
     if len(plan.stages) > 1:
-        return "it has several stages, whose changes between them are not kept"
+        return "it has several stages, and a later one goes by what the one before it showed when"
     stage = plan.stage
     if isinstance(stage.window, Remembering):
-        return (
-            "its function is asked batch by batch, and may answer otherwise where batches are cut otherwise"
-        )
+        return "its function is asked batch by batch"
     if by_processing_time(stage.window) or has_time_policy(stage.window):
-        return "its windows are cut by the clock: records do not say when they came"
+        return "its windows are cut by the clock"
     if isinstance(stage.window, Global):
-        return "its window is never over, and what is shown of it may still change"
+        return "its window is never over"
     if stage.accumulation == "discarding":
-        return "its panes are parts of a result (discarding), and none of them is the whole"
+        return "its panes are parts of a result"
     if not in_order(stage) and not shows_all(stage):
-        return "its trigger may leave elements unshown when a window closes; `final_pane` can show them"
+        return "its trigger may leave elements unshown when a window closes"
     for source in plan.sources:
         if source.deduplication is not None and forgets_too_soon(stage, source.deduplication):
-            return (
-                f"repeats of {source.name} are forgotten before their windows close; remember them for longer"
-            )
-    if sample.keys < 1 and not stage.key:
+            return f"repeats of {source.name} are forgotten before their windows close"
+    return None
+
+
+def no_sample(plan: Plan, sample: Sample) -> str | None:
+    """Say why a sample cannot be taken; None where it can."""
+    if by_batch(plan):
+        return None  # whoever runs the batches again says it
+    if sample.keys < 1 and not plan.stage.key:
         return "it has no key of which a share could be taken"
-    if in_order(stage) and (sample.start, sample.end) != (None, None):
+    if in_order(plan.stage) and (sample.start, sample.end) != (None, None):
         return "its windows are cut by the order of records: take a share of the keys instead"
     return None
 

@@ -11,6 +11,7 @@ from penstock.pipelines.plan.source import Column, RowCheck
 from penstock.quality.errors import NotInStreamError
 from penstock.quality.expectations.arguments import BEYOND_ROWS, NUMBERS, Arguments, Columns, fits, literal
 from penstock.quality.expectations.dates import strftime_format
+from penstock.quality.expectations.like import like, like_list, not_like_list
 from penstock.quality.expectations.several import (
     all_equal,
     equal,
@@ -158,6 +159,10 @@ COMPILED: Mapping[str, Callable[[Arguments], str]] = {
     "expect_column_values_to_match_regex_list": _regex_list,
     "expect_column_values_to_not_match_regex_list": _not_regex_list,
     "expect_column_values_to_match_strftime_format": strftime_format,
+    "expect_column_values_to_match_like_pattern": like(negated=False),
+    "expect_column_values_to_not_match_like_pattern": like(negated=True),
+    "expect_column_values_to_match_like_pattern_list": like_list,
+    "expect_column_values_to_not_match_like_pattern_list": not_like_list,
     "expect_column_pair_values_a_to_be_greater_than_b": pair(greater),
     "expect_column_pair_values_to_be_equal": pair(equal),
     "expect_column_pair_values_to_be_in_set": pair_in_set,

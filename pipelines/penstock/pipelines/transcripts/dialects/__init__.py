@@ -1,4 +1,4 @@
-"""Recorded answers that were written down in another schema, said again in `anchor-transcript/1`."""
+"""Rerun answers that were written down in another schema, said again in `anchor-transcript/1`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any

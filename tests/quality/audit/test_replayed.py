@@ -1,0 +1,237 @@
+"""Results that depend on how records were cut into batches: the recorded batches give them again, row for row."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from deltalake import DeltaTable
+from tests.pipelines.spark.running import Running, send
+from tests.pipelines.spark.test_chains import plan_over as three_stages
+from tests.pipelines.spark.test_stream import COLUMNS, readings
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.host.host import batch_record
+from penstock.pipelines.model import (
+    after_count,
+    after_watermark,
+    collect,
+    count,
+    every,
+    first,
+    repeatedly,
+    sum_,
+)
+from penstock.pipelines.plan import (
+    Column,
+    Deduplication,
+    FinalPanes,
+    Fixed,
+    LatestValues,
+    Output,
+    PaneLog,
+    Plan,
+    Remembering,
+    Sessions,
+    Sliding,
+    Source,
+    Sql,
+    Stage,
+    TimePolicy,
+    Topic,
+    Tumbling,
+    WatermarkRule,
+    opaque,
+    state_type,
+)
+from penstock.pipelines.remembering import Answer, Call, Row, Timer
+from penstock.quality.audit.again import recomputed
+from penstock.quality.audit.comparable import Sample, by_batch
+from penstock.quality.audit.kept import Kept
+from penstock.quality.audit.scope import Broker, Scope
+from penstock.quality.audit.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+TOPIC, BEGAN, PARTS, OF_EACH = "rerun", 1_000_000, 2, 150
+WHOLE = Sample()
+
+
+@dataclass(frozen=True)
+class Calls:
+    """How often a key was called."""
+
+    number: int = 0
+
+
+def calls(call: Call[Calls]) -> Answer[Calls]:
+    """Tell of every call how many records it had, and of every timer: other cuts would give other rows."""
+    now = Calls((call.state or Calls()).number + 1)
+    rows = [
+        Row({"number": now.number, "had": len(call.records)}),
+        *(Row({"number": -1}) for _ in call.timers),
+    ]
+    return Answer(now, rows, [Timer(call.clock + 5_000, "processing")] if call.records else None)
+
+
+TOTALS = (
+    Output("n", count()),
+    Output("total", sum_("temperature")),
+    Output("came_by", first("temperature")),
+    Output("all", collect("temperature")),
+)
+
+
+RULE = WatermarkRule(1_000)
+
+
+def plan_of(name: str, rule: WatermarkRule = RULE, **answers: Any) -> Plan:
+    sinks = (PaneLog(name), LatestValues(name), FinalPanes(name))
+    stage = Stage(name, (TOPIC,), **{"aggregates": TOTALS, "key": ("device",), "sinks": sinks, **answers})
+    return Plan(name, (Source(TOPIC, Topic(TOPIC), COLUMNS, "at", rule),), (stage,))
+
+
+def repeats_forgotten() -> Plan:
+    plan = plan_of(
+        "forgotten", window=Fixed(10_000), lateness=30_000, trigger=after_watermark(early=every(2_000))
+    )
+    source = replace(plan.sources[0], deduplication=Deduplication(("device", "temperature"), 5_000))
+    return replace(plan, sources=(source,))
+
+
+def two_beginnings() -> Plan:
+    """Two stages that read the same records, one of them not all, in one pass."""
+    every_window = plan_of("apart", window=Fixed(10_000), lateness=5_000)
+    cold = plan_of("cold", window=Sliding(20_000, 10_000), steps=COLD, accumulation="retracting")
+    return replace(every_window, stages=(every_window.stage, cold.stage))
+
+
+COLD = (Sql("SELECT * FROM input WHERE temperature IS NULL OR temperature < 30"),)
+RETURNS = (Column("number", "BIGINT"), Column("had", "BIGINT"))
+CALLED = Remembering(opaque(calls), state_type(Calls), RETURNS)
+EARLY = after_watermark(early=after_count(7), late=repeatedly(after_count(3)))
+PLANS = [
+    plan_of("called", window=CALLED, aggregates=(), sinks=(PaneLog("called"),)),
+    plan_of("clocked", window=Fixed(60_000, time="processing"), trigger=after_watermark(early=every(10_000)),
+            accumulation="retracting"),
+    plan_of("timed", window=Tumbling(TimePolicy(40_000))),
+    plan_of("in_parts", window=Sliding(20_000, 10_000), trigger=EARLY, lateness=5_000, accumulation="discarding",
+            steps=COLD, rule=WatermarkRule(1_000, max_ahead=100_000, ahead="accept")),
+    plan_of("unshown", window=Sessions(5_000), trigger=repeatedly(after_count(2)), lateness=4_000),
+    repeats_forgotten(),
+    replace(three_stages(TOPIC), name="stages"),
+    two_beginnings(),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lived(
+    spark: "SparkSession", broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, Running]:
+    """Every plan over one topic, at the same time: read in parts, with pauses in which clocks and timers go on."""
+    broker.create_topic(TOPIC, 2)
+    folder = tmp_path_factory.mktemp("rerun")
+    streams = {plan.name: Running(plan, spark, broker, folder / plan.name, clock=BEGAN) for plan in PLANS}
+    for part in range(PARTS):
+        sent = readings(OF_EACH, seed=part)
+        for partition in (0, 1):
+            mine = [record for record in sent if int(record["device"][1:]) % 2 == partition]
+            send(broker, TOPIC, [*mine, b"no record"], partition)
+        started = [(running, running.start()) for running in streams.values()]
+        try:
+            for running, stream in started:
+                running.progress.wait_for((part + 1) * (OF_EACH + 2), stream)
+        finally:
+            for _, stream in started:
+                stream.drain()
+        for running in streams.values():
+            running.clock += 45_000
+    for name in ("called", "clocked"):
+        ticked(streams[name])
+    return streams
+
+
+def ticked(running: Running) -> None:
+    """Let the clock bring what it brings."""
+    stream = running.start()
+    try:
+        with running.progress.changed:
+            assert running.progress.changed.wait_for(lambda: running.progress.outcomes[-1].kind == "tick", 90)
+    finally:
+        stream.drain()
+
+
+def verdict(running: Running, sample: Sample = WHOLE, **changes: Any) -> Verdict:
+    scope = Scope(
+        plan=running.plan,
+        batches=[batch_record(running.plan.name, outcome) for outcome in running.progress.outcomes],
+        warehouse=running.folder / "warehouse",
+        journal=running.folder / "stream" / "journal",
+        producers={},
+        broker=Broker(running.broker.bootstrap),
+        decisions=running.folder / "quarantine",
+        scratch=running.folder / "scratch",
+        clock=lambda: BEGAN,
+        session=lambda: running.session,
+    )
+    scope = replace(scope, **changes)
+    return recomputed(scope, {TOPIC: Kept(scope, TOPIC)}, sample)
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=[plan.name for plan in PLANS])
+def test_every_pane_comes_again_row_for_row(lived: Mapping[str, Running], plan: Plan) -> None:
+    running = lived[plan.name]
+    assert by_batch(running.plan)
+    told = verdict(running)
+    assert told.state == "right", told
+    rows, batches = int(told.said.split()[0].replace(",", "")), len(running.progress.outcomes)
+    assert rows > 0
+    assert told.said.endswith(f"by {batches} batches that were run again")
+
+
+def test_an_edited_pane_is_found_with_its_batch_and_place(
+    lived: Mapping[str, Running], tmp_path: Path
+) -> None:
+    running = lived["called"]
+    table = DeltaTable(running.folder / "warehouse" / "panes" / "called")
+    version = table.version()
+    table.update({"had": "had + 1"}, predicate="device = 'd3' AND number = 2")
+    try:
+        told = verdict(running)
+    finally:
+        DeltaTable(table.table_uri).restore(version)
+    assert told.state == "wrong"
+    assert "device d3" in told.differences[0].where
+    assert "had is" in told.differences[0].what
+
+
+def test_a_sample_of_keys_is_run_again_alone(lived: Mapping[str, Running]) -> None:
+    taken, of = (verdict(lived["clocked"], sample) for sample in (Sample(keys=0.3), WHOLE))
+    assert taken.state == "right", taken
+    counts = [int(one.said.split()[0].replace(",", "")) for one in (taken, of)]
+    assert 0 < counts[0] < counts[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "sample", "why"),
+    [
+        ("clocked", Sample(start=BEGAN), "depend on every batch before"),
+        ("stages", Sample(keys=0.5), "no key of which a share could be taken through all of it"),
+    ],
+)
+def test_a_sample_that_cannot_be_taken_says_why(
+    lived: Mapping[str, Running], name: str, sample: Sample, why: str
+) -> None:
+    told = verdict(lived[name], sample)
+    assert (told.state, why in told.said) == ("unproven", True)
+
+
+def test_batches_that_nobody_remembers_are_not_run_again(lived: Mapping[str, Running]) -> None:
+    running = lived["clocked"]
+    batches = [batch_record("clocked", outcome) for outcome in running.progress.outcomes]
+    assert "forgotten its batches before 1" in verdict(running, batches=batches[1:]).said
+    again = [*batches[:-1], replace(batches[-1], kind="replay")]
+    assert "it was replayed" in verdict(running, batches=again).said
