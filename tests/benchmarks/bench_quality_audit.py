@@ -1,10 +1,13 @@
 """What an audit costs: every check with full recomputation, against a plain bounded run over the same records.
 
 The stream has read the topic, and its archive has it too. A time is of the whole run, in a session that is there.
-`python -m tests.benchmarks.bench_quality_audit [--records N] [--repeats N]`.
+With `--batches` a stream whose results depend on its batches is audited as well, cut into so
+many.
+`python -m tests.benchmarks.bench_quality_audit [--records N] [--repeats N] [--batches N]`.
 """
 
 import argparse
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,9 +32,9 @@ from penstock.quality.audit.scope import Broker, Scope
 TOPIC = "audited"
 
 
-def lived(one: Scene, plan: Plan, records: int) -> Path:
+def lived(one: Scene, plan: Plan, records: int, at_once: int = 500_000) -> Path:
     """Have a stream read all records, and archive them; return the stream's folder."""
-    stream = Ours(one, plan)
+    stream = Ours(one, plan, at_once)
     stream.start()
     until_read(stream, records)
     stream.stop()
@@ -73,7 +76,19 @@ def seconds(what: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def main(records: int, repeats: int) -> None:
+def by_batches(one: Scene, plan: Plan, records: int, count: int) -> tuple[int, float]:
+    """Audit a stream with discarding panes that was cut into batches; return how many, and the seconds."""
+    plan = replace(plan, stages=(replace(plan.stage, accumulation="discarding"),))
+    folder = lived(one, plan, records, -(-records // count))
+    scope = scope_of(one, plan, folder)
+    began = time.perf_counter()
+    report = audit(scope, Sample())
+    took = time.perf_counter() - began
+    assert {verdict.state for verdict in report.verdicts} == {"right"}, report.verdicts
+    return len(scope.batches), took
+
+
+def main(records: int, repeats: int, batches: int) -> None:
     """Measure in turns after a round that is not counted."""
     plan = plan_over(TOPIC, Fixed(10_000))
     plan = replace(plan, stages=(replace(plan.stage, sinks=(PaneLog("bench"), LatestValues("bench"))),))
@@ -89,6 +104,7 @@ def main(records: int, repeats: int) -> None:
             rounds.append((run, time.perf_counter() - began))
             states = {verdict.state for verdict in report.verdicts}
             assert states == {"right"}, report.verdicts
+        cut = by_batches(one, plan, records, batches) if batches else None
     table = Table(
         "",
         "seconds",
@@ -98,6 +114,9 @@ def main(records: int, repeats: int) -> None:
     table.add_row("bounded run", spread([run for run, _ in rounds[1:]], ".1f"), "1")
     shares = [audited / run for run, audited in rounds[1:]]
     table.add_row("audit", spread([audited for _, audited in rounds[1:]], ".1f"), spread(shares, ".2f"))
+    if cut is not None:
+        run = statistics.median(run for run, _ in rounds[1:])
+        table.add_row(f"audit, {cut[0]} batches run again", f"{cut[1]:.1f}", f"{cut[1] / run:.2f}")
     Console().print(table)
 
 
@@ -105,5 +124,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--batches", type=int, default=0)
     chosen = parser.parse_args()
-    main(chosen.records, chosen.repeats)
+    main(chosen.records, chosen.repeats, chosen.batches)
