@@ -1,0 +1,190 @@
+"""Nexmark's queries as the page has them: the engine's rows are those of plain SQL over the stored records."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import msgspec
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from tests.pipelines.stored import Held, held_records
+
+from penstock.ingestion.generators.nexmark import NexmarkAuctions, NexmarkBids, NexmarkPersons
+from penstock.pipelines import model
+from penstock.pipelines.batch.inputs import topic_of
+from penstock.pipelines.batch.intent import Range
+from penstock.pipelines.model import Pipeline, global_window, join, read
+from penstock.pipelines.plan import Plan
+from penstock.pipelines.spark.rerun import Rerun, rerun
+from penstock.pipelines.state.columns import NEVER
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGE = Path(__file__).parents[3] / "pipelines" / "docs" / "nexmark.md"
+BEGAN, BETWEEN_BIDS, CUTS, BETWEEN_CUTS = 1_800_000_000_000, 90, 4, 4_000
+BEFORE = 0
+"""A watermark before every record: the input is bounded, and ends with the last batch."""
+COUNTS = {"nexmark-persons": 60, "nexmark-auctions": 180, "nexmark-bids": 2_760}
+CHANNELS = {"search": 1, "mail": 2, "partner": 3}
+RANKED = """
+SELECT *, IF(price < 10000, price, NULL) AS cheap, IF(price >= 10000 AND price < 100000, price, NULL) AS middle,
+  IF(price >= 100000, price, NULL) AS dear, IF(price >= 100000, bidder, NULL) AS dear_bidder FROM input
+"""
+
+
+def queries() -> Mapping[str, tuple[str, str]]:
+    """The two forms of each query, by its name, as the page has them."""
+    sections = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    return {
+        part.partition("\n")[0]: tuple(re.findall(r"```(?:python|sql)\n(.*?)```", part, re.DOTALL))  # type: ignore[misc]
+        for part in sections
+    }
+
+
+QUERIES = queries()
+
+
+def generated() -> dict[str, list[dict[str, Any]]]:
+    """Persons, auctions and bids whose times go on side by side."""
+    found = {}
+    for make in (NexmarkPersons, NexmarkAuctions, NexmarkBids):
+        count = COUNTS[make.topic]
+        step = BETWEEN_BIDS * COUNTS["nexmark-bids"] // count
+        source = make(7)
+        made = source.records(0, lambda number, step=step: BEGAN + number * step)  # type: ignore[misc]
+        found[make.topic] = [msgspec.to_builtins(one) for one in islice(made, count)]
+    return found
+
+
+@pytest.fixture(scope="module")
+def records() -> dict[str, list[dict[str, Any]]]:
+    return generated()
+
+
+@pytest.fixture(scope="module")
+def held(spark: "SparkSession", records: dict[str, list[dict[str, Any]]]) -> Held:
+    return held_records(
+        spark, {topic: [json.dumps(one).encode() for one in rows] for topic, rows in records.items()}
+    )
+
+
+@pytest.fixture(scope="module")
+def database(records: dict[str, list[dict[str, Any]]]) -> duckdb.DuckDBPyConnection:
+    """The same records as tables."""
+    connection = duckdb.connect()
+    for topic, rows in records.items():
+        table = pa.Table.from_pylist(
+            [{**row, "t": row["at"], "clock": clock_of(number, len(rows))} for number, row in enumerate(rows)]
+        )
+        connection.register(topic.removeprefix("nexmark-"), table)
+    connection.register("channels", pa.table({"channel": list(CHANNELS), "cost": list(CHANNELS.values())}))
+    return connection
+
+
+def clock_of(number: int, count: int) -> int:
+    """The clock of the batch that a record is in."""
+    return BEGAN + (number * CUTS // count) * BETWEEN_CUTS
+
+
+def cut(plan: Plan) -> list[Rerun]:
+    """Every topic of a plan in batches of about the same length, and the end of the input."""
+    batches = []
+    for part in range(CUTS):
+        spans = []
+        for topic in map(topic_of, plan.sources):
+            count = COUNTS[topic]
+            inside = [n for n in range(count) if n * CUTS // count == part]
+            spans.append(Range(topic, 0, inside[0], inside[-1] + 1))
+        lookups = {"side/channels": 0} if plan.lookups else {}
+        batches.append(Rerun(BEGAN + part * BETWEEN_CUTS, tuple(spans), BEFORE, lookups))
+    return [*batches, Rerun(BEGAN + 100 * BETWEEN_CUTS, watermark=NEVER)]
+
+
+def in_time(offer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """An offer that was made while its auction was open."""
+    if not offer["begins"] <= offer["bid_at"] <= offer["expires"]:
+        return []
+    return [{name: offer[name] for name in ("auction", "category", "price", "bidder")}]
+
+
+def names_of_page() -> dict[str, Any]:
+    """What the page's code finds."""
+    names: dict[str, Any] = {name: getattr(model, name) for name in model.__all__}
+    bids, auctions, persons = (read(f"nexmark-{each}") for each in ("bids", "auctions", "persons"))
+    opened = auctions.map(
+        lambda a: {"auction": a["id"], "category": a["category"], "begins": a["at"], "expires": a["expires"]},
+        returns={"auction": "BIGINT", "category": "INT", "begins": "BIGINT", "expires": "BIGINT"},
+    )
+    made = bids.map(
+        lambda b: {"auction": b["auction"], "price": b["price"], "bidder": b["bidder"], "bid_at": b["at"]},
+        returns={"auction": "BIGINT", "price": "BIGINT", "bidder": "BIGINT", "bid_at": "BIGINT"},
+    )
+    taken = ["category", "begins", "expires", "price", "bidder", "bid_at"]
+    return names | {
+        "bids": bids,
+        "auctions": auctions,
+        "persons": persons,
+        "each": model.moving(keep=model.records(1), show=model.records(1)),
+        "offers": join(opened, made, by="auction", take=taken).window(global_window()).named("offers"),
+        "in_time": in_time,
+        "ranked": bids.sql(RANKED),
+    }
+
+
+def rows_of(spark: "SparkSession", held: Held, code: str, folder: Path) -> list[dict[str, Any]]:
+    """What stands of a query when its input has ended."""
+    names = names_of_page()
+    exec(code, names)
+    query: Pipeline = names["query"]
+    plan = query.write("found", mode="log").to_plan("found")
+    channels = pa.table({"channel": list(CHANNELS), "cost": pa.array(list(CHANNELS.values()), pa.int64())})
+    write_deltalake(folder / "warehouse/side/channels", channels)
+    panes = rerun(
+        plan, spark, held, cut(plan), folder / "run", lambda _: None, warehouse=folder / "warehouse"
+    )
+    rows = panes.of(next(stage.name for stage in plan.stages if stage.sinks)).to_pylist()
+    assert {row["kind"] for row in rows} == {"insert"}
+    for row in rows:
+        start = row["window_start"]
+        row["window_start"] = None if start is None else round(start.timestamp() * 1000)
+    return rows
+
+
+def comparable(row: Mapping[str, Any], names: list[str]) -> tuple[str, ...]:
+    return tuple(str(plain(row[name])) for name in names)
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, float | Decimal):
+        return round(float(value), 6)
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", sorted(QUERIES, key=lambda name: int(name[1:])))
+def test_a_query_gives_the_rows_of_plain_sql(
+    spark: "SparkSession", held: Held, database: duckdb.DuckDBPyConnection, tmp_path: Path, name: str
+) -> None:
+    code, sql = QUERIES[name]
+    told = database.sql(sql)
+    names = list(told.columns)
+    expected = [dict(zip(names, row, strict=True)) for row in told.fetchall()]
+    found = rows_of(spark, held, code, tmp_path)
+    assert Counter(comparable(row, names) for row in found) == Counter(
+        comparable(row, names) for row in expected
+    )
+    assert expected
+
+
+def test_every_query_is_on_the_page_or_listed_with_the_reason() -> None:
+    listed = {name for line in re.findall(r"^\| (q.*?) \|", PAGE.read_text("utf-8"), re.MULTILINE)
+              for name in line.split(", ")}  # fmt: skip
+    assert {*QUERIES, *listed} == {f"q{number}" for number in range(23)}
