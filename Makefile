@@ -56,6 +56,7 @@ lock: dev-environment ## make every lock again: packages, installer, jars
 	$(LOCK) --group build pyproject.toml -c requirements.lock -o requirements.lock && \
 	$(LOCK) --group build --group dev pyproject.toml -c requirements.lock -o requirements-dev.lock && \
 	$(LOCK) infra/bootstrap.in -o infra/bootstrap.lock && \
+	$(LOCK) tests/pipelines/beam/beam.in -o tests/pipelines/beam/beam.lock && \
 	$(BIN)/python -m penstock.infra.jar_lock
 
 clean: ## remove what set-up made; what the platform has written (.penstock) stays
