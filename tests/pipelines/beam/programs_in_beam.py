@@ -15,7 +15,6 @@ from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms.combiners import MeanCombineFn
 from apache_beam.transforms.trigger import (
     AccumulationMode,
-    AfterAny,
     AfterCount,
     AfterProcessingTime,
     AfterWatermark,
@@ -56,12 +55,12 @@ def visits(clicks):
 
 
 def moving_mean(readings):
-    """The mean of twenty seconds, every ten: with three readings or five seconds after the first, ever again."""
+    """The mean of twenty seconds, every ten: five seconds after a first reading, ever again."""
     return (
         readings
         | beam.WindowInto(
             SlidingWindows(20, 10),
-            trigger=Repeatedly(AfterAny(AfterCount(3), AfterProcessingTime(5))),
+            trigger=Repeatedly(AfterProcessingTime(5)),
             accumulation_mode=AccumulationMode.ACCUMULATING,
             allowed_lateness=60,
         )

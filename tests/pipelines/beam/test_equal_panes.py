@@ -3,7 +3,8 @@
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from tests.pipelines.stored import Held, held_records
 from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.plan import Plan
+from penstock.pipelines.reference import Batch, Evaluator, Record
 from penstock.pipelines.spark.rerun import Rerun, rerun
 from penstock.pipelines.state.columns import NEVER
 
@@ -40,6 +42,12 @@ def beam(pytestconfig: pytest.Config) -> Path:
     if python is None:
         pytest.skip(why)
     return python
+
+
+@pytest.fixture(scope="module")
+def theirs(beam: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[dict[str, Any]]]:
+    """What Beam's runner shows of a program; each is run once."""
+    return cache(lambda program: in_beam(beam, program, tmp_path_factory.mktemp(program)))
 
 
 def in_beam(python: Path, program: str, folder: Path) -> list[dict[str, Any]]:
@@ -106,16 +114,44 @@ def here(spark: "SparkSession", program: str, folder: Path) -> list[dict[str, An
     ]
 
 
+def by_the_contract(program: str) -> list[dict[str, Any]]:
+    """Every pane that the reference evaluator shows of a script."""
+    plan = PROGRAMS[program].plan
+    records, cuts = batches(plan, SCRIPTS[program])
+    evaluator = Evaluator(plan)
+    shown: list[dict[str, Any]] = []
+    for number, cut in enumerate(cuts):
+        inside = [offset for span in cut.ranges for offset in range(span.start, span.end)]
+        held = tuple(Record(plan.sources[0].name, 0, offset, records[offset]) for offset in inside)
+        watermark = cut.watermark
+        assert watermark is not None
+        batch = Batch(number, cut.clock, held, watermark=watermark, ends=watermark == NEVER)
+        for pane in evaluator.run(batch).panes:
+            bounds = [round(bound / 1_000) for bound in (pane.start, pane.end)]
+            ((_, value),) = pane.values
+            row = {"key": pane.key[0], "value": value, "window": bounds, "pane": pane.pane}
+            shown.append({**row, "timing": pane.timing})
+    return shown
+
+
 def counted(panes: Sequence[dict[str, Any]]) -> Counter[str]:
     return Counter(json.dumps(pane, sort_keys=True) for pane in panes)
+
+
+@pytest.mark.parametrize("program", sorted(PROGRAMS))
+def test_beam_and_the_contract_show_the_same_panes(
+    theirs: Callable[[str], list[dict[str, Any]]], program: str
+) -> None:
+    ours = by_the_contract(program)
+    assert counted(ours) == counted(theirs(program))
+    assert len(ours) > 5
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("program", sorted(PROGRAMS))
 def test_beam_and_this_platform_show_the_same_panes(
-    spark: "SparkSession", beam: Path, tmp_path: Path, program: str
+    spark: "SparkSession", theirs: Callable[[str], list[dict[str, Any]]], tmp_path: Path, program: str
 ) -> None:
-    theirs = in_beam(beam, program, tmp_path)
     ours = here(spark, program, tmp_path / "here")
-    assert counted(ours) == counted(theirs)
+    assert counted(ours) == counted(theirs(program))
     assert len(ours) > 5
