@@ -96,7 +96,7 @@ def rerun(
     panes = KeptPanes(plan)
     right, memory = Right(plan.name, 1, lambda: True), memory_of(plan, folder / "ids")
     engine = Engine(graph, rules_of(plan.sources), folder, panes, right, told, memory=memory)
-    for some in _sharing(batches):
+    for some in sharing(batches):
         data = [(number, batch) for number, batch in some if batch.ranges]
         spans = {number: Spans(number, batch.clock, batch.ranges) for number, batch in data}
         ranges = over_all(tuple(spans.values()))
@@ -121,7 +121,7 @@ def rerun(
     return panes
 
 
-def _sharing(batches: Sequence[Rerun]) -> Iterator[list[tuple[int, Rerun]]]:
+def sharing(batches: Sequence[Rerun]) -> Iterator[list[tuple[int, Rerun]]]:
     """Yield batches that share a job, each with its number: they look into the same versions of tables."""
     some: list[tuple[int, Rerun]] = []
     records, lookups_of = 0, None
