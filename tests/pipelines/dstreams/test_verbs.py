@@ -98,15 +98,17 @@ class Heard:
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def listen(self, name: str, stream: "DStream[Any]") -> None:
-        mine = self.batches.setdefault(name, {})
+        self.batches[name] = {}
 
         def hear(time: Any, rdd: Any) -> None:
-            said = rdd.collect()
-            with self.changed:
-                mine[time] = said
-                self.changed.notify_all()
+            tell(name, time, rdd.collect())
 
         stream.foreachRDD(hear)
+
+    def note(self, name: str, time: Any, said: list[Any]) -> None:
+        with self.changed:
+            self.batches[name][time] = said
+            self.changed.notify_all()
 
     def until(self, batches: int) -> None:
         def done() -> bool:
@@ -114,6 +116,14 @@ class Heard:
 
         with self.changed:
             assert self.changed.wait_for(done, PATIENCE_S), {n: len(b) for n, b in self.batches.items()}
+
+
+HEARD = Heard()
+
+
+def tell(name: str, time: Any, said: list[Any]) -> None:
+    """Note what a verb said. Spark's checkpoint pickles what calls this, and must find nothing in it that waits."""
+    HEARD.note(name, time, said)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +135,7 @@ def theirs(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> M
         warnings.simplefilter("ignore", FutureWarning)  # it is deprecated, which is why people come from it
         ssc = StreamingContext(spark.sparkContext, 1)
     ssc.checkpoint(str(tmp_path_factory.mktemp("dstreams")))
-    heard = Heard()
+    heard = HEARD
     try:
         names = there(ssc, spark)
         for name, code in VERBS.items():
@@ -269,7 +279,7 @@ def test_a_verb_says_the_same_of_every_batch(
 ) -> None:
     found = said(ours(spark, VERBS[verb], tmp_path), of_window)
     assert found == without_zeros(theirs[verb])
-    assert sum(batch.total() for batch in found) > 5
+    assert sum(batch.total() for batch in found) >= len(list(filter(any, BATCHES)))
 
 
 @pytest.mark.spark
