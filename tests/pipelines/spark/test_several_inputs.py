@@ -134,10 +134,17 @@ def test_the_slower_topic_holds_the_watermark_back(
     ]
 
 
+def stage_over(*sources: Source) -> Stage:
+    """A stage over these inputs."""
+    names = tuple(source.name for source in sources)
+    return Stage("reading", names, fixed("10 seconds"), (Output("n", count()),))
+
+
 def test_inputs_that_contradict_each_other_are_refused(spark: "SparkSession") -> None:
     other = Source("b", Topic("b"), (Column("at", "STRING"),), "at")
     source = Source("a", Topic("a"), (Column("at", "BIGINT"),), "at")
     with pytest.raises(DefinitionError, match="it is STRING in b and BIGINT in an input before it"):
-        FieldTypes(spark).after((source, other), ())
+        FieldTypes(spark).after((source, other), stage_over(source, other))
+    again = Source("a#2", Topic("a"), source.columns, "at")
     with pytest.raises(DefinitionError, match="the topic a is read twice"):
-        FieldTypes(spark).after((source, Source("a#2", Topic("a"), source.columns, "at")), ())
+        FieldTypes(spark).after((source, again), stage_over(source, again))

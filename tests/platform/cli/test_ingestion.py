@@ -59,10 +59,11 @@ def test_topics_are_planned_applied_and_then_as_declared(run, broker: LocalBroke
 
 def test_a_contract_that_its_registered_versions_forbid_is_refused(on_broker, home: Path):
     registry = home / "registry" / "schemas.json"
-    registry.write_text(registry.read_text().replace('"temperature"', '"warmth"'))
     known = json.loads(registry.read_text())
-    for schema in known["schemas"].values():
+    for number, schema in known["schemas"].items():
         if schema["title"] == "sensors":
+            schema = json.loads(json.dumps(schema).replace('"temperature"', '"warmth"'))
+            known["schemas"][number] = schema
             schema["properties"]["site"]["type"] = "integer"
             schema["properties"]["site"]["format"] = "long"
     registry.write_text(json.dumps(known))

@@ -207,9 +207,11 @@ class ScratchStack:
     def without_feed(self) -> Iterator[None]:
         """Stop the feed, and only the feed, for a while."""
         self.environment["PENSTOCK_FEED__ENABLED"] = "false"
-        self.up()
-        yield
-        del self.environment["PENSTOCK_FEED__ENABLED"]
+        try:
+            self.up()
+            yield
+        finally:
+            del self.environment["PENSTOCK_FEED__ENABLED"]
 
     @contextmanager
     def ended_at_last(self) -> Iterator[None]:
