@@ -95,7 +95,7 @@ REFUSED = [
     ("column_values_to_be_between", {"column": "gone", "min_value": 0}, "there is no field 'gone'"),
     ("column_values_to_be_between", LEVEL, "neither min_value nor max_value"),
     ("column_values_to_be_between", {**LEVEL, "min_value": 2, "max_value": 1}, "is above"),
-    ("column_values_to_be_between", {"column": "name", "min_value": 2}, "cannot be compared with STRING"),
+    ("column_values_to_be_between", {"column": "name", "min_value": "a"}, "Name a field of numbers"),
     ("column_values_to_be_between", {**LEVEL, "min_value": "2"}, "cannot be compared with DOUBLE"),
     ("column_values_to_be_between", {"column": "on", "min_value": 2}, "is BOOLEAN"),
     ("column_values_to_be_between", {**LEVEL, "min_value": 0, "parse": True}, "parse is not known"),
