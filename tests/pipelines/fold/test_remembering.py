@@ -35,6 +35,7 @@ class Seen:
     total: int = 0
     words: tuple[str, ...] = ()
     marks: dict[str, int] = field(default_factory=dict)
+    times: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 RETURNS = (Column("what", "STRING"), Column("seen", "BIGINT"), Column("total", "BIGINT"))
@@ -48,7 +49,7 @@ def watch(call: Call[Seen]) -> Answer[Seen]:
         value, word = read.fields["value"] or 0, read.fields["word"] or ""
         seen = replace(
             seen, records=seen.records + 1, total=seen.total + value, words=(*seen.words, word)[-3:],
-            marks={**seen.marks, word: read.time},
+            marks={**seen.marks, word: read.time}, times={**seen.times, read.time: (word,)},
         )  # fmt: skip
         if value > 3:
             rows.append(Row(told("great", seen), at=read.time))

@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock.pipelines.errors import RememberingError, UserCodeError
 from penstock.pipelines.fold.keyed import KeysInHand, keys_in_hand, said
 from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.packing import packed
 from penstock.pipelines.fold.rows import Rows, numpy_column, python_values
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome, Touched, state_rows
@@ -158,16 +159,13 @@ class Packing:
 
     def packed(self, hand: Sequence[Known]) -> Rows:
         """What the state is to have."""
-        encode = msgspec.msgpack.Encoder(order="deterministic").encode
         columns: dict[str, list[Any]] = {
-            "memory": [None if one.state is None else encode(one.state) for one in hand],
-            "timers": [encode(one.timers) for one in hand],
+            "memory": [None if one.state is None else packed(one.state) for one in hand],
+            "timers": [packed(one.timers) for one in hand],
         }
-        packed = {
-            name: np.fromiter(values, dtype=object, count=len(hand)) for name, values in columns.items()
-        }
+        made = {name: np.fromiter(values, dtype=object, count=len(hand)) for name, values in columns.items()}
         newest = np.array([one.newest for one in hand], np.int64)
-        return Rows({**packed, "newest": newest}, len(hand))
+        return Rows({**made, "newest": newest}, len(hand))
 
 
 def _keys(stage: ReadyStage, hand: KeysInHand) -> Sequence[tuple[Any, ...]]:
