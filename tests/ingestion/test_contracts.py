@@ -8,6 +8,7 @@ from penstock.ingestion.contracts import (
     Field,
     contract_from,
     contracts,
+    declared,
     describe,
     json_codec,
     load_contract,
@@ -90,6 +91,36 @@ def test_an_unknown_word_in_a_declaration_is_refused_by_name():
         contract_from({"topic": "t", "fields": [{"name": "a", "type": "long", "doc": ""}], "partition": 3})
 
 
+FIELDS = "fields: [{name: x, type: long, doc: X.}]"
+UNUSABLE = [
+    ("topic: [", "it is no YAML: expected the node content, but found '<stream end>', at line 1"),
+    ("just words", "must be a mapping, not str"),
+    (f"topic: a\nsince: 2026-99-99\n{FIELDS}", "cannot be read: month must be"),
+    (f"topic: a\nduration: 10 seconds\n{FIELDS}", "says 'duration', which is not known"),
+    ("topic: a\nfields: 5", "says fields: 5, which is not a list"),
+    ("topic: a\nfields: [x]", "a field must be a mapping"),
+    ("topic: a\nfields: [{name: x, doc: X.}]", "field 'x' has no type"),
+    ("topic: a\nfields: [{name: x, type: 5, doc: X.}]", "says type: 5, which is not text"),
+    ("topic: a\nfields: [{name: x, type: number, doc: X.}]", "'number' is no type"),
+    (f"topic: a\nlayout: {{partitions: many}}\n{FIELDS}", "says partitions: 'many', which is not a whole"),
+    (f"topic: a\nlayout: {{settings: 5}}\n{FIELDS}", "says settings: 5, which is not a mapping"),
+    (f"topic: a\nencoding: xml\n{FIELDS}", "the encoding 'xml'; use one of json, avro"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), UNUSABLE, ids=[said for _, said in UNUSABLE])
+def test_a_file_that_cannot_be_used_says_why_and_leaves_the_others_alone(
+    tmp_path: Path, text: str, said: str
+):
+    (tmp_path / "a.yaml").write_text(text)
+    (tmp_path / "b.yaml").write_text(f"topic: b\n{FIELDS}")
+    found = declared(tmp_path)
+    assert [contract.topic for contract in found.sound] == ["b"]
+    assert list(found.broken) == ["a"]
+    assert said in str(found.broken["a"])
+    assert str(tmp_path / "a.yaml") in str(found.broken["a"])
+
+
 def test_a_missing_contract_says_what_there_is(tmp_path: Path):
     with pytest.raises(ContractNotFoundError, match="sensors"):
         load_contract("sensor")
@@ -126,14 +157,14 @@ def test_the_page_of_topics_says_what_the_contracts_say():
 
 
 def test_a_contract_names_its_owner_and_what_tells_of_a_person():
-    declared = {"topic": "t", "owner": "team:web", "fields": [
+    said = {"topic": "t", "owner": "team:web", "fields": [
         {"name": "user", "type": "string", "doc": "Who.", "personal": True},
         {"name": "page", "type": "string", "doc": "What."},
     ]}  # fmt: skip
-    contract = contract_from(declared)
+    contract = contract_from(said)
     assert [(item.name, item.personal) for item in contract.fields] == [("user", True), ("page", False)]
-    said = describe.describe(contract)
-    assert "owner: team:web" in said
-    assert "| `user` | string | yes | Who. *Personal.* |" in said
+    page = describe.describe(contract)
+    assert "owner: team:web" in page
+    assert "| `user` | string | yes | Who. *Personal.* |" in page
     with pytest.raises(ContractError, match="owner 'somebody': write an address, or team:"):
-        contract_from({**declared, "owner": "somebody"})
+        contract_from({**said, "owner": "somebody"})

@@ -1,6 +1,7 @@
 """Everything that can go wrong in ingestion, in one tree.
 
 IngestionError
+├── DocumentError            a file that people write cannot be read
 ├── ContractError            a declaration in the catalog cannot be used
 │   ├── ContractNotFoundError
 │   └── IncompatibleChangeError
@@ -18,6 +19,10 @@ IngestionError
 
 class IngestionError(Exception):
     """Base of all: its text says what was tried, with which value, where from, and the next step."""
+
+
+class DocumentError(IngestionError):
+    """A file is no YAML, or is not there to be read."""
 
 
 class ContractError(IngestionError):

@@ -1,7 +1,8 @@
 """What is expected of tables, checked at rest: as people and Dagster's checks ask for it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from penstock.platform.local_spark import spark_session
 from penstock.platform.settings import Settings
 from penstock.platform.streams import sound_plans
 from penstock.quality.audit.tables import milliseconds, opened_table
-from penstock.quality.errors import NoSuiteError
+from penstock.quality.errors import NoSuiteError, SuiteError
 from penstock.quality.expectations.at_rest import batches_due, check_table
 from penstock.quality.expectations.outcome import Outcome, Outcomes
 from penstock.quality.expectations.page import Shown, publish
@@ -29,10 +30,29 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def suites() -> tuple[Suite, ...]:
-    """Every suite that there is."""
-    found = (load_suite(about) for about in suite_names())
-    return tuple(suite for suite in found if suite is not None)
+Checked = list[Outcome] | SuiteError
+"""What came of the batches of a table, or why its suite cannot be used."""
+
+
+@dataclass(frozen=True)
+class Suites:
+    """What the files of suites say: those that can be used, and of each other one why it cannot."""
+
+    sound: tuple[Suite, ...]
+    broken: Mapping[str, SuiteError]
+
+
+def all_suites() -> Suites:
+    """Every suite that there is; one that cannot be used is the trouble of its own topic or table only."""
+    sound, broken = [], {}
+    for about in suite_names():
+        try:
+            suite = load_suite(about)
+        except SuiteError as problem:
+            broken[about] = problem
+        else:
+            sound += [] if suite is None else [suite]
+    return Suites(tuple(sound), broken)
 
 
 def table_suites() -> dict[str, tuple[Suite, Plan]]:
@@ -43,7 +63,9 @@ def table_suites() -> dict[str, tuple[Suite, Plan]]:
         for stage in plan.stages
         for sink in stage.sinks
     }
-    return {suite.about: (suite, written[suite.about]) for suite in suites() if suite.about in written}
+    return {
+        suite.about: (suite, written[suite.about]) for suite in all_suites().sound if suite.about in written
+    }
 
 
 def watermarks(settings: Settings, streams: Sequence[str]) -> dict[str, int | None]:
@@ -56,14 +78,18 @@ def watermarks(settings: Settings, streams: Sequence[str]) -> dict[str, int | No
     return {stream: None if batch is None else batch.watermark_ms for stream, batch in last.items()}
 
 
-def check_tables(settings: Settings, wanted: Sequence[str], tell: Tell) -> dict[str, list[Outcome]]:
-    """Check what is due of some tables, and publish the page. NoSuiteError for one of which nothing is expected."""
-    known = table_suites()
+def check_tables(settings: Settings, wanted: Sequence[str], tell: Tell) -> dict[str, Checked]:
+    """Check what is due of some tables, and publish the page.
+
+    A suite that cannot be used is what came of its table, and the others are checked. NoSuiteError for a table of
+    which nothing is expected.
+    """
+    known, broken = table_suites(), all_suites().broken
     for about in wanted:
-        if about not in known:
+        if about not in known and about not in broken:
             raise NoSuiteError(f"nothing is expected of {about!r}; there are suites of {', '.join(known)}")
-    marks = watermarks(settings, [known[about][1].name for about in wanted])
-    checked: dict[str, list[Outcome]] = {}
+    marks = watermarks(settings, [known[about][1].name for about in wanted if about in known])
+    checked: dict[str, Checked] = {}
     with ExitStack() as opened:
 
         @cache
@@ -71,22 +97,28 @@ def check_tables(settings: Settings, wanted: Sequence[str], tell: Tell) -> dict[
             return opened.enter_context(spark_session(settings, "expectations", tell))
 
         for about in wanted:
-            suite, plan = known[about]
             tell(about)
-            place = Path(settings.warehouse)
-            mark = marks[plan.name]
-            checked[about] = check_table(session, suite, plan, mark, place, settings.home, now_ms)
+            if about not in known:
+                checked[about] = broken[about]
+                continue
+            suite, plan = known[about]
+            place, mark = Path(settings.warehouse), marks[plan.name]
+            try:
+                checked[about] = check_table(session, suite, plan, mark, place, settings.home, now_ms)
+            except SuiteError as problem:
+                checked[about] = problem
     publish_page(settings)
     return checked
 
 
 def publish_page(settings: Settings) -> Path:
     """Write the page of all suites and of what came of them, and return where it is."""
+    known = all_suites()
     shown = [
         Shown(suite, list(Outcomes(settings.home, suite.about).all()), _broken_of(settings, suite))
-        for suite in suites()
+        for suite in known.sound
     ]
-    return publish(settings.home / "quality" / "docs", shown)
+    return publish(settings.home / "quality" / "docs", shown, known.broken)
 
 
 def _broken_of(settings: Settings, suite: Suite) -> dict[str, int]:
@@ -111,7 +143,8 @@ def due_tables(settings: Settings) -> Iterator[tuple[str, int]]:
 
 def shown_suites() -> tuple[Suite, ...]:
     """The suites whose topic or table is there to be shown."""
-    return tuple(suite for suite in suites() if suite.of_topic is not None or suite.about in table_suites())
+    tables = table_suites()
+    return tuple(suite for suite in all_suites().sound if suite.of_topic is not None or suite.about in tables)
 
 
 DAY_MS = 86_400_000

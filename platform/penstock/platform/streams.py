@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from penstock.ingestion.errors import IngestionError
 from penstock.pipelines import catalog
-from penstock.pipelines.archive.names import archive_names, archived_topic
+from penstock.pipelines.archive.names import archive_names, archived_topic, is_compacted
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan import Plan
 from penstock.quality.errors import QualityError
@@ -34,9 +34,10 @@ def sound_plans() -> Iterator[Plan]:
 
 
 def problem_of(name: str) -> DefinitionError | None:
-    """Why a pipeline cannot be loaded; None where it can."""
+    """Why a stream cannot be run as it is written; None where it can."""
+    topic = archived_topic(name)
     try:
-        plan_of(name)
+        plan_of(name) if topic is None else is_compacted(topic)
     except DefinitionError as problem:
         return problem
     return None
@@ -58,10 +59,8 @@ def stream_names() -> tuple[str, ...]:
 
 def check_stream(name: str) -> DefinitionError | None:
     """Return why a stream cannot be run as it is written, None where it can; DefinitionError for no stream."""
-    if archived_topic(name) is not None:
-        return None
     problem = problem_of(name)
-    if problem is not None and name not in catalog.names():
+    if problem is not None and name not in stream_names():
         raise problem
     return problem
 

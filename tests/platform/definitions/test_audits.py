@@ -2,6 +2,7 @@
 
 from dagster import AssetCheckKey, AssetCheckSeverity, AssetSpec, Definitions
 
+from penstock.pipelines.errors import DefinitionError
 from penstock.platform.definitions.audits import CHECK, JOB, audit_definitions
 from penstock.platform.definitions.names import stream_key
 from penstock.quality.audit.verdict import Difference, Report, Verdict, judged, unproven
@@ -13,11 +14,13 @@ RIGHT = Verdict("files", "right", "7 tables name what is there")
 
 def evaluations(instance, **reports: Report):
     def audit(stream: str) -> Report:
+        if stream == "broken":
+            raise DefinitionError("broken", "nobody wrote it", "Mend it")
         if stream not in reports:
             raise NothingYetError(f"{stream} has committed no batch")
         return reports[stream]
 
-    names = ["minute", "hour", "silent"]
+    names = ["broken", "minute", "hour", "silent"]
     streams = Definitions(assets=[AssetSpec(stream_key(name)) for name in names])
     defs = Definitions.merge(streams, audit_definitions(names, audit))
     done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
@@ -32,6 +35,7 @@ def test_every_stream_has_a_check_that_tells_the_first_place(instance) -> None:
     }
     found = evaluations(instance, **reports)
     assert {name: one.passed for name, one in found.items()} == {
+        "broken": False,
         "minute": False,
         "hour": True,
         "silent": True,
@@ -43,6 +47,7 @@ def test_every_stream_has_a_check_that_tells_the_first_place(instance) -> None:
         "| ranges | wrong | sensors/1 offset 150: read by \\| no batch |"
         in found["minute"].metadata["verdicts"].md_str
     )
+    assert found["broken"].description == "it cannot be audited: broken: nobody wrote it. Mend it"
     assert found["silent"].metadata["state"].text == "silent has committed no batch"
 
 

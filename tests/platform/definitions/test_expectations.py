@@ -6,7 +6,8 @@ from dagster import AssetCheckSeverity, AssetSpec, Definitions, RunRequest, Skip
 from tests.quality.expectations.test_at_rest import MET, MISSED, NOON, outcome
 
 from penstock.platform.definitions.expectations import JOB, Checking, asset_of, expectation_definitions
-from penstock.quality.expectations.outcome import Outcome
+from penstock.platform.expectations import Checked
+from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.suite import Expectation, Suite
 
 TABLE = Suite(
@@ -19,10 +20,8 @@ TOPIC = Suite(
 OTHER = Suite("latest/silent", (Expectation("expect_z", {}, "z"),))
 
 
-def definitions(
-    checked: dict[str, list[Outcome]], due: list[tuple[str, int]], now_ms: int = NOON
-) -> Definitions:
-    def check(wanted: Sequence[str]) -> dict[str, list[Outcome]]:
+def definitions(checked: dict[str, Checked], due: list[tuple[str, int]], now_ms: int = NOON) -> Definitions:
+    def check(wanted: Sequence[str]) -> dict[str, Checked]:
         return {about: checked.get(about, []) for about in wanted}
 
     checking = Checking(check, lambda _: None, lambda: iter(due), lambda _: {"known": 3}, lambda: now_ms)
@@ -49,6 +48,18 @@ def test_every_expectation_is_a_check_with_counts_examples_and_rows(instance) ->
     assert found["silent", "z"].metadata["state"].text == "no window is final yet"
     assert found["sensors", "known"].severity is AssetCheckSeverity.ERROR
     assert found["sensors", "known"].metadata["records_of_a_day"].value == 3
+
+
+def test_a_suite_that_the_library_refuses_fails_its_own_checks_only(instance) -> None:
+    refused = SuiteError("minutes.yaml", "n_set", "there is no expect_luck", "See the library's own list")
+    done = (
+        definitions({"latest/minutes": refused}, [])
+        .resolve_job_def(JOB)
+        .execute_in_process(instance=instance)
+    )
+    found = {one.check_name: one for one in done.get_asset_check_evaluations()}
+    assert [name for name, one in found.items() if not one.passed] == ["n_between", "n_set", "known"]
+    assert found["n_set"].metadata["problem"].text == str(refused)
 
 
 def test_tables_are_checked_when_windows_became_final_and_once_an_hour_at_most() -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from dagster import AssetKey, Definitions
-from tests.catalogs import PIPELINE, Write
 
 from penstock.ingestion.contracts import contract_names
 from penstock.pipelines import catalog
@@ -19,11 +18,7 @@ from penstock.pipelines.model import fixed, join, read
 from penstock.pipelines.plan import Distinct, Last, Output, Plan
 from penstock.pipelines.tables.columns import table_schema
 from penstock.pipelines.tables.latest import latest_schema
-from penstock.platform.control import ControlStore
-from penstock.platform.definitions.assets import Surroundings
-from penstock.platform.definitions.build import build
 from penstock.platform.definitions.columns import result_columns, result_lineage
-from penstock.platform.definitions.pipeline import broken_pipelines, catalog_pipelines
 
 TYPES = {"device": pa.string(), "at": pa.timestamp("us", tz="UTC"), "temperature": pa.float64()}
 
@@ -42,21 +37,6 @@ def test_a_topic_leads_to_its_stream_and_a_stream_to_its_tables(make: Callable[.
         "streams/archive-sensors": ["topics/sensors"],
         "raw/sensors": ["streams/archive-sensors"],
     }
-
-
-def test_a_pipeline_that_cannot_be_loaded_is_shown_as_that_and_the_others_as_they_are(
-    write: Write, store: ControlStore
-) -> None:
-    write("one.py", PIPELINE.format(name="one"))
-    file = write("two.py", "two = ")
-    around = Surroundings("/warehouse", "team:data", Path("/contracts"))
-    broken = tuple(broken_pipelines())
-    made = build([], tuple(catalog_pipelines()), around, lambda: store, lambda: 0, 0, broken)
-    graph = made.resolve_asset_graph()
-    assert {key.to_user_string() for key in graph.get_all_asset_keys()} >= {"streams/one", "latest/one"}
-    shown = graph.get(AssetKey(["streams", "two"]))
-    assert str(file) in (shown.description or "")
-    assert "invalid syntax" in (shown.description or "")
 
 
 def test_assets_say_what_they_are(make: Callable[..., Definitions]) -> None:

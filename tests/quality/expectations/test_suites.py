@@ -59,6 +59,11 @@ WRONG = [
         "two expectations have",
     ),
     ("{expectations: [{type: a, meta: {action: warn}}], batches: {by: year}}", "Write {window: final}"),
+    ("{expectations: {type: a}}", "it holds expectations"),
+    ("{expectations: [{type: a, kwargs: 5}]}", "its kwargs are 5"),
+    ("{expectations: [{type: a, meta: loud}]}", "its meta are 'loud'"),
+    ("{expectations: [{type: a, kwargs: {column_list: 5}}]}", "it has no action"),
+    ("since: 2026-99-99", "it cannot be read"),
 ]
 
 

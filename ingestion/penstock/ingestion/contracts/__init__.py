@@ -2,9 +2,11 @@
 
 from penstock.ingestion.contracts.catalog import (
     CATALOG,
+    Declared,
     contract_from,
     contract_names,
     contracts,
+    declared,
     load_contract,
     read_contract,
 )
@@ -16,6 +18,7 @@ __all__ = [
     "CATALOG",
     "Compatibility",
     "Contract",
+    "Declared",
     "Encoding",
     "Field",
     "JsonCodec",
@@ -23,6 +26,7 @@ __all__ = [
     "contract_from",
     "contract_names",
     "contracts",
+    "declared",
     "json_codec",
     "load_contract",
     "read_contract",

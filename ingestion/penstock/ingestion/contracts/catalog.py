@@ -19,21 +19,33 @@ environments:
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from penstock.ingestion.contracts.documents import document_in
 from penstock.ingestion.contracts.model import Contract, Field, TopicLayout
 from penstock.ingestion.durations import milliseconds
-from penstock.ingestion.errors import ContractError, ContractNotFoundError
+from penstock.ingestion.errors import ContractError, ContractNotFoundError, DocumentError
 
 CATALOG = Path(__file__).parent.parent / "catalog"
-_PLAIN = {"topic", "doc", "key", "event_time", "id", "encoding", "compatibility", "max_bytes", "owner"}
-_KNOWN = _PLAIN | {"bound", "fields", "layout", "environments"}
-_LAYOUT = {"partitions", "replicas", "retention", "compacted", "settings"}
-_FIELD = {"name", "type", "doc", "required", "personal"}
+_MAYBE = str | None
+_PLAIN = {"topic": str, "doc": str, "key": _MAYBE, "event_time": _MAYBE, "id": _MAYBE, "encoding": str}
+_PLAIN |= {"compatibility": str, "max_bytes": int, "owner": _MAYBE}
+_KNOWN = {**_PLAIN, "bound": str, "fields": list, "layout": dict, "environments": dict}
+_LAYOUT = {"partitions": int, "replicas": int, "retention": str, "compacted": bool, "settings": dict}
+_FIELD = {"name": str, "type": str, "doc": str, "required": bool, "personal": bool}
+_NEEDED = {"name", "type", "doc"}
+_WORDS = {str: "text", _MAYBE: "text", int: "a whole number", bool: "true or false", list: "a list"}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the files of a catalog say: the contracts that can be used, and of each other topic why it cannot."""
+
+    sound: tuple[Contract, ...]
+    broken: Mapping[str, ContractError]
 
 
 @cache
@@ -58,11 +70,22 @@ def contracts(catalog: Path = CATALOG) -> tuple[Contract, ...]:
     return tuple(load_contract(name, catalog) for name in contract_names(catalog))
 
 
+def declared(catalog: Path = CATALOG) -> Declared:
+    """Return the same, where a file that cannot be used is the trouble of its own topic only."""
+    sound, broken = [], {}
+    for name in contract_names(catalog):
+        try:
+            sound.append(load_contract(name, catalog))
+        except ContractError as problem:
+            broken[name] = problem
+    return Declared(tuple(sound), broken)
+
+
 def read_contract(path: Path) -> Contract:
     """Read one contract from its file; the file is named after the topic."""
     try:
-        contract = contract_from(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (yaml.YAMLError, UnicodeDecodeError, ContractError) as error:
+        contract = contract_from(document_in(path))
+    except (DocumentError, ContractError) as error:
         raise ContractError(f"{path}: {error}") from error
     if contract.topic != path.stem:
         raise ContractError(f"{path} declares topic '{contract.topic}'; name the file {contract.topic}.yaml")
@@ -74,16 +97,23 @@ def contract_from(declared: object) -> Contract:
     values = _mapping(declared, "the contract", _KNOWN)
     if "topic" not in values or not values.get("fields"):
         raise ContractError("a contract needs at least 'topic' and 'fields'")
-    plain = {name: values[name] for name in _PLAIN & values.keys()}
+    plain = {name: value for name, value in values.items() if name in _PLAIN}
     layout = _layout(values.get("layout", {}), TopicLayout())
     environments = _mapping(values.get("environments", {}), "environments", None)
     return Contract(
         **{"doc": "", **plain},
-        fields=tuple(Field(**_mapping(item, "a field", _FIELD)) for item in values["fields"]),
+        fields=tuple(_field(item) for item in values["fields"]),
         bound_ms=milliseconds(str(values.get("bound", "10 seconds"))),
         layout=layout,
         environments=tuple((name, _layout(item, layout)) for name, item in environments.items()),
     )
+
+
+def _field(declared: object) -> Field:
+    values = _mapping(declared, "a field", _FIELD)
+    if missing := sorted(_NEEDED - values.keys()):
+        raise ContractError(f"field {values.get('name', values)!r} has no {missing[0]}: write one")
+    return Field(**values)
 
 
 def _layout(declared: object, base: TopicLayout) -> TopicLayout:
@@ -103,11 +133,20 @@ def _retention(text: str) -> int:
     return -1 if text == "forever" else milliseconds(text)
 
 
-def _mapping(value: object, what: str, known: set[str] | None) -> Mapping[str, Any]:
+def _mapping(value: object, what: str, known: Mapping[str, Any] | None) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ContractError(f"{what} must be a mapping, not {type(value).__name__}: {value!r:.80}")
-    unknown = sorted(set(value) - known) if known is not None else []
-    if unknown:
-        names = ", ".join(sorted(known or ()))
-        raise ContractError(f"{what} says '{unknown[0]}', which is not known; known are {names}")
+    if known is not None:
+        _check(value, what, known)
     return value
+
+
+def _check(values: Mapping[str, Any], what: str, known: Mapping[str, Any]) -> None:
+    for name, said in values.items():
+        if name not in known:
+            raise ContractError(
+                f"{what} says '{name}', which is not known; known are {', '.join(sorted(known))}"
+            )
+        if not isinstance(said, known[name]):
+            kind = _WORDS.get(known[name], "a mapping")
+            raise ContractError(f"{what} says {name}: {said!r:.80}, which is not {kind}")

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from penstock.ingestion.contracts.types import FieldType, parse_type, spark_type
 from penstock.ingestion.errors import ContractError
@@ -100,6 +100,9 @@ def _check(contract: Contract) -> None:
         raise ContractError(
             f"{where} has the owner '{contract.owner}': write an address, or team: and a name, as in team:sensors"
         )
+    for role, known in (("encoding", get_args(Encoding)), ("compatibility", get_args(Compatibility))):
+        if (said := getattr(contract, role)) not in known:
+            raise ContractError(f"{where} has the {role} '{said}'; use one of {', '.join(known)}")
     names = [item.name for item in contract.fields]
     if len(set(names)) != len(names):
         raise ContractError(f"{where} declares a field twice: {', '.join(sorted(names))}")

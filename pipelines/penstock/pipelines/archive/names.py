@@ -1,6 +1,8 @@
 """What archives are called: the stream that keeps one, and its tables."""
 
-from penstock.ingestion.contracts import contract_names, load_contract
+from penstock.ingestion.contracts import CATALOG, contract_names, read_contract
+from penstock.ingestion.errors import ContractError
+from penstock.pipelines.errors import DefinitionError
 
 _PREFIX = "archive-"
 
@@ -32,6 +34,12 @@ def ledger_path(topic: str) -> str:
 
 
 def is_compacted(topic: str) -> bool:
-    """Return whether the topic's contract has it compacted, in whatever environment."""
-    contract = load_contract(topic)
+    """Return whether the topic's contract, as it is now, has it compacted, in whatever environment.
+
+    Raises DefinitionError where that cannot be told.
+    """
+    try:
+        contract = read_contract(CATALOG / f"{topic}.yaml")
+    except ContractError as problem:
+        raise DefinitionError(archive_of(topic), problem, "Mend that file") from problem
     return any(layout.compacted for layout in (contract.layout, *dict(contract.environments).values()))

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from penstock.ingestion.contracts.documents import document_in
+from penstock.ingestion.errors import DocumentError
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model.calls import aggregate_from_text
 from penstock.pipelines.model.pipeline import Pipeline, join, read, read_panes, union
@@ -19,9 +19,9 @@ WHEN = ("lateness", "may_finish", "on_time_pane", "final_pane")
 def from_yaml(path: Path) -> Pipeline:
     """Read a definition from a file; errors name the file."""
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as problem:
-        raise DefinitionError("the file", f"no YAML: {problem}", "Mend its form", str(path)) from None
+        document = document_in(path)
+    except DocumentError as problem:
+        raise DefinitionError("the file", problem, "Mend its form", str(path)) from None
     return from_document(document, str(path))
 
 

@@ -29,24 +29,30 @@ def command(tables: Sequence[str], as_json: bool) -> int:
     """Check what is expected of tables, in the windows that became final since the last time.
 
     Without names, every table that has a suite is checked. Each batch is checked once; what came of it is kept, and
-    shown on a page. Ends with 1 where an expectation is not met.
+    shown on a page. Ends with 1 where an expectation is not met, or a suite cannot be used.
     """
-    from penstock.platform.expectations import check_tables, newest, publish_page, table_suites
+    from penstock.platform.expectations import all_suites, check_tables, newest, publish_page, table_suites
 
     settings = current_settings()
-    wanted = tuple(tables) or tuple(table_suites())
+    wanted = tuple(tables) or (*table_suites(), *all_suites().broken)
     with Steps().step(f"{', '.join(wanted)} checked") as tell:
         checked = check_tables(settings, wanted, tell)
+    refused = {about: str(came) for about, came in checked.items() if isinstance(came, Exception)}
     found = {
-        about: outcomes or [last for last in [newest(settings, about)] if last]
-        for about, outcomes in checked.items()
+        about: came or [last for last in [newest(settings, about)] if last]
+        for about, came in checked.items()
+        if not isinstance(came, Exception)
     }
     if as_json:
-        print_json({about: [asdict(one) for one in outcomes] for about, outcomes in found.items()})
+        told: dict[str, Any] = {about: [asdict(one) for one in outcomes] for about, outcomes in found.items()}
+        print_json({**told, **{about: {"problem": problem} for about, problem in refused.items()}})
     else:
         _show(found)
+        for about, problem in refused.items():
+            click.echo(f"{about} was not checked: {problem}", err=True)
         click.echo(f"the page: {publish_page(settings)}")
-    return 0 if all(one.passed for outcomes in found.values() for one in outcomes) else 1
+    right = not refused and all(one.passed for outcomes in found.values() for one in outcomes)
+    return 0 if right else 1
 
 
 def _show(found: "dict[str, list[Outcome]]") -> None:

@@ -1,4 +1,4 @@
-"""`penstock doctor`: what is installed, locked, writable and reachable."""
+"""`penstock doctor`: what is installed, locked, writable, written right and reachable."""
 
 from dataclasses import asdict
 
@@ -15,13 +15,13 @@ def command(as_json: bool) -> int:
 
     Ends with 1 when anything is not as it should be. Nothing is changed.
     """
-    from penstock.platform.doctor import installed, reachable
+    from penstock.platform.doctor import installed, reachable, usable
 
     settings = current_settings()
-    findings = [*installed(settings), *reachable(settings)]
+    findings = [*installed(settings), *usable(), *reachable(settings)]
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
-        rows = [(found.what, "ok" if found.ok else "missing", found.detail) for found in findings]
+        rows = [(found.what, "ok" if found.ok else "wrong", found.detail) for found in findings]
         print_table(("what", "state", "detail"), rows)
     return 0 if all(finding.ok for finding in findings) else 1

@@ -1,7 +1,7 @@
 """`penstock topics`: the broker's topics and the registry's schemas, compared with the contracts, and made so."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -21,10 +21,10 @@ def command() -> None:
 
 def _known(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str | None:
     """Refuse an environment that no contract speaks of."""
-    from penstock.ingestion.contracts import contracts
+    from penstock.ingestion.contracts import declared
     from penstock.ingestion.topics import environments
 
-    if name is not None and name not in (known := environments(contracts())):
+    if name is not None and name not in (known := environments(declared().sound)):
         raise click.BadParameter(f"no contract declares {name!r}; there are {', '.join(known)}")
     return name
 
@@ -46,10 +46,14 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print for programs
 
 @dataclass(frozen=True)
 class Found:
-    """What differs: topics of the broker, and the versions that schemas would become, by topic."""
+    """What differs: topics of the broker, and the versions that schemas would become, by topic.
+
+    A topic whose contract is broken is not compared; it is told of with the reason.
+    """
 
     topics: "TopicPlan"
     schemas: Mapping[str, int]
+    broken: Mapping[str, str]
 
 
 @command.command(name="list", epilog=example("penstock topics list", "penstock topics list sensors"))
@@ -104,17 +108,18 @@ def plan(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> in
     """
     found = _found(current_settings(), environment, destroy)
     _show(found, found.topics.changes, as_json, "topics and schemas are as declared")
-    return 1 if found.topics.changes or found.schemas else 0
+    return 1 if found.topics.changes or found.schemas or found.broken else 0
 
 
 @command.command(epilog=example("penstock topics apply", "penstock topics apply --allow-destroy old_topic"))
 @_environment
 @_destroy
 @_json
-def apply(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> None:
+def apply(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> int:
     """Make the topics as declared, and register their schemas.
 
-    What would lose records is refused unless it is allowed by name; then nothing at all is changed.
+    What would lose records is refused unless it is allowed by name; then nothing at all is changed. Ends with 1
+    where a contract cannot be used: its topic is left as it is.
     """
     from penstock.ingestion.contracts import load_contract
     from penstock.ingestion.registry import register_contract
@@ -127,27 +132,38 @@ def apply(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> N
     for topic in found.schemas:
         register_contract(registry_of(settings), load_contract(topic))
     _show(found, done, as_json, "nothing to do: topics and schemas are as declared")
+    return 1 if found.broken else 0
 
 
 def _found(settings: Settings, environment: str | None, destroy: tuple[str, ...]) -> Found:
-    from penstock.ingestion.contracts import contracts
+    from penstock.ingestion.contracts import declared, load_contract
     from penstock.ingestion.registry import check_contract
     from penstock.ingestion.topics import plan_for
     from penstock.platform.registry import registry_of
 
-    kafka, registry = settings.kafka, registry_of(settings)
-    versions = {contract.topic: check_contract(registry, contract) for contract in contracts()}
+    kafka, registry, there = settings.kafka, registry_of(settings), declared()
+    for topic in destroy:
+        if topic in there.broken:
+            load_contract(topic)  # what cannot be read is declared all the same, and says so
+    versions = {contract.topic: check_contract(registry, contract) for contract in there.sound}
     layout = environment or kafka.layout
     with Steps().step(f"compared with the broker at {kafka.servers}"):
-        topics = plan_for(kafka.servers, contracts(), layout, destroy, kafka.client("topics"))
-    return Found(topics, {topic: version for topic, version in versions.items() if version is not None})
+        topics = plan_for(kafka.servers, there.sound, layout, destroy, kafka.client("topics"))
+    broken = {name for topic in there.broken for name in (topic, f"{topic}.dead-letters")}
+    undeclared = tuple(name for name in topics.undeclared if name not in broken)
+    return Found(
+        replace(topics, undeclared=undeclared),
+        {topic: version for topic, version in versions.items() if version is not None},
+        {topic: str(problem) for topic, problem in there.broken.items()},
+    )
 
 
 def _show(found: Found, changes: "tuple[Change, ...]", as_json: bool, none: str) -> None:
     undeclared = found.topics.undeclared
     if as_json:
         listed = [asdict(change) for change in changes]
-        print_json({"changes": listed, "schemas": found.schemas, "undeclared": undeclared})
+        told = {"changes": listed, "schemas": found.schemas, "undeclared": undeclared}
+        print_json({**told, "broken": found.broken})
         return
     rows: list[tuple[str, str, str, str]]
     rows = [(change.action, change.topic, _detail(change), change.destroys or "") for change in changes]
@@ -155,6 +171,8 @@ def _show(found: Found, changes: "tuple[Change, ...]", as_json: bool, none: str)
     print_table(("action", "topic", "change", "destroys"), rows, empty=none)
     if undeclared:
         click.echo(f"not declared, left alone: {', '.join(undeclared)}")
+    for topic, problem in found.broken.items():
+        click.echo(f"{topic} is left alone until its contract is mended: {problem}", err=True)
 
 
 def _detail(change: "Change") -> str:

@@ -1,6 +1,6 @@
 """Archives in Dagster: a stream and a table for each topic, and a check that the table holds every offset once."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dagster import (
@@ -16,7 +16,6 @@ from dagster import (
     multi_asset_check,
 )
 
-from penstock.ingestion.contracts import Contract
 from penstock.pipelines.archive.check import disagreements
 from penstock.pipelines.archive.names import archive_of, records_path
 from penstock.platform.definitions.assets import Surroundings
@@ -37,10 +36,9 @@ _COLUMNS = (
 )
 
 
-def archive_assets(contracts: Iterable[Contract], around: Surroundings) -> Iterator[AssetSpec]:
-    """For each topic the stream that archives it, and the table."""
-    for contract in contracts:
-        topic = contract.topic
+def archive_assets(topics: Mapping[str, str], around: Surroundings) -> Iterator[AssetSpec]:
+    """For each topic the stream that archives it, and the table; each comes with what its records are."""
+    for topic, doc in topics.items():
         yield AssetSpec(
             stream_key(archive_of(topic)),
             deps=[topic_key(topic)],
@@ -52,7 +50,7 @@ def archive_assets(contracts: Iterable[Contract], around: Surroundings) -> Itera
         yield AssetSpec(
             raw_key(topic),
             deps=[stream_key(archive_of(topic))],
-            description=f"Every record of {topic} as the broker has it. {contract.doc}",
+            description=f"Every record of {topic} as the broker has it. {doc}",
             group_name="archives",
             kinds={"deltalake"},
             owners=[around.owner],

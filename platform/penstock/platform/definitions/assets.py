@@ -18,9 +18,10 @@ from dagster import (
 
 from penstock.ingestion.contracts import Contract
 from penstock.pipelines.plan import Sink, Stage
+from penstock.platform.definitions.broken import CONTRACT, PIPELINE, Broken
 from penstock.platform.definitions.columns import result_columns, result_lineage, topic_columns
 from penstock.platform.definitions.names import stream_key, table_key, topic_key, topics_of
-from penstock.platform.definitions.pipeline import Broken, Pipeline
+from penstock.platform.definitions.pipeline import Pipeline
 
 STALE_AFTER = timedelta(minutes=10)
 """A stream that told nothing for so long is shown as overdue; on a silent topic it tells of its ticks."""
@@ -80,15 +81,18 @@ def stream_asset(pipeline: Pipeline, around: Surroundings) -> AssetSpec:
 
 
 def broken_asset(broken: Broken, around: Surroundings) -> AssetSpec:
-    """The asset of a stream whose pipeline cannot be loaded: it says why, and links to the file."""
+    """The asset of a stream or topic whose file cannot be used: it says why, and links to the file."""
     return AssetSpec(
-        stream_key(broken.name),
-        description=f"Cannot be loaded, so its tables are not shown. {broken.problem}",
-        group_name="streams",
+        broken.asset,
+        description=f"Its {broken.what} cannot be used, so {_UNSAID[broken.what]} not shown. {broken.problem}",
+        group_name=broken.asset.path[0],
         kinds={"broken"},
         owners=[around.owner],
         metadata=_written_in(broken.file),
     )
+
+
+_UNSAID = {PIPELINE: "its tables are", CONTRACT: "the fields of its records are"}
 
 
 def table_asset(

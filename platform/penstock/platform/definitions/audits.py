@@ -14,6 +14,7 @@ from dagster import (
     multi_asset_check,
 )
 
+from penstock.pipelines.errors import DefinitionError
 from penstock.platform.definitions.names import stream_key
 from penstock.platform.definitions.scheduled import scheduled_checks
 from penstock.quality.audit.verdict import Report
@@ -61,6 +62,14 @@ def _result(key: AssetCheckKey, audit: Audit) -> AssetCheckResult:
     except NothingYetError as nothing:
         return AssetCheckResult(
             passed=True, asset_key=key.asset_key, check_name=CHECK, metadata={"state": str(nothing)}
+        )
+    except DefinitionError as broken:
+        return AssetCheckResult(
+            passed=False,
+            asset_key=key.asset_key,
+            check_name=CHECK,
+            severity=AssetCheckSeverity.ERROR,
+            description=f"it cannot be audited: {broken}",
         )
     unproven = [verdict.check for verdict in report.verdicts if verdict.state == "unproven"]
     return AssetCheckResult(

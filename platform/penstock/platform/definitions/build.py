@@ -8,9 +8,10 @@ from penstock.ingestion.contracts import Contract
 from penstock.platform.control import ControlStore
 from penstock.platform.definitions.archives import archive_assets, archive_checks, reported_archive
 from penstock.platform.definitions.assets import Surroundings, all_assets, broken_asset
+from penstock.platform.definitions.broken import CONTRACT, PIPELINE, Broken, broken_definitions
 from penstock.platform.definitions.events import reported_assets
 from penstock.platform.definitions.jobs import stream_jobs
-from penstock.platform.definitions.pipeline import Broken, Pipeline
+from penstock.platform.definitions.pipeline import Pipeline
 from penstock.platform.definitions.sensor import Reported, Reporter, batch_sensor
 
 
@@ -25,17 +26,25 @@ def build(
 ) -> Definitions:
     """The definitions; `store` is called when a sensor or a job needs it, never at load.
 
-    Pipelines that are `broken` are there to be seen and steered; what they wrote is told of when they are mended.
+    What is `broken` is there to be seen and steered; the tables of a broken pipeline are told of when it is mended,
+    and so is a suite of a table that is not shown.
     """
     streams = [Reported(one.name, reported_assets(one.plan)) for one in pipelines]
-    streams += [reported_archive(contract.topic) for contract in contracts]
-    return Definitions(
-        assets=[
-            *all_assets(contracts, pipelines, around),
-            *(broken_asset(one, around) for one in broken),
-            *archive_assets(contracts, around),
-        ],
-        asset_checks=[archive_checks([contract.topic for contract in contracts], around.warehouse)],
-        jobs=list(stream_jobs([*(stream.name for stream in streams), *(one.name for one in broken)], store)),
+    unread = [one for one in broken if one.what in (PIPELINE, CONTRACT)]
+    topics = {contract.topic: contract.doc for contract in contracts}
+    topics |= {one.name: "" for one in unread if one.what == CONTRACT}
+    streams += [reported_archive(topic) for topic in topics]
+    steered = [*(stream.name for stream in streams), *(one.name for one in unread if one.what == PIPELINE)]
+    assets = [
+        *all_assets(contracts, pipelines, around),
+        *(broken_asset(one, around) for one in unread),
+        *archive_assets(topics, around),
+    ]
+    shown = {asset.key for asset in assets}
+    made = Definitions(
+        assets=assets,
+        asset_checks=[archive_checks(list(topics), around.warehouse)],
+        jobs=list(stream_jobs(steered, store)),
         sensors=[batch_sensor(Reporter(streams, store, now_ms, report_ms))],
     )
+    return Definitions.merge(made, broken_definitions([one for one in broken if one.asset in shown]))

@@ -23,6 +23,8 @@ from dagster import (
 )
 
 from penstock.platform.definitions.scheduled import scheduled_checks
+from penstock.platform.expectations import Checked
+from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.outcome import Met, Outcome
 from penstock.quality.expectations.suite import Expectation, Suite
 
@@ -36,7 +38,7 @@ HOUR_MS = 3_600_000
 class Checking:
     """What the definitions ask for, when a run or a sensor wants it and never at load."""
 
-    check: Callable[[Sequence[str]], Mapping[str, Sequence[Outcome]]]
+    check: Callable[[Sequence[str]], Mapping[str, Checked]]
     """Checks what is due of some tables."""
     newest: Callable[[str], Outcome | None]
     """The last batch of a table that was checked."""
@@ -90,7 +92,9 @@ def _table_checks(suites: Sequence[Suite], checking: Checking) -> AssetChecksDef
         for about in abouts:
             outcomes = checked.get(about) or [last for last in [checking.newest(about)] if last]
             for key in (key for key in keys if "/".join(key.asset_key.path) == about):
-                yield _of_table(key, outcomes)
+                yield (
+                    _refused(key, outcomes) if isinstance(outcomes, SuiteError) else _of_table(key, outcomes)
+                )
 
     return check
 
@@ -105,6 +109,16 @@ def _of_table(key: AssetCheckKey, outcomes: Sequence[Outcome]) -> AssetCheckResu
         check_name=key.name,
         severity=AssetCheckSeverity.ERROR,
         metadata=metadata,
+    )
+
+
+def _refused(key: AssetCheckKey, problem: SuiteError) -> AssetCheckResult:
+    return AssetCheckResult(
+        passed=False,
+        asset_key=key.asset_key,
+        check_name=key.name,
+        severity=AssetCheckSeverity.ERROR,
+        metadata={"problem": str(problem)},
     )
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from dagster import Definitions
 
 from penstock.infra.environments import Catalog
-from penstock.ingestion.contracts import CATALOG, Contract, contract_names, contracts
+from penstock.ingestion.contracts import CATALOG, Contract, contract_names, declared
 from penstock.ingestion.sources.opening import source_kinds
 from penstock.ingestion.topics import TopicPlan, plan_for
 from penstock.pipelines import catalog
@@ -20,18 +20,20 @@ from penstock.platform.control import ControlStore, open_control
 from penstock.platform.control.reports import BatchSummary
 from penstock.platform.definitions.assets import Surroundings
 from penstock.platform.definitions.audits import audit_definitions
+from penstock.platform.definitions.broken import broken_contracts, broken_pipelines, broken_suites
 from penstock.platform.definitions.build import build
 from penstock.platform.definitions.environments import Around, environment_definitions
 from penstock.platform.definitions.expectations import Checking, expectation_definitions
 from penstock.platform.definitions.ingestion import ingestion_job
 from penstock.platform.definitions.lineage import lineage_definitions
 from penstock.platform.definitions.operations import operations_definitions
-from penstock.platform.definitions.pipeline import Pipeline, broken_pipelines, catalog_pipelines
+from penstock.platform.definitions.pipeline import Pipeline, catalog_pipelines
 from penstock.platform.definitions.quarantine import quarantine_definitions
 from penstock.platform.definitions.statistics import statistics_definitions
 from penstock.platform.definitions.topics import topic_definitions
 from penstock.platform.expectations import (
     DAY_MS,
+    all_suites,
     broken_within,
     check_tables,
     due_tables,
@@ -50,6 +52,7 @@ TOPICS_SECONDS = 10.0
 """How long a sensor waits for the broker: it has a minute for everything."""
 
 settings = load_settings().settings
+found = declared()
 
 
 @cache
@@ -63,10 +66,10 @@ def _environments() -> Definitions:
     return environment_definitions(catalog.names(), around)
 
 
-def _topic_plan(declared: Sequence[Contract]) -> TopicPlan:
+def _topic_plan(contracts: Sequence[Contract]) -> TopicPlan:
     kafka = settings.kafka
     client = kafka.client("topics")
-    return plan_for(kafka.servers, declared, kafka.layout, client=client, seconds=TOPICS_SECONDS)
+    return plan_for(kafka.servers, contracts, kafka.layout, client=client, seconds=TOPICS_SECONDS)
 
 
 def _audit(stream: str) -> Report:
@@ -87,10 +90,10 @@ def _lineage() -> Definitions:
     if not settings.lineage.to:
         return Definitions()
     places = Places(settings.lineage.namespace, settings.kafka.servers, settings.warehouse)
-    declared = {contract.topic: contract for contract in contracts()}
+    by_topic = {contract.topic: contract for contract in found.sound}
 
     def send(pipeline: Pipeline, summary: BatchSummary) -> None:
-        event = event_of(summary, pipeline.plan, pipeline.description, declared, places)
+        event = event_of(summary, pipeline.plan, pipeline.description, by_topic, places)
         client_of(settings.lineage).emit(event)
 
     return lineage_definitions(tuple(catalog_pipelines()), _store, send)
@@ -98,18 +101,18 @@ def _lineage() -> Definitions:
 
 def _ingestion() -> Definitions:
     job = ingestion_job(source_kinds(), lambda order: open_feed(settings, order))
-    return Definitions.merge(topic_definitions(contracts(), _topic_plan), Definitions(jobs=[job]))
+    return Definitions.merge(topic_definitions(found.sound, _topic_plan), Definitions(jobs=[job]))
 
 
 defs = Definitions.merge(
     build(
-        contracts(),
+        found.sound,
         tuple(catalog_pipelines()),
         Surroundings(settings.warehouse, settings.dagster.owner, CATALOG),
         _store,
         now_ms,
         int(settings.dagster.report_seconds * 1000),
-        tuple(broken_pipelines()),
+        (*broken_pipelines(), *broken_contracts(found.broken), *broken_suites(all_suites().broken)),
     ),
     _environments(),
     _ingestion(),

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.pipelines import catalog
 from penstock.pipelines.own_modules import file_of
 from penstock.pipelines.plan import Plan
-from penstock.platform.streams import problem_of, sound_plans
+from penstock.platform.streams import sound_plans
 
 
 @dataclass(frozen=True)
@@ -25,27 +24,11 @@ class Pipeline:
         return self.plan.name
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A pipeline that cannot be loaded, and why: it is shown as that, and all others as they are."""
-
-    name: str
-    problem: str
-    file: Path | None = None
-
-
 def catalog_pipelines() -> Iterator[Pipeline]:
     """Every pipeline of the catalog that can be loaded."""
     for plan in sound_plans():
         file = file_of(plan.name)
         yield Pipeline(plan, "" if file is None else first_words(file), file)
-
-
-def broken_pipelines() -> Iterator[Broken]:
-    """Every other one."""
-    for name in catalog.names():
-        if (problem := problem_of(name)) is not None:
-            yield Broken(name, str(problem), file_of(name))
 
 
 def first_words(file: Path) -> str:

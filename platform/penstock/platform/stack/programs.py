@@ -6,12 +6,16 @@ from pathlib import Path
 
 from penstock.infra.broker import BrokerConfig, broker_command
 from penstock.infra.processes import Program
+from penstock.ingestion.contracts import declared
 from penstock.platform.settings import Settings
 from penstock.platform.settings.model import LOOPBACK
 from penstock.platform.settings.variables import as_variables
 from penstock.platform.stack.dagster_home import LOCATION, MODULE, dagster_home, workspace_file
 
 PENSTOCK = (sys.executable, "-m", "penstock.platform.cli")
+
+FED = "sensors"
+"""The topic that the feed of a fresh stack writes to."""
 
 DAEMON = "penstock.platform.stack.dagster_daemon"
 CODE_SERVER = "penstock.platform.stack.code_server"
@@ -32,9 +36,9 @@ def broker_config(settings: Settings) -> BrokerConfig:
 
 
 def stack_programs(settings: Settings, jars: Sequence[Path]) -> list[Program]:
-    """Every program of the stack, in the order in which they are of use."""
+    """Every program of the stack, in the order in which they are of use; no feed of a topic without a contract."""
     local = [] if settings.kafka.bootstrap else [broker(settings, jars)]
-    feeds = [feed(settings)] if settings.feed.enabled else []
+    feeds = [feed(settings)] if settings.feed.enabled and FED not in declared().broken else []
     return [*local, *dagster(settings), host(settings), *feeds]
 
 
@@ -69,7 +73,7 @@ def feed(settings: Settings) -> Program:
     options = ("--rate", f"{settings.feed.rate:g}", "--seed", str(settings.feed.seed))
     return Program(
         "feed",
-        (*PENSTOCK, "ingest", "sensors", *options),
+        (*PENSTOCK, "ingest", FED, *options),
         environment=as_variables(settings, (*_PLACES, "kafka")),
         start_order=FEED_ORDER,
         waits_for=_broker_address(settings),

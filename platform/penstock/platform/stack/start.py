@@ -8,7 +8,7 @@ from typing import Protocol
 from penstock.infra.broker import format_storage
 from penstock.infra.jars import ensure_jars
 from penstock.infra.processes import Manager, Program
-from penstock.ingestion.contracts import Contract, contracts
+from penstock.ingestion.contracts import Contract, declared
 from penstock.ingestion.topics import ensure_topics
 from penstock.pipelines.host.control import Desired
 from penstock.platform.clock import now_ms
@@ -36,11 +36,12 @@ def bring_up(settings: Settings, progress: Progress) -> None:
     """
     manager = manager_of(settings)
     with progress.step("contracts and pipelines are sound"):
-        declared = contracts()
-        found = {stream: check_stream(stream) for stream in settings.streams}
-    for stream, problem in found.items():
+        topics = declared()
+        streams = {stream: check_stream(stream) for stream in settings.streams}
+    missing = {f"topic {topic}": problem for topic, problem in topics.broken.items()}
+    for what, problem in {**missing, **streams}.items():
         if problem is not None:
-            with progress.step(f"without {stream}, until its file is mended: {problem}"):
+            with progress.step(f"without {what}, until its file is mended: {problem}"):
                 pass
     with progress.step("this machine has what is needed"):
         check_machine(settings)
@@ -49,12 +50,12 @@ def bring_up(settings: Settings, progress: Progress) -> None:
     with _nothing_left_behind(manager):
         _answering_broker(settings, manager, jars, progress)
         with progress.step("topics are as declared"):
-            _ensure_topics(settings.kafka, declared)
+            _ensure_topics(settings.kafka, topics.sound)
         _start(manager, stack_programs(settings, jars), progress)
 
 
-def _ensure_topics(kafka: KafkaSettings, declared: Sequence[Contract]) -> None:
-    ensure_topics(kafka.servers, declared, kafka.layout, client=kafka.client("topics"))
+def _ensure_topics(kafka: KafkaSettings, contracts: Sequence[Contract]) -> None:
+    ensure_topics(kafka.servers, contracts, kafka.layout, client=kafka.client("topics"))
 
 
 def _prepare(settings: Settings, progress: Progress) -> list[Path]:

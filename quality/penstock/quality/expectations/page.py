@@ -46,30 +46,30 @@ class Shown:
         return self.outcomes[0] if self.outcomes else None
 
 
-def publish(folder: Path, shown: Sequence[Shown]) -> Path:
-    """Write the page, whole or not at all, and return where it is."""
+def publish(folder: Path, shown: Sequence[Shown], unusable: Mapping[str, Exception] | None = None) -> Path:
+    """Write the page, whole or not at all, and return where it is; `unusable` are suites, and why each is."""
     folder.mkdir(parents=True, exist_ok=True)
     page, partial = folder / "index.html", folder / "index.partial"
-    partial.write_text(rendered(shown, folder), "utf-8")
+    partial.write_text(rendered(shown, folder, unusable), "utf-8")
     partial.replace(page)
     return page
 
 
-def rendered(shown: Sequence[Shown], folder: Path) -> str:
+def rendered(shown: Sequence[Shown], folder: Path, unusable: Mapping[str, Exception] | None = None) -> str:
     """Return the page's text; `folder` is where it will be, so that files beside it are found with it."""
     body = "".join(part for one in shown for part in _section(one, folder))
     head = (
         "<meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
         f"<title>What is expected</title><style>{STYLE}</style>"
     )
-    overview = "".join(_overview(shown))
+    overview = "".join(_overview(shown, unusable or {}))
     return (
         f"<!doctype html><html lang='en'><head>{head}</head>"
         f"<body><h1>What is expected</h1>{overview}{body}</body></html>"
     )
 
 
-def _overview(shown: Sequence[Shown]) -> Iterator[str]:
+def _overview(shown: Sequence[Shown], unusable: Mapping[str, Exception]) -> Iterator[str]:
     yield "<div class='scroll'><table><tr><th>topic or table</th><th class='number'>expectations</th>"
     yield "<th class='number'>not met</th><th>of</th><th>state</th></tr>"
     for one in shown:
@@ -79,6 +79,9 @@ def _overview(shown: Sequence[Shown]) -> Iterator[str]:
         yield f"<tr><td><a href='#{about}'>{about}</a></td><td class='number'>{len(one.suite.expectations)}</td>"
         yield f"<td class='number'>{'' if wrong is None else wrong}</td><td>{of}</td>"
         yield f"<td class='state'>{state}</td></tr>"
+    for about, problem in unusable.items():
+        yield f"<tr><td>{escape(about)}</td><td colspan='3'>{escape(str(problem))}</td>"
+        yield "<td class='state wrong'>cannot be used</td></tr>"
     yield "</table></div>"
 
 

@@ -7,10 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import yaml
-
+from penstock.ingestion.contracts.documents import document_in
 from penstock.ingestion.durations import milliseconds
-from penstock.ingestion.errors import ContractError
+from penstock.ingestion.errors import ContractError, DocumentError
 from penstock.pipelines.plan.source import CheckAction
 from penstock.quality.errors import SuiteError
 
@@ -75,10 +74,10 @@ def load_suite(about: str, folder: Path = FOLDER) -> Suite | None:
 @cache
 def _read(about: str, path: Path, _written_at: int) -> Suite:
     try:
-        told = yaml.safe_load(path.read_text("utf-8"))
-    except yaml.YAMLError as problem:
-        raise SuiteError(path, "the file", f"it is no YAML ({problem})", "Mend it") from problem
-    if not isinstance(told, Mapping) or not set(told) <= _KEYS or not told.get("expectations"):
+        told = document_in(path)
+    except DocumentError as problem:
+        raise SuiteError(path, "the file", str(problem), "Mend it") from problem
+    if not isinstance(told, Mapping) or not set(told) <= _KEYS or not _is_list(told.get("expectations")):
         raise SuiteError(
             path, "the file", f"it holds {_listed(told)}", "Write expectations, and batches for a table"
         )
@@ -109,6 +108,9 @@ def _expectation(path: Path, number: int, told: Any) -> Expectation:
     ):
         raise SuiteError(path, where, f"it holds {_listed(told)}", "Write type, kwargs and meta")
     kwargs, meta = told.get("kwargs") or {}, told.get("meta") or {}
+    for what, said in (("kwargs", kwargs), ("meta", meta)):
+        if not isinstance(said, Mapping) or not all(isinstance(name, str) for name in said):
+            raise SuiteError(path, where, f"its {what} are {said!r}", "Write names, and what each is")
     name = str(meta.get("name") or default_name(told["type"], kwargs))
     if not _NAME.fullmatch(name):
         raise SuiteError(
@@ -124,7 +126,9 @@ def _expectation(path: Path, number: int, told: Any) -> Expectation:
 def default_name(kind: str, kwargs: Mapping[str, Any]) -> str:
     """Return the name of an expectation that was given none: its columns, and what is expected of them."""
     columns = [kwargs.get(key) for key in ("column", "column_A", "column_B")]
-    named = [str(column) for column in (*columns, *kwargs.get("column_list", ())) if column]
+    several = kwargs.get("column_list")
+    columns += several if isinstance(several, list | tuple) else []
+    named = [str(column) for column in columns if column]
     short = re.sub(
         r"^expect_((compound_columns|column_pair|select_column|multicolumn|column|table)_)?", "", kind
     )
@@ -165,6 +169,10 @@ def _check_action(path: Path, suite: Suite, one: Expectation) -> None:
     if suite.of_topic is None and one.action is not None:
         fix = "Leave the action out: what is expected of a table is checked when its rows are written"
         raise SuiteError(path, one.name, f"its action is {one.action}", fix)
+
+
+def _is_list(told: Any) -> bool:
+    return isinstance(told, list) and bool(told)
 
 
 def _listed(told: Any) -> str:
