@@ -1,12 +1,12 @@
 """Backfills: a partition a day, each a run of its own."""
 
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
-from dagster import Definitions
+from dagster import DefaultScheduleStatus, RunRequest, SkipReason, build_schedule_context
 
 from penstock.platform.bounded import Ran
-from penstock.platform.definitions.backfills import backfill_jobs
+from penstock.platform.definitions.backfills import backfill_definitions
 
 
 def test_a_partition_is_a_run_over_its_day(instance) -> None:
@@ -16,7 +16,7 @@ def test_a_partition_is_a_run_over_its_day(instance) -> None:
         ran.append((stream, day, most))
         return Ran(stream, day.isoformat(), "/warehouse/runs", {"latest/minute": 3}, {"read": 7})
 
-    defs = Definitions(jobs=list(backfill_jobs(["minute"], date(2026, 1, 1), run)))
+    defs = backfill_definitions(["minute"], date(2026, 1, 1), run, lambda _: None)
     job = defs.resolve_job_def("backfill_minute")
     assert job.partitions_def.get_first_partition_key() == "2026-01-01"
     config = {"ops": {"backfill_minute_day": {"config": {"records_per_batch": 100}}}}
@@ -29,8 +29,22 @@ def test_a_partition_is_a_run_over_its_day(instance) -> None:
 
 
 def test_a_day_before_the_first_is_none(instance) -> None:
-    defs = Definitions(jobs=list(backfill_jobs(["minute"], date(2026, 1, 1), lambda *_: None)))
+    defs = backfill_definitions(["minute"], date(2026, 1, 1), lambda *_: None, lambda _: None)
     with pytest.raises(Exception, match="2025-12-31"):
         defs.resolve_job_def("backfill_minute").execute_in_process(
             partition_key="2025-12-31", instance=instance
         )
+
+
+def test_each_night_the_day_before_is_run_where_that_is_wanted_and_there_is_an_archive() -> None:
+    def night(at: datetime, hindered: str | None = None) -> RunRequest | SkipReason:
+        defs = backfill_definitions(["minute"], date(2026, 1, 1), lambda *_: None, lambda _: hindered)
+        (schedule,) = defs.schedules
+        assert schedule.default_status is DefaultScheduleStatus.STOPPED
+        return schedule._execution_fn(build_schedule_context(scheduled_execution_time=at))
+
+    second = datetime(2026, 1, 2, 2, tzinfo=UTC)
+    asked = night(second)
+    assert (asked.partition_key, asked.run_key) == ("2026-01-01", "2026-01-01")
+    assert night(second, "sensors has no archive").skip_message == "sensors has no archive"
+    assert "before the first day" in night(datetime(2026, 1, 1, 2, tzinfo=UTC)).skip_message

@@ -1,19 +1,28 @@
-"""A job for each pipeline that runs it over a day of its topics' archives: one partition a day."""
+"""A job for each pipeline that runs it over a day of its topics' archives: one partition a day.
 
-from collections.abc import Callable, Iterator, Sequence
+Its schedule does so each night for the day before. It is off until somebody wants that of the pipeline.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from dagster import (
     AssetMaterialization,
     DailyPartitionsDefinition,
+    DefaultScheduleStatus,
+    Definitions,
     Field,
     Int,
     JobDefinition,
     MetadataValue,
     Noneable,
     OpExecutionContext,
+    RunRequest,
+    ScheduleDefinition,
+    ScheduleEvaluationContext,
+    SkipReason,
     graph,
     in_process_executor,
     op,
@@ -26,13 +35,41 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 Run = Callable[[str, date, int | None, Tell], "Ran"]
+Hindered = Callable[[str], str | None]
+EVERY_NIGHT = "0 2 * * *"
 
 
-def backfill_jobs(pipelines: Sequence[str], first_day: date, run: Run) -> Iterator[JobDefinition]:
-    """Make the jobs. Dagster's backfills launch many days at once, or those that failed."""
+def backfill_definitions(
+    pipelines: Sequence[str], first_day: date, run: Run, hindered: Hindered
+) -> Definitions:
+    """Make jobs and schedules. Dagster's backfills launch many days at once, or those that failed.
+
+    `hindered` says why a pipeline has no archive to be run over, None where it has.
+    """
     days = DailyPartitionsDefinition(start_date=first_day.isoformat())
-    for pipeline in pipelines:
-        yield _job(pipeline, days, run)
+    jobs = [_job(pipeline, days, run) for pipeline in pipelines]
+    schedules = [_schedule(name, job, first_day, hindered) for name, job in zip(pipelines, jobs, strict=True)]
+    return Definitions(jobs=jobs, schedules=schedules)
+
+
+def _schedule(pipeline: str, job: JobDefinition, first_day: date, hindered: Hindered) -> ScheduleDefinition:
+    def evaluate(context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
+        day = (context.scheduled_execution_time.date() - timedelta(days=1)).isoformat()
+        if (reason := hindered(pipeline)) is not None:
+            return SkipReason(reason)
+        if day < first_day.isoformat():
+            return SkipReason(f"{day} is before the first day of backfills")
+        return RunRequest(run_key=day, partition_key=day)
+
+    return ScheduleDefinition(
+        name=f"nightly_{job.name}",
+        job=job,
+        cron_schedule=EVERY_NIGHT,
+        execution_timezone="UTC",
+        execution_fn=evaluate,
+        default_status=DefaultScheduleStatus.STOPPED,
+        description=f"Runs {pipeline} over what the archives took on the day before; switch it on where wanted.",
+    )
 
 
 def _job(pipeline: str, days: DailyPartitionsDefinition, run: Run) -> JobDefinition:

@@ -2,22 +2,26 @@
 
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagster import Definitions
 
 from penstock.pipelines import catalog
+from penstock.pipelines.archive.names import archive_of, records_path
 from penstock.platform.alerts import Alerts
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore
-from penstock.platform.definitions.backfills import backfill_jobs
+from penstock.platform.definitions.backfills import backfill_definitions
 from penstock.platform.definitions.failures import failure_sensor
 from penstock.platform.definitions.freshness import Freshness, Limits, freshness_definitions
 from penstock.platform.definitions.maintenance import maintenance
+from penstock.platform.definitions.names import topics_of
 from penstock.platform.definitions.replays import replay_job, upgrade_job
 from penstock.platform.maintenance import maintain
 from penstock.platform.replay import replay
 from penstock.platform.settings import Settings
+from penstock.platform.streams import plan_of, problem_of
 from penstock.platform.upgrades import upgrade
 
 if TYPE_CHECKING:
@@ -42,8 +46,18 @@ def _histories(settings: Settings, store: Store) -> Definitions:
     names = catalog.names()
     replays = replay_job(names, lambda order, tell: replay(settings, store(), order, tell))
     upgrades = upgrade_job(names, lambda order, tell: upgrade(settings, store(), order, tell))
-    backfills = backfill_jobs(names, date.fromisoformat(settings.dagster.first_day), run_day)
-    return Definitions(jobs=[replays, upgrades, *backfills])
+    first = date.fromisoformat(settings.dagster.first_day)
+    backfills = backfill_definitions(names, first, run_day, lambda stream: _unarchived(settings, stream))
+    return Definitions.merge(Definitions(jobs=[replays, upgrades]), backfills)
+
+
+def _unarchived(settings: Settings, stream: str) -> str | None:
+    """Why a stream has no archive to be run over; None where it has."""
+    if (problem := problem_of(stream)) is not None:
+        return str(problem)
+    folders = {topic: Path(settings.warehouse, records_path(topic)) for topic in topics_of(plan_of(stream))}
+    topic = next((topic for topic, folder in folders.items() if not folder.exists()), None)
+    return None if topic is None else f"{topic} has no archive: `penstock stream start {archive_of(topic)}`"
 
 
 def _watching(settings: Settings, store: Store) -> Definitions:
