@@ -16,7 +16,7 @@ def test_a_partition_is_a_run_over_its_day(instance) -> None:
         ran.append((stream, day, most))
         return Ran(stream, day.isoformat(), "/warehouse/runs", {"latest/minute": 3}, {"read": 7})
 
-    defs = backfill_definitions(["minute"], date(2026, 1, 1), run, lambda _: None)
+    defs = backfill_definitions(["minute"], date(2026, 1, 1), run, (), lambda _: None)
     job = defs.resolve_job_def("backfill_minute")
     assert job.partitions_def.get_first_partition_key() == "2026-01-01"
     config = {"ops": {"backfill_minute_day": {"config": {"records_per_batch": 100}}}}
@@ -29,7 +29,7 @@ def test_a_partition_is_a_run_over_its_day(instance) -> None:
 
 
 def test_a_day_before_the_first_is_none(instance) -> None:
-    defs = backfill_definitions(["minute"], date(2026, 1, 1), lambda *_: None, lambda _: None)
+    defs = backfill_definitions(["minute"], date(2026, 1, 1), lambda *_: None, (), lambda _: None)
     with pytest.raises(Exception, match="2025-12-31"):
         defs.resolve_job_def("backfill_minute").execute_in_process(
             partition_key="2025-12-31", instance=instance
@@ -38,9 +38,10 @@ def test_a_day_before_the_first_is_none(instance) -> None:
 
 def test_each_night_the_day_before_is_run_where_that_is_wanted_and_there_is_an_archive() -> None:
     def night(at: datetime, hindered: str | None = None) -> RunRequest | SkipReason:
-        defs = backfill_definitions(["minute"], date(2026, 1, 1), lambda *_: None, lambda _: hindered)
+        names = ["minute", "hour"]
+        defs = backfill_definitions(names, date(2026, 1, 1), lambda *_: None, ["minute"], lambda _: hindered)
         (schedule,) = defs.schedules
-        assert schedule.default_status is DefaultScheduleStatus.STOPPED
+        assert schedule.default_status is DefaultScheduleStatus.RUNNING
         return schedule._execution_fn(build_schedule_context(scheduled_execution_time=at))
 
     second = datetime(2026, 1, 2, 2, tzinfo=UTC)

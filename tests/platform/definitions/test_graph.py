@@ -44,7 +44,7 @@ def test_assets_say_what_they_are(make: Callable[..., Definitions]) -> None:
     topic = graph.get(AssetKey(["topics", "sensors"]))
     table = graph.get(AssetKey(["latest", "minute"]))
     assert (topic.group_name, topic.owners, topic.description) == ("topics", ["team:data"], "Readings.")
-    assert (table.group_name, sorted(table.kinds)) == ("tables", ["deltalake"])
+    assert (table.group_name, sorted(table.kinds)) == ("latest", ["deltalake"])
     assert table.metadata["dagster/uri"] == "/warehouse/latest/minute"
 
 

@@ -13,11 +13,11 @@ from penstock.infra.ports import free_ports
 from penstock.pipelines.host.control import Desired
 from penstock.platform.control import open_control
 from penstock.platform.doctor.installed import FREE_MB, disk_room
-from penstock.platform.errors import PortTakenError, RequirementError
+from penstock.platform.errors import PortTakenError, RequirementError, SettingsError
 from penstock.platform.settings import Settings, load_settings
 from penstock.platform.stack.manager import manager_of
 from penstock.platform.stack.requirements import check_machine, check_ports
-from penstock.platform.stack.start import want_streams
+from penstock.platform.stack.start import check_known, want_streams
 
 PORTS = ("KAFKA__PORT", "KAFKA__CONTROLLER_PORT", "HOST__METRICS_PORT", "DAGSTER__PORT", "DAGSTER__CODE_PORT")
 
@@ -97,3 +97,9 @@ def test_a_fresh_stack_runs_its_streams_and_leaves_those_alone_that_somebody_sto
     found = {name: (state.desired, state.revision) for name, state in store.desired().items()}
     assert found == {"fresh": (Desired.RUNNING, 1), "stopped": (Desired.STOPPED, 1)}
     store.close()
+
+
+def test_a_nightly_backfill_of_no_pipeline_is_refused_by_its_setting() -> None:
+    check_known(["one"], ["one", "two"])
+    with pytest.raises(SettingsError, match=r"nightly_backfills names 'three'.* there are: one, two"):
+        check_known(["one", "three"], ["one", "two"])

@@ -39,7 +39,7 @@ def page(browser_page: Page, request: pytest.FixtureRequest, tmp_path: Path) -> 
 
 def test_the_graph_leads_from_topic_to_stream_to_tables(running: ScratchStack, page: Page) -> None:
     page.goto(f"{running.ui}/asset-groups")
-    for group in ("topics", "streams", "tables"):
+    for group in ("topics", "streams", "latest", "panes"):
         expect(page.get_by_text(group, exact=True).first).to_be_visible()
     page.goto(f"{running.ui}/assets/streams/sensor_minute?view=lineage&lineageScope=neighbors")
     for node in ("sensors", "sensor_minute"):

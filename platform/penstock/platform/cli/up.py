@@ -18,19 +18,22 @@ def command(wait: float) -> int:
     from penstock.platform.cli.status import show_status
     from penstock.platform.stack.results import wait_for_results
     from penstock.platform.stack.start import bring_up
-    from penstock.platform.streams import shown_by
+    from penstock.platform.streams import check_stream, shown_by
 
     settings, steps = current_settings(), Steps()
     bring_up(settings, steps)
+    broken = [stream for stream in settings.streams if check_stream(stream) is not None]
     missing: tuple[str, ...] = ()
     if wait > 0:
+        sound = [stream for stream in settings.streams if stream not in broken]
         with steps.step("first results are looked for"), control_store(settings) as store:
-            missing = wait_for_results(store, settings.streams, wait)
+            missing = wait_for_results(store, sound, wait)
     click.echo()
     show_status(settings)
     click.echo(f"\nDagster's UI       http://127.0.0.1:{settings.dagster.port}")
     for stream in settings.streams:
-        late = "  (no batch yet: penstock logs host)" if stream in missing else ""
-        click.echo(f"Results            {shown_by(stream)}{late}")
+        why = "no batch yet: penstock logs host" if stream in missing else ""
+        why = "waits for its file to be mended" if stream in broken else why
+        click.echo(f"Results            {shown_by(stream)}{f'  ({why})' if why else ''}")
     click.echo("How it fares       penstock status\nTo stop it         penstock down")
-    return 1 if missing else 0
+    return 1 if missing or broken else 0

@@ -104,7 +104,7 @@ def table_asset(
         key,
         deps=[stream_key(pipeline.name)],
         description=f"{_WHAT[type(sink).__name__]} of {pipeline.name}. {pipeline.description}",
-        group_name="tables",
+        group_name=key.path[0],
         kinds={"deltalake"},
         owners=[around.owner],
         metadata={

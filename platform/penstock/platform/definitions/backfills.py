@@ -1,9 +1,9 @@
 """A job for each pipeline that runs it over a day of its topics' archives: one partition a day.
 
-Its schedule does so each night for the day before. It is off until somebody wants that of the pipeline.
+A schedule does so each night, for the day before, of the pipelines that are asked for.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
@@ -40,15 +40,19 @@ EVERY_NIGHT = "0 2 * * *"
 
 
 def backfill_definitions(
-    pipelines: Sequence[str], first_day: date, run: Run, hindered: Hindered
+    pipelines: Sequence[str], first_day: date, run: Run, nightly: Collection[str], hindered: Hindered
 ) -> Definitions:
-    """Make jobs and schedules. Dagster's backfills launch many days at once, or those that failed.
+    """Make the jobs, and schedules of some. Dagster's backfills launch many days at once, or those that failed.
 
     `hindered` says why a pipeline has no archive to be run over, None where it has.
     """
     days = DailyPartitionsDefinition(start_date=first_day.isoformat())
     jobs = [_job(pipeline, days, run) for pipeline in pipelines]
-    schedules = [_schedule(name, job, first_day, hindered) for name, job in zip(pipelines, jobs, strict=True)]
+    schedules = [
+        _schedule(name, job, first_day, hindered)
+        for name, job in zip(pipelines, jobs, strict=True)
+        if name in nightly
+    ]
     return Definitions(jobs=jobs, schedules=schedules)
 
 
@@ -67,8 +71,8 @@ def _schedule(pipeline: str, job: JobDefinition, first_day: date, hindered: Hind
         cron_schedule=EVERY_NIGHT,
         execution_timezone="UTC",
         execution_fn=evaluate,
-        default_status=DefaultScheduleStatus.STOPPED,
-        description=f"Runs {pipeline} over what the archives took on the day before; switch it on where wanted.",
+        default_status=DefaultScheduleStatus.RUNNING,
+        description=f"Runs {pipeline} over what the archives took on the day before.",
     )
 
 

@@ -95,7 +95,7 @@ def _specs(name: str, owner: str) -> Iterator[AssetSpec]:
     yield AssetSpec(
         whole, group_name=GROUP, owners=[owner], kinds={"terraform"}, description=f"The environment {name}."
     )
-    for part, what in (("kafka", "Kafka's brokers"), ("spark", "the Spark cluster")):
+    for part, what in (("kafka", "Kafka's brokers"), ("spark", "The Spark cluster")):
         key = AssetKey([GROUP, name, part])
         yield AssetSpec(
             key,

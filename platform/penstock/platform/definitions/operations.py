@@ -46,8 +46,14 @@ def _histories(settings: Settings, store: Store) -> Definitions:
     names = catalog.names()
     replays = replay_job(names, lambda order, tell: replay(settings, store(), order, tell))
     upgrades = upgrade_job(names, lambda order, tell: upgrade(settings, store(), order, tell))
-    first = date.fromisoformat(settings.dagster.first_day)
-    backfills = backfill_definitions(names, first, run_day, lambda stream: _unarchived(settings, stream))
+    wanted = settings.dagster
+    backfills = backfill_definitions(
+        names,
+        date.fromisoformat(wanted.first_day),
+        run_day,
+        wanted.nightly_backfills,
+        lambda stream: _unarchived(settings, stream),
+    )
     return Definitions.merge(Definitions(jobs=[replays, upgrades]), backfills)
 
 

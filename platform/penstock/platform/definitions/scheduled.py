@@ -22,6 +22,10 @@ def scheduled_checks(
         job, selection=AssetSelection.checks(*keys), executor_def=in_process_executor, description=says
     )
     when = ScheduleDefinition(
-        job=every, cron_schedule=cron, default_status=DefaultScheduleStatus.RUNNING, name=schedule
+        job=every,
+        cron_schedule=cron,
+        default_status=DefaultScheduleStatus.RUNNING,
+        name=schedule,
+        description=says,
     )
     return Definitions(asset_checks=checks, jobs=[every], schedules=[when])

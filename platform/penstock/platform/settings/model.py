@@ -107,6 +107,9 @@ class DagsterSettings(Section):
     first_day: str = Field(
         "2026-01-01", pattern=r"^\d{4}-\d\d-\d\d$", description="the first day that backfills offer"
     )
+    nightly_backfills: tuple[str, ...] = Field(
+        (), description="pipelines that are run each night over what the archives took on the day before"
+    )
     owner: str = Field("team:data", pattern=r"^(team:.+|.+@.+)$", description="team:NAME, or an address")
     keep_days: int = Field(7, ge=1, description="how long ticks of sensors and schedules are kept")
     report_seconds: float = Field(30.0, ge=0, description="least time between materializations of one stream")

@@ -10,9 +10,11 @@ from penstock.infra.jars import ensure_jars
 from penstock.infra.processes import Manager, Program
 from penstock.ingestion.contracts import Contract, declared
 from penstock.ingestion.topics import ensure_topics
+from penstock.pipelines import catalog
 from penstock.pipelines.host.control import Desired
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
+from penstock.platform.errors import SettingsError
 from penstock.platform.settings import Settings
 from penstock.platform.settings.model import KafkaSettings
 from penstock.platform.stack.dagster_home import write_dagster_home
@@ -37,6 +39,7 @@ def bring_up(settings: Settings, progress: Progress) -> None:
     manager = manager_of(settings)
     with progress.step("contracts and pipelines are sound"):
         topics = declared()
+        check_known(settings.dagster.nightly_backfills, catalog.names())
         streams = {stream: check_stream(stream) for stream in settings.streams}
     missing = {f"topic {topic}": problem for topic, problem in topics.broken.items()}
     for what, problem in {**missing, **streams}.items():
@@ -52,6 +55,16 @@ def bring_up(settings: Settings, progress: Progress) -> None:
         with progress.step("topics are as declared"):
             _ensure_topics(settings.kafka, topics.sound)
         _start(manager, stack_programs(settings, jars), progress)
+
+
+def check_known(nightly: Sequence[str], known: Sequence[str]) -> None:
+    """Raise SettingsError where a pipeline is to be run each night that there is not."""
+    for name in nightly:
+        if name not in known:
+            raise SettingsError(
+                f"dagster.nightly_backfills names {name!r}, and there is no such pipeline; "
+                f"there are: {', '.join(known)}"
+            )
 
 
 def _ensure_topics(kafka: KafkaSettings, contracts: Sequence[Contract]) -> None:
