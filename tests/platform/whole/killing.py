@@ -88,17 +88,6 @@ def kill_for(stack: ScratchStack, seconds: float, between: float, chance: random
     return killed
 
 
-def kill_each(stack: ScratchStack, between: float, chance: random.Random) -> Counter[str]:
-    """Kill one process of every kind that there is, in an order made by chance; returns how often each was."""
-    killed: Counter[str] = Counter()
-    kinds = sorted(processes(stack))
-    for what in chance.sample(kinds, len(kinds)):
-        for process in processes(stack).get(what, [])[:1]:
-            killed[what] += _kill(process)
-        time.sleep(between)
-    return killed
-
-
 def _program(what: str) -> str:
     """Which program a process belongs to."""
     return what.partition(":")[0].removeprefix("tether of ")

@@ -57,6 +57,12 @@ def test_a_materialization_carries_what_its_batches_did(running: ScratchStack, p
     expect(page.locator("canvas").first).to_be_visible()
 
 
+def test_checks_are_listed_with_what_they_expect_and_why(running: ScratchStack, page: Page) -> None:
+    page.goto(f"{running.ui}/assets/latest/sensor_minute?view=checks")
+    expect(page.get_by_text("device_values_to_not_be_null").first).to_be_visible()
+    expect(page.get_by_text("A mean is of somebody.", exact=False)).to_be_visible()
+
+
 def test_columns_of_a_table_are_shown(running: ScratchStack, page: Page) -> None:
     page.goto(f"{running.ui}/assets/latest/sensor_minute")
     for column in ("device", "temperature", "readings", "window_start"):

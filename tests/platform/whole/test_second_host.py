@@ -1,0 +1,83 @@
+"""Two hosts for one stream: one writes, the other waits, and who slept through its lease finds it taken.
+
+What the table holds after this is compared with the topic when the stack is taken down, in test_stack.py.
+"""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+from sqlalchemy import select
+from tests.platform.whole.stack import PENSTOCK, ScratchStack, until
+
+from penstock.platform.control import ControlStore, open_control
+from penstock.platform.control.tables import batches
+
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
+
+
+def test_a_second_host_waits_and_one_that_slept_through_its_lease_writes_nothing_more(
+    running: ScratchStack,
+) -> None:
+    store = open_control(running.control_url)
+    lease = store.holder("sensor_minute")
+    assert lease is not None
+    with second_host(running) as said:
+        until(lambda: f"waits: {lease.holder} has it" in said(), 90, "the second host to wait")
+        with asleep(running.pids()["host"]):
+            until(lambda: holder(store) != lease.holder, 90, "the second host to take over")
+            batch = running.batch()
+            until(lambda: running.batch() > batch, 60, "a batch of the second host")
+        awake = running.batch()
+        until(lambda: running.batch() > awake + 5, 60, "more of them, after the first one woke")
+        assert epochs(store, after=batch) == {lease.epoch + 1}
+    until(lambda: holder(store) == lease.holder, 60, "the first host to have it back")
+    batch = running.batch()
+    until(lambda: running.batch() > batch, 60, "its batches")
+    assert min(epochs(store, after=batch)) > lease.epoch + 1
+    store.close()
+
+
+def epochs(store: ControlStore, after: int) -> set[int]:
+    """By whose leases the batches after one were written."""
+    ours = batches.c.stream == "sensor_minute", batches.c.batch_id > after
+    with store.engine.connect() as connection:
+        return set(connection.execute(select(batches.c.epoch).where(*ours)).scalars())
+
+
+def holder(store: ControlStore) -> str:
+    """Which host may write the stream."""
+    lease = store.holder("sensor_minute")
+    return lease.holder if lease else ""
+
+
+@contextmanager
+def second_host(stack: ScratchStack) -> Iterator[Callable[[], str]]:
+    """Another host beside the stack's, started on purpose and drained at the end; yields what reads its log."""
+    log = stack.home.parent / "second-host.log"
+    environment = {**stack.environment, "PENSTOCK_HOST__METRICS_PORT": "0"}
+    with log.open("w") as out:
+        host = subprocess.Popen([PENSTOCK, "host", "run"], env=environment, stdout=out, stderr=out)
+    try:
+        yield lambda: log.read_text("utf-8")
+        host.terminate()
+        assert host.wait(60) == 0, log.read_text("utf-8")[-3000:]
+    finally:
+        host.kill()
+        host.wait()
+
+
+@contextmanager
+def asleep(pid: int) -> Iterator[None]:
+    """A process, with all that it has started, stopped for a while: its clock goes on, it does not."""
+    process = psutil.Process(pid)
+    family = [process, *process.children(recursive=True)]
+    for one in family:
+        one.suspend()
+    try:
+        yield
+    finally:
+        for one in family:
+            one.resume()
