@@ -22,7 +22,9 @@ from penstock.ingestion.feed import Feed, Limits
 from penstock.ingestion.producer import format_of
 from penstock.ingestion.sources import Source
 from penstock.ingestion.sources.http_push import HttpPush, PushLimits
+from penstock.ingestion.sources.lines import json_batch
 from penstock.ingestion.sources.opening import SourceOptions, open_source
+from penstock.ingestion.sources.socket_lines import SocketLines
 from penstock.ingestion.topics import ensure_topics
 
 pytestmark = pytest.mark.kafka
@@ -154,6 +156,27 @@ def test_lines_of_a_socket_become_records(broker: LocalBroker, tmp_path: Path):
         assert feed_of(broker, contract, source, tmp_path / "s").run(threading.Event()).acknowledged == 4
     found = [json.loads(record.value)["text"] for record in whole_topic(broker.bootstrap, "socket-lines")]
     assert sorted(found) == sorted(words)
+
+
+def test_a_socket_that_is_followed_is_connected_to_again(broker: LocalBroker, tmp_path: Path):
+    contract = topic_of(broker, "socket-again", like="lines")
+    turns = iter(["one\ntwo\n", "three", "four\n"])
+    with line_server(lambda client: client.sendall(next(turns).encode())) as port:
+        source = opened("socket", contract, f"127.0.0.1:{port}", text=True, follow=True)
+        feed = feed_of(broker, contract, source, tmp_path / "s")
+        assert feed.run(threading.Event(), limits=Limits(count=4)).acknowledged == 4
+    found = [json.loads(record.value)["text"] for record in whole_topic(broker.bootstrap, "socket-again")]
+    assert sorted(found) == ["four", "one", "three", "two"]
+
+
+def test_a_socket_that_is_followed_is_waited_for(caplog: pytest.LogCaptureFixture):
+    (port,) = free_ports(1)
+    now = iter(range(0, 10**9, 250))
+    batches = SocketLines("127.0.0.1", port, json_batch, lambda: next(now)).read(None)
+    assert [len(next(batches)) for _ in range(20)] == [0] * 20
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == ["socket 127.0.0.1"], (
+        "told once"
+    )
 
 
 def test_nobody_serving_lines_is_said(broker: LocalBroker):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import count
@@ -21,7 +22,7 @@ from penstock.ingestion.sources.opening import SourceOptions, open_source, sourc
 from penstock.ingestion.sources.replay import Pace
 from penstock.ingestion.sources.source import replay_of, rest_of
 
-SENSORS = load_contract("sensors")
+SENSORS, LINES = load_contract("sensors"), load_contract("lines")
 ROWS = [
     {
         "id": f"r{n}",
@@ -110,6 +111,25 @@ def test_a_folder_takes_up_new_files_once_each_and_survives_a_restart(kind: str,
     again = opened(kind, folder, follow=True, index=index)
     rest = until_nothing(rest_of(again, second[-1].position, len(second[-1])))
     assert as_rows(rest) == ROWS[4_000:5_000]
+
+
+def test_text_is_of_the_time_of_its_file_and_the_same_again_from_any_position(tmp_path: Path):
+    texts = [f"line {n}" if n % 7 else "" for n in range(6_000)] + ["wört", "no end"]
+    path = tmp_path / "book.txt"
+    path.write_text("\r\n".join(texts), encoding="utf-8", newline="")
+    os.utime(path, ns=(0, 1_700_000_000_123_999_999))
+    source = opened("text", path, LINES)
+    batches = list(source.read(None))
+    assert records(batches) == [{"text": text, "at": 1_700_000_000_123} for text in texts]
+    check_positions(source, batches)
+
+
+def test_a_line_of_text_that_is_no_utf_8_keeps_its_bytes(tmp_path: Path):
+    path = tmp_path / "book.txt"
+    path.write_bytes(b"good\n\xff\xfe\n")
+    (batch,) = opened("text", path, LINES).read(None)
+    assert {number: error.reason for number, error in batch.broken.items()} == {1: "invalid utf-8"}
+    assert batch.values[1] == b"\xff\xfe"
 
 
 def until_nothing(stream: Iterator[Batch]) -> list[Batch]:

@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from penstock.ingestion.generators import GENERATORS, evenly
 from penstock.pipelines import catalog
 from penstock.pipelines.plan import Files
+from penstock.pipelines.plan.source import FileFormat
 from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
 from penstock.pipelines.spark.stored.formats import stored_files
 
@@ -36,10 +37,17 @@ def left(session: "SparkSession", name: str, records: Iterable[Record], folder: 
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
+    return left_of(session, name, path, "json", folder, table)
+
+
+def left_of(
+    session: "SparkSession", name: str, path: Path, form: FileFormat, folder: Path, table: str
+) -> pa.Table:
+    """What it leaves of what is in files of a format."""
     plan = catalog.load(name)
     (source,) = plan.sources
-    plan = replace(plan, sources=(replace(source, origin=Files(str(path), "json")),))
-    stored = stored_files(session, plan.sources[0], str(path), "json")
+    plan = replace(plan, sources=(replace(source, origin=Files(str(path), form)),))
+    stored = stored_files(session, plan.sources[0], str(path), form)
     run_bounded(plan, session, stored, BoundedConfig(folder / "run", folder / "tables"), lambda: BEGAN)
     return pa.table(DeltaTable(folder / "tables" / table).to_pyarrow_table())
 

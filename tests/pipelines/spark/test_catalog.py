@@ -1,12 +1,13 @@
 """The shipped pipelines over records of the generators, to their end: what they leave, computed another way."""
 
 import math
+import os
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.pipelines.spark.catalog_runs import BEGAN, asked, generated, left
+from tests.pipelines.spark.catalog_runs import BEGAN, asked, generated, left, left_of
 
 from penstock.ingestion.sources.flights import data_file, departures
 from penstock.pipelines.catalog.card_alerts import NEAR
@@ -33,6 +34,26 @@ def test_words_are_counted_in_each_window_that_slides_over_them(
     found = left(spark, "word_count", lines, tmp_path, "latest/word_count")
     shown = asked("SELECT word, epoch_ms(window_start), times FROM found ORDER BY ALL", found=found)
     assert shown == sorted((*place, times) for place, times in words.items())
+
+
+def test_words_of_text_files_are_counted_at_the_times_of_the_files(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    books = tmp_path / "books"
+    books.mkdir()
+    for name, text, after in (("a", "to be\n\nor not to be", 5), ("b", "to\n", 65), ("c", "Bär\n", 66)):
+        (books / f"{name}.txt").write_text(text, encoding="utf-8")
+        os.utime(books / f"{name}.txt", (0, BEGAN / 1000 + after))
+    found = left_of(spark, "word_count", books, "text", tmp_path, "latest/word_count")
+    shown = asked("SELECT word, epoch_ms(window_start), times FROM found", found=found)
+    said = {0: {"to": 2, "be": 2, "or": 1, "not": 1}, 60_000: {"to": 1, "bär": 1}}
+    first = BEGAN - BEGAN % 10_000
+    assert sorted(shown) == sorted(
+        (word, first + at - back, times)
+        for at, words in said.items()
+        for word, times in words.items()
+        for back in (0, 10_000, 20_000)
+    )
 
 
 def test_the_three_best_tags_stand_at_every_beginning(spark: "SparkSession", tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
-"""Files as sources: JSON lines, CSV and Parquet; one file, or a folder that may grow."""
+"""Files as sources: JSON lines, text, CSV and Parquet; one file, or a folder that may grow."""
 
 import csv
+import os
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +13,7 @@ import pyarrow.parquet as pq
 from penstock.ingestion.errors import BrokenRecordError, SourceError
 from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.sources.folder import FileOrder
+from penstock.ingestion.sources.lines import text_row
 from penstock.ingestion.sources.rows import Row, RowReader
 from penstock.ingestion.sources.source import NOTHING, Repeatable
 
@@ -77,6 +80,28 @@ def json_lines(path: Path, place: int, position: Callable[[int], Any]) -> Iterat
                 values, begin = [], place
         if values:
             yield Piece(Batch(values, position(begin)), place)
+
+
+class TextFiles:
+    """Reads lines of text, which say no time of their own: it is that of their file, when it was last changed.
+
+    So the same lines come again after a restart, byte for byte. A place counts bytes.
+    """
+
+    def __init__(self, rows: RowReader) -> None:
+        self._rows = rows
+
+    def __call__(self, path: Path, place: int, position: Callable[[int], Any]) -> Iterator[Piece]:
+        """Read a file from a place on; an empty line is a record, too."""
+        with path.open("rb") as file:
+            at = os.fstat(file.fileno()).st_mtime_ns // 1_000_000
+            file.seek(place)
+            lines = bounded_lines(file.readline)
+            while some := list(islice(lines, BATCH)):
+                texts = [line.stripped for line in some]
+                begin, place = place, place + sum(line.length for line in some)
+                rows = [text_row(text, at) for text in texts]
+                yield Piece(self._rows.batch(rows, texts, position(begin)), place)
 
 
 class Line(NamedTuple):

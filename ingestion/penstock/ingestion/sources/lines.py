@@ -26,11 +26,12 @@ class TextLines:
     def __call__(self, lines: Sequence[bytes], position: Any) -> Batch:
         """Return the lines as records; one that is not UTF-8 is broken."""
         now = self._clock()
-        return self._rows.batch([_row(line, now) for line in lines], lines, position)
+        return self._rows.batch([text_row(line, now) for line in lines], lines, position)
 
 
-def _row(line: bytes, now: int) -> Row | BrokenRecordError:
+def text_row(line: bytes, at: int) -> Row | BrokenRecordError:
+    """Return a line as the fields of a record, at a time; one that is not UTF-8 as what is wrong with it."""
     try:
-        return {"text": line.decode(), "at": now}
+        return {"text": line.decode(), "at": at}
     except UnicodeDecodeError as error:
         return BrokenRecordError("invalid utf-8", str(error))

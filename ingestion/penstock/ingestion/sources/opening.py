@@ -11,7 +11,7 @@ from penstock.ingestion.generators import GENERATORS, Generator
 from penstock.ingestion.ledger import Clock
 from penstock.ingestion.producer.formats import Format
 from penstock.ingestion.sources.access_log import AccessLogLines
-from penstock.ingestion.sources.files import CsvFiles, Files, ParquetFiles, ReadFile, json_lines
+from penstock.ingestion.sources.files import CsvFiles, Files, ParquetFiles, ReadFile, TextFiles, json_lines
 from penstock.ingestion.sources.flights import Flights
 from penstock.ingestion.sources.folder import FileOrder
 from penstock.ingestion.sources.generated import Generated
@@ -30,8 +30,8 @@ class SourceOptions:
     """What a source may be told; each kind takes what it understands.
 
     `place` is a file, a folder, a URL, or host:port. `follow` keeps a folder open for new files, whose order is
-    kept in `index`. `replay_by` names the field whose times `pace.speed` goes by; the event time without. `text`
-    takes lines as they are, where they are no JSON.
+    kept in `index`, and connects to a socket again when whoever serves it hangs up. `replay_by` names the field
+    whose times `pace.speed` goes by; the event time without. `text` takes lines as they are, not as JSON.
     """
 
     place: str = ""
@@ -61,6 +61,9 @@ class _Opening:
 
     def host_and_port(self) -> tuple[str, int]:
         return _host_and_port(self.options.place)
+
+    def socket(self) -> Source:
+        return SocketLines(*self.host_and_port(), self.lines, self.clock if self.options.follow else None)
 
     def path(self) -> Path:
         if not self.options.place:
@@ -107,11 +110,12 @@ _FILES, _PACED = ("place", "follow", "index", "pace", "replay_by"), ("pace", "re
 _KINDS: Mapping[str, _Kind] = {
     "csv": _Kind(lambda o: o.files(CsvFiles(o.rows)), _FILES),
     "json-lines": _Kind(lambda o: o.files(json_lines), _FILES),
+    "text": _Kind(lambda o: o.files(TextFiles(o.rows)), _FILES),
     "parquet": _Kind(lambda o: o.files(ParquetFiles(o.rows)), _FILES),
     "flights": _Kind(lambda o: o.replayed(Flights(o.rows)), _PACED),
     "log": _Kind(lambda o: GrowingLog(o.path(), json_batch), ("place",)),
     "access-log": _Kind(lambda o: GrowingLog(o.path(), AccessLogLines(o.rows)), ("place",)),
-    "socket": _Kind(lambda o: SocketLines(*o.host_and_port(), o.lines), ("place", "text")),
+    "socket": _Kind(lambda o: o.socket(), ("place", "text", "follow")),
     "http": _Kind(lambda o: HttpPush(*o.host_and_port(), o.format.checker), ("place",)),
     "sse": _Kind(lambda o: ServerSentEvents(o.options.place, json_batch), ("place",)),
     **{name: _generator(make) for name, make in GENERATORS.items()},

@@ -1,11 +1,11 @@
 """What is read: topics or stored files, their time, their watermark, and which records are repeats."""
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from penstock.pipelines.plan.checks import named, not_negative, one_of, positive, require
 
-FileFormat: TypeAlias = Literal["json", "parquet", "delta", "csv"]
+FileFormat: TypeAlias = Literal["json", "parquet", "delta", "csv", "text"]
 AheadPolicy: TypeAlias = Literal["quarantine", "accept"]
 CheckAction: TypeAlias = Literal["warn", "quarantine", "stop"]
 
@@ -38,7 +38,7 @@ class Files:
 
     def __post_init__(self) -> None:
         named(self.path, "read.files")
-        one_of(self.format, ("json", "parquet", "delta", "csv"), "read.format")
+        one_of(self.format, get_args(FileFormat), "read.format")
 
 
 Origin: TypeAlias = Topic | Files

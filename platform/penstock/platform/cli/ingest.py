@@ -39,7 +39,8 @@ EXAMPLE = example(
     "penstock ingest clicks --count 1000 --seed 7 --route round-robin",
     "penstock ingest csv --place readings.csv --topic sensors --disorder 0.1 --held-back 30s",
     "penstock ingest flights --speed 3600 --replay-by departed",
-    "penstock ingest socket --place 127.0.0.1:9999 --topic lines --text",
+    "penstock ingest socket --place 127.0.0.1:9999 --topic lines --text --follow",
+    "penstock ingest text --place book.txt --topic lines",
 )
 POSITIVE = click.FloatRange(min=0, min_open=True)
 
@@ -55,7 +56,7 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.option("--held-back", "disorder_ms", callback=_span, help="By how much at most, as in 30s.")
 @click.option("--count", type=click.IntRange(min=1), help="End after so many; else with the source.")
 @click.option("--seed", type=int, help="Where random numbers begin; 1 without.")
-@click.option("--follow", is_flag=True, help="Keep looking for new files in the folder.")
+@click.option("--follow", is_flag=True, help="Keep looking for new files in the folder; connect again.")
 @click.option("--text", is_flag=True, help="Lines are text, no JSON.")
 @click.option(
     "--route",

@@ -18,6 +18,7 @@ EXAMPLE = example(
     "penstock run sensor_minute --from delta:raw/sensors --name audit",
     "penstock run sensor_minute --day 2026-01-31",
     "penstock run sensor_minute --from json:/data/readings --records-per-batch 5000000",
+    "penstock run word_count --from text:/data/books",
 )
 
 
@@ -27,8 +28,8 @@ EXAMPLE = example(
     "--from",
     "origin",
     metavar="FORMAT:PATH",
-    help="Files to read, as json, csv, parquet or delta; a relative path is one of the warehouse. Without it the "
-    "records are those that the pipeline itself names: its topic, as far as it goes now, or its files.",
+    help="Files to read, as json, csv, parquet, delta or text; a relative path is one of the warehouse. Without it "
+    "the records are those that the pipeline itself names: its topic, as far as it goes now, or its files.",
 )
 @click.option(
     "--day",

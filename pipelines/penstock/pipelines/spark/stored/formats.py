@@ -13,16 +13,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BROKEN = "_broken"
+TEXT = "text"
+"""The field of a record that holds a line of text, here as where lines come over a socket."""
 
 
 def stored_files(session: "SparkSession", source: Source, path: str, form: FileFormat) -> Stored:
-    """Records of a source in files: one JSON object a line, or rows with columns of the fields' names.
+    """Records of a source in files: a JSON object or text a line, or rows with columns of the fields' names.
 
     Raises StoredError where there is nothing of that format, or no column of that name for the event time.
     """
     rows = opened(session, source, path, form)
     if form == "json":
         return StoredFiles(rows, source, "value")
+    if form == "text":
+        return StoredFiles(rows, source, line_of(source, path))
     if is_archive(rows):
         return StoredArchive(rows, source.name)
     if source.event_time not in rows.columns:
@@ -40,7 +44,7 @@ def opened(session: "SparkSession", source: Source, path: str, form: FileFormat)
 
     try:
         match form:
-            case "json":
+            case "json" | "text":
                 return session.read.text(path)
             case "csv":
                 return csv_rows(session, source, path)
@@ -65,6 +69,15 @@ def value_of(rows: "DataFrame", form: FileFormat) -> str:
     fields = ", ".join(field(name, kind) for name, kind in dict(rows.dtypes).items() if name != BROKEN)
     written = f"to_json(struct({fields}))"
     return f"coalesce({BROKEN}, {written})" if form == "csv" else written
+
+
+def line_of(source: Source, path: str) -> str:
+    """Return the SQL of a line's JSON; its time is that of its file, when it was last changed, for it says none."""
+    if TEXT not in {column.name for column in source.columns}:
+        fix = f"Read a topic whose records have one: {', '.join(column.name for column in source.columns)} are here"
+        raise StoredError(f"text files at {path}", f"{source.name} has no field {TEXT!r}", fix)
+    time = f"unix_millis(_metadata.file_modification_time) AS {quoted(source.event_time)}"
+    return f"to_json(struct({time}, value AS {TEXT}))"
 
 
 def field(name: str, kind: str) -> str:
