@@ -25,6 +25,7 @@ _CITIES = (
     ("Redmond", "OR"),
 )
 _CHANNELS = ("search", "mail", "partner", "direct")
+_NAMED_IN_URL = "partner"
 
 
 class _Draws(NamedTuple):
@@ -97,14 +98,25 @@ class NexmarkBids(_Nexmark):
         auctions = persons * _AUCTIONS_PER_PERSON
         hot = (auctions - 1) // _ACTIVE_AUCTIONS * _ACTIVE_AUCTIONS
         cold = _recent(auctions, _ACTIVE_AUCTIONS, draws.first[place])
+        channel = _CHANNELS[draws.first[place] % len(_CHANNELS)]
         return {
             "id": f"{self.seed}-{number}",
             "auction": FIRST_ID + (hot if draws.share[place] < 0.5 else cold),
             "bidder": FIRST_ID + _recent(persons, _ACTIVE_PERSONS, draws.second[place]),
             "price": round(draws.price[place]),
-            "channel": _CHANNELS[draws.first[place] % len(_CHANNELS)],
+            "channel": channel,
+            "url": _page(draws.second[place], named=channel == _NAMED_IN_URL),
             "at": now_ms,
         }
+
+
+def _page(draw: int, *, named: bool) -> str:
+    """Return the address of a page in three folders; some say which channel led there."""
+    folders = "/".join(
+        f"{name}{draw // size % 20}" for name, size in (("hall", 1), ("room", 20), ("shelf", 400))
+    )
+    sent_by = f"&channel_id={draw % 997}" if named else ""
+    return f"https://auctions.example.com/{folders}/item.html?query=1{sent_by}"
 
 
 def _recent(number: int, active: int, draw: int) -> int:
