@@ -93,7 +93,7 @@ def test_an_unknown_word_in_a_declaration_is_refused_by_name():
 
 FIELDS = "fields: [{name: x, type: long, doc: X.}]"
 UNUSABLE = [
-    ("topic: [", "it is no YAML: expected the node content, but found '<stream end>', at line 1"),
+    ("topic: [", "it is no YAML: expected the node content, but found the end of the file, at line 1"),
     ("just words", "must be a mapping, not str"),
     (f"topic: a\nsince: 2026-99-99\n{FIELDS}", "cannot be read: month must be"),
     (f"topic: a\nduration: 10 seconds\n{FIELDS}", "says 'duration', which is not known"),

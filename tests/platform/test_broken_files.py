@@ -20,7 +20,7 @@ from penstock.pipelines import catalog
 from penstock.pipelines.batch.inputs import topic_of
 
 SAID = {
-    "clicks": "it is no YAML: expected the node content, but found '<stream end>', at line 1",
+    "clicks": "it is no YAML: expected the node content, but found the end of the file, at line 1",
     "cards": "the contract says 'duration', which is not known",
     "topics/sensors": "its action is 'explode'",
     "latest/sensor_minute": "it holds kind",

@@ -22,9 +22,7 @@ def spark_session(
 
     ensure_jars(settings.jars, ["spark"], lambda done, total, jar: tell(f"jar {done} of {total}: {jar}"))
     tell("Spark starts")
-    session = open_session(
-        replace(spark_config(settings), app_name=f"penstock-{name}", more={"spark.log.level": "ERROR"})
-    )
+    session = open_session(replace(spark_config(settings), app_name=f"penstock-{name}", log_level="error"))
     try:
         yield session
     finally:

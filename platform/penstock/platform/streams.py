@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from functools import cache
 
 from penstock.ingestion.errors import IngestionError
 from penstock.pipelines import catalog
@@ -30,7 +31,12 @@ def sound_plans() -> Iterator[Plan]:
         if (problem := problem_of(name)) is None:
             yield plan_of(name)
         else:
-            log.warning("goes on without %s, which cannot be loaded: %s", name, problem)
+            _tell_once(name, str(problem))
+
+
+@cache
+def _tell_once(name: str, problem: str) -> None:
+    log.warning("goes on without %s, which cannot be loaded: %s", name, problem)
 
 
 def problem_of(name: str) -> DefinitionError | None:
@@ -65,7 +71,7 @@ def check_stream(name: str) -> DefinitionError | None:
     return problem
 
 
-def shown_by(name: str) -> str:
-    """The command that shows what a stream writes."""
+def shown_by(name: str, penstock: str = "penstock") -> str:
+    """The command that shows what a stream writes, by what a person calls penstock."""
     topic = archived_topic(name)
-    return f"penstock table show {name if topic is None else f'{topic} --kind raw'}"
+    return f"{penstock} table show {name if topic is None else f'{topic} --kind raw'}"

@@ -13,7 +13,7 @@ from tests.browser import ARGUMENTS
 from tests.platform.whole.stack import ScratchStack, until
 
 JARS = Path(__file__).resolve().parents[3] / ".penstock" / "jars"
-SIZE = {"width": 1400, "height": 620}
+SIZE = {"width": 1500, "height": 860}
 
 
 def photograph(stack: ScratchStack, target: Path) -> None:

@@ -13,7 +13,7 @@ def document_in(path: Path) -> object:
         return yaml.safe_load(path.read_text("utf-8"))
     except yaml.MarkedYAMLError as problem:
         line = "" if problem.problem_mark is None else f", at line {problem.problem_mark.line + 1}"
-        said = problem.problem or problem.context
+        said = str(problem.problem or problem.context).replace("'<stream end>'", "the end of the file")
         raise DocumentError(f"it is no YAML: {said}{line}") from problem
     except (OSError, ValueError, yaml.YAMLError) as problem:
         raise DocumentError(f"it cannot be read: {' '.join(str(problem).split())}") from problem

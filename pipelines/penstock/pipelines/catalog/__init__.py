@@ -13,6 +13,7 @@ from importlib import import_module, invalidate_caches
 from pathlib import Path
 
 from penstock.ingestion.contracts import load_contract
+from penstock.ingestion.errors import ContractError
 from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model import Pipeline, from_yaml
@@ -37,6 +38,8 @@ def load(name: str) -> Plan:
         return _written_in(file).to_plan(name)
     except DefinitionError as problem:
         raise (problem if str(file) in problem.where else problem.located(str(file))) from None
+    except ContractError as problem:
+        raise DefinitionError("read", problem, "Mend that file", str(file)) from problem
     except (Exception, SystemExit) as problem:
         fix = "Mend it; what else there is goes on without it"
         raise DefinitionError(

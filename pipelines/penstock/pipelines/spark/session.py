@@ -6,10 +6,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+LOGGING = Path(__file__).with_name("log4j2-spark.xml")
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class SparkConfig:
     shuffle_partitions: int = 2
     java_home: Path | None = None
     ui: bool = False
+    log_level: Literal["warn", "error"] = "warn"
+    """From what gravity on Spark's own words are written to stderr."""
     more: Mapping[str, str] = field(default_factory=dict)
     """Settings of the user's own; they win over ours."""
     private: Path | None = None
@@ -42,7 +46,10 @@ def settings(config: SparkConfig) -> dict[str, str]:
         "spark.driver.memory": config.driver_memory,
         "spark.driver.extraClassPath": jars,
         "spark.executor.extraClassPath": jars,
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Duser.timezone=UTC -Djava.net.preferIPv4Stack=true",
+        "spark.driver.extraJavaOptions": (
+            "-XX:+UseParallelGC -Duser.timezone=UTC -Djava.net.preferIPv4Stack=true "
+            f"-Dlog4j2.configurationFile={LOGGING.as_uri()} -Dpenstock.log={config.log_level}"
+        ),
         "spark.driver.bindAddress": config.driver_host,
         "spark.driver.host": config.driver_host,
         "spark.local.dir": str(config.directory / "scratch"),
@@ -70,7 +77,6 @@ def settings(config: SparkConfig) -> dict[str, str]:
         "spark.sql.streaming.noDataProgressEventInterval": "600000",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.log.level": "WARN",
         **config.more,
     }
 

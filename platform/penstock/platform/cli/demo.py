@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import Steps, example, print_json, print_table
+from penstock.platform.cli.output import Steps, called, example, print_json, print_table
 
 if TYPE_CHECKING:
     from penstock.platform.demo.gallery import Shown
@@ -89,7 +89,7 @@ def _show(shown: "Shown") -> None:
     click.echo(accounted(shown.ran))
     click.echo(f"the picture: {shown.picture}")
     click.echo(f"the page:    {shown.page}")
-    click.echo(f"the tables:  PENSTOCK_WAREHOUSE={shown.ran.warehouse} penstock table list")
+    click.echo(f"the tables:  PENSTOCK_WAREHOUSE={shown.ran.warehouse} {called()} table list")
 
 
 def _as_json(shown: "Shown") -> dict[str, object]:

@@ -4,6 +4,7 @@ A terminal gets colours and a spinner; anything else gets plain text, one line a
 """
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,11 @@ def example(*lines: str) -> str:
     """The end of a help text: lines that a person may type as they are."""
     starts = ("Example:  ", *("          " for _ in lines[1:]))
     return "\b\n" + "\n".join(start + line for start, line in zip(starts, lines, strict=True))
+
+
+def called() -> str:
+    """How the person who reads this says `penstock`: by its place where it is on no path."""
+    return "penstock" if shutil.which("penstock") else sys.argv[0]
 
 
 def print_json(value: Any) -> None:
@@ -61,7 +67,7 @@ def _print_rich(columns: Sequence[str], cells: list[list[str]]) -> None:
 _STYLES = {
     "running": "green",
     "ok": "green",
-    "missing": "red",
+    "wrong": "red",
     "failed": "red",
     "parked": "red",
     "stopped": "yellow",

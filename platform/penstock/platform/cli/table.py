@@ -52,7 +52,9 @@ def show(name: str, kind: str | None, limit: int, as_json: bool) -> None:
     if as_json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
     else:
-        print_table(columns, [[_cell(value) for value in row] for row in rows], empty="the table has no rows")
+        print_table(
+            columns, [[_cell(value) for value in row] for row in rows], empty="the table has no rows yet"
+        )
 
 
 def _cell(value: object) -> object:

@@ -3,7 +3,7 @@
 import click
 
 from penstock.platform.cli.context import control_store, current_settings
-from penstock.platform.cli.output import Steps, example
+from penstock.platform.cli.output import Steps, called, example
 
 
 @click.command(name="up", epilog=example("penstock up", "PENSTOCK_DAGSTER__PORT=3100 penstock up"))
@@ -20,7 +20,7 @@ def command(wait: float) -> int:
     from penstock.platform.stack.start import bring_up
     from penstock.platform.streams import check_stream, shown_by
 
-    settings, steps = current_settings(), Steps()
+    settings, steps, penstock = current_settings(), Steps(), called()
     bring_up(settings, steps)
     broken = [stream for stream in settings.streams if check_stream(stream) is not None]
     missing: tuple[str, ...] = ()
@@ -32,8 +32,8 @@ def command(wait: float) -> int:
     show_status(settings)
     click.echo(f"\nDagster's UI       http://127.0.0.1:{settings.dagster.port}")
     for stream in settings.streams:
-        why = "no batch yet: penstock logs host" if stream in missing else ""
+        why = f"no batch yet: {penstock} logs host" if stream in missing else ""
         why = "waits for its file to be mended" if stream in broken else why
-        click.echo(f"Results            {shown_by(stream)}{f'  ({why})' if why else ''}")
-    click.echo("How it fares       penstock status\nTo stop it         penstock down")
+        click.echo(f"Results            {shown_by(stream, penstock)}{f'  ({why})' if why else ''}")
+    click.echo(f"How it fares       {penstock} status\nTo stop it         {penstock} down")
     return 1 if missing or broken else 0
