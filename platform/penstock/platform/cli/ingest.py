@@ -71,6 +71,9 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
 def command(count: int | None, as_json: bool, **order: str) -> int:
     """Write a source's records into a topic. What the broker acknowledged is in the producer's ledger.
 
+    SOURCE is json-lines, csv, parquet, text or log for files, http, sse or socket for what comes over the network,
+    and else a topic whose records are made up, such as sensors.
+
     Ctrl-C finishes what is in flight; the next run goes on from there. `penstock producer where` says where each
     record is.
     """

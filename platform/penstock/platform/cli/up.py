@@ -32,7 +32,7 @@ def command(wait: float) -> int:
     show_status(settings)
     click.echo(f"\nDagster's UI       http://127.0.0.1:{settings.dagster.port}")
     for stream in settings.streams:
-        why = f"no batch yet: {penstock} logs host" if stream in missing else ""
+        why = f"not there yet: {penstock} status" if stream in missing else ""
         why = "waits for its file to be mended" if stream in broken else why
         click.echo(f"Results            {shown_by(stream, penstock)}{f'  ({why})' if why else ''}")
     click.echo(f"How it fares       {penstock} status\nTo stop it         {penstock} down")
