@@ -14,21 +14,33 @@ RUNNING = "running"
 
 
 def wait_for_results(store: ControlStore, streams: Sequence[str], seconds: float) -> tuple[str, ...]:
-    """Wait until every stream that is to run does, and has committed rows; returns those that do not in time."""
+    """Wait until every stream that is to run does, and these have committed rows; returns those that have not."""
     desired = store.desired()
     wanted = [name for name in streams if desired[name].desired is Desired.RUNNING]
+    others = [
+        name for name, wish in desired.items() if wish.desired is Desired.RUNNING and name not in wanted
+    ]
     with suppress(NotInTimeError):
-        wait_until(lambda: all(_is_over(store, stream) for stream in wanted), seconds, "first rows")
+        wait_until(
+            lambda: (
+                all(_is_parked(store, one) or _shows(store, one) for one in wanted)
+                and all(_is_parked(store, one) or _runs(store, one) for one in others)
+            ),
+            seconds,
+            "first rows",
+        )
     return tuple(stream for stream in wanted if not _shows(store, stream))
 
 
-def _is_over(store: ControlStore, stream: str) -> bool:
-    """Whether there is nothing to wait for: it runs and has rows, or it is parked."""
+def _is_parked(store: ControlStore, stream: str) -> bool:
     told = store.health(stream)
-    return _shows(store, stream) or (told is not None and told.state == PARKED)
+    return told is not None and told.state == PARKED
+
+
+def _runs(store: ControlStore, stream: str) -> bool:
+    told = store.health(stream)
+    return told is not None and told.state == RUNNING and is_held(store, stream)
 
 
 def _shows(store: ControlStore, stream: str) -> bool:
-    told = store.health(stream)
-    runs = told is not None and told.state == RUNNING and is_held(store, stream)
-    return runs and has_rows(store, stream)
+    return _runs(store, stream) and has_rows(store, stream)

@@ -46,10 +46,15 @@ def look(settings: Settings, now_ms: int) -> View:
         return View(now_ms, programs, [])
     store = open_control(settings.control_url)
     try:
-        return View(now_ms, programs, overview(store), _alive(store.hosts(), now_ms))
+        return View(now_ms, programs, overview(store), alive(store.hosts(), now_ms))
     finally:
         store.close()
 
 
-def _alive(hosts: Sequence[HostReport], now_ms: int) -> list[HostReport]:
-    return [host for host in hosts if now_ms - host.seen_at_ms < SILENT_MS]
+def alive(hosts: Sequence[HostReport], now_ms: int) -> list[HostReport]:
+    """Those heard of lately, without any whose place on the same machine a younger one has taken."""
+    newest = {
+        (host.host.rpartition("-")[0], host.address): host
+        for host in sorted(hosts, key=lambda host: host.began_at_ms)
+    }
+    return [host for host in newest.values() if now_ms - host.seen_at_ms < SILENT_MS]
