@@ -1,14 +1,18 @@
 """How a pipeline is shown: how much of which input, at which pace. A catalog file may say it beside its pipeline.
 
     demo = Demo(rate=2, last="90 seconds", step="3 seconds")
+    demo: {rate: 2, last: 90 seconds, step: 3 seconds}
 
 A pipeline that says nothing is shown by `Demo()`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+import msgspec
+
+from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model.durations import milliseconds
 
 
@@ -28,6 +32,8 @@ class Demo:
     """Whose panes are drawn; without it those of the key that shows most."""
     shares: Mapping[str, float] = field(default_factory=dict)
     """What part of the rate each topic gets, where several are read; without it all get the same."""
+    stage: str = ""
+    """Whose panes are drawn; the pipeline's own stage without it."""
     note: str = ""
     """What to look at in the picture, in a sentence."""
 
@@ -40,3 +46,18 @@ class Demo:
     def step_ms(self) -> int:
         """The time between two batches."""
         return milliseconds(self.step, "demo.step")
+
+
+def demo_of(told: object) -> Demo:
+    """Return how a pipeline is shown, as a YAML file says it. Raises DefinitionError for what it may not say."""
+    known = [each.name for each in fields(Demo)]
+    if told is None:
+        return Demo()
+    if not isinstance(told, Mapping) or not set(told) <= set(known):
+        raise DefinitionError("demo", repr(told), f"Write some of: {', '.join(known)}")
+    try:
+        return msgspec.convert(told, Demo)
+    except msgspec.ValidationError as problem:
+        raise DefinitionError(
+            "demo", str(problem), "Write a text, a number or a list, as it says"
+        ) from problem

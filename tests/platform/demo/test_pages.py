@@ -1,4 +1,4 @@
-"""The gallery shows shipped pipelines as they are written now; what a picture is drawn from is plain data."""
+"""The gallery shows every shipped pipeline as it is written now; what a picture is drawn from is plain data."""
 
 import re
 from pathlib import Path
@@ -17,11 +17,10 @@ from penstock.platform.demo.sendings import sendings
 from penstock.platform.errors import DemoError
 
 GALLERY = Path("pipelines/docs/gallery")
-SHOWN = tuple(sorted(path.stem for path in GALLERY.glob("*.svg")))
 REMAKE = "`penstock demo --all --out pipelines/docs/gallery` makes the gallery anew"
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", catalog.names())
 def test_a_pipelines_page_says_what_its_file_says(name: str) -> None:
     page = (GALLERY / f"{name}.md").read_text("utf-8")
     (written,) = re.findall(r"```(?:python|yaml)\n(.*?)\n```", page, re.DOTALL)
@@ -29,7 +28,7 @@ def test_a_pipelines_page_says_what_its_file_says(name: str) -> None:
     assert "\n".join(the_questions(name)) in page, REMAKE
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", catalog.names())
 def test_a_pipelines_picture_shows_panes_and_the_watermark(name: str) -> None:
     root = ET.fromstring((GALLERY / f"{name}.svg").read_text("utf-8"))
     kinds = [shape.get("class") for shape in root.iter()]
@@ -40,9 +39,8 @@ def test_a_pipelines_picture_shows_panes_and_the_watermark(name: str) -> None:
     assert "record" in kinds
 
 
-def test_the_gallery_lists_what_it_shows() -> None:
-    assert (GALLERY / "README.md").read_text("utf-8") == index(SHOWN), REMAKE
-    assert set(SHOWN) <= set(catalog.names())
+def test_the_gallery_lists_every_pipeline() -> None:
+    assert (GALLERY / "README.md").read_text("utf-8") == index(catalog.names()), REMAKE
 
 
 @pytest.mark.parametrize("name", catalog.names())

@@ -1,20 +1,22 @@
 """The shipped pipelines, one a file: `<name>.py` holds a pipeline of the same name, `<name>.yaml` is one.
 
 Adding a file adds the pipeline everywhere. Loading one imports nothing of Spark. Beside its pipeline a file may say
-how it is shown: `demo = Demo(…)`. A file that is broken is its own pipeline's trouble: whatever goes wrong while it
-is loaded is a DefinitionError that says where.
+how it is shown: `demo = Demo(…)`, or a section `demo` of YAML. A file that is broken is its own pipeline's trouble:
+whatever goes wrong while it is loaded is a DefinitionError that says where.
 """
 
 import ast
 import sys
 import traceback
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 
 from penstock.ingestion.contracts import load_contract
+from penstock.ingestion.contracts.documents import document_in
 from penstock.ingestion.errors import ContractError
-from penstock.pipelines.demonstration import Demo
+from penstock.pipelines.demonstration import Demo, demo_of
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model import Pipeline, from_yaml
 from penstock.pipelines.own_modules import FOLDER, own_modules
@@ -84,11 +86,16 @@ def about(name: str) -> str:
 def demonstration(name: str) -> Demo:
     """How a pipeline is shown: as its file says, or as any is."""
     load(name)
-    if file_of(name).suffix == ".yaml":
-        return Demo()
+    file = file_of(name)
+    if file.suffix == ".yaml":
+        document = document_in(file)
+        try:
+            return demo_of(document.get("demo") if isinstance(document, Mapping) else None)
+        except DefinitionError as problem:
+            raise problem.located(str(file)) from None
     found = getattr(sys.modules[module_of(name)], "demo", Demo())
     if not isinstance(found, Demo):
-        raise DefinitionError("demo", repr(found), "Write demo = Demo(...)", str(file_of(name)))
+        raise DefinitionError("demo", repr(found), "Write demo = Demo(...)", str(file))
     return found
 
 

@@ -49,4 +49,8 @@ card_alerts = (
     .publish("card-alerts")
 )
 
-demo = Demo(last="15 minutes", step="30 seconds")
+demo = Demo(
+    last="15 minutes",
+    step="30 seconds",
+    note="How soon an alert is in the topic is [measured](../record_at_a_time.md#rules-that-remember).",
+)

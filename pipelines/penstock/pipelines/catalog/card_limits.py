@@ -13,7 +13,7 @@ card_limits = (
         read("card-limits", idle_after="5 seconds"),
         by="card",
         how="left",
-        take={"payment": "cards.id", "amount": "cards.amount", "most": "card-limits.most"},
+        take={"most": "card-limits.most", "payment": "cards.id", "amount": "cards.amount"},
     )
     .window(as_of())
     .trigger(lateness="1 minute")

@@ -48,7 +48,7 @@ click_through = (
 demo = Demo(
     rate=6,
     last="20 minutes",
-    step="30 seconds",
+    step="1 minute",
     shares={"impressions": 5 / 6, "ad-clicks": 1 / 6},
-    note="One click in eight comes after more than ten minutes, and counts for nothing.",
+    note="A showing counts where its own ten minutes are over. One click in eight comes later, and for nothing.",
 )

@@ -22,4 +22,8 @@ flight_delays = (
     .write("flight_delays", mode="latest")
 )
 
-demo = Demo(last="1 day", step="30 minutes")
+demo = Demo(
+    last="1 day",
+    step="30 minutes",
+    note="What another bound would have bought is [measured](../watermark_bounds.md).",
+)

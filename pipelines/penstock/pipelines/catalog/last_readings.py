@@ -6,7 +6,7 @@ last_readings = (
     read("sensors", idle_after="5 seconds")
     .key("device")
     .aggregate(
-        readings=count(), mean=mean("temperature"), least=min_("temperature"), most=max_("temperature")
+        mean=mean("temperature"), readings=count(), least=min_("temperature"), most=max_("temperature")
     )
     .window(moving(keep=records(100), show=records(10)))
     .write("last_readings", mode="log")

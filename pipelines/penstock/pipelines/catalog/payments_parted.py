@@ -29,4 +29,10 @@ payments_parted = (
     )
 )
 
-demo = Demo()
+demo = Demo(
+    rate=10,
+    last="12 minutes",
+    step="30 seconds",
+    stage="payments_by_country",
+    note="The picture shows the third output; all three are told from one pass.",
+)

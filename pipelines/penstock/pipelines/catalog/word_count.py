@@ -16,4 +16,4 @@ word_count = (
     .write("word_count", mode="latest")
 )
 
-demo = Demo(rate=2, last="90 seconds", step="3 seconds")
+demo = Demo(rate=2, last="90 seconds", step="3 seconds", key=("the",))

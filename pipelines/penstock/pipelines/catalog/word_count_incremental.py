@@ -58,4 +58,4 @@ word_count_incremental = (
     .write("word_count_incremental", mode="log")
 )
 
-demo = Demo(rate=2, last="90 seconds", step="3 seconds")
+demo = Demo(rate=2, last="90 seconds", step="3 seconds", key=("the",))

@@ -29,4 +29,4 @@ word_totals = (
     .write("word_totals", mode="log")
 )
 
-demo = Demo(rate=2, last="90 seconds", step="3 seconds")
+demo = Demo(rate=2, last="90 seconds", step="3 seconds", key=("the",))

@@ -236,7 +236,8 @@ BEGINNINGS: dict[str, Callable[[Any], Pipeline]] = {
 }
 PARTS = ("read", "deduplicate", "steps")
 SECTIONS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
-    **dict.fromkeys(BEGINNINGS, lambda pipeline, _: pipeline),
+    # How a pipeline is shown is no part of it: the catalog reads that.
+    **dict.fromkeys((*BEGINNINGS, "demo"), lambda pipeline, _: pipeline),
     "deduplicate": deduplicated,
     "steps": stepped,
     "key": keyed,
@@ -251,4 +252,4 @@ SECTIONS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
     "then": followed,
     "also": accompanied,
 }
-LATER = tuple(name for name in SECTIONS if name not in (*BEGINNINGS, "deduplicate", "also"))
+LATER = tuple(name for name in SECTIONS if name not in (*BEGINNINGS, "demo", "deduplicate", "also"))

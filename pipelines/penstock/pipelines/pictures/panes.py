@@ -15,6 +15,7 @@ WIDTH, HEIGHT = 860, 560
 LEFT, RIGHT, TOP, BOTTOM = 104, 30, 64, 46
 BAR, POINT = 3.0, 3.5
 ROOM_FOR_TEXT = 26.0
+LONGEST_LINE = 120
 TIMINGS = {"early": "early", "on_time": "on time", "late": "late"}
 
 
@@ -95,7 +96,9 @@ def bars(drawing: Drawing, across: Axis, up: Axis, panes: Sequence[DrawnPane]) -
             drawing.dot(((left + right) / 2, y), POINT, pane.timing)
         else:
             drawing.rectangle((left + 1, y - BAR / 2), (right - left - 2, BAR), pane.timing, said=said)
-    for pane in sorted(panes, key=lambda pane: (pane.timing == "early", pane.clock)):
+    for pane in sorted(
+        (pane for pane in panes if pane.value), key=lambda pane: (pane.timing == "early", pane.clock)
+    ):
         left, right, y = across.at(pane.start), across.at(pane.end), up.at(pane.clock)
         length = 5.2 * len(pane.value)
         middle = min(max((left + right) / 2, LEFT + length / 2), WIDTH - RIGHT - length / 2)
@@ -116,10 +119,15 @@ def stairs(scene: Scene, across: Axis, up: Axis) -> list[tuple[float, float]]:
     return points
 
 
+def shortened(text: str) -> str:
+    """Return a text as far as a line goes; all of it is said to who cannot see the picture."""
+    return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE].rpartition(' ')[0]} …"
+
+
 def headline(drawing: Drawing, scene: Scene) -> None:
     """Write the title, and say what the marks mean."""
     drawing.words((LEFT, 20), scene.title, "title")
-    drawing.words((LEFT, 36), scene.subtitle)
+    drawing.words((LEFT, 36), shortened(scene.subtitle))
     x = float(LEFT)
     for timing, word in TIMINGS.items():
         drawing.rectangle((x, 46), (18, BAR), timing)

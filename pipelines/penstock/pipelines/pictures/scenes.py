@@ -11,12 +11,13 @@ from penstock.pipelines.pictures.panes import DrawnPane, Scene
 from penstock.pipelines.plan.columns import values_of
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Stage
-from penstock.pipelines.plan.windows import Fixed, Sessions, Sliding
+from penstock.pipelines.plan.windows import Fixed, Sessions, Sliding, Tumbling, Window
 
 Row = Mapping[str, Any]
 Key = tuple[Any, ...]
 MOST_RECORDS = 400
-SELDOM = 40
+SELDOM, NAMED = 200, 40
+"""Rows of all keys that are drawn together, and those that are told by name as well."""
 LONGEST_VALUE = 22
 
 
@@ -25,6 +26,8 @@ class Told:
     """What a run told of a stage: its panes, what came too late, what was sent, and where the watermark was."""
 
     stage: Stage
+    window: Window
+    """Where its panes are: the stage's own, or those of the stage whose windows it shares."""
     panes: Sequence[Row]
     """Rows of the log of panes."""
     late: Sequence[Row]
@@ -38,21 +41,20 @@ class Told:
 def scene(told: Told, key: Key | None = None) -> Scene:
     """Return the scene of a key; without one, of the key that shows most.
 
-    What a function with a memory says seldom is drawn of all keys: one of them would be a dot.
+    What is said seldom, by a function with a memory or when a window is full, is drawn of all keys: of one of them
+    there would be a dot.
     """
     stage = told.stage
-    rows = [row for row in told.panes if row["kind"] == "insert" and is_drawn(stage, row)]
-    whole = key is None and isinstance(stage.window, Remembering) and len(rows) <= SELDOM
+    rows = [row for row in told.panes if row["kind"] == "insert" and is_drawn(told.window, row)]
+    whole = key is None and isinstance(told.window, Remembering | Tumbling) and len(rows) <= SELDOM
     chosen = telling(stage, rows) if key is None else key
     of_key = {} if whole else dict(zip(stage.key, chosen, strict=False))
     return Scene(
         title=stage.name,
-        subtitle=f"{shown(stage)} of each {words.joined(list(stage.key))}"
-        if whole
-        else subtitle(stage, chosen),
+        subtitle=of_all(stage, len(rows)) if whole else subtitle(told, chosen),
         began=told.began,
         ended=told.ended,
-        panes=list(drawn(stage, [row for row in rows if is_of(row, of_key)], named=whole)),
+        panes=list(drawn(told, [row for row in rows if is_of(row, of_key)], named=whole)),
         records=sample(told, of_key),
         dropped=[
             (milliseconds(row["event_time"], 0), milliseconds(row["batch_clock"], 0))
@@ -68,11 +70,11 @@ def is_of(row: Row, key: Mapping[str, Any]) -> bool:
     return all(row.get(name, part) == part for name, part in key.items())
 
 
-def is_drawn(stage: Stage, row: Row) -> bool:
+def is_drawn(window: Window, row: Row) -> bool:
     """Tell whether a window is drawn: of sliding ones those that do not overlap, or nothing could be seen."""
-    if not isinstance(stage.window, Sliding) or row["window_start"] is None:
+    if not isinstance(window, Sliding) or row["window_start"] is None:
         return True
-    return (milliseconds(row["window_start"], 0) - stage.window.offset) % stage.window.size == 0
+    return (milliseconds(row["window_start"], 0) - window.offset) % window.size == 0
 
 
 def telling(stage: Stage, rows: Sequence[Row]) -> Key:
@@ -91,15 +93,22 @@ def key_of(stage: Stage, row: Row) -> Key:
     return tuple(row[name] for name in stage.key)
 
 
-def subtitle(stage: Stage, key: Key) -> str:
+def of_all(stage: Stage, rows: int) -> str:
+    """Say what is shown of every key."""
+    of = words.joined(list(stage.key))
+    return f"{shown(stage)} of each {of}" if rows <= NAMED else f"a mark for each row, of every {of}"
+
+
+def subtitle(told: Told, key: Key) -> str:
     """Say which key and which value is shown, in which windows."""
+    stage, window = told.stage, told.window
     if len(key) < len(stage.key):
         return "no key has shown anything"
     of = ", ".join(f"{name} {part}" for name, part in zip(stage.key, key, strict=True)) or "all records"
     note = ""
-    if isinstance(stage.window, Sliding) and stage.window.period < stage.window.size:
-        note = f" (drawn: every {ordinal(stage.window.size // stage.window.period)})"
-    where = "" if isinstance(stage.window, Remembering) else f", in {words.window(stage.window)}"
+    if isinstance(window, Sliding) and window.period < window.size:
+        note = f" (drawn: every {ordinal(window.size // window.period)})"
+    where = "" if isinstance(window, Remembering) else f", in {words.window(window)}"
     return f"{shown(stage)} of {of}{where}{note}"
 
 
@@ -115,16 +124,18 @@ def shown(stage: Stage) -> str:
     return values_of(stage)[0]
 
 
-def drawn(stage: Stage, rows: Sequence[Row], *, named: bool = False) -> Iterator[DrawnPane]:
+def drawn(told: Told, rows: Sequence[Row], *, named: bool = False) -> Iterator[DrawnPane]:
     """Yield panes in the order in which they appeared, each with the pane that it stands on; `named` by its key."""
-    apart = isinstance(stage.window, Fixed | Sliding | Sessions)
+    stage, apart = told.stage, isinstance(told.window, Fixed | Sliding | Sessions)
     before: list[DrawnPane] = []
     for row in sorted(rows, key=lambda row: (row["batch_clock"], str(row["window_start"]))):
         start, end = milliseconds(row["window_start"], -inf), milliseconds(row["window_end"], inf)
         clock = int(milliseconds(row["batch_clock"], 0))
         below = [pane.clock for pane in before if pane.start < end and start < pane.end]
         since = max(below, default=None) if apart else clock
-        said = " ".join([*map(str, key_of(stage, row)), ""] if named else []) + plainly(row[shown(stage)])
+        many = named and len(rows) > NAMED
+        said = "" if many else plainly(row[shown(stage)])
+        said = " ".join([*map(str, key_of(stage, row)), said]) if named and not many else said
         pane = DrawnPane(start, end, clock, row["timing"], said, since)
         before.append(pane)
         yield pane

@@ -16,7 +16,7 @@ text { font: 11px system-ui, sans-serif; fill: #333 }
 .record { fill: #777; fill-opacity: .55 }
 .dropped { stroke: #b00020; stroke-width: 1.4 }
 .early { fill: #e8a317 } .on_time { fill: #2e8b57 } .late { fill: #c0392b }
-.label { font-size: 9px }"""
+.label { font-size: 9px; paint-order: stroke; stroke: white; stroke-opacity: .8; stroke-width: 2.5 }"""
 
 Point = tuple[float, float]
 

@@ -87,6 +87,10 @@ def _show(shown: "Shown") -> None:
     columns, rows = newest(shown.ran)
     print_table(columns, [[cell(value) for value in row] for row in rows], empty="no rows")
     click.echo(accounted(shown.ran))
+    unmet = [one for one in shown.ran.checked if one.broken]
+    click.echo(
+        f"Expectations of its tables: {len(shown.ran.checked)}, {len(unmet) or 'none'} of them not met."
+    )
     click.echo(f"the picture: {shown.picture}")
     click.echo(f"the page:    {shown.page}")
     click.echo(f"the tables:  PENSTOCK_WAREHOUSE={shown.ran.warehouse} {called()} table list")
@@ -101,5 +105,14 @@ def _as_json(shown: "Shown") -> dict[str, object]:
         "picture": str(shown.picture),
         "page": str(shown.page),
         "warehouse": str(shown.ran.warehouse),
+        "expectations": [
+            {
+                "table": one.table,
+                "expectation": one.expectation.name,
+                "rows": one.rows,
+                "broken": one.broken,
+            }
+            for one in shown.ran.checked
+        ],
         "rows": [dict(zip(columns, row, strict=True)) for row in rows],
     }

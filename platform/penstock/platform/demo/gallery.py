@@ -18,12 +18,13 @@ from penstock.platform.settings import Settings
 
 INTRODUCTION = """\
 # Gallery
-Shipped pipelines at work. Across is event time, upwards processing time. A dot is a record, the blue line the
+The shipped pipelines at work. Across is event time, upwards processing time. A dot is a record, the blue line the
 watermark, a bar a pane as wide as its window: early, on time, or late. Were nothing ever late, all dots would lie
-on the dashed line. A picture shows one key; a page has the four questions, the result and the definition.
+on the dashed line. A picture shows one key; a page has the four questions, the result, what is expected of it, and
+the definition. The line below a picture makes it again, from nothing, and the same to the last dot: its input comes
+from a seed, its clock is that of the input.
 
-`penstock demo --all --out pipelines/docs/gallery` makes all of it, each picture from a seed, on a clock that is the
-input's own; `penstock demo NAME` makes one."""
+`penstock demo --all --out pipelines/docs/gallery` makes all of it."""
 
 Step = Callable[[str], AbstractContextManager[Tell]]
 
@@ -86,3 +87,5 @@ def index_lines(names: Sequence[str]) -> Iterator[str]:
         yield first
         yield ""
         yield f"![Panes of {name}]({name}.svg)"
+        yield ""
+        yield f"`penstock demo {name}`"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow as pa
 from penstock.pipelines import catalog
 from penstock.pipelines.explain import explain
 from penstock.pipelines.plan.columns import values_of
+from penstock.platform.demo.checks import Checked
 from penstock.platform.demo.run import Ran
 from penstock.platform.streams import plan_of
 
@@ -41,6 +43,7 @@ def lines(ran: Ran) -> Iterator[str]:
     yield ""
     yield accounted(ran)
     yield ""
+    yield from the_checks(ran)
     yield "## How it is written"
     yield from definition(name)
     yield ""
@@ -57,6 +60,21 @@ def the_questions(name: str) -> Iterator[str]:
             yield f"- **{question.about.capitalize()}**{several}: {uncapitalized(first)}"
             yield from (f"  {'' if first.endswith('.') else '- '}{other}" for other in others)
         yield ""
+
+
+def the_checks(ran: Ran) -> Iterator[str]:
+    """Yield what is expected of each table, and whether it came so."""
+    yield "## What is expected of it"
+    for about, of_table in groupby(ran.checked, key=lambda one: one.table):
+        found = list(of_table)
+        yield f"`{about}`, {found[0].rows:,} rows (`quality/penstock/quality/suites/{about}.yaml`):"
+        yield from (f"- {one.expectation.why} `{one.expectation.name}`: {verdict(one)}" for one in found)
+        yield ""
+
+
+def verdict(one: Checked) -> str:
+    """Say what came of an expectation."""
+    return f"{one.broken:,} rows do not meet it" if one.broken else "met"
 
 
 def uncapitalized(sentence: str) -> str:

@@ -19,14 +19,17 @@ from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.catalog import demonstration
 from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.pictures import Told
-from penstock.pipelines.plan import LatestValues, PaneLog, Plan, Stage
+from penstock.pipelines.plan import LatestValues, PaneLog, Plan, Stage, Window
+from penstock.pipelines.plan.windows import SameWindows
 from penstock.pipelines.spark.bounded import BoundedConfig, StoredRun
 from penstock.pipelines.spark.stored.pieces import within
 from penstock.pipelines.spark.stored.together import StoredTogether
 from penstock.pipelines.spark.stored.topic import StoredTopic
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.platform.demo.checks import Checked, check_tables
 from penstock.platform.demo.feeding import Delivered, Place, deliver
 from penstock.platform.demo.sendings import Sending, sendings
+from penstock.platform.errors import DemoError
 from penstock.platform.streams import plan_of
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ class Ran:
     told: Told
     warehouse: Path
     outcomes: Sequence[Outcome]
+    checked: Sequence[Checked]
 
     @property
     def result(self) -> DeltaTable:
@@ -87,7 +91,8 @@ def run_plan(
 ) -> Ran:
     """Do the same with a plan and an input that are given."""
     shutil.rmtree(folder, ignore_errors=True)
-    plan = logged(plan)
+    shown = demo.stage or plan.name
+    plan = logged(plan, shown)
     contracts = [load_contract(topic_of(source)) for source in plan.sources]
     sent = {each.topic: sendings(each.topic, demo, len(contracts)) for each in contracts}
     delivered = fed(bootstrap, contracts, sent, folder, tell)
@@ -100,11 +105,12 @@ def run_plan(
     began = min(times) - min(times) % demo.step_ms
     ended = live(run, delivered, stored, range(began, max(times) + 1, demo.step_ms), tell)
     stored.frame.unpersist()
-    stage = next(stage for stage in plan.stages if stage.name == plan.name)
+    stage = next(stage for stage in plan.stages if stage.name == shown)
     told = Told(
         stage=stage,
+        window=windows_of(plan, stage),
         panes=rows(folder / "warehouse" / "panes" / log_of(stage)),
-        late=rows(folder / "warehouse" / "late" / plan.name),
+        late=rows(folder / "warehouse" / "late" / plan.name) if shown == plan.name else [],
         records=[one for contract in contracts for one in records(contract, sent[contract.topic])],
         watermark=[
             (each.watermark.value, each.clock)
@@ -114,7 +120,9 @@ def run_plan(
         began=began,
         ended=ended,
     )
-    return Ran(plan, demo, told, folder / "warehouse", outcomes)
+    tell("checking the tables")
+    checked = tuple(check_tables(session, plan, folder / "warehouse"))
+    return Ran(plan, demo, told, folder / "warehouse", outcomes, checked)
 
 
 def live(run: StoredRun, delivered: Delivered, stored: Held, steps: range, tell: Tell) -> int:
@@ -132,15 +140,26 @@ def live(run: StoredRun, delivered: Delivered, stored: Held, steps: range, tell:
     return ended
 
 
-def logged(plan: Plan) -> Plan:
-    """Return the plan with a log of all panes of its last stage, which is what a picture is made of."""
+def logged(plan: Plan, name: str) -> Plan:
+    """Return the plan with a log of all panes of a stage, which is what a picture is made of."""
+    found = [stage for stage in plan.stages if stage.name == name]
+    if not found:
+        known = ", ".join(stage.name for stage in plan.stages)
+        raise DemoError(f"{plan.name} has no stage {name!r} to show; there are: {known}")
     stages = tuple(
         replace(stage, sinks=(*stage.sinks, PaneLog(stage.name)))
-        if stage.name == plan.name and not any(isinstance(sink, PaneLog) for sink in stage.sinks)
+        if stage in found and not any(isinstance(sink, PaneLog) for sink in stage.sinks)
         else stage
         for stage in plan.stages
     )
     return replace(plan, stages=stages)
+
+
+def windows_of(plan: Plan, stage: Stage) -> Window:
+    """Return where the panes of a stage are, also where it shares the windows of another."""
+    while isinstance(stage.window, SameWindows):
+        stage = plan.feeding(stage)[0]
+    return stage.window
 
 
 def log_of(stage: Stage) -> str:

@@ -113,7 +113,7 @@ def _with_rows(
     """The same with the file of the rows that did not meet it, where single rows can be told."""
     if one.passed:
         return one
-    broken = _broken(suite[one.name], rows)
+    broken = broken_rows(suite[one.name], rows)
     if broken is None:
         return one
     found = broken.limit(ROWS_KEPT).toArrow().to_pylist()
@@ -123,7 +123,7 @@ def _with_rows(
     return replace(one, rows=str(path))
 
 
-def _broken(one: Expectation, rows: "DataFrame") -> "DataFrame | None":
+def broken_rows(one: Expectation, rows: "DataFrame") -> "DataFrame | None":
     """Return the rows that do not meet an expectation; None where it is about all rows together."""
     if one.type in UNIQUE:
         columns = [quoted(name) for name in one.kwargs.get("column_list") or [one.kwargs["column"]]]
