@@ -98,6 +98,10 @@ class Steps:
         took = f"  ({seconds:.1f} s)" if seconds >= 0.1 else ""
         click.echo(f"{click.style('✓', fg='green')} {what}{took}", err=True)
 
+    def missing(self, what: str) -> None:
+        """Say what is gone on without."""
+        click.echo(f"{click.style('!', fg='yellow')} {what}", err=True)
+
 
 @contextmanager
 def _spinner(doing: str) -> Iterator[Callable[[str], None]]:

@@ -30,6 +30,9 @@ class Progress(Protocol):
     def step(self, doing: str) -> AbstractContextManager[Callable[[str], None]]:
         """One step, from its beginning to its end."""
 
+    def missing(self, what: str) -> None:
+        """What is gone on without."""
+
 
 def bring_up(settings: Settings, progress: Progress) -> None:
     """Have the whole stack running. Said again it changes nothing that is already right.
@@ -44,8 +47,7 @@ def bring_up(settings: Settings, progress: Progress) -> None:
     missing = {f"topic {topic}": problem for topic, problem in topics.broken.items()}
     for what, problem in {**missing, **streams}.items():
         if problem is not None:
-            with progress.step(f"without {what}, until its file is mended: {problem}"):
-                pass
+            progress.missing(f"without {what}, until its file is mended: {problem}")
     with progress.step("this machine has what is needed"):
         check_machine(settings)
         check_ports(settings, manager)
