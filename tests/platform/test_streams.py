@@ -63,3 +63,24 @@ def test_a_change_since_a_moment_is_told_by_its_file(write: Write) -> None:
     assert changed_since("one", changed + 10_000) is None
     os.utime(shared, ns=(0, (changed + 20_000) * 1_000_000))
     assert changed_since("one", changed + 10_000) == shared
+
+
+@pytest.mark.parametrize("name", ["one.py", "one.yaml"])
+@pytest.mark.parametrize(("folder", "topic", "told"), [
+    ("contracts", "sensors", True),
+    ("contracts", "sensors-2", False),
+    ("suites/topics", "sensors", True),
+    ("suites/latest", "sensors", False),
+])  # fmt: skip
+def test_so_is_a_change_of_what_is_declared_of_a_topic_that_it_reads(
+    write: Write, monkeypatch: pytest.MonkeyPatch, name: str, folder: str, topic: str, told: bool
+) -> None:
+    file = write(name, PIPELINE.format(name="one") if name.endswith(".py") else "read: sensors\n")
+    places = {"contracts": file.parents[1] / "contracts", "suites": file.parents[1] / "suites"}
+    declared = write(f"../{folder}/{topic}.yaml", "changed: yes")
+    monkeypatch.setattr("penstock.ingestion.contracts.CATALOG", places["contracts"])
+    monkeypatch.setattr("penstock.quality.expectations.suite.FOLDER", places["suites"])
+    moment = file.stat().st_mtime_ns // 1_000_000 + 10_000
+    os.utime(declared, ns=(0, (moment + 20_000) * 1_000_000))
+    found = changed_since("one", moment)
+    assert (found is not None and found.resolve() == declared.resolve()) == told

@@ -4,6 +4,8 @@ Nothing of what stands in them is run or checked: that is asked every half secon
 `penstock status`.
 """
 
+import ast
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -16,9 +18,37 @@ def written_state(stream: str) -> str:
 
 
 def changed_since(stream: str, at_ms: int) -> Path | None:
-    """A file of the pipeline, or of one's own that it imports, that was changed after a moment; None for none."""
-    found = (path for path, changed, _ in _seen(own_modules(stream).values()) if changed > at_ms * 1_000_000)
-    return next(found, None)
+    """A file that was changed after a moment; None for none.
+
+    Files of the pipeline, of one's own that it imports, and contracts and suites of topics that these name.
+    """
+    own = list(own_modules(stream).values())
+    for path, changed, _ in _seen([*own, *_of_topics()]):
+        if changed > at_ms * 1_000_000 and (path in own or any(_names(file, path.stem) for file in own)):
+            return path
+    return None
+
+
+def _of_topics() -> Iterator[Path]:
+    """Every contract, and every suite of a topic."""
+    from penstock.ingestion.contracts import CATALOG
+    from penstock.quality.expectations.suite import FOLDER, TOPICS
+
+    yield from CATALOG.glob("*.yaml")
+    yield from (FOLDER / TOPICS).glob("*.yaml")
+
+
+def _names(file: Path, topic: str) -> bool:
+    """Whether a file has a topic's name as a text of its own: what it does with it is not looked into."""
+    try:
+        text = file.read_text("utf-8")
+        if file.suffix != ".py":
+            return re.search(rf"(?<![\w-]){re.escape(topic)}(?![\w-])", text) is not None
+        return any(
+            isinstance(node, ast.Constant) and node.value == topic for node in ast.walk(ast.parse(text))
+        )
+    except (OSError, ValueError, SyntaxError):
+        return True
 
 
 def _all_files(stream: str) -> Iterator[Path]:
