@@ -10,10 +10,12 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 GROUPS = (
-    # A Spark session is one a process, and takes seconds to start.
-    ("spark", "tests/pipelines/"),
-    ("spark", "tests/quality/"),
-    ("spark", "tests/platform/whole/test_spark_master.py"),
+    # A Spark session is one a process, and takes seconds to start. All tests of Spark together would be the longest
+    # group by far, so there are two.
+    ("spark", "tests/pipelines/spark/"),
+    ("spark and others", "tests/pipelines/"),
+    ("spark and others", "tests/quality/"),
+    ("spark and others", "tests/platform/whole/test_spark_master.py"),
     # Two whole platforms at once are more than two cores.
     ("platform", "tests/platform/whole/"),
     # Mostly waits for the delays that the provider has between its questions.
@@ -23,7 +25,7 @@ GROUPS = (
 )
 """Groups by the beginning of a test's path; the first that fits counts."""
 
-LONGEST_FIRST = ("platform", "aws", "spark", "local", "compose")
+LONGEST_FIRST = ("platform", "spark", "spark and others", "aws", "local", "compose")
 
 APART = ("tests/infra/test_processes.py", "tests/infra/terraform/test_hcl.py")
 """Files whose tests share nothing."""

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PATIENCE_S = 90
+ASKED_EVERY_S = 0.1
 
 
 @dataclass
@@ -42,14 +44,18 @@ class Progress:
         return sum(account.read for outcome in self.outcomes for account in outcome.accounts)
 
     def wait_for(self, records: int, stream: Stream) -> None:
+        """Wait until so many are read; a stream that fails tells nobody, so it is asked from time to time."""
+        deadline = time.monotonic() + PATIENCE_S
         with self.changed:
-            done = self.changed.wait_for(
-                lambda: self.read >= records or stream.failure() is not None, PATIENCE_S
-            )
+            while self.read < records:
+                failure = stream.failure()
+                if failure is not None:
+                    raise failure
+                assert time.monotonic() < deadline, f"{self.read} of {records} records after {PATIENCE_S} s"
+                self.changed.wait(ASKED_EVERY_S)
         failure = stream.failure()
         if failure is not None:
             raise failure
-        assert done, f"{self.read} of {records} records after {PATIENCE_S} s"
 
 
 @dataclass

@@ -7,6 +7,7 @@ again it finds that, and sends nothing. A host that was taken over is fenced by 
 
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
@@ -16,7 +17,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from penstock.pipelines.errors import PublishError
 from penstock.pipelines.fold.published import WATERMARK
@@ -27,6 +28,14 @@ from penstock.pipelines.tables.change import Change, DataFile
 
 FOLDER = "published"
 PATIENCE_S = 30.0
+PAUSE_S = 0.1
+LOOKING = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
+"""What a broker says while it is found out who keeps a group."""
+
 TRANSACTION_MS = 60_000
 BOUNDS = ("window_start", "window_end", "watermark", "replaced_by_start", "replaced_by_end")
 
@@ -148,8 +157,17 @@ class Transactions:
 
     def last_batch(self) -> int:
         """The newest batch whose rows are committed; -1 before the first."""
-        (found,) = self._consumer.committed([TopicPartition(self._topic, 0)], timeout=PATIENCE_S)
-        return found.offset - 1 if found.offset >= 0 else -1
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                (found,) = self._consumer.committed([TopicPartition(self._topic, 0)], timeout=PATIENCE_S)
+            except KafkaException as problem:
+                # A broker that has just taken over the group says so, and knows it a moment later.
+                if problem.args[0].code() not in LOOKING or time.monotonic() > deadline:
+                    raise
+                time.sleep(PAUSE_S)
+            else:
+                return found.offset - 1 if found.offset >= 0 else -1
 
     def send(self, batch_id: int, messages: Iterator[Message]) -> None:
         """Send records, all or none, and with them of which batch they are."""
