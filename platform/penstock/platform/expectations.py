@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines import catalog
-from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.plan import Plan
+from penstock.pipelines.tables.places import result_of
 from penstock.platform.audit import Tell
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
@@ -58,10 +58,7 @@ def all_suites() -> Suites:
 def table_suites() -> dict[str, tuple[Suite, Plan]]:
     """The suites of tables that a pipeline of the catalog writes, each with its pipeline."""
     written = {
-        f"{folder_of(sink)}/{sink.table}": plan
-        for plan in sound_plans()
-        for stage in plan.stages
-        for sink in stage.sinks
+        result_of(sink): plan for plan in sound_plans() for stage in plan.stages for sink in stage.sinks
     }
     return {
         suite.about: (suite, written[suite.about]) for suite in all_suites().sound if suite.about in written

@@ -12,8 +12,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from penstock.infra.secret import read_secret
 from penstock.ingestion.contracts import Contract
-from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.plan import Plan, Stage, aggregate_fields
+from penstock.pipelines.tables.places import result_of
 from penstock.platform.control.reports import BatchSummary
 from penstock.platform.settings.model import LineageSettings
 
@@ -144,7 +144,7 @@ def _outputs(summary: BatchSummary, plan: Plan, places: Places) -> "Iterator[Out
             told = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
                 rowCount=summary.rows, producer=PRODUCER
             )
-            name = f"{folder_of(sink)}/{sink.table}"
+            name = result_of(sink)
             named = name if "://" in places.warehouse else f"{places.warehouse}/{name}"
             yield OutputDataset(
                 places.tables, named, {"outputStatistics": told}, facets={"columnLineage": lineage}
@@ -156,6 +156,10 @@ def columns_from(plan: Plan, stage: Stage) -> Mapping[str, Sequence[tuple[str, s
     wanted: dict[str, tuple[str, ...]] = {name: (name,) for name in stage.key}
     wanted |= {output.name: aggregate_fields(output.of) for output in stage.aggregates}
     sources = [source for source in plan.sources if source.name in stage.inputs]
+    if stage.join is not None:
+        read = {source.name for source in sources}
+        taken = {each.name: [(each.input, each.field)] for each in stage.join.columns if each.input in read}
+        return {**{name: [(each.name, name) for each in sources] for name in stage.key if sources}, **taken}
     found = {
         column: [
             (source.name, field)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.pipelines.plan.columns import values_of
 from penstock.platform.clock import now_ms
 from penstock.platform.expectations import table_suites, watermarks
 from penstock.platform.settings import Settings
@@ -56,7 +57,7 @@ def statistics_of(settings: Settings, about: str) -> Statistics:
     mark = watermarks(settings, [plan.name])[plan.name]
     final = None if mark is None else mark - stage.lateness
     rows, ledger = (_rows(Path(settings.warehouse) / path) for path in (about, f"ledger/{plan.name}"))
-    values = [output.name for output in stage.aggregates]
+    values = list(values_of(stage))
     windows = [] if rows is None else of_windows(rows, stage.key, values, asked.every_ms, final)
     fates = [] if ledger is None else of_fates(ledger, asked.every_ms, now_ms())
     changes = [change for points in (windows, fates) for change in sudden(points, asked.sensitivity)]

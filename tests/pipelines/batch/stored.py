@@ -34,6 +34,10 @@ class StoredReading:
     stage: ReadyStage
     records: Sequence[Record]
     clock: int
+    others: Sequence[ReadyStage] = ()
+
+    def beside(self) -> "dict[str, StoredReading]":
+        return {each.plan.name: StoredReading(each, self.records, self.clock) for each in self.others}
 
     def partials(self) -> pa.Table:
         good = [record for record in self.records if record.error is None]
@@ -128,7 +132,7 @@ class Bench:
         told: Callable[[Outcome], None] | None = None,
     ) -> Engine:
         """A host's engine, resumed."""
-        graph = ready_graph(self.plan, {self.plan.first.name: TYPES})
+        graph = ready_graph(self.plan, {stage.name: TYPES for stage in self.plan.firsts})
         engine = Engine(
             graph,
             rules_of(self.plan.sources),
@@ -148,11 +152,15 @@ class Bench:
 
     def reading(self, batch: Batch, clock: int) -> Reading:
         """The records of a batch."""
-        return StoredReading(self.stage, batch.records, clock)
+        return StoredReading(self.stage, batch.records, clock, self.others)
 
     @property
     def stage(self) -> ReadyStage:
         return ready_stage(self.plan.first, TYPES)
+
+    @property
+    def others(self) -> list[ReadyStage]:
+        return [ready_stage(stage, TYPES) for stage in self.plan.firsts[1:]]
 
     def feed(self, engine: Engine, batch: Batch) -> None:
         """Run a batch as a host would: records as Spark's batch of that number, none as a tick."""

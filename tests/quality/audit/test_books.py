@@ -178,6 +178,19 @@ def test_an_account_that_was_made_to_add_up_is_found_by_those_who_know_better(tm
     assert "accounts" not in found
 
 
+def test_what_is_wrong_with_the_account_of_another_stage_is_said_with_its_name(tmp_path: Path) -> None:
+    bench = lived(tmp_path, "side by side")
+    assert verdicts(bench)["set aside"].said == "3 late and 1 quarantined rows have their addresses"
+    rewrite(bench, "ledger/stream.beside", lambda rows: edited(rows.sort_by(ORDER), 0, folded=1, late=1))
+    assert wrong(bench) == {
+        "set aside": "beside: late of records/0, batch 0: the ledger counts 1 records, and the table has 0"
+    }
+    rewrite(bench, "ledger/stream.beside", without_batch(2))
+    assert wrong(bench)["ranges"] == (
+        "beside: records/0 offset 2: offsets 2 to 2 were read by no batch: 0 ends before, 3 begins after"
+    )
+
+
 def test_records_that_were_taken_out_of_the_quarantine_are_missed(tmp_path: Path) -> None:
     bench = lived(tmp_path)
     DeltaTable(bench.folder / "warehouse" / "quarantine" / "records").delete()

@@ -7,8 +7,8 @@ import pytest
 from penstock.ingestion.contracts import contract_names, load_contract
 from penstock.ingestion.contracts.types import spark_type
 from penstock.pipelines import catalog
-from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.plan.source import Column
+from penstock.pipelines.tables.places import result_of
 from penstock.quality.errors import NotInStreamError, SuiteError
 from penstock.quality.expectations.compile import COMPILED, broken_when, row_check
 from penstock.quality.expectations.in_stream import with_checks
@@ -150,7 +150,7 @@ def test_an_expectation_without_a_name_is_called_by_what_it_says(
 
 def test_every_shipped_suite_is_about_something_and_can_be_used() -> None:
     tables = {
-        f"{folder_of(sink)}/{sink.table}"
+        result_of(sink)
         for name in catalog.names()
         for stage in catalog.load(name).stages
         for sink in stage.sinks

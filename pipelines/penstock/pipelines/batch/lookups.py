@@ -8,9 +8,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from penstock.pipelines.batch.intent import Intent, Range
-
-LOOKUPS = "lookups"
-"""The folder of the warehouse."""
+from penstock.pipelines.tables.places import LOOKUPS
 
 SEEN = pa.schema(
     [

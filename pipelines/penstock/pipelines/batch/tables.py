@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines.batch.inputs import topic_of
-from penstock.pipelines.batch.lookups import LOOKUPS, SEEN
+from penstock.pipelines.batch.lookups import SEEN
 from penstock.pipelines.batch.reading import CHECKED
 from penstock.pipelines.erasure.account import ERASURES
 from penstock.pipelines.erasure.account import FOLDER as ERASED
@@ -23,13 +23,14 @@ from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.plan.codec import contract_version
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
-from penstock.pipelines.plan.stage import Plan, Stage
+from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.plan.windows import Fixed, Global, Sliding, Window
 from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.columns import TIMESTAMP, as_table, table_schema, timestamps
 from penstock.pipelines.tables.complete import CompleteTable as WholeTable
 from penstock.pipelines.tables.latest import LatestTable, latest_schema
 from penstock.pipelines.tables.log import LogTable
+from penstock.pipelines.tables.places import LOOKUPS, late_of, ledger_of, result_of
 from penstock.pipelines.tables.table import BatchTable
 from penstock.pipelines.tables.topic import topics_of
 
@@ -128,16 +129,13 @@ class StreamTables:
             return path, LogTable(warehouse / path, _with_batch(schema), plan.name)
 
         self._late = {
-            stage.plan.name: log(f"late/{beside(plan, stage.plan)}", late_columns(stage))
-            for stage in graph.firsts
+            stage.plan.name: log(late_of(plan, stage.plan), late_columns(stage)) for stage in graph.firsts
         }
         self._quarantines = {
             topic_of(source): log(f"quarantine/{source.name}", QUARANTINE) for source in plan.sources
         }
         self._judged_by = {topic_of(source): (plan.name, contract_version(source)) for source in plan.sources}
-        self._ledgers = {
-            stage.plan.name: log(f"ledger/{beside(plan, stage.plan)}", LEDGER) for stage in graph.firsts
-        }
+        self._ledgers = {stage.plan.name: log(ledger_of(plan, stage.plan), LEDGER) for stage in graph.firsts}
         self._ledger = self._ledgers[plan.first.name]
         self._checks = log(f"checks/{plan.name}", CHECKED) if any(s.checks for s in plan.sources) else None
         self._lookups = log(f"{LOOKUPS}/{plan.name}", SEEN) if plan.lookups else None
@@ -189,27 +187,9 @@ class StreamTables:
                 self._account().commit(batch_id, change, clock)
 
 
-def beside(plan: Plan, stage: Stage) -> str:
-    """The name of a first stage's own tables of late records and accounts: the stream's, for the first of them."""
-    return plan.name if stage == plan.first else f"{plan.name}.{stage.name}"
-
-
 def sinks(stage: ReadyStage) -> list[tuple[str, Sink]]:
     """Where each sink's table is, below the warehouse."""
-    return [(f"{folder_of(sink)}/{sink.table}", sink) for sink in stage.plan.sinks]
-
-
-def folder_of(sink: Sink) -> str:
-    """The folder of the warehouse for tables of a kind."""
-    match sink:
-        case PaneLog():
-            return "panes"
-        case FinalPanes():
-            return "final"
-        case LatestValues():
-            return "latest"
-        case CompleteTable():
-            return "complete"
+    return [(result_of(sink), sink) for sink in stage.plan.sinks]
 
 
 def _sink(

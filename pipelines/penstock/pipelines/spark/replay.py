@@ -20,9 +20,8 @@ from deltalake import DeltaTable
 from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.journal import Journal
-from penstock.pipelines.batch.lookups import LOOKUPS
 from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.tables import LEDGER, folder_of
+from penstock.pipelines.batch.tables import LEDGER
 from penstock.pipelines.errors import ReplayError
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.host.folders import begin_switch, end_switch, folder_of_stream, switching
@@ -31,6 +30,7 @@ from penstock.pipelines.spark.bounded import BoundedConfig, StoredRun, agreed, l
 from penstock.pipelines.spark.recorded import Recorded, cut_by_clock, recorded
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.state.columns import BEFORE_ALL
+from penstock.pipelines.tables.places import own_tables, quarantines
 from penstock.pipelines.tables.takeover import take_over
 from penstock.pipelines.upgrade.stored import store_plan
 
@@ -210,11 +210,7 @@ class Replay:
 
 def tables_of(plan: Plan) -> Mapping[str, bool]:
     """The tables that a stream writes, below the warehouse, and whether it is the only one that does."""
-    own = [f"{folder_of(sink)}/{sink.table}" for stage in plan.stages for sink in stage.sinks]
-    own += [f"late/{plan.name}", f"ledger/{plan.name}"]
-    own += [f"{LOOKUPS}/{plan.name}"] if plan.lookups else []
-    own += [f"checks/{plan.name}"] if any(source.checks for source in plan.sources) else []
-    return {**dict.fromkeys(own, True), **{f"quarantine/{source.name}": False for source in plan.sources}}
+    return {**dict.fromkeys(own_tables(plan), True), **dict.fromkeys(quarantines(plan), False)}
 
 
 def first_offsets(warehouse: Path, stream: str) -> Mapping[str, int]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from dagster import AssetKey
 
-from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.plan import Plan, Sink, Topic
+from penstock.pipelines.tables.places import folder_of
 
 
 def topic_key(topic: str) -> AssetKey:

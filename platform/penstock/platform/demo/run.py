@@ -15,7 +15,6 @@ from penstock.ingestion.topics import contents, ensure_topics
 from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.catalog import demonstration
 from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.pictures import Told
@@ -26,6 +25,7 @@ from penstock.pipelines.spark.stored.pieces import within
 from penstock.pipelines.spark.stored.together import StoredTogether
 from penstock.pipelines.spark.stored.topic import StoredTopic
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.pipelines.tables.places import folder_of
 from penstock.platform.demo.checks import Checked, check_tables
 from penstock.platform.demo.feeding import Delivered, Place, deliver
 from penstock.platform.demo.sendings import Sending, sendings

@@ -7,12 +7,11 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from penstock.pipelines.batch.journal import Journal
-from penstock.pipelines.batch.lookups import LOOKUPS
 from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.plan.sinks import FinalPanes, LatestValues, PaneLog
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.windows import Calendar, Fixed, Sliding, by_processing_time
+from penstock.pipelines.tables.places import own_tables, quarantines, result_of, results
 from penstock.pipelines.tables.upkeep import Merged, merge_small_files, remove_unneeded
 
 HOURS = 24
@@ -42,18 +41,14 @@ def _mergeable(plan: Plan, last: Outcome) -> Iterator[tuple[str, datetime | None
     """Tables whose files may be merged, and for those of newest values up to where their windows are closed."""
     for stage in plan.stages:
         for sink in stage.sinks:
-            path = f"{folder_of(sink)}/{sink.table}"
+            path = result_of(sink)
             if isinstance(sink, PaneLog | FinalPanes):
                 yield path, None
             elif isinstance(sink, LatestValues) and last.watermark.known and _closes_for_good(stage):
                 closed = (last.watermark.value - stage.lateness) / 1000
                 yield path, datetime.fromtimestamp(closed, UTC)
-    yield f"late/{plan.name}", None
-    yield f"ledger/{plan.name}", None
-    yield f"checks/{plan.name}", None
-    yield f"{LOOKUPS}/{plan.name}", None
-    for source in plan.sources:
-        yield f"quarantine/{source.name}", None
+    records = [*(path for path in own_tables(plan) if path not in results(plan)), *quarantines(plan)]
+    yield from ((path, None) for path in records)
 
 
 def _closes_for_good(stage: Stage) -> bool:

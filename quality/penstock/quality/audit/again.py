@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.plan import CompleteTable, FinalPanes, LatestValues, PaneLog, Sessions, Sink
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.spark.stored import Stored
+from penstock.pipelines.tables.places import result_of
 from penstock.quality.audit.chain import FATES
 from penstock.quality.audit.comparable import Sample, by_batch, compared, in_order, no_sample, settled
 from penstock.quality.audit.kept import Kept
@@ -74,7 +74,7 @@ def _verdict(scope: Scope, sample: Sample, made: Path, what: Again) -> Verdict:
     compared_rows = 0
     differences: list[Difference] = list(_fates(scope, made, what)) if sample.whole else []
     for sink in stage.sinks:
-        of = compared(stage, f"{folder_of(sink)}/{sink.table}")
+        of = compared(stage, result_of(sink))
         standing = _standing(scope, sink, of)
         cut = torn(standing, stage.key) if isinstance(stage.window, Sessions) else []
         found, expected = (

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain as one_after_another
 from itertools import product
 
@@ -38,14 +39,26 @@ def ranges(scope: Scope) -> Verdict:
         f"{row['topic']}/{row['partition']} from {row['start_min']} to {row['end_max']}"
         for row in spans.sort_by([("topic", "ascending"), ("partition", "ascending")]).to_pylist()
     )
-    return judged("ranges", chain(scope.ledger), f"without gap or overlap: {reach}")
+    found = one_after_another.from_iterable(
+        of_stage(scope, stage, chain(scope.ledger_by(stage))) for stage in scope.plan.firsts
+    )
+    return judged("ranges", found, f"without gap or overlap: {reach}")
 
 
 def accounts(scope: Scope) -> Verdict:
     """Every record that was read has one fate."""
     told = {name: pc.sum(scope.ledger.column(name)).as_py() or 0 for name in ("read", *FATES)}
     parts = " + ".join(f"{told[name]:,} {name}" for name in FATES)
-    return judged("accounts", sums(scope.ledger), f"{told['read']:,} read = {parts}")
+    found = one_after_another.from_iterable(
+        of_stage(scope, stage, sums(scope.ledger_by(stage))) for stage in scope.plan.firsts
+    )
+    return judged("accounts", found, f"{told['read']:,} read = {parts}")
+
+
+def of_stage(scope: Scope, stage: Stage, found: Iterator[Difference]) -> Iterator[Difference]:
+    """What was found in the books of one first stage, which it says where there are several."""
+    for each in found:
+        yield each if stage == scope.plan.first else replace(each, where=f"{stage.name}: {each.where}")
 
 
 def witnesses(scope: Scope) -> Verdict:
@@ -66,13 +79,19 @@ def witnesses(scope: Scope) -> Verdict:
 
 def apart(scope: Scope) -> Verdict:
     """Late and quarantined records are in their tables, as many as the ledger counts, with their addresses."""
-    several = isinstance(scope.plan.stages[0].window, Sliding)
-    found = one_after_another(
-        set_aside(scope.ledger, scope.late, "late", several=several),
-        set_aside(scope.ledger, scope.quarantined, "quarantined"),
+    found = one_after_another.from_iterable(
+        of_stage(scope, stage, _apart(scope, stage)) for stage in scope.plan.firsts
     )
-    fine = f"{scope.late.num_rows:,} late and {scope.quarantined.num_rows:,} quarantined rows have their addresses"
+    late = sum(scope.late_by(stage).num_rows for stage in scope.plan.firsts)
+    fine = f"{late:,} late and {scope.quarantined.num_rows:,} quarantined rows have their addresses"
     return judged("set aside", found, fine)
+
+
+def _apart(scope: Scope, stage: Stage) -> Iterator[Difference]:
+    ledger = scope.ledger_by(stage)
+    ours = pc.is_in(scope.quarantined.column("topic"), pc.unique(ledger.column("topic")))
+    yield from set_aside(ledger, scope.late_by(stage), "late", several=isinstance(stage.window, Sliding))
+    yield from set_aside(ledger, scope.quarantined.filter(ours), "quarantined")
 
 
 def quarantine(scope: Scope) -> Verdict:

@@ -12,10 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines.batch.intent import Range
-from penstock.pipelines.batch.lookups import LOOKUPS
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.poison import Poisoned
-from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.fold.order.slots import NUMBER
 from penstock.pipelines.host.control import BatchRecord
 from penstock.pipelines.host.host import batch_record
@@ -32,6 +30,7 @@ from penstock.pipelines.plan import (
 from penstock.pipelines.spark.rerun import KeptPanes, Rerun, rerun
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.spark.stored.together import StoredTogether
+from penstock.pipelines.tables.places import LOOKUPS, result_of
 from penstock.quality.audit.comparable import Sample
 from penstock.quality.audit.recompute import only, share
 from penstock.quality.audit.refused import AHEAD, refused
@@ -117,7 +116,7 @@ def _verdict(name: str, scope: Scope, sample: Sample, made: KeptPanes, told: Seq
     for stage in scope.plan.stages:
         panes = made.of(stage.name)
         for sink in stage.sinks:
-            table = f"{folder_of(sink)}/{sink.table}"
+            table = result_of(sink)
             found = _chosen(scope, sample, _standing(scope, sink, table))
             of = identified(stage, sink, table, [n for n in panes.column_names if n in found.column_names])
             expected = shown(sink, panes, of)

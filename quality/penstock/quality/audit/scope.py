@@ -12,9 +12,9 @@ import pyarrow as pa
 from penstock.pipelines.archive.names import ledger_path, records_path
 from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.batch.outcome import Outcome, outcome_from
-from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.host.control import BatchRecord
-from penstock.pipelines.plan import Plan
+from penstock.pipelines.plan import Plan, Stage
+from penstock.pipelines.tables.places import late_of, ledger_of, own_tables, quarantines, results
 from penstock.quality.audit.tables import opened_table, rows
 from penstock.quality.errors import NothingYetError
 
@@ -79,34 +79,40 @@ class Scope:
     @cached_property
     def ledger(self) -> pa.Table:
         """The ledger of the stream."""
-        found = rows(self.warehouse / self.ledger_name, self.upto)
-        if found is None:
-            raise NothingYetError(
-                f"{self.plan.name} has no ledger at {self.warehouse / self.ledger_name} yet"
-            )
-        return found
+        return self.ledger_by(self.plan.first)
 
     @property
     def ledger_name(self) -> str:
         """Where the ledger is, below the warehouse."""
-        return f"ledger/{self.plan.name}"
+        return ledger_of(self.plan, self.plan.first)
+
+    def ledger_by(self, stage: Stage) -> pa.Table:
+        """The account of what a first stage did with what was read."""
+        place = self.warehouse / ledger_of(self.plan, stage)
+        found = rows(place, self.upto)
+        if found is None:
+            raise NothingYetError(f"{self.plan.name} has no ledger at {place} yet")
+        return found
 
     @property
     def sinks(self) -> list[str]:
         """Where the tables of results are, below the warehouse."""
-        return [f"{folder_of(sink)}/{sink.table}" for stage in self.plan.stages for sink in stage.sinks]
+        return results(self.plan)
 
     @property
     def tables(self) -> list[str]:
         """Every table that the stream writes or that its records are kept in, below the warehouse."""
-        quarantines = [f"quarantine/{source.name}" for source in self.plan.sources]
         archives = [path for topic in self.topics for path in (records_path(topic), ledger_path(topic))]
-        return [self.ledger_name, *self.sinks, f"late/{self.plan.name}", *quarantines, *archives]
+        return [*own_tables(self.plan), *quarantines(self.plan), *archives]
 
     @cached_property
     def late(self) -> pa.Table:
         """Records that came too late for a window; without a row where none did."""
-        found = rows(self.warehouse / f"late/{self.plan.name}", self.upto)
+        return self.late_by(self.plan.first)
+
+    def late_by(self, stage: Stage) -> pa.Table:
+        """Records that came too late for a window of a first stage."""
+        found = rows(self.warehouse / late_of(self.plan, stage), self.upto)
         return NO_ADDRESSES if found is None else found
 
     @cached_property
