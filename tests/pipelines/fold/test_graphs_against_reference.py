@@ -26,6 +26,7 @@ from penstock.pipelines.plan import (
     Plan,
     Prepared,
     SameWindows,
+    Select,
     Stage,
     Sum,
     Taken,
@@ -52,8 +53,14 @@ TWICE = PerRow(
     (Column("key", "STRING"), Column("value", "BIGINT"), Column("word", "STRING")),
     many=True,
 )
+SWAPPED = Select((("word", "key"), ("key", "word"), ("value", "value")))
 own_steps = st.sampled_from(
-    [(), (Prepared("clicks", (Keep(ABOVE),)),), (Prepared("views", (TWICE, Keep(Unmet(IsNull("word"))))),)]
+    [
+        (),
+        (Prepared("clicks", (Keep(ABOVE),)),),
+        (Prepared("views", (TWICE, Keep(Unmet(IsNull("word"))))),),
+        (Prepared("clicks", (SWAPPED,)), Prepared("views", (Keep(ABOVE), SWAPPED, SWAPPED))),
+    ]
 )
 
 

@@ -117,6 +117,12 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
         join(read("clicks"), read("cards"), by="user").window(fixed("1 hour")).write("t", mode="log"),
         "'user' is no field of cards",
     ),
+    "a key of two types": (
+        join(read("nexmark-bids"), read("nexmark-auctions"), by="id")
+        .window(fixed("1 hour"))
+        .write("t", mode="log"),
+        "Give it another name before, as in read('nexmark-auctions').select(other_id='id', ...)",
+    ),
     "aggregates in a join": (
         join(read("clicks"), read("cards"), by="id")
         .aggregate(n=count())

@@ -1,5 +1,6 @@
 """Several topics in one stage, from a real broker: each by its own contract and watermark, in one result."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -15,14 +16,24 @@ from penstock.pipelines.model import after_count, count, fixed, repeatedly, sum_
 from penstock.pipelines.plan import (
     Column,
     Deduplication,
+    Join,
     LatestValues,
+    Members,
+    OfInput,
     Output,
+    PaneLog,
     Plan,
+    Prepared,
+    RowCheck,
+    Select,
     Source,
+    Sql,
+    Stage,
+    Taken,
     Topic,
     WatermarkRule,
+    check,
 )
-from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.stored.together import StoredTogether
@@ -140,11 +151,92 @@ def stage_over(*sources: Source) -> Stage:
     return Stage("reading", names, fixed("10 seconds"), (Output("n", count()),))
 
 
+AUCTIONS = (Column("id", "BIGINT", required=True), Column("at", "BIGINT"), Column("seller", "STRING"))
+BIDS = (
+    Column("id", "STRING", required=True),
+    Column("at", "BIGINT"),
+    Column("auction", "BIGINT"),
+    Column("price", "DOUBLE"),
+)
+SOLD = """
+SELECT a.id, seller, b.id, price FROM (SELECT DISTINCT * FROM auctions) a
+JOIN (SELECT DISTINCT * FROM bids) b ON a.id = b.auction AND a."at" // 10000 = b."at" // 10000
+WHERE a.id <= 7 AND b.id NOT LIKE 'x%' ORDER BY ALL
+"""
+COUNTED = """
+SELECT "at" - "at" % 10000 AS w, count(1), count(seller) FROM (
+  SELECT "at", seller FROM (SELECT DISTINCT * FROM auctions) WHERE id <= 7
+  UNION ALL SELECT "at", NULL FROM (SELECT DISTINCT * FROM bids) WHERE id NOT LIKE 'x%'
+) GROUP BY 1 ORDER BY ALL
+"""
+
+
+def test_fields_of_one_name_and_two_types_are_each_what_their_contract_says(
+    spark: "SparkSession", broker: LocalBroker, topics: tuple[str, str], tmp_path: Path
+) -> None:
+    auctions, bids = topics
+    rows = [{"id": n, "at": 1_000 * n, "seller": f"s{n % 3}"} for n in range(1, 10)]
+    offers = [
+        {"id": f"{'x' if n % 5 == 0 else 'b'}{n}", "at": 700 * n, "auction": n % 9, "price": n / 2}
+        for n in range(40)
+    ]
+    sold = Stage(
+        "sold", topics, fixed("10 seconds"), (
+            Output("left", Members(auctions, ("seller",))), Output("right", Members(bids, ("bid", "price"))),
+        ),
+        key=("auction",), trigger=repeatedly(after_count(1)), lateness=10**13,
+        sinks=(PaneLog(f"sold_{auctions}"),), accumulation="retracting",
+        prepared=(
+            Prepared(auctions, (Select((("auction", "id"), ("seller", "seller"))),)),
+            Prepared(bids, (Select((("auction", "auction"), ("bid", "id"), ("price", "price"))),)),
+        ),
+        join=Join("inner", auctions, bids, (
+            Taken("seller", auctions, "seller"), Taken("bid", bids, "bid"), Taken("price", bids, "price"),
+        )),
+    )  # fmt: skip
+    # Nobody uses what the two dispute about.
+    counted = Stage(
+        "counted", topics, fixed("10 seconds"),
+        (Output("n", count()), Output("offered", OfInput(auctions, count("seller")))),
+        trigger=repeatedly(after_count(1)), lateness=10**13, sinks=(LatestValues(f"counted_{auctions}"),),
+    )  # fmt: skip
+    sources = (
+        Source(
+            auctions, Topic(auctions), AUCTIONS, "at", deduplication=Deduplication(("id",), 10**9),
+            checks=(RowCheck("few", "id > 7", "quarantine"),),
+        ),
+        Source(
+            bids, Topic(bids), BIDS, "at", deduplication=Deduplication(("id",), 10**9),
+            checks=(RowCheck("seen", "at < 0", "warn"), RowCheck("named", "id LIKE 'x%'", "quarantine")),
+        ),
+    )  # fmt: skip
+    running = Running(check(Plan(f"sales_{auctions}", sources, (sold, counted))), spark, broker, tmp_path)
+    for half in range(2):
+        # The second half brings the whole first half again.
+        send(broker, auctions, rows[: 5 + 4 * half])
+        send(broker, bids, offers[: 20 + 20 * half])
+        running.until_read(25 + 49 * half)
+    records = {"auctions": pa.Table.from_pylist(rows), "bids": pa.Table.from_pylist(offers)}
+    log = running.table(f"panes/sold_{auctions}")
+    standing = (
+        "SELECT auction, seller, bid, price FROM log GROUP BY ALL HAVING sum(if(kind = 'insert', 1, -1)) > 0"
+    )
+    assert asked(f"{standing} ORDER BY ALL", log=log) == asked(SOLD, **records)
+    found = running.table(f"latest/counted_{auctions}")
+    shown = asked("SELECT epoch_ms(window_start), n, offered FROM found ORDER BY ALL", found=found)
+    assert shown == asked(COUNTED, **records)
+    reasons = {topic: running.table(f"quarantine/{topic}").column("reason").to_pylist() for topic in topics}
+    assert reasons == {auctions: ["check:few"] * 2, bids: ["check:named"] * 12}
+
+
 def test_inputs_that_contradict_each_other_are_refused(spark: "SparkSession") -> None:
     other = Source("b", Topic("b"), (Column("at", "STRING"),), "at")
     source = Source("a", Topic("a"), (Column("at", "BIGINT"),), "at")
-    with pytest.raises(DefinitionError, match="it is STRING in b and BIGINT in an input before it"):
-        FieldTypes(spark).after((source, other), stage_over(source, other))
+    # What comes of a step is known when it is tried.
+    alike = tuple(Prepared(each.name, (Sql("SELECT * FROM input"),)) for each in (source, other))
+    stage = replace(stage_over(source, other), key=("at",), prepared=alike)
+    with pytest.raises(DefinitionError, match="it is string in b and bigint in a"):
+        FieldTypes(spark).after((source, other), stage)
     again = Source("a#2", Topic("a"), source.columns, "at")
     with pytest.raises(DefinitionError, match="the topic a is read twice"):
         FieldTypes(spark).after((source, again), stage_over(source, again))

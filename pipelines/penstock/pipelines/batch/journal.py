@@ -112,9 +112,11 @@ def kept_outcomes(directory: Path) -> Iterator[Outcome]:
 def _outcome(path: Path) -> Outcome:
     data = _read(path)
     if data["format"] != FORMAT:
-        raise JournalError(
-            path, f"format {data['format']}, and this version knows {FORMAT}", "Upgrade the host"
+        newer = data["format"] > FORMAT
+        fix = (
+            "Upgrade the host" if newer else "Replay the stream: the state of an earlier version is not read"
         )
+        raise JournalError(path, f"format {data['format']}, and this version knows {FORMAT}", fix)
     return outcome_from(data)
 
 

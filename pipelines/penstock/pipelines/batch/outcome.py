@@ -10,7 +10,7 @@ from penstock.pipelines.fold.watermark import Mark, Watermark
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.tables.change import Change, change_from
 
-FORMAT = 1
+FORMAT = 2
 """The version of the state and of this file; a host refuses one that it does not know."""
 
 

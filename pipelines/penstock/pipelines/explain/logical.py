@@ -15,6 +15,7 @@ from penstock.pipelines.plan import (
     Plan,
     Relayed,
     Remembering,
+    Select,
     Sink,
     Source,
     Sql,
@@ -148,6 +149,9 @@ def stepped(step: Step) -> str:
             return f"look up {wanted} in {table} by {words.joined(list(on))}, at the version of the batch"
         case Keep(condition):
             return f"keep what meets {predicate_sql(condition)}"
+        case Select(columns):
+            named = [new if new == old else f"{old} as {new}" for new, old in columns]
+            return f"select {words.joined(named)}"
         case PerRow(function):
             return f"{step.word} {function.name}"
 

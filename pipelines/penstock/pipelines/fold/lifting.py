@@ -10,10 +10,10 @@ from penstock.pipelines.fold.aggregates.setting import WEIGHT
 from penstock.pipelines.fold.changes import HIDDEN, all_changes
 from penstock.pipelines.fold.placing import placed
 from penstock.pipelines.fold.rows import arrow
-from penstock.pipelines.fold.rowwise import kept, mapped
+from penstock.pipelines.fold.rowwise import kept, mapped, selected
 from penstock.pipelines.fold.stage import NEWS, ReadyStage
 from penstock.pipelines.plan.stage import Stage
-from penstock.pipelines.plan.steps import Keep, OverArrow, PerRow, Step
+from penstock.pipelines.plan.steps import Keep, OverArrow, PerRow, Select, Step
 
 
 def lifted(stage: ReadyStage, elements: pa.Table) -> pa.Table:
@@ -54,6 +54,8 @@ def _typed(step: Step, elements: pa.Table) -> pa.Table:
     match step:
         case Keep():
             return kept(step, elements)
+        case Select():
+            return selected(step, elements)
         case PerRow():
             return mapped(step, elements)
         case _:

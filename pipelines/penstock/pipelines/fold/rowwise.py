@@ -18,7 +18,7 @@ from penstock.pipelines.plan.predicates import (
     Predicate,
     Unmet,
 )
-from penstock.pipelines.plan.steps import Keep, PerRow
+from penstock.pipelines.plan.steps import Keep, PerRow, Select
 
 COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal,
@@ -59,6 +59,13 @@ def truth(predicate: Predicate, rows: pa.Table) -> Any:
             return _joined(pc.and_kleene, [truth(part, rows) for part in of])
         case Disjunction(of):
             return _joined(pc.or_kleene, [truth(part, rows) for part in of])
+
+
+def selected(step: Select, rows: pa.Table) -> pa.Table:
+    """The columns that are asked for; those that begin with _ stay."""
+    ours = [name for name in rows.column_names if name.startswith("_")]
+    columns = [rows.column(old) for _, old in step.columns]
+    return pa.table([*columns, *rows.select(ours).columns], names=[*(new for new, _ in step.columns), *ours])
 
 
 def mapped(step: PerRow, rows: pa.Table) -> pa.Table:

@@ -8,7 +8,9 @@ from penstock.ingestion.contracts.documents import document_in
 from penstock.ingestion.errors import DocumentError
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model.calls import aggregate_from_text
+from penstock.pipelines.model.nodes import mapping, strings
 from penstock.pipelines.model.pipeline import Pipeline, join, read, read_panes, union
+from penstock.pipelines.model.steps import stepped
 from penstock.pipelines.model.words import TRIGGERS, WINDOWS, called, known, spoken
 from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.custom import imported
@@ -97,38 +99,6 @@ def deduplicated(pipeline: Pipeline, node: object) -> Pipeline:
     return found
 
 
-def stepped(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read the steps: `- filter: speed > 50`, `- sql: select ...`, `- apply: module:function` and so on."""
-    for step in node if isinstance(node, list) else [node]:
-        match step:
-            case {"sql": str(text), **rest} if not rest:
-                pipeline = pipeline.sql(text)
-            case {"apply": str(name), **rest} if set(rest) <= {"version"}:
-                pipeline = pipeline.apply(imported(name), version_in(rest))
-            case {"arrow": str(name), **rest} if set(rest) <= {"version"}:
-                pipeline = pipeline.arrow(imported(name), version_in(rest))
-            case {"lookup": dict(options), **rest} if not rest:
-                pipeline = called(pipeline.lookup, [], dict(mapping(options, "lookup")), "lookup")
-            case {"filter": str(condition), **rest} if not rest:
-                pipeline = pipeline.filter(condition)
-            case {"map": str(name), "returns": dict(returns), **rest} if set(rest) <= {"version"}:
-                pipeline = pipeline.map(imported(name), returns, version_in(rest))
-            case {"flat_map": str(name), "returns": dict(returns), **rest} if set(rest) <= {"version"}:
-                pipeline = pipeline.flat_map(imported(name), returns, version_in(rest))
-            case _:
-                fix = (
-                    "Write filter: CONDITION, sql: SELECT ..., apply: module:function, arrow: module:function, "
-                    "lookup: {...}, or map or flat_map: module:function with returns: {column: TYPE}"
-                )
-                raise DefinitionError("steps", repr(step), fix)
-    return pipeline
-
-
-def version_in(rest: Mapping[Any, Any]) -> str | None:
-    """Read what stands for a function's code, where it is given."""
-    return str(rest["version"]) if "version" in rest else None
-
-
 def keyed(pipeline: Pipeline, node: object) -> Pipeline:
     """Read a field, or a list of them."""
     return pipeline.key(*strings(node, "key"))
@@ -211,21 +181,6 @@ def accompanied(pipeline: Pipeline, node: object) -> Pipeline:
     """Read other ends of the pipeline: documents with beginnings of their own, which may read the same topics."""
     others = node if isinstance(node, list) else [node]
     return pipeline.also(*(read_document(mapping(each, "also")) for each in others))
-
-
-def mapping(node: object, field: str) -> Mapping[str, Any]:
-    """Refuse what is not a mapping with texts as names."""
-    if isinstance(node, Mapping) and all(isinstance(name, str) for name in node):
-        return node
-    raise DefinitionError(field, repr(node), "Write names and values, as in `name: value`")
-
-
-def strings(node: object, field: str) -> list[str]:
-    """Read one text or a list of texts."""
-    found = node if isinstance(node, list) else [node]
-    if all(isinstance(item, str) for item in found):
-        return [str(item) for item in found]
-    raise DefinitionError(field, repr(node), "Write a name, or a list of names")
 
 
 BEGINNINGS: dict[str, Callable[[Any], Pipeline]] = {

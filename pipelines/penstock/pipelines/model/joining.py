@@ -8,6 +8,7 @@ from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan.aggregates import Members, Output
 from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.joins import Join, JoinKind, Taken
+from penstock.pipelines.plan.steps import Types
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Joining:
     take: tuple[tuple[str, str], ...] | None = None
 
 
-Known = Mapping[str, frozenset[str] | None]
+Known = Mapping[str, Types | None]
 """The columns of each input; None where its steps do not tell."""
 
 

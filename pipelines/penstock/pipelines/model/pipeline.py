@@ -25,7 +25,7 @@ from penstock.pipelines.plan.remembering import Remembering, state_type
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.source import Column
 from penstock.pipelines.plan.stage import DEFAULT, FinalPane, OnTimePane, Plan
-from penstock.pipelines.plan.steps import Apply, Keep, Lookup, OverArrow, PerRow, Sql, Step
+from penstock.pipelines.plan.steps import Apply, Keep, Lookup, OverArrow, PerRow, Select, Sql, Step
 from penstock.pipelines.plan.triggers import Trigger
 from penstock.pipelines.plan.windows import Window
 from penstock.pipelines.remembering import Answer, Call
@@ -112,6 +112,11 @@ class Pipeline:
     def filter(self, condition: str) -> "Pipeline":
         """Let those go on that meet a condition, such as `kind = 'end' and speed > 50`."""
         return replace(self, steps=(*self.steps, Keep(condition_of(condition, "filter"))))
+
+    def select(self, *columns: str, **named: str) -> "Pipeline":
+        """Go on with these columns alone, some under another name, as in `.select("user", bid_price="price")`."""
+        pairs = ((name, name) for name in columns)
+        return replace(self, steps=(*self.steps, Select((*pairs, *named.items()))))
 
     def map(
         self, function: Callable[..., Any], returns: Mapping[str, str], version: str | None = None

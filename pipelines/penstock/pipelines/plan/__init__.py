@@ -63,7 +63,7 @@ from penstock.pipelines.plan.source import (
     WatermarkRule,
 )
 from penstock.pipelines.plan.stage import Accumulation, FinalPane, OnTimePane, Plan, Stage
-from penstock.pipelines.plan.steps import Apply, Keep, Lookup, OverArrow, PerRow, Prepared, Sql, Step
+from penstock.pipelines.plan.steps import Apply, Keep, Lookup, OverArrow, PerRow, Prepared, Select, Sql, Step
 from penstock.pipelines.plan.triggers import (
     AfterAll,
     AfterAny,
@@ -168,6 +168,7 @@ __all__ = [
     "Repeatedly",
     "RowCheck",
     "SameWindows",
+    "Select",
     "Sessions",
     "ShowPolicy",
     "Sink",

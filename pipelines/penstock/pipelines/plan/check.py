@@ -3,50 +3,31 @@
 from collections.abc import Iterable
 
 from penstock.pipelines.errors import DefinitionError
-from penstock.pipelines.plan.aggregates import Members, OfInput, aggregate_fields, needs_arrival_order
+from penstock.pipelines.plan.aggregates import Members, OfInput, needs_arrival_order
 from penstock.pipelines.plan.check_chain import check_later
 from penstock.pipelines.plan.check_lookups import check_lookups
+from penstock.pipelines.plan.check_names import check_names
 from penstock.pipelines.plan.checks import named, not_negative, one_of, require
-from penstock.pipelines.plan.columns import columns_read, values_of
+from penstock.pipelines.plan.columns import columns_read
 from penstock.pipelines.plan.pairing import AsOf
-from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
-from penstock.pipelines.plan.predicates import predicate_fields
-from penstock.pipelines.plan.relaying import RELAYED, Relayed
+from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.sinks import FinalPanes, PaneLog
 from penstock.pipelines.plan.stage import Plan, Stage
+from penstock.pipelines.plan.steps import Types
 from penstock.pipelines.plan.triggers import (
     AfterEach,
     Default,
     Trigger,
     can_finish,
     parts,
-    punctuations,
 )
+from penstock.pipelines.plan.used import refuse_two_types, used_fields
 from penstock.pipelines.plan.windows import (
     PairWindow,
     SameWindows,
-    SlidingOrder,
-    Tumbling,
     by_processing_time,
     in_order,
-)
-
-RESERVED = frozenset(
-    {
-        "window_start",
-        "window_end",
-        "window_number",
-        "pane",
-        "timing",
-        "on_time_index",
-        "final",
-        "kind",
-        "records",
-        "batch_id",
-        "batch_clock",
-        "watermark",
-    }
 )
 
 
@@ -87,6 +68,7 @@ def check_stage(plan: Plan, stage: Stage) -> None:
     one_of(stage.final_pane, ("never", "when_changed", "always"), "final_pane")
     not_negative(stage.lateness, "lateness")
     check_names(stage)
+    check_computed(stage)
     check_inputs(stage)
     check_columns(plan, stage)
     check_lookups(plan, stage)
@@ -105,18 +87,8 @@ def check_stage(plan: Plan, stage: Stage) -> None:
         require(ordered, f"aggregate.{output.name}", "needs the order of arrival", fix)
 
 
-def check_names(stage: Stage) -> None:
-    """Refuse result columns that hide each other or a pane's own."""
-    names = [*stage.key, *values_of(stage)]
-    for topic in stage.topics:
-        ours = [name for name in names if name in {column.name for column in RELAYED}]
-        found = f"{', '.join(ours)} is a column that every published pane has"
-        require(not ours, f"publish.{topic.topic}", found, "Choose another name")
-    for name in names:
-        taken = "is a column that every pane has" if name in RESERVED else "is used twice"
-        require(
-            names.count(name) == 1 and name not in RESERVED, f"aggregate.{name}", taken, "Choose another name"
-        )
+def check_computed(stage: Stage) -> None:
+    """Refuse a stage that says not what it makes, or says it twice."""
     computed = len(stage.aggregates) > 0
     if isinstance(stage.window, Remembering):
         require(not computed, "aggregate", "given beside remember", "Leave one of the two out")
@@ -133,7 +105,7 @@ def check_columns(plan: Plan, stage: Stage) -> None:
     known = columns_read(stage, feeding, plan.read_by(stage))
     if feeding and None not in known.values():
         # Panes of several stages are read as one: what only some of them have is null in the others.
-        shown = frozenset().union(*(columns or () for columns in known.values()))
+        shown: Types = dict.fromkeys(name for columns in known.values() for name in columns or ())
         known = known if restricted(stage) else dict.fromkeys(known, shown)
     for name, columns in known.items():
         for field, used in used_fields(stage, name) if columns is not None else ():
@@ -146,6 +118,7 @@ def check_columns(plan: Plan, stage: Stage) -> None:
             else:
                 has = f"{name} has: {', '.join(sorted(columns or ()))}"
                 require(used in (columns or ()), field, f"{used!r} is no field of {name}", has)
+    refuse_two_types(stage, known)
 
 
 def restricted(stage: Stage) -> bool:
@@ -167,25 +140,6 @@ def check_inputs(stage: Stage) -> None:
     logs = all(isinstance(sink, PaneLog | FinalPanes) for sink in stage.sinks)
     fix = "Write mode='log' or mode='final': a window has any number of joined rows"
     require(logs, "write.mode", "a table of newest values for a join", fix)
-
-
-def used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
-    """Yield where a field of an input is named, and the field."""
-    yield from (("key", name) for name in stage.key)
-    for output in stage.aggregates:
-        if not isinstance(output.of, OfInput | Members) or output.of.input == input_:
-            place = f"aggregate.{output.name}" if stage.join is None else "join.take"
-            yield from ((place, name) for name in aggregate_fields(output.of))
-    for predicate in punctuations(stage.trigger):
-        yield from (("trigger.after_punctuation", name) for name in predicate_fields(predicate))
-    match stage.window:
-        case Tumbling(DeltaPolicy(field)):
-            yield "window.delta.field", field
-        case Tumbling(PunctuationPolicy(predicate)):
-            yield from (("window.punctuation", name) for name in predicate_fields(predicate))
-        case SlidingOrder(evict, show):
-            deltas = (policy for policy in (evict, show) if isinstance(policy, DeltaPolicy))
-            yield from (("window.delta.field", policy.field) for policy in deltas)
 
 
 def check_pairs(stage: Stage) -> None:

@@ -11,7 +11,7 @@ from penstock.pipelines.plan.pairing import AsOf, Between
 from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Plan, Stage
-from penstock.pipelines.plan.steps import Keep, OverArrow, PerRow
+from penstock.pipelines.plan.steps import Keep, OverArrow, PerRow, Select
 from penstock.pipelines.plan.triggers import Default, can_finish, punctuations
 from penstock.pipelines.plan.windows import (
     Global,
@@ -35,8 +35,8 @@ def check_later(plan: Plan, stage: Stage) -> None:
     check_window(plan, stage)
     check_moments(stage)
     for step in (*stage.steps, *(step for each in stage.prepared for step in each.steps)):
-        fix = "Write filter, map or flat_map, or go over Arrow: panes do not go through Spark again"
-        able = isinstance(step, OverArrow | Keep | PerRow)
+        fix = "Write filter, select, map or flat_map, or go over Arrow: panes do not go through Spark again"
+        able = isinstance(step, OverArrow | Keep | Select | PerRow)
         require(able, "steps", f"a {type(step).__name__} step over panes", fix)
     for output in stage.aggregates:
         fix = "Write order='event_time': panes have no order of arrival"

@@ -6,17 +6,17 @@ from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.source import Source
 from penstock.pipelines.plan.stage import Stage
-from penstock.pipelines.plan.steps import columns_after
+from penstock.pipelines.plan.steps import Types, columns_after
 
 BOUNDS = ("window_start", "window_end")
 
 
 def columns_read(
     stage: Stage, feeding: Iterable[Stage], sources: Iterable[Source]
-) -> Mapping[str, frozenset[str] | None]:
+) -> Mapping[str, Types | None]:
     """Return the columns of each input of a stage after all steps, or None where a step does not tell."""
-    known = {each.name: frozenset(columns_shown(each)) for each in feeding}
-    known |= {source.name: frozenset(column.name for column in source.columns) for source in sources}
+    known: dict[str, Types] = {each.name: dict.fromkeys(columns_shown(each)) for each in feeding}
+    known |= {source.name: {column.name: column.type for column in source.columns} for source in sources}
     return {
         name: columns_after(stage.steps, columns_after(stage.steps_of(name), known[name]))
         for name in stage.inputs

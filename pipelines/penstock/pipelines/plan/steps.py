@@ -1,10 +1,10 @@
 """Stateless steps before the window, as data.
 
-What columns there are after `Keep` and `PerRow` is known without running anything, so that a wrong name after them
-is found when a pipeline is defined; after the others it is known when they are tried with no rows.
+What columns there are after `Keep`, `Select` and `PerRow` is known without running anything, so that a wrong name
+after them is found when a pipeline is defined; after the others it is known when they are tried with no rows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -75,6 +75,22 @@ class Keep:
 
 
 @dataclass(frozen=True)
+class Select:
+    """These columns and no others: pairs of the name that each gets and the name that it has."""
+
+    columns: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        require(len(self.columns) > 0, "select", "no column", "Name the columns that are needed")
+        names = [name for name, _ in self.columns]
+        twice = next((name for name in names if names.count(name) > 1), "")
+        require(not twice, "select", f"two columns become {twice!r}", "Give each a name of its own")
+        for name in names:
+            fix = "Leave it out: columns that begin with _ are kept by themselves"
+            require(not name.startswith("_"), "select", repr(name), fix)
+
+
+@dataclass(frozen=True)
 class PerRow:
     """A function from a row, as a dict, to a row, or to any number of them; `returns` are the columns it gives."""
 
@@ -92,7 +108,10 @@ class PerRow:
         return "flat_map" if self.many else "map"
 
 
-Step: TypeAlias = Apply | Sql | OverArrow | Lookup | Keep | PerRow
+Step: TypeAlias = Apply | Sql | OverArrow | Lookup | Keep | Select | PerRow
+
+Types: TypeAlias = Mapping[str, str | None]
+"""Columns with their types in Spark's words; None where only the name is known."""
 
 
 @dataclass(frozen=True)
@@ -103,21 +122,28 @@ class Prepared:
     steps: tuple[Step, ...]
 
 
-def columns_after(steps: Iterable[Step], known: frozenset[str] | None) -> frozenset[str] | None:
+def columns_after(steps: Iterable[Step], known: Types | None) -> Types | None:
     """Return the columns that there are after some steps, or None where a step does not tell.
 
-    Raises DefinitionError for a condition on a column that is not there.
+    Raises DefinitionError for a column that is named and not there.
     """
     for step in steps:
         match step:
             case Keep(condition):
-                for name in sorted(predicate_fields(condition)) if known is not None else ():
-                    fix = f"There is: {', '.join(sorted(known or ()))}"
-                    require(name in (known or ()), "filter", f"{name!r} is no column", fix)
+                _all_there(predicate_fields(condition), known, "filter")
+            case Select(columns):
+                _all_there((old for _, old in columns), known, "select")
+                known = None if known is None else {new: known[old] for new, old in columns}
             case PerRow(returns=returns):
-                known = frozenset(column.name for column in returns)
+                known = {column.name: column.type for column in returns}
             case Lookup(columns=columns) if known is not None:
-                known = known | {column.name for column in columns}
+                known = {**known, **{column.name: column.type for column in columns}}
             case _:
                 known = None
     return known
+
+
+def _all_there(names: Iterable[str], known: Types | None, where: str) -> None:
+    for name in sorted(names) if known is not None else ():
+        fix = f"There is: {', '.join(sorted(known or ()))}"
+        require(name in (known or ()), where, f"{name!r} is no column", fix)

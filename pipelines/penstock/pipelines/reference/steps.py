@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from penstock.pipelines.plan.steps import Keep, PerRow, Step
+from penstock.pipelines.plan.steps import Keep, PerRow, Select, Step
 from penstock.pipelines.reference.conditions import meets
 
 Fields = Mapping[str, Any]
@@ -12,7 +12,7 @@ Steps = Callable[[Fields], Iterable[Fields]]
 
 def are_known(steps: Sequence[Step]) -> bool:
     """Tell whether the reference can do all of these steps itself."""
-    return all(isinstance(step, Keep | PerRow) for step in steps)
+    return all(isinstance(step, Keep | Select | PerRow) for step in steps)
 
 
 def done(steps: Sequence[Step], fields: Fields) -> list[Fields]:
@@ -28,6 +28,8 @@ def one_step(step: Step, row: Fields) -> Iterable[Fields]:
     match step:
         case Keep(condition):
             return [row] if meets(row, condition) else []
+        case Select(columns):
+            return [{new: row.get(old) for new, old in columns}]
         case PerRow(function, returns, many):
             answer = function.resolve()(row)
             made = list(answer) if many else [answer]

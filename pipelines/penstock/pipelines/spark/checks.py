@@ -15,7 +15,7 @@ from penstock.pipelines.batch.reading import CHECKED
 from penstock.pipelines.errors import CheckFailedError
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.plan.source import RowCheck, Source
-from penstock.pipelines.spark.inputs import Sources, by_topic
+from penstock.pipelines.spark.inputs import Sources, apart, by_topic, disputed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -44,11 +44,27 @@ def checked(records: "DataFrame", sources: Sources) -> "DataFrame":
     """Records that were judged, judged by their checks as well; as they are where there are none."""
     if not placed(sources):
         return records
-    broken = by_topic(sources, "_topic", lambda _, source: _breaks(source))
-    with_bits = records.selectExpr("*", f"CASE WHEN _invalid IS NULL THEN {broken} ELSE 0L END AS {BREAKS}")
+    if disputed(sources):
+        broken = by_topic(sources, "_topic", lambda number, _: f"{BREAKS}_{number}")
+        known = _apart(records, sources)
+    else:
+        broken = by_topic(sources, "_topic", lambda _, source: _breaks(source))
+        known = records
+    with_bits = known.selectExpr("*", f"CASE WHEN _invalid IS NULL THEN {broken} ELSE 0L END AS {BREAKS}")
     others = [quoted(name) for name in records.columns if name != "_invalid"]
     reason = by_topic(sources, "_topic", lambda _, source: _reason(source))
     return with_bits.selectExpr(*others, BREAKS, f"coalesce(_invalid, {reason}) AS _invalid")
+
+
+def _apart(records: "DataFrame", sources: Sources) -> "DataFrame":
+    """Records with what they would break of each input's checks, whose fields are those of that input."""
+    every = disputed(sources)
+    for number, source in enumerate(sources):
+        owned = [column.name for column in source.columns if column.name in every]
+        fields = [f"{quoted(apart(number, name))} AS {quoted(name)}" for name in owned]
+        named = records.selectExpr("*", *fields)
+        records = named.selectExpr("*", f"{_breaks(source)} AS {BREAKS}_{number}").drop(*owned)
+    return records
 
 
 def watched(records: "DataFrame") -> "tuple[DataFrame, Observation]":

@@ -16,7 +16,7 @@ from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.repeats.ids import IDS
 from penstock.pipelines.spark.checks import placed, refuse_stopping, told, watched
 from penstock.pipelines.spark.identities import identified, marked
-from penstock.pipelines.spark.inputs import Sources
+from penstock.pipelines.spark.inputs import Sources, as_its_own
 from penstock.pipelines.spark.lookups import Found, without_rows
 from penstock.pipelines.spark.observation import observed, set_aside
 from penstock.pipelines.spark.one_pass import accounted, fetched_together, with_the_rest
@@ -24,7 +24,7 @@ from penstock.pipelines.spark.partials import guarded, partials, windowed
 from penstock.pipelines.spark.poison import said_by_user, spoiled
 from penstock.pipelines.spark.records import judged
 from penstock.pipelines.spark.spreading import WeighedPartials, weighed
-from penstock.pipelines.spark.steps import stepped
+from penstock.pipelines.spark.steps import needs_steps, stepped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -117,7 +117,8 @@ class SparkReading:
         tables = [IDS.empty_table()]
         for source in self.sources:
             if source.deduplication is not None:
-                ours = self._records().where(f"_topic = '{topic_of(source)}'")
+                read = self._records().where(f"_topic = '{topic_of(source)}'")
+                ours = as_its_own(read, source, self.sources)
                 tables.append(_fetched(identified(ours, source, source.deduplication), IDS))
         return pa.concat_tables(tables)
 
@@ -200,7 +201,7 @@ class SparkReading:
 
     @property
     def _has_steps(self) -> bool:
-        return bool(self.stage.plan.steps or self.stage.plan.prepared)
+        return needs_steps(self.stage.plan, self.sources)
 
     @property
     def _is_small(self) -> bool:

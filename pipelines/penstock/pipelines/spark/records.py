@@ -2,7 +2,8 @@
 
 The columns that begin with `_` are ours; steps of the user's own leave them as they are:
 `_topic`, `_partition`, `_offset` (the address), `_time` (event time in milliseconds), `_invalid` (why the record
-is no good, null for a good one), and `_breaks` where records are checked.
+is no good, null for a good one), `_breaks` where records are checked, and `_of_N_FIELD` for a field that several
+inputs have with different types, as the input of that number has it.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.plan.source import Source
 from penstock.pipelines.spark.checks import checked
-from penstock.pipelines.spark.inputs import Sources, by_topic, columns_of
+from penstock.pipelines.spark.inputs import Sources, apart, by_topic, disputed, fields_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,7 +44,7 @@ def judged(raw: "DataFrame", sources: Sources, *, bytes_too: bool = False) -> "D
     kept = ["_topic", "_partition", "_offset", *(name.split(" AS ")[1] for name in whole)]
     time = by_topic(sources, "_topic", lambda n, source: f"{_read(n)}.{quoted(source.event_time)}")
     reason = by_topic(sources, "_topic", lambda n, source: invalid(source, _read(n)))
-    fields = [f"{_field(sources, name)} AS {quoted(name)}" for name in columns_of(sources)]
+    fields = [text for name in fields_of(sources) for text in _fields(sources, name)]
     return checked(read.selectExpr(*kept, f"{time} AS _time", f"{reason} AS _invalid", *fields), sources)
 
 
@@ -75,12 +76,17 @@ def _read(number: int) -> str:
     return f"_record_{number}"
 
 
-def _field(sources: Sources, name: str) -> str:
+def _fields(sources: Sources, name: str) -> list[str]:
+    """The column of a field; where inputs dispute about its type, a column for each of them."""
+
     def of(number: int, source: Source) -> str | None:
         known = any(column.name == name for column in source.columns)
         return f"{_read(number)}.{quoted(name)}" if known else None
 
-    return by_topic(sources, "_topic", of)
+    if name not in disputed(sources):
+        return [f"{by_topic(sources, '_topic', of)} AS {quoted(name)}"]
+    found = ((number, of(number, source)) for number, source in enumerate(sources))
+    return [f"{text} AS {quoted(apart(number, name))}" for number, text in found if text is not None]
 
 
 def _escaped(text: str) -> str:

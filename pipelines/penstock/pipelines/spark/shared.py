@@ -15,7 +15,7 @@ from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.spark.one_pass import accounted, with_the_rest
 from penstock.pipelines.spark.partials import partials
 from penstock.pipelines.spark.reading import SparkReading
-from penstock.pipelines.spark.steps import stepped
+from penstock.pipelines.spark.steps import needs_steps, stepped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,7 +60,7 @@ class SharedReading(SparkReading):
 
     def _has_rest(self, stage: ReadyStage) -> bool:
         """Whether records may be kept from a stage by what only the account of all records tells."""
-        return bool(self.others or stage.plan.steps or stage.plan.prepared)
+        return bool(self.others) or needs_steps(stage.plan, self.sources)
 
     def _passed(self, stage: ReadyStage) -> pa.Table:
         """What reached a window of a stage, or was set aside before it, batch by batch."""

@@ -1,6 +1,6 @@
 """Stateless steps of the user's own, between a good record and its windows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,9 @@ from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.fold.rowwise import mapped
 from penstock.pipelines.plan.predicates import literal, predicate_sql, quoted
 from penstock.pipelines.plan.stage import Stage
-from penstock.pipelines.plan.steps import Apply, Keep, Lookup, OverArrow, PerRow, Sql, Step
-from penstock.pipelines.spark.inputs import Sources, columns_of
+from penstock.pipelines.plan.steps import Apply, Keep, Lookup, OverArrow, PerRow, Select, Sql, Step
+from penstock.pipelines.plan.used import refuse_two_types, using
+from penstock.pipelines.spark.inputs import Sources, as_its_own, as_one, disputed
 from penstock.pipelines.spark.lookups import Found, looked_up, without_rows
 from penstock.pipelines.spark.multiplying import may_multiply, told_apart
 
@@ -27,28 +28,48 @@ def stepped(records: "DataFrame", stage: Stage, sources: Sources, found: Found =
     step may have made several rows of a record, one of them is marked by `_first_row`.
     """
     good = records.where("_aside IS NULL")
-    ours = [source for source in sources if source.name in stage.inputs]
-    if len(ours) < len(sources):
-        topics = ", ".join(literal(topic_of(source)) for source in ours)
-        fields = [*(name for name in good.columns if name.startswith("_")), *columns_of(ours)]
-        good = good.where(f"_topic IN ({topics})").select(*(quoted(name) for name in fields))
-    united, several = _united(good, stage, ours, found) if stage.prepared else (good, False)
+    united, several = _united(good, stage, sources, found)
     after = applied(united, stage.steps, found)
     several = several or (bool(stage.steps) and may_multiply(united, after, stage.steps))
     return told_apart(after) if several else after
 
 
+def needs_steps(stage: Stage, sources: Sources) -> bool:
+    """Whether what a stage reads is another thing than the records as they were judged."""
+    return bool(stage.steps or stage.prepared or disputed(sources))
+
+
 def _united(good: "DataFrame", stage: Stage, sources: Sources, found: Found) -> "tuple[DataFrame, bool]":
-    """The records of several inputs, each after its own steps, and whether these may have multiplied any."""
-    pieces = []
+    """The records of a stage's inputs, each after its own steps, and whether these may have multiplied any."""
+    ours = [source for source in sources if source.name in stage.inputs]
+    if not stage.prepared:
+        if len(ours) == len(sources) and not disputed(sources):
+            return good, False
+        topics = ", ".join(literal(topic_of(source)) for source in ours)
+        return as_one(good.where(f"_topic IN ({topics})"), stage, ours, sources), False
+    pieces: dict[str, DataFrame] = {}
     several = False
-    for source in sources:
-        before = good.where(f"_topic = {literal(topic_of(source))}")
+    for source in ours:
+        before = as_its_own(good.where(f"_topic = {literal(topic_of(source))}"), source, sources)
         steps = stage.steps_of(source.name)
-        after = applied(before, steps, found)
-        several = several or may_multiply(before, after, steps)
-        pieces.append(after)
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), pieces), several
+        pieces[source.name] = applied(before, steps, found)
+        several = several or may_multiply(before, pieces[source.name], steps)
+    agreed = _agreed(stage, pieces)
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), agreed), several
+
+
+def _agreed(stage: Stage, pieces: "Mapping[str, DataFrame]") -> "list[DataFrame]":
+    """The same records, each without the fields that are of another type elsewhere and are not used of it."""
+    types = {name: dict(piece.dtypes) for name, piece in pieces.items()}
+    refuse_two_types(stage, types)
+    every = {field for known in types.values() for field in known}
+    quarrel = [
+        field for field in every if len({known[field] for known in types.values() if field in known}) > 1
+    ]
+    return [
+        piece.drop(*(field for field in quarrel if field in types[name] and name not in using(stage, field)))
+        for name, piece in pieces.items()
+    ]
 
 
 def applied(records: "DataFrame", steps: Sequence[Step], found: Found) -> "DataFrame":
@@ -66,7 +87,7 @@ def applied(records: "DataFrame", steps: Sequence[Step], found: Found) -> "DataF
     return records
 
 
-def _applied(records: "DataFrame", step: Apply | Sql | OverArrow | Keep | PerRow) -> "DataFrame":
+def _applied(records: "DataFrame", step: Apply | Sql | OverArrow | Keep | Select | PerRow) -> "DataFrame":
     match step:
         case Apply(function):
             changed: DataFrame = function.resolve()(records)
@@ -79,6 +100,9 @@ def _applied(records: "DataFrame", step: Apply | Sql | OverArrow | Keep | PerRow
             return _over_arrow(records, function.resolve())
         case Keep(condition):
             return records.where(predicate_sql(condition))
+        case Select(columns):
+            ours = [quoted(name) for name in records.columns if name.startswith("_")]
+            return records.selectExpr(*ours, *(f"{quoted(old)} AS {quoted(new)}" for new, old in columns))
         case PerRow():
             return _over_arrow(records, partial(mapped, step))
 

@@ -23,8 +23,8 @@ SPECIAL = {"nan": np.nan, "up": np.inf, "down": -np.inf}
 
 def count(output: Output, of: Count, setting: Setting) -> Accumulator:
     """The number of elements, or of values."""
-    part = setting.counted(output.name, of.field)
-    return Accumulator(output.name, pa.int64(), (part,), lambda rows: rows[output.name])
+    part = setting.counted(f"{output.name}_present", of.field)
+    return Accumulator(output.name, pa.int64(), (part,), lambda rows: rows[part.name])
 
 
 def sum_(output: Output, of: Sum, setting: Setting) -> Accumulator:

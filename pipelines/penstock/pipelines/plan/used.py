@@ -1,0 +1,57 @@
+"""Which fields of its inputs a stage uses, and that inputs agree on the types of those that it uses of several."""
+
+from collections.abc import Iterable, Mapping
+
+from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.plan.aggregates import Members, OfInput, aggregate_fields
+from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
+from penstock.pipelines.plan.predicates import predicate_fields
+from penstock.pipelines.plan.stage import Stage
+from penstock.pipelines.plan.steps import Types
+from penstock.pipelines.plan.triggers import punctuations
+from penstock.pipelines.plan.windows import SlidingOrder, Tumbling
+
+
+def used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
+    """Yield where a field of an input is named, and the field."""
+    yield from (("key", name) for name in stage.key)
+    for output in stage.aggregates:
+        if not isinstance(output.of, OfInput | Members) or output.of.input == input_:
+            place = f"aggregate.{output.name}" if stage.join is None else "join.take"
+            yield from ((place, name) for name in aggregate_fields(output.of))
+    for predicate in punctuations(stage.trigger):
+        yield from (("trigger.after_punctuation", name) for name in predicate_fields(predicate))
+    match stage.window:
+        case Tumbling(DeltaPolicy(field)):
+            yield "window.delta.field", field
+        case Tumbling(PunctuationPolicy(predicate)):
+            yield from (("window.punctuation", name) for name in predicate_fields(predicate))
+        case SlidingOrder(evict, show):
+            deltas = (policy for policy in (evict, show) if isinstance(policy, DeltaPolicy))
+            yield from (("window.delta.field", policy.field) for policy in deltas)
+
+
+def using(stage: Stage, field: str) -> tuple[str, ...]:
+    """Return the inputs of which a stage uses a field of this name."""
+    return tuple(name for name in stage.inputs if field in {used for _, used in used_fields(stage, name)})
+
+
+def refuse_two_types(stage: Stage, known: Mapping[str, Types | None]) -> None:
+    """Refuse a field that inputs have with different types, where it is used of more than one of them.
+
+    What nobody uses, or of one input alone, may be of any type in the others. Steps that all inputs go through
+    together may use whatever they like.
+    """
+    for field in sorted({name for columns in known.values() for name in columns or ()}):
+        having = [name for name, columns in known.items() if columns and columns.get(field)]
+        types = {name: str((known[name] or {})[field]) for name in having}
+        wanted = [name for name in having if stage.steps or name in using(stage, field)]
+        if len({types[name].lower() for name in wanted}) > 1:
+            one, *others = wanted
+            other = next(name for name in others if types[name].lower() != types[one].lower())
+            raise DefinitionError(
+                f"read.{field}",
+                f"it is {types[other]} in {other} and {types[one]} in {one}",
+                f"Give it another name before, as in read({other!r}).select(other_{field}={field!r}, ...), "
+                "or one type in both contracts",
+            )
