@@ -52,7 +52,8 @@ class Turns(Placement):
 
 @settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    name=st.sampled_from(sorted(PLANS)),
+    # Several first stages are folded on the driver, wherever a batch might go.
+    name=st.sampled_from([name for name, plan in sorted(PLANS.items()) if len(plan.firsts) == 1]),
     elsewhere=st.lists(st.booleans(), min_size=1, max_size=6),
     steps=st.sampled_from([-1, 7, 19]),
 )
