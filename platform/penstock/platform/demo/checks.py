@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from penstock.pipelines.batch.tables import folder_of
 from penstock.pipelines.plan import Plan
+from penstock.pipelines.tables.places import folder_of
 from penstock.quality.expectations.at_rest import broken_rows
 from penstock.quality.expectations.suite import Expectation, load_suite
 
