@@ -20,9 +20,9 @@ INTRODUCTION = """\
 # Gallery
 The shipped pipelines at work. Across is event time, upwards processing time. A dot is a record, the blue line the
 watermark, a bar a pane as wide as its window: early, on time, or late. Were nothing ever late, all dots would lie
-on the dashed line. A picture shows one key; a page has the four questions, the result, what is expected of it, and
-the definition. The line below a picture makes it again, from nothing, and the same to the last dot: its input comes
-from a seed, its clock is that of the input.
+on the dashed line. A picture shows one key, or all where little is told; a page has the four questions, the result,
+what is expected of it, and the definition. The line below a picture makes it again, from nothing, and the same to
+the last dot: its input comes from a seed, its clock is that of the input.
 
 `penstock demo --all --out pipelines/docs/gallery` makes all of it."""
 
