@@ -43,7 +43,7 @@ class Listener(threading.Thread):
     def __init__(self, bootstrap: str) -> None:
         super().__init__(daemon=True)
         self.seen: list[tuple[int, int]] = []
-        self._stop = threading.Event()
+        self._told_to_end = threading.Event()
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap,
@@ -57,18 +57,18 @@ class Listener(threading.Thread):
 
     def run(self) -> None:
         """Listen until it is told to end."""
-        while not self._stop.is_set():
+        while not self._told_to_end.is_set():
             message = self._consumer.poll(0.1)
             if message is None or message.error() or not (value := message.value()):
                 continue
             told = json.loads(value)
-            if "payment" in told:
+            if told["kind"] == "insert":
                 self.seen.append((now_ms(), int(told["window_start"])))
         self._consumer.close()
 
     def end(self) -> None:
         """Have it end, and wait for that."""
-        self._stop.set()
+        self._told_to_end.set()
         self.join()
 
 
@@ -110,6 +110,7 @@ def main(rates: tuple[float, ...]) -> None:
             counts_from = pay(broker.bootstrap, rate, seed)
             time.sleep(3)
             listener.end()
+            print(f"{rate:,.0f} payments a second: {len(listener.seen)} alerts", file=sys.stderr)
             waits = np.array([came - paid for came, paid in listener.seen if paid >= counts_from])
             figures = (f"{value:,.0f}" for value in (*np.percentile(waits, (50, 99)), waits.max()))
             table.add_row(f"{rate:,.0f}", str(len(waits)), *figures)
