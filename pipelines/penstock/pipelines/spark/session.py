@@ -75,6 +75,8 @@ def settings(config: SparkConfig) -> dict[str, str]:
         "spark.sql.streaming.pollingDelay": "150ms",
         # The host keeps its own account of batches; Spark's progress reports of idle streams are noise.
         "spark.sql.streaming.noDataProgressEventInterval": "600000",
+        # Which files a Delta table has is a small job, too: Delta takes 50 tasks for it, longer than for its rows.
+        "spark.databricks.delta.snapshotPartitions": str(config.shuffle_partitions),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         **config.more,
