@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.soak [minutes] [seconds between] [seed]
 
-Every few seconds one of the stack's programs is chosen, and of its processes (itself, what it has started, what
-keeps it) one is killed with SIGKILL; whatever keeps it brings it back. At the end the feed is stopped, the table
+Every few seconds one kind of the stack's processes is chosen (a program, what it has started, what keeps it), and
+one of that kind is killed with SIGKILL; whatever keeps it brings it back. At the end the feed is stopped, the table
 compared with what DuckDB makes of the topic's own bytes, the topic with what was acknowledged to the producer, and
 Dagster's materializations with the batches: each told once, in order. `tests/platform/whole/test_kills.py` is it in
 short.
@@ -27,7 +27,8 @@ STRETCH_SECONDS = 60.0
 
 def main(minutes: float = 30.0, between: float = 8.0, seed: int = 1) -> None:
     """Run, compare, print."""
-    console, chance, killed = Console(), random.Random(seed), Counter[str]()
+    console, chance = Console(), random.Random(seed)
+    killed, seen = Counter[str](), set[str]()
     jars = Path(".penstock/jars").resolve()
     ensure_jars(jars)
     with tempfile.TemporaryDirectory() as scratch:
@@ -36,7 +37,7 @@ def main(minutes: float = 30.0, between: float = 8.0, seed: int = 1) -> None:
             stack.up()
             end = time.monotonic() + minutes * 60
             while (left := end - time.monotonic()) > 0:
-                killed += kill_for(stack, min(left, STRETCH_SECONDS), between, chance)
+                killed += kill_for(stack, min(left, STRETCH_SECONDS), between, chance, seen)
                 console.print(
                     f"{left / 60:.0f} min to go, {sum(killed.values())} kills, batch {stack.batch()}"
                 )

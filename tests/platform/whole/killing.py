@@ -18,7 +18,6 @@ from penstock.platform.definitions.names import stream_key
 
 BACK_SECONDS = 180.0
 STREAM = "sensor_minute"
-PROGRAMS = ("manager", "broker", "host", "feed", "code", "webserver", "daemon")
 
 
 @dataclass(frozen=True)
@@ -70,27 +69,24 @@ def _label(child: psutil.Process, parent: str) -> str:
     return program if program != parent else f"{parent.partition(':')[0]}: {child.name()}"
 
 
-def kill_for(stack: ScratchStack, seconds: float, between: float, chance: random.Random) -> Counter[str]:
-    """Kill something every so often: a program at random, and of what belongs to it a process at random.
+def kill_for(
+    stack: ScratchStack, seconds: float, between: float, chance: random.Random, seen: set[str]
+) -> Counter[str]:
+    """Kill something every so often, chosen among all kinds of processes that were ever `seen`, and add to these.
 
-    A program that is not there at that moment is spared: what is left would be killed again before it could begin
-    the others. Returns how often each was killed.
+    A kind that is not there at that moment is spared: what is left, the manager above all, would be killed again
+    before it could begin the others. Returns how often each was killed.
     """
     killed: Counter[str] = Counter()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         there = processes(stack)
-        program = chance.choice(PROGRAMS)
-        if its := sorted(what for what in there if _program(what) == program):
-            what = chance.choice(its)
+        seen |= there.keys()
+        what = chance.choice(sorted(seen))
+        if what in there:
             killed[what] += _kill(chance.choice(there[what]))
         time.sleep(chance.uniform(between / 2, 1.5 * between))
     return killed
-
-
-def _program(what: str) -> str:
-    """Which program a process belongs to."""
-    return what.partition(":")[0].removeprefix("tether of ")
 
 
 def _kill(process: psutil.Process) -> bool:
