@@ -4,7 +4,7 @@ Each record has one partner. All read the same topics with as many records to a 
 is not counted; a time is from the start of the query to the commit of the last record. The rival joins by device
 and window and appends to Delta. Ours is the same join, with results in every batch and taken back where they
 change, and the join of records that lie near.
-`python -m tests.benchmarks.bench_pipelines_join [--records N] [--repeats N]`.
+`python -m tests.benchmarks.bench_pipelines_join [--records N] [--repeats N] [--batch N]`.
 """
 
 import argparse
@@ -99,16 +99,16 @@ def read_until(checkpoint: Path, batch: int) -> int:
     return sum(end for line in lines for parts in json.loads(line).values() for end in parts.values())
 
 
-def main(records: int, repeats: int) -> None:
+def main(records: int, repeats: int, batch: int) -> None:
     """Measure all in turns, and print throughput as a share of the rival's."""
     with scene() as one:
         for topic in (LEFT, RIGHT):
             one.broker.create_topic(topic, 2)
             load(one.broker.bootstrap, topic, 0, records, keys=records).wait()
         rounds: dict[str, Callable[[Scene], Ours | Native]] = {
-            "Spark's own": lambda one: Joined(one, ""),
-            "in windows, early": lambda one: Ours(one, windowed()),
-            "of near records": lambda one: Ours(one, near()),
+            "Spark's own": lambda one: Joined(one, "", records_per_batch=batch),
+            "in windows, early": lambda one: Ours(one, windowed(), batch),
+            "of near records": lambda one: Ours(one, near(), batch),
         }
         for make in rounds.values():
             timed(make(one), 2 * records)
@@ -116,7 +116,8 @@ def main(records: int, repeats: int) -> None:
         for _ in range(repeats):
             for name, make in rounds.items():
                 took[name].append(timed(make(one), 2 * records))
-    title = f"{records:,} records in each topic, {repeats} repeats: median (least to greatest)"
+    told = f"{records:,} records in each topic, {batch:,} to a batch, {repeats} repeats"
+    title = f"{told}: median (least to greatest)"
     table = Table("", "records/s", "of Spark's own", title=title)
     for name, seconds in took.items():
         shares = [rival / mine for mine, rival in zip(seconds, took["Spark's own"], strict=True)]
@@ -128,5 +129,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=200_000)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument(
+        "--batch", type=int, default=100_000, help="records of both topics that a batch takes"
+    )
     chosen = parser.parse_args()
-    main(chosen.records, chosen.repeats)
+    main(chosen.records, chosen.repeats, chosen.batch)
