@@ -28,7 +28,7 @@ from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.placement import Placement
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, Reading
 from penstock.pipelines.batch.tables import StreamTables
-from penstock.pipelines.fold.graph import ReadyGraph
+from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.fold.stage import ReadyStage, ready_stage
 from penstock.pipelines.model import after_watermark, count, mean
 from penstock.pipelines.plan import Column, Output, PaneLog, Plan, Source, Stage, Topic, WatermarkRule
@@ -104,7 +104,7 @@ class Bench:
     def opened(self) -> Engine:
         """An engine over the folder that has not resumed yet."""
         plan = Plan("bench", (SOURCE,), (STAGE,))
-        graph = ReadyGraph((self._stage,))
+        graph = ready_graph(plan, {STAGE.name: TYPES})
         tables = StreamTables(plan, graph, self._folder / "warehouse")
         right = Right("bench", 1, lambda: True)
         directory = self._folder / "stream"

@@ -8,6 +8,7 @@ is due between two moments is found without looking at the rest.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from uuid import uuid4
 
@@ -179,6 +180,19 @@ def read(path: Path) -> Run:
     """Map a run's file."""
     with pa.memory_map(str(path)) as source:
         return Run(pa.ipc.open_file(source).read_all(), path)
+
+
+def read_again(path: Path) -> Run:
+    """Map a run's file, or give what was mapped before: what was looked at then need not be found again."""
+    found = path.stat()
+    return _mapped(path, found.st_ino, found.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _mapped(path: Path, inode: int, changed: int) -> Run:
+    """One of the files that were mapped last; a file that was written anew is another."""
+    del inode, changed
+    return read(path)
 
 
 def _ranges(first: Ints, counts: Ints) -> Ints:

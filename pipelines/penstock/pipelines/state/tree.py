@@ -60,14 +60,14 @@ class Tree:
         """
         found: list[Groups] = []
         for position, run in enumerate(self.runs):
-            rows = np.sort(run.due(column, after, until))
-            groups = run.groups.where(rows)
-            for younger in self.runs[position + 1 :]:
+            groups = run.groups.where(np.sort(run.due(column, after, until)))
+            if self.part is not None:
+                groups = within(groups, self.part)
+            for younger in self.runs[position + 1 :] if len(groups) else ():
                 superseded = np.unique(younger.find(groups).groups)
                 groups = groups.where(np.delete(np.arange(len(groups)), superseded))
             found.append(groups)
-        all_due = distinct([g.hi for g in found], [g.lo for g in found])
-        return all_due if self.part is None else within(all_due, self.part)
+        return distinct([g.hi for g in found], [g.lo for g in found])
 
     def due_rows(self, column: str, after: int, until: int) -> int:
         """How many rows are due between two moments at most: superseded ones are counted, too."""
@@ -118,8 +118,9 @@ def empty(columns: pa.Schema) -> Tree:
 
 
 def opened(columns: pa.Schema, directory: Path, files: Sequence[str], part: int | None = None) -> Tree:
-    """The tree that a manifest names."""
-    return Tree(empty(columns).schema, tuple(runs_of.read(directory / name) for name in files), part)
+    """The tree that a manifest names; who folds a part has mostly folded one of the batch before."""
+    read = runs_of.read if part is None else runs_of.read_again
+    return Tree(empty(columns).schema, tuple(read(directory / name) for name in files), part)
 
 
 def distinct(hi: Sequence[np.ndarray], lo: Sequence[np.ndarray]) -> Groups:
