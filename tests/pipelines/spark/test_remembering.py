@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.pipelines.spark.running import Running, send
@@ -16,6 +17,7 @@ from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.remembering import Answer, Call, Row, Timer
 from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
 from penstock.pipelines.spark.stored.topic import StoredTopic
+from penstock.pipelines.vectorised import AT, KEY, TIME, Answers, Calls
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +45,22 @@ def rises(call: Call[Last]) -> Answer[Last]:
     return Answer(last, rows, None if call.timers else [Timer(10**15)])
 
 
+@dataclass(frozen=True)
+class Seen:
+    """How many readings there were."""
+
+    number: int = 0
+
+
+def numbered(calls: Calls) -> Answers:
+    """Number the readings of every device, all devices at once."""
+    key = calls.records.column(KEY).to_numpy()
+    before = calls.states.column("number").fill_null(0).to_numpy()
+    place = np.arange(len(key)) - np.searchsorted(key, np.arange(len(before)))[key]
+    rows = pa.table({KEY: key, AT: calls.records.column(TIME), "number": before[key] + place + 1})
+    return Answers(pa.table({"number": before + np.bincount(key, minlength=len(before))}), rows)
+
+
 def by_a_loop(sent: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """The same over all records of a device."""
     rows: list[tuple[Any, ...]] = []
@@ -67,7 +85,9 @@ def test_it_sees_each_record_once_in_order_across_restarts_and_bounded(
     returns = (Column("rise", "DOUBLE"), Column("number", "BIGINT"))
     window = Remembering(opaque(rises), state_type(Last), returns)
     stage = Stage(topic + "_rises", (topic,), window, (), key=("device",), sinks=(PaneLog("rises"),))
-    plan = Plan(f"rises_{topic}", (Source(topic, Topic(topic), COLUMNS, "at"),), (stage,))
+    at_once = Remembering(opaque(numbered), state_type(Seen), (Column("number", "BIGINT"),), vectorised=True)
+    beside = Stage(topic + "_numbers", (topic,), at_once, (), key=("device",), sinks=(PaneLog("numbers"),))
+    plan = Plan(f"rises_{topic}", (Source(topic, Topic(topic), COLUMNS, "at"),), (stage, beside))
     running = Running(plan, spark, broker, tmp_path)
     sent = readings(600, seed=11)
     for part in range(2):
@@ -83,6 +103,12 @@ def test_it_sees_each_record_once_in_order_across_restarts_and_bounded(
     run_bounded(running.plan, spark, StoredTopic(spark, topic, broker.bootstrap), place, lambda: 1_000_000)
     whole = running.table("runs/panes/rises")
     assert asked(found, found=whole) == by_a_loop(sent)
+    numbers = "SELECT device, epoch_ms(window_start), number FROM found ORDER BY ALL"
+    for table in ("panes/numbers", "runs/panes/numbers"):
+        assert asked(numbers, found=running.table(table)) == asked(
+            'SELECT device, "at", row_number() OVER (PARTITION BY device ORDER BY came) FROM sent ORDER BY ALL',
+            sent=pa.Table.from_pylist([{**each, "came": number} for number, each in enumerate(sent)]),
+        )
     ends = "SELECT device, number FROM found WHERE rise IS NULL ORDER BY ALL"
     counts = asked("SELECT device, count(1) FROM sent GROUP BY 1 ORDER BY 1", sent=pa.Table.from_pylist(sent))
     assert asked(ends, found=whole) == counts
