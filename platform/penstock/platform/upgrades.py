@@ -156,7 +156,7 @@ def _cost(store: "ControlStore", plan: "Plan", folder: Path) -> Cost:
     from penstock.pipelines.batch.journal import Journal
     from penstock.platform.control.reports import summarise
 
-    last = Journal(folder / "journal").last_outcome() if (folder / "journal").exists() else None
+    last = Journal(folder / "journal").last_outcome()
     if last is None:
         return Cost(0, 0, 0, None)
     files = [folder / "state" / stage / name for stage, kept in last.state_files.items() for name in kept]

@@ -15,14 +15,19 @@ from dagster import (
     op,
 )
 
+from penstock.pipelines.batch.journal import Journal
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.fold.watermark import Watermark
 from penstock.pipelines.host.control import BatchRecord, HostReport
 from penstock.pipelines.host.folders import begin_switch, end_switch, folder_of_stream
+from penstock.pipelines.tables.change import Change, DataFile
 from penstock.platform.control import ControlStore, open_control
 from penstock.platform.definitions.maintenance import maintenance
 from penstock.platform.maintenance import Done, maintain
 from penstock.platform.maintenance.dagster_log import forget_events, forget_runs
 from penstock.platform.maintenance.generations import remove_old
 from penstock.platform.maintenance.store import forget_batches, forget_hosts
+from penstock.platform.maintenance.tables import remove_files
 from penstock.platform.settings import load_settings
 
 DAY_MS = 86_400_000
@@ -102,6 +107,22 @@ def test_what_a_replay_left_goes_after_some_days_and_the_current_folder_never(tm
     assert gone == ["first", "journal", "second"]
     assert folder_of_stream(tmp_path, "s") == old / "third"
     assert (old / "third" / "journal").exists()
+
+
+def test_rows_for_a_topic_that_no_batch_sends_go(tmp_path: Path) -> None:
+    topic, journal = tmp_path / "warehouse" / "published" / "t", tmp_path / "s" / "journal"
+    for folder in (topic, journal):
+        folder.mkdir(parents=True)
+    for name in ("lost", "decided"):
+        (topic / f"{name}.parquet").touch()
+    change = Change([DataFile("decided.parquet", 0, 1, "", 0)])
+    Journal(journal).decide(Outcome(0, "data", 0, 1, None, Watermark(), {}, {}, {"published/t": change}))
+    now = round(datetime.now(UTC).timestamp() * 1000)
+    args = tmp_path / "warehouse", [tmp_path / "s"], 7
+    assert list(remove_files(*args, now, dry_run=False)) == [], "it may be decided yet"
+    assert list(remove_files(*args, now + 8 * DAY_MS, dry_run=True)) == [("published/t", 1)]
+    assert list(remove_files(*args, now + 8 * DAY_MS, dry_run=False)) == [("published/t", 1)]
+    assert [path.name for path in topic.iterdir()] == ["decided.parquet"]
 
 
 def test_a_platform_that_never_ran_has_nothing_to_maintain(

@@ -99,7 +99,7 @@ def test_a_file_that_was_written_over_is_found(tmp_path: Path) -> None:
     bench = lived(tmp_path)
     (file,) = (bench.folder / "warehouse" / "late" / "stream").glob("*.parquet")
     pq.write_table(pa.concat_tables([pq.read_table(file)] * 2), file)
-    assert "late/stream, file stream-000000000004.parquet: it has" in wrong_files(bench)
+    assert f"late/stream, file {file.name}: it has" in wrong_files(bench)
 
 
 def test_a_doubled_commit_is_found_by_its_version(tmp_path: Path) -> None:
@@ -129,7 +129,8 @@ def test_a_copied_file_is_found_by_what_it_doubles(tmp_path: Path, table: str, c
     bench = lived(tmp_path)
     path = bench.folder / "warehouse" / table
     number = {"ledger": 2, "late": 4, "panes": 3}[table.partition("/")[0]]
-    copied = pq.read_table(path / f"stream-{number:012d}.parquet")
+    (file,) = path.glob(f"stream-{number:012d}-*.parquet")
+    copied = pq.read_table(file)
     other = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "somebody else")
     other.commit(0, Change([other.write_file(copied.cast(other.schema), "copy", 0)]), 0)
     assert wrong(bench)[check] == said

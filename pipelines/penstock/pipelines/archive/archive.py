@@ -40,7 +40,7 @@ class Archive:
         self._topic_id = topic_id
         self._right = right
         self._told = told
-        self._journal = Journal(directory / "journal")
+        self._journal = Journal.of_writer(directory / "journal")
         self._records = ArchiveTable(warehouse / records_path(topic), name)
         self._ledger = BatchTable(warehouse / ledger_path(topic), LEDGER, name)
         self.last: Outcome | None = None

@@ -104,7 +104,7 @@ class Engine:
         self._memory = memory
         self._placement = placement
         self._lookups = lookups
-        self._journal = Journal(directory / "journal")
+        self._journal = Journal.of_writer(directory / "journal")
         self._holding = Holding(graph, directory / "state")
         self._guard = Guard(self._journal, right.stream, poison_limit, sent_again)
         self.last: Outcome | None = None
@@ -220,6 +220,7 @@ class Engine:
         )
         reached, moment, done = computed.reached, computed.moment, computed.done
         watermark = reached.stream
+        self._right.check()  # computing may have taken long, and a host that lost its right writes nothing more
         with watch.step("write"):
             written = computed.written(self._graph, intent)
             changes = self._tables.write(written, moment)
@@ -336,10 +337,14 @@ class Engine:
 
     def _forget_before(self, batch_id: int) -> None:
         self._journal.forget_before(batch_id)
+        ids = () if self._memory is None else self._memory.files()
+        there = [*self._holding.files(), *((IDS, path) for path in ids)]
         needed: dict[str, set[str]] = defaultdict(set)
         for outcome in self._journal.outcomes():
             for name, files in outcome.state_files.items():
                 needed[name].update(files)
-        self._holding.clean(needed)
-        if self._memory is not None:
-            self._memory.clean(needed[IDS])
+        # In this order: what a successor writes after this moment has names that are not among these.
+        self._right.check()
+        for name, path in there:
+            if path.name not in needed[name]:
+                path.unlink(missing_ok=True)

@@ -1,12 +1,13 @@
 """The state of all stages of a stream: a tree and a folder for each, changed together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.touched import Outcome as Folded
 from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import DUE_CLOCK
+from penstock.pipelines.state.names import run_name
 from penstock.pipelines.state.tree import Tree
 from penstock.pipelines.state.upkeep import Upkeep
 
@@ -47,7 +48,7 @@ class Holding:
             if name in written:
                 changed = tree.with_files([folder / run for run in written[name]])
             else:
-                changed = tree.with_run(folded[name].changed, folder / f"run-{batch_id:012d}.arrow")
+                changed = tree.with_run(folded[name].changed, folder / run_name(batch_id))
             after[name] = self._upkeep[name].tended(changed)
         return after
 
@@ -70,9 +71,6 @@ class Holding:
         """Whether a merge is under way, whose file no tree names yet."""
         return any(upkeep.at_work() for upkeep in self._upkeep.values())
 
-    def clean(self, needed: Mapping[str, set[str]]) -> None:
-        """Remove the files of each stage that no outcome in reach names."""
-        for name, folder in self._folders.items():
-            for path in folder.glob("run-*"):
-                if path.name not in needed.get(name, set()):
-                    path.unlink()
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """Every file that there is, named by an outcome or not, and of which stage it is."""
+        return ((name, path) for name, folder in self._folders.items() for path in folder.glob("run-*"))

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
@@ -21,13 +22,21 @@ KEPT = 100
 
 
 class Journal:
-    """The journal in a folder. Holds nothing in memory: what it says is what is on the disk."""
+    """The journal in a folder. Holds nothing in memory: what it says is what is on the disk.
+
+    To open it changes nothing, so whoever wants to know may look while its writer is at work.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+
+    @classmethod
+    def of_writer(cls, directory: Path) -> "Journal":
+        """The journal for its one writer: the folder is made, and what a killed writer left half-done goes."""
         directory.mkdir(parents=True, exist_ok=True)
         for torn in directory.glob("*.partial"):
             torn.unlink(missing_ok=True)
+        return cls(directory)
 
     def last_outcome(self) -> Outcome | None:
         """The newest batch that is decided."""
@@ -91,7 +100,7 @@ class Journal:
         return self.directory / f"{batch_id:012d}.{word}.json"
 
     def _write_once(self, path: Path, data: Mapping[str, Any]) -> bool:
-        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+        partial = path.with_name(f"{path.name}.{uuid4().hex[:8]}.partial")
         partial.write_bytes(msgspec.json.encode(data))
         try:
             os.link(partial, path)

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
-from uuid import uuid4
 
 import msgspec
 import numpy as np
@@ -20,7 +19,8 @@ from penstock.pipelines.fold.touched import Outcome
 from penstock.pipelines.state import run as runs_of
 from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import Ints, Mask
-from penstock.pipelines.state.parts import is_for, parts_of, run_name
+from penstock.pipelines.state.names import is_for, run_name
+from penstock.pipelines.state.parts import parts_of
 
 PLACE = ("_topic", "_partition")
 
@@ -57,7 +57,7 @@ class PartTask:
         tree = trees.opened(self.stage.state_columns, self.folder, names, part)
         good = windowed(partials)
         outcome = fold(self.stage, tree, good, self.moment)
-        name = run_name(self.batch_id, part, uuid4().hex[:8])
+        name = run_name(self.batch_id, part)
         if outcome.changed.num_rows:
             runs_of.write(runs_of.build(outcome.changed.cast(tree.schema)), self.folder / name)
         late = good.filter(pa.array(outcome.late)).group_by(list(PLACE)).aggregate([("_counted", "sum")])

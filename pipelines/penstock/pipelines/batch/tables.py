@@ -149,7 +149,7 @@ class StreamTables:
         self._account = partial(LogTable, warehouse / self._erasures, ERASURES, plan.name)
 
     def write(self, rows: Written, moment: Moment) -> dict[str, Change]:
-        """Write a batch's rows into files that no table names yet; those of the same batch are replaced."""
+        """Write a batch's rows into files that no table names yet, and nobody else writes."""
         panes = {stage: as_table(table) for stage, table in rows.panes.items()}
         records = {
             **{self._late[stage]: _stamped(late, moment) for stage, late in rows.late.items()},

@@ -18,6 +18,7 @@ from penstock.pipelines.erasure.account import ERASURES, FOLDER, Erased, account
 from penstock.pipelines.errors import ErasureError
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.state import run as runs_of
+from penstock.pipelines.state.names import run_name
 from penstock.pipelines.tables.log import LogTable
 
 KIND = "erase"
@@ -128,7 +129,7 @@ def _rewritten(
         return [], 0
     rows = runs_of.Run(runs_of.merge([runs_of.read(folder / name) for name in names], oldest=True)).table
     gone = _is_key(rows, key)
-    path = folder / f"run-{number:012d}.arrow"
+    path = folder / run_name(number)
     runs_of.write(runs_of.build(rows.filter(pc.invert(gone))), path)
     return [path.name], int(pc.sum(gone).as_py() or 0)
 

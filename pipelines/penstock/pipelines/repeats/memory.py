@@ -1,6 +1,6 @@
 """The ids that a stream remembers, in files that an outcome names: part of what a batch decides, as windows are."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +8,7 @@ import pyarrow as pa
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.repeats.ids import Sifted, changes, sift
 from penstock.pipelines.state import tree as trees
+from penstock.pipelines.state.names import run_name
 
 NOTHING_ELSE = pa.schema([])
 """An id has no columns beside those that every state has."""
@@ -33,19 +34,16 @@ class Memory:
     def after(self, sifted: Sifted, before: int, watermark: int, batch_id: int) -> trees.Tree:
         """The ids as they are after a batch, in files that nothing names yet."""
         changed = changes(self._tree, sifted, before, watermark)
-        path = self._directory / f"run-{batch_id:012d}.arrow"
+        path = self._directory / run_name(batch_id)
         return self._tree.with_run(changed, path).compacted(self._directory)
 
     def adopt(self, files: Sequence[str], tree: trees.Tree | None) -> None:
         """Go on from what a batch decided: from its tree, or from the files that its outcome names."""
         self._tree = trees.opened(NOTHING_ELSE, self._directory, files) if tree is None else tree
 
-    def clean(self, needed: Iterable[str]) -> None:
-        """Remove files that no outcome names any more."""
-        kept = set(needed)
-        for path in self._directory.glob("run-*"):
-            if path.name not in kept:
-                path.unlink()
+    def files(self) -> Iterator[Path]:
+        """Every file that there is, named by an outcome or not."""
+        return self._directory.glob("run-*")
 
 
 def memory_of(plan: Plan, directory: Path) -> Memory | None:

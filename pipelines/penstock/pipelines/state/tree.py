@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock.pipelines.state import run as runs_of
 from penstock.pipelines.state.columns import GROUP_HI, GROUP_LO, HEADER, NEVER, Ints, hashes
 from penstock.pipelines.state.merging import plan_merge
+from penstock.pipelines.state.names import merged_name
 from penstock.pipelines.state.parts import within
 from penstock.pipelines.state.run import Groups, Run
 
@@ -99,7 +100,8 @@ class Tree:
     def merge(self, begin: int, end: int, directory: Path) -> Run:
         """Adjacent runs as one, in a file; nothing of the tree changes."""
         merged = runs_of.merge(self.runs[begin:end], oldest=begin == 0)
-        path = directory / _merged_name(self.runs[begin:end])
+        names = [run.path.name for run in self.runs[begin:end] if run.path is not None]
+        path = directory / merged_name(names[0], names[-1])
         runs_of.write(merged, path)
         return runs_of.read(path)
 
@@ -144,9 +146,3 @@ def _joined(pieces: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
 
 def _concatenated(arrays: Sequence[np.ndarray], dtype: type = np.int64) -> np.ndarray:
     return np.concatenate(arrays) if arrays else np.empty(0, dtype)
-
-
-def _merged_name(runs: Sequence[Run]) -> str:
-    """A merge is named by what it merged, so that doing it again after a crash writes the same file."""
-    names = [run.path.stem.removeprefix("run-") for run in runs if run.path is not None]
-    return f"run-{names[0].split('_')[0]}_{names[-1].split('_')[-1]}.arrow"

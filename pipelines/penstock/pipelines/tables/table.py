@@ -1,9 +1,10 @@
 """A Delta table that takes each batch once.
 
 A batch's rows are first written into files that no version of the table names yet, and later brought in by one
-commit that carries (application, batch id). Both can be done again: the files have the batch's name, and a
-commit that is there already is not made twice. Two writers at work on one table cannot both commit a batch
-either: Delta refuses the one whose view of the application's last batch was old.
+commit that carries (application, batch id). Both can be done again: every attempt writes files of its own, so that
+a host that was taken over and wakes replaces nothing, and a commit that is there already is not made twice. Two
+writers at work on one table cannot both commit a batch either: Delta refuses the one whose view of the
+application's last batch was old. What nobody named goes with maintenance.
 """
 
 import json
@@ -11,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -62,13 +64,10 @@ class BatchTable:
         return False
 
     def write_file(self, rows: pa.Table, name: str, clock: int) -> DataFile:
-        """Write rows into a file of that name, whole or not at all. The table does not name it yet."""
-        path = self.path / f"{name}.parquet"
-        partial = self.path / f"_{name}.partial"
-        pq.write_table(rows.cast(self.schema), partial, compression="zstd", store_schema=False)
-        size = partial.stat().st_size
-        partial.replace(path)
-        return DataFile(path.name, size, rows.num_rows, statistics(rows), clock)
+        """Write rows into a file whose name begins so, and is like no other. The table does not name it yet."""
+        path = self.path / f"{name}-{uuid4().hex[:8]}.parquet"
+        pq.write_table(rows.cast(self.schema), path, compression="zstd", store_schema=False)
+        return DataFile(path.name, path.stat().st_size, rows.num_rows, statistics(rows), clock)
 
     def _commit(self, batch_id: int, change: Change, clock: int) -> None:
         actions: list[AddAction | RemoveAction] = [

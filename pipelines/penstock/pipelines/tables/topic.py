@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
@@ -67,14 +68,12 @@ class PublishedTopic:
         self._opened: Transactions | None = None
 
     def write(self, rows: pa.Table, batch_id: int, clock: int) -> Change:
-        """Write a batch's rows into a file, whole or not at all."""
+        """Write a batch's rows into a file of its own, which nobody reads before an outcome names it."""
         if not rows.num_rows:
             return Change()
         self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / f"{self._application}-{batch_id:012d}.parquet"
-        partial = path.with_suffix(".partial")
-        pq.write_table(rows, partial, compression="zstd")
-        partial.replace(path)
+        path = self._folder / f"{self._application}-{batch_id:012d}-{uuid4().hex[:8]}.parquet"
+        pq.write_table(rows, path, compression="zstd")
         return Change([DataFile(path.name, path.stat().st_size, rows.num_rows, "", clock)])
 
     def commit(self, batch_id: int, change: Change, clock: int) -> bool:

@@ -15,6 +15,7 @@ from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.state import run as runs_of
 from penstock.pipelines.state import tree as trees
+from penstock.pipelines.state.names import run_name
 from penstock.pipelines.upgrade.stored import store_plan
 
 KIND = "upgrade"
@@ -62,7 +63,7 @@ def _rewritten(
     """Write the state of a stage into one file, and name it."""
     if not files:
         return []
-    path = folder / f"run-{number:012d}.arrow"
+    path = folder / run_name(number)
     rows = runs_of.merge([runs_of.read(folder / name) for name in files], oldest=True)
     runs_of.write(runs_of.build(_fitted(runs_of.Run(rows).table, stage, from_now)), path)
     return [path.name]

@@ -31,7 +31,7 @@ def store_plan(directory: Path, plan: Plan) -> None:
 
 def upgrade_of(directory: Path, plan: Plan, from_now: Collection[str] = ()) -> Upgrade | None:
     """Compare a definition with the one that the state goes by; None where there is no state yet."""
-    last = Journal(directory / "journal").last_outcome() if (directory / "journal").exists() else None
+    last = Journal(directory / "journal").last_outcome()
     return None if last is None else _upgrade(directory, plan, last, from_now)
 
 

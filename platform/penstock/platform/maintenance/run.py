@@ -53,7 +53,9 @@ def _round(
     keep, streams, warehouse = settings.maintenance, settings.home / "streams", Path(settings.warehouse)
     if not dry_run:
         yield from _merged(streams, warehouse, now_ms)
-    for table, count in remove_files(warehouse, stream_folders(streams), keep.files_days, dry_run=dry_run):
+    for table, count in remove_files(
+        warehouse, stream_folders(streams), keep.files_days, now_ms, dry_run=dry_run
+    ):
         yield Done("files removed", table, count)
     for path in remove_old(streams, keep.files_days, now_ms, dry_run=dry_run):
         yield Done("left by a replay, removed", str(path.relative_to(streams)), 1)
@@ -70,8 +72,7 @@ def _round(
 
 def _merged(streams: Path, warehouse: Path, now_ms: int) -> Iterator[Done]:
     for plan in sound_plans():
-        journal = folder_of_stream(streams, plan.name) / "journal"
-        last = Journal(journal).last_outcome() if journal.exists() else None
+        last = Journal(folder_of_stream(streams, plan.name) / "journal").last_outcome()
         if last is not None:
             for table, merged in merge_tables(warehouse, plan, last, now_ms):
                 yield Done(f"files merged into {merged.into}", table, merged.files)

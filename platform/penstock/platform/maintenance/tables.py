@@ -1,20 +1,22 @@
 """Upkeep of the warehouse: few files of many, and none that nobody needs."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from deltalake import DeltaTable
 
-from penstock.pipelines.batch.journal import Journal
+from penstock.pipelines.batch.journal import kept_outcomes
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.plan.sinks import FinalPanes, LatestValues, PaneLog
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.windows import Calendar, Fixed, Sliding, by_processing_time
 from penstock.pipelines.tables.places import own_tables, quarantines, result_of, results
+from penstock.pipelines.tables.topic import FOLDER as PUBLISHED
 from penstock.pipelines.tables.upkeep import Merged, merge_small_files, remove_unneeded
 
 HOURS = 24
+DAY_MS = 86_400_000
 
 
 def merge_tables(warehouse: Path, plan: Plan, last: Outcome, clock: int) -> Iterator[tuple[str, Merged]]:
@@ -27,14 +29,31 @@ def merge_tables(warehouse: Path, plan: Plan, last: Outcome, clock: int) -> Iter
 
 
 def remove_files(
-    warehouse: Path, folders: list[Path], days: int, *, dry_run: bool
+    warehouse: Path, folders: list[Path], days: int, now_ms: int, *, dry_run: bool
 ) -> Iterator[tuple[str, int]]:
-    """Remove files that no version of the last days names and no journal; yields how many of each table."""
+    """Remove files that no version of the last days names and no journal; yields how many of each table or topic.
+
+    Among them are those of a host that was taken over or killed while it wrote: nobody named them.
+    """
     needed = {name for folder in folders for name in _named_in(folder)}
+    yield from _unpublished(warehouse, needed, now_ms - days * DAY_MS, dry_run)
     for log in sorted(warehouse.glob("*/*/_delta_log")):
         removed = remove_unneeded(log.parent, days * HOURS, needed, dry_run=dry_run)
         if removed:
             yield str(log.parent.relative_to(warehouse)), len(removed)
+
+
+def _unpublished(
+    warehouse: Path, needed: Collection[str], before_ms: int, dry_run: bool
+) -> Iterator[tuple[str, int]]:
+    """Files of rows for topics that no batch sends: what is sent goes at once."""
+    for topic in sorted((warehouse / PUBLISHED).glob("*")):
+        old = [path for path in topic.glob("*.parquet") if path.stat().st_mtime * 1000 < before_ms]
+        unneeded = [path for path in old if path.name not in needed]
+        for path in () if dry_run else unneeded:
+            path.unlink(missing_ok=True)
+        if unneeded:
+            yield str(topic.relative_to(warehouse)), len(unneeded)
 
 
 def _mergeable(plan: Plan, last: Outcome) -> Iterator[tuple[str, datetime | None]]:
@@ -59,7 +78,6 @@ def _closes_for_good(stage: Stage) -> bool:
 
 def _named_in(folder: Path) -> Iterator[str]:
     """The files that the outcomes of a stream name for its tables."""
-    if (folder / "journal").exists():
-        for outcome in Journal(folder / "journal").outcomes():
-            for change in outcome.changes.values():
-                yield from (Path(file.path).name for file in change.adds)
+    for outcome in kept_outcomes(folder / "journal"):
+        for change in outcome.changes.values():
+            yield from (Path(file.path).name for file in change.adds)
