@@ -5,13 +5,11 @@ What the host that lost computed is not what its successor did: so whatever it r
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from tests.pipelines.batch.half_a_file import HalfAFile
 from tests.pipelines.batch.stored import Bench
 from tests.pipelines.batch.test_crashes import IN_ORDER, PLANS, history, plan_over
 
@@ -131,29 +129,6 @@ def test_a_host_that_slept_before_it_wrote_replaces_nothing(tmp_path: Path, name
     stream.wake(old)
     stream.go_on()
     assert stream.rows() == undisturbed(tmp_path / "calm", plan)
-
-
-class HalfAFile:
-    """Writes Parquet like the library, but is stopped in the middle of the n-th file."""
-
-    def __init__(self, nth: int, meanwhile: Callable[[], None]) -> None:
-        self._left = nth
-        self._meanwhile = meanwhile
-
-    def write_table(self, rows: pa.Table, path: Path, **options: Any) -> None:
-        whole = BytesIO()
-        pq.write_table(rows, whole, **options)
-        content = whole.getvalue()
-        self._left -= 1
-        with path.open("wb") as file:
-            file.write(content[: len(content) // 2])
-            file.flush()
-            if self._left == 0:
-                self._meanwhile()
-            file.write(content[len(content) // 2 :])
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(pq, name)
 
 
 @pytest.mark.parametrize("nth", range(1, 5))

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from tests.pipelines.spark.running import Running, send
+from tests.pipelines.spark.taking_over import asleep, sleeper, successor
 from tests.pipelines.spark.test_stream import (
     TEN_SECONDS,
     asked,
@@ -20,8 +21,10 @@ from tests.pipelines.spark.test_stream import (
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.infra.waiting import wait_until
+from penstock.pipelines.host.control import Desired
 from penstock.pipelines.model import fixed
 from penstock.pipelines.plan import Apply, opaque
+from penstock.platform.control import ControlStore, open_control
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -102,3 +105,40 @@ def test_a_stop_cuts_a_batch_off_and_the_next_start_does_it_once(
     assert asked(
         "SELECT count(DISTINCT batch_id) FROM l", l=running.table(f"ledger/{running.plan.name}")
     ) == [(1,)]
+
+
+def test_a_host_that_is_stopped_in_a_batch_and_taken_over_spoils_nothing_when_it_wakes(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, spark_jar_paths: list[Path]
+) -> None:
+    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    store, name = open_control(f"sqlite:///{tmp_path}/control.db"), running.plan.name
+    store.desire(name, Desired.RUNNING, 0)
+    first, second, third = readings(200, seed=1), readings(100, seed=2), readings(50, seed=3)
+    send(broker, topic, first)
+    with sleeper(broker, topic, tmp_path, spark_jar_paths) as (process, said):
+        wait_until((tmp_path / "waiting").exists, 90, "the first host to be in the middle of a file")
+        with successor(running, store) as stream:
+            with asleep(process.pid):
+                wait_until(lambda: holder(store, name) == "successor", 30, "the take-over")
+                wait_until(lambda: running.progress.read > 0, 60, "its first batch")
+                running.progress.wait_for(200, stream())
+                send(broker, topic, second, partition=1)
+                running.progress.wait_for(300, stream())
+                (tmp_path / "gate").touch()
+            wait_until(lambda: "another host took it over (this one had epoch 1)" in said(), 60, "it to see")
+            wait_until(lambda: "waits: successor has it" in said(), 60, "it to wait")
+            assert latest(running) == expected(first + second, TEN_SECONDS, 10_000)
+            assert ledger(running, "read", "folded") == [(300, 300)]
+            send(broker, topic, third)
+            running.progress.wait_for(350, stream())
+            assert latest(running) == expected(first + second + third, TEN_SECONDS, 10_000)
+        wait_until(lambda: holder(store, name) == "sleeper", 30, "the first host to have it back")
+    shown = running.table(f"panes/{name}")
+    assert asked("SELECT sum(CASE kind WHEN 'insert' THEN n ELSE -n END) FROM log", log=shown) == [(350,)]
+    store.close()
+
+
+def holder(store: ControlStore, stream: str) -> str:
+    """Which host may write a stream."""
+    lease = store.holder(stream)
+    return lease.holder if lease else ""
