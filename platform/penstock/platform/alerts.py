@@ -15,12 +15,18 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from http.client import HTTPException
 
+from penstock.pipelines.host.control import StreamHealth
+
 log = logging.getLogger(__name__)
 
 TRIES = 3
 ANSWER_SECONDS = 5.0
 MOST_WAITING = 1_000
-GRAVE = ("failed", "parked")
+REMIND_MS = 3_600_000
+"""How long trouble lasts before it is told again."""
+
+GRAVE = ("failed", "parked", "lost")
+AT_WORK = ("running", "paused")
 
 
 @dataclass(frozen=True)
@@ -105,8 +111,38 @@ def post(webhook: str, alert: Alert) -> None:
         pass
 
 
+class Troubles:
+    """Which streams are in trouble, and what of it people should hear: its begin, each hour of it, and its end.
+
+    Trouble is over when a batch is committed, not when a stream was begun again, for it may fail at the same place.
+    """
+
+    def __init__(self) -> None:
+        self._told: dict[str, Alert] = {}
+
+    def news(self, health: StreamHealth) -> Alert | None:
+        """What to tell of how a stream is doing; None where it is no news."""
+        alert = Alert(health.stream, health.state, health.reason, health.at_ms)
+        before = self._told.get(alert.stream)
+        if alert.state not in GRAVE:
+            if alert.state not in AT_WORK:  # somebody put it to rest
+                self._told.pop(alert.stream, None)
+            return None
+        old = before is not None and alert.at_ms - before.at_ms >= REMIND_MS
+        if old or news(before.state if before else None, alert):
+            self._told[alert.stream] = alert
+            return alert
+        return None
+
+    def over(self, health: StreamHealth) -> Alert | None:
+        """What to tell of a stream that has committed a batch; None where it was in no trouble, or still is."""
+        if health.state not in AT_WORK or self._told.pop(health.stream, None) is None:
+            return None
+        return Alert(health.stream, "running", "", health.at_ms)
+
+
 def news(before: str | None, alert: Alert) -> Alert | None:
     """What is worth an alert of a stream's new state: trouble, and that it is over."""
     if alert.state in GRAVE:
-        return None if before == alert.state == "failed" else alert
+        return None if before == alert.state != "parked" else alert
     return alert if before in GRAVE and alert.state == "running" else None

@@ -106,3 +106,66 @@ def test_a_line_of_json_carries_what_the_call_gave() -> None:
         "message": "batch 7",
         "stream": "s",
     }
+
+
+def raised(control: ObservedControl) -> list[str]:
+    found: list[str] = []
+    control._alert = lambda alert: found.append(alert.state)
+    return found
+
+
+def test_trouble_is_over_with_a_batch_and_not_with_another_try(control: ObservedControl) -> None:
+    alerts = raised(control)
+    for at in range(1, 6):
+        control.report_health(StreamHealth("s", "failed", "no such field", at))
+        control.report_health(StreamHealth("s", "running", "", at))
+    assert alerts == ["failed"]
+    control.record_batch(batch(0))
+    control.record_batch(batch(1))
+    assert alerts == ["failed", "running"]
+
+
+def test_trouble_that_lasts_is_told_again_each_hour(control: ObservedControl) -> None:
+    alerts = raised(control)
+    for minute in range(125):
+        control.report_health(StreamHealth("s", "failed", "its broker is away", minute * 60_000))
+    assert alerts == ["failed"] * 3
+    control.report_health(StreamHealth("s", "drained", "", 126 * 60_000))
+    control.report_health(StreamHealth("s", "running", "", 127 * 60_000))
+    control.record_batch(batch(0))
+    assert alerts == ["failed"] * 3, "somebody put it to rest, and knows"
+
+
+def test_each_failure_is_counted_and_one_that_the_store_did_not_hear_of_only_once(
+    control: ObservedControl, registry: CollectorRegistry
+) -> None:
+    for at in range(4):
+        told = StreamHealth("s", "failed", "no such field", at)
+        control.report_health(told)
+        control.report_health(told)
+    assert registry.get_sample_value("penstock_stream_failures_total", {"stream": "s"}) == 4
+
+
+def test_a_host_that_lost_a_stream_shows_nothing_of_it_any_more(
+    control: ObservedControl, registry: CollectorRegistry
+) -> None:
+    alerts = raised(control)
+    control.report_health(StreamHealth("s", "running", "", 0))
+    control.report_health(StreamHealth("t", "running", "", 0))
+    control.record_batch(batch(0))
+    control.let_go(StreamHealth("s", "lost", "another host took it over", 1))
+    control.record_batch(batch(1))  # decided before, and told late
+    gauges = [
+        (sample.name, sample.labels["stream"])
+        for family in registry.collect()
+        if family.type == "gauge"
+        for sample in family.samples
+    ]
+    assert {stream for name, stream in gauges if not name.endswith("_created")} == {"t"}
+    assert registry.get_sample_value("penstock_batches_total", {"stream": "s", "kind": "data"}) == 2
+    assert (set(control.streams), alerts) == ({"t"}, ["lost"])
+    assert control._store.health("s").state == "running", "which the other host says"
+    control.report_health(StreamHealth("s", "running", "", 2))
+    control.record_batch(batch(2))
+    assert registry.get_sample_value("penstock_stream_running", {"stream": "s"}) == 1
+    assert alerts == ["lost", "running"]

@@ -1,13 +1,14 @@
 """An archive at work in a host: it gathers what a topic brings, and takes it in batches."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.pipelines.archive.archive import Archive
 from penstock.pipelines.archive.reader import TopicReader, topic_id
 from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.batch.journal import kept_outcomes
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.errors import ArchiveError
 
@@ -57,6 +58,10 @@ class ArchiveStream:
         self._cut = False
         self._thread = threading.Thread(target=self._run, name=f"archive of {topic}", daemon=True)
         self._failure: BaseException | None = None
+
+    def decided(self, after: int) -> Iterator[Outcome]:
+        """Every batch after one that is decided and kept."""
+        return kept_outcomes(self._config.directory / "journal", after)
 
     def start(self, *, reading: bool = True) -> None:
         """Finish what the last run began, and begin to read, or wait until it is to."""

@@ -111,9 +111,11 @@ class Journal:
         return True
 
 
-def kept_outcomes(directory: Path) -> Iterator[Outcome]:
-    """Every outcome of a journal, from old to young, for whoever does not write it: its writer may be at work."""
+def kept_outcomes(directory: Path, after: int = -1) -> Iterator[Outcome]:
+    """Every outcome after a batch, from old to young, for whoever does not write: the writer may be at work."""
     for path in sorted(directory.glob("*.outcome.json")):
+        if int(path.name.split(".")[0]) <= after:
+            continue
         with suppress(FileNotFoundError):  # the journal forgets its oldest batches
             yield _outcome(path)
 

@@ -147,5 +147,8 @@ class Control(Protocol):
     def report_health(self, health: StreamHealth) -> None:
         """Say how a stream is doing; replaces what was said of it before."""
 
+    def let_go(self, lost: StreamHealth) -> None:
+        """Know that this host lost a stream, and why: how it is doing is for another host to say from now on."""
+
     def report_host(self, report: HostReport) -> None:
         """Say that a host is there; replaces what it said before."""

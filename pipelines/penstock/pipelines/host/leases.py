@@ -1,10 +1,13 @@
 """The leases of a host: kept alive by a heartbeat of their own, and known to be lost without asking anybody."""
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from penstock.pipelines.host.control import Control, Lease
+
+log = logging.getLogger(__name__)
 
 Clock = Callable[[], int]
 
@@ -58,9 +61,12 @@ class Leases:
                 self._drop(each.lease)
 
     def release(self, lease: Lease) -> None:
-        """Give a lease back."""
+        """Give a lease back; it is not held any more. Where the store does not hear of it, it runs out there."""
         self._drop(lease)
-        self._control.release(lease)
+        try:
+            self._control.release(lease)
+        except Exception:
+            log.exception("the lease of %s could not be given back, and runs out", lease.stream)
 
     def _keep(self, lease: Lease, now: int) -> None:
         with self._lock:

@@ -1,6 +1,6 @@
 """A stream at work, as the host sees it, and the place that the host has for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +11,9 @@ from penstock.pipelines.host.control import DesiredState, Lease
 
 class Running(Protocol):
     """A stream at work. It is started once; the other calls may come at any time, one after the other."""
+
+    def decided(self, after: int) -> Iterable[Outcome]:
+        """Every batch after one that is decided and that its journal still has, from old to young."""
 
     def start(self, *, reading: bool = True) -> None:
         """Finish what the last run began, and begin; without reading, only what the clock brings is done."""

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 from penstock.pipelines.batch.engine import Engine, Right
 from penstock.pipelines.batch.inputs import rules_of, topic_of
 from penstock.pipelines.batch.intent import Intent
-from penstock.pipelines.batch.journal import Journal
+from penstock.pipelines.batch.journal import Journal, kept_outcomes
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES, Placement
 from penstock.pipelines.batch.poison import SentAgain, nothing_sent_again
@@ -124,6 +124,10 @@ class Stream:
         )
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
+
+    def decided(self, after: int) -> Iterator[Outcome]:
+        """Every batch after one that is decided and kept."""
+        return kept_outcomes(self._config.directory / "journal", after)
 
     def start(self, *, reading: bool = True) -> None:
         """Finish what the last run began, and begin to read, or go only by the clock at first."""

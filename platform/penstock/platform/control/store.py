@@ -121,6 +121,9 @@ class ControlStore:
         row = self._one(health, stream)
         return None if row is None else StreamHealth(**row)
 
+    def let_go(self, lost: StreamHealth) -> None:
+        """See Control. There is nothing to write: the host that has the stream now says how it is doing."""
+
     def report_host(self, report: HostReport) -> None:
         """Say that a host is there; replaces what it said before."""
         values = {

@@ -63,8 +63,8 @@ class HostMetrics:
             "penstock_stream_failures", "How often the stream failed", ("stream",), registry=registry
         )
 
-    def batch(self, record: BatchRecord) -> None:
-        """Count a committed batch."""
+    def batch(self, record: BatchRecord, *, here: bool = True) -> None:
+        """Count a committed batch; how the stream stands now is shown only where it is here."""
         stream = record.stream
         self._batches.labels(stream, record.kind).inc()
         self._read.labels(stream).inc(sum(account.read for account in record.accounts))
@@ -74,6 +74,11 @@ class HostMetrics:
         for part, milliseconds in record.durations_ms.items():
             self._seconds.labels(stream, part).observe(milliseconds / 1000)
         self._seconds.labels(stream, WHOLE).observe(sum(record.durations_ms.values()) / 1000)
+        if here:
+            self._stands(record)
+
+    def _stands(self, record: BatchRecord) -> None:
+        stream = record.stream
         self._lag.labels(stream).set(record.lag_records)
         self._state_rows.labels(stream).set(record.state_rows)
         self._last.labels(stream).set(record.clock_ms / 1000)
@@ -86,6 +91,13 @@ class HostMetrics:
         for state in STATES:
             self._in_state.labels(told.stream, state).set(told.state == state)
         self._failures.labels(told.stream).inc(told.state in ("failed", "parked"))
+
+    def forget(self, stream: str) -> None:
+        """Show nothing of how a stream stands: another host does. What was counted here stays."""
+        for gauge in (self._lag, self._watermark, self._last, self._state_rows, self._running):
+            gauge.remove(stream)
+        for state in STATES:
+            self._in_state.remove(stream, state)
 
 
 def _add(counter: Counter, stream: str, counts: Mapping[str, int]) -> None:

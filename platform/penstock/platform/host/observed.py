@@ -11,14 +11,15 @@ from penstock.pipelines.host.control import (
     Lease,
     StreamHealth,
 )
-from penstock.platform.alerts import Alert, Raise, news
+from penstock.platform.alerts import Raise, Troubles
 from penstock.platform.host.metrics import HostMetrics
 
 
 class ObservedControl:
     """Hands every call on to the store, and counts what it told. Safe to use from several threads.
 
-    `committed` is told of each batch too, once the store has it; `alert` hears of streams in trouble.
+    `committed` is told of each batch too, once the store has it; `alert` hears of streams in trouble, and that it
+    is over once a batch is committed: a stream that was begun again may fail at the same record.
     """
 
     def __init__(
@@ -33,6 +34,8 @@ class ObservedControl:
         self._committed = committed
         self._alert = alert
         self._health: dict[str, StreamHealth] = {}
+        self._lost: set[str] = set()
+        self._troubles = Troubles()
         self._lock = threading.Lock()
 
     @property
@@ -62,25 +65,42 @@ class ObservedControl:
         return self._store.desired()
 
     def record_batch(self, record: BatchRecord) -> None:
-        """Write it down, then count it and tell of it."""
+        """Write it down, then count it and tell of it; of a stream that was lost nothing stands still here."""
         self._store.record_batch(record)
-        self._metrics.batch(record)
+        with self._lock:
+            told = self._health.get(record.stream)
+            self._metrics.batch(record, here=record.stream not in self._lost)
+            over = self._troubles.over(told) if told else None
         self._committed(record)
+        if over:
+            self._alert(over)
 
     def last_batch(self, stream: str) -> BatchRecord | None:
         """See Control."""
         return self._store.last_batch(stream)
 
     def report_health(self, health: StreamHealth) -> None:
-        """Write it down, and show it."""
+        """Show it, once, and write it down; said again after the store did not hear, it is only written."""
         with self._lock:
-            before = self._health.get(health.stream)
+            known = self._health.get(health.stream) is health
             self._health[health.stream] = health
-        self._metrics.health(health)
-        told = Alert(health.stream, health.state, health.reason, health.at_ms)
-        if worth := news(before.state if before else None, told):
+            self._lost.discard(health.stream)
+            worth = None if known else self._troubles.news(health)
+        if not known:
+            self._metrics.health(health)
+        if worth:
             self._alert(worth)
         self._store.report_health(health)
+
+    def let_go(self, lost: StreamHealth) -> None:
+        """Show nothing more of a stream that another host has, or may have; but a person should know."""
+        with self._lock:
+            self._health.pop(lost.stream, None)
+            self._lost.add(lost.stream)
+            worth = self._troubles.news(lost)
+        self._metrics.forget(lost.stream)
+        if worth:
+            self._alert(worth)
 
     def report_host(self, report: HostReport) -> None:
         """See Control."""

@@ -87,7 +87,7 @@ class HostSettings(Section):
     )
     lease_seconds: float = Field(15.0, gt=1, description="how long a lease holds without a heartbeat")
     park_after: int = Field(
-        20, ge=1, description="how often in a row a stream that fails is tried before it is parked"
+        20, ge=1, description="how often in a row a stream that fails by itself is tried before it is parked"
     )
     poison_limit: int = Field(
         10, ge=0, description="how many records that break a stream's own code are set aside in 100 batches"
