@@ -37,6 +37,15 @@ class Postgres:
         command = [str(self.programs / program), *arguments]
         subprocess.run(command, check=True, capture_output=True, user=self.user, cwd=self.folder, timeout=60)
 
+    def start(self) -> None:
+        """Start it where it was stopped."""
+        options = f"-c listen_addresses=127.0.0.1 -p {self.port} -k '' -c fsync=off"
+        self.run("pg_ctl", "-D", "data", "-l", "server.log", "-o", options, "-w", "start")
+
+    def stop(self) -> None:
+        """Stop it, as a machine does that fails: nobody is told."""
+        self.run("pg_ctl", "-D", "data", "-m", "immediate", "-w", "stop")
+
     def database(self, name: str) -> str:
         """Make an empty database and return its address."""
         self.run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "tests", name)
@@ -53,7 +62,7 @@ def postgres() -> Iterator[Postgres]:
     try:
         yield server
     finally:
-        server.run("pg_ctl", "-D", str(server.folder / "data"), "-m", "immediate", "-w", "stop")
+        server.stop()
         shutil.rmtree(server.folder)
 
 
@@ -64,6 +73,5 @@ def _prepare(programs: Path) -> Postgres:
         shutil.chown(folder, user)
     server = Postgres(folder, programs, free_ports(1)[0], user)
     server.run("initdb", "-D", "data", "-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
-    options = f"-c listen_addresses=127.0.0.1 -p {server.port} -k '' -c fsync=off"
-    server.run("pg_ctl", "-D", "data", "-l", "server.log", "-o", options, "-w", "start")
+    server.start()
     return server

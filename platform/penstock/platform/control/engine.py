@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
 WAIT_MS = 10_000
+NOT_FOR_EVER = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""How soon a PostgreSQL that went away without a word is known to be: before a lease of 15 s runs out. Where an
+address says otherwise, that holds."""
+
 LOCK_AT_ONCE = "penstock_lock_at_once"
 """Execution option: a SQLite transaction takes the write lock when it begins."""
 
@@ -24,7 +34,7 @@ def make_engine(url: str) -> Engine:
     """An engine for the store at `url`. ControlError where the address is of no kind the store knows."""
     address = _address(url)
     if address.get_backend_name() == "postgresql":
-        engine = create_engine(address, pool_pre_ping=True)
+        engine = create_engine(address, pool_pre_ping=True, connect_args=_not_for_ever(address))
         event.listen(engine, "connect", look_there, insert=True)
         return engine
     _make_folder(address)
@@ -53,6 +63,10 @@ def _address(url: str) -> URL:
         shown = address.render_as_string(hide_password=True)
         raise ControlError(f"control_url is {shown!r}: write sqlite:///FILE or postgresql://…")
     return address.set(drivername="postgresql+psycopg") if address.drivername == "postgresql" else address
+
+
+def _not_for_ever(address: URL) -> dict[str, int]:
+    return {name: value for name, value in NOT_FOR_EVER.items() if name not in address.query}
 
 
 def _make_folder(address: URL) -> None:
