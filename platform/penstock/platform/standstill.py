@@ -1,4 +1,8 @@
-"""A stream that stands still while somebody else than a host works on what it keeps."""
+"""A stream that stands still while somebody else than a host works on what it keeps.
+
+What it was wanted to be is written down before it is drained, beside its folders: whoever is killed meanwhile
+leaves it to the next one, and to `penstock status`.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -6,6 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from penstock.pipelines.host.control import Desired, DesiredState
 from penstock.pipelines.host.folders import switching
 from penstock.pipelines.host.leases import Leases
 from penstock.platform.clock import now_ms
@@ -20,20 +27,71 @@ DRAIN_SECONDS = 120.0
 LEASE_MS = 30_000
 
 
+class Standstill(msgspec.Struct, frozen=True):
+    """What a stream is to be again, after what, and the revision of the wish by which it was drained for that."""
+
+    desired: Desired
+    what: str
+    revision: int
+
+
 @contextmanager
 def standing_still(
     store: "ControlStore", streams: Path, stream: str, what: str, tell: Callable[[str], None]
 ) -> "Iterator[Right]":
     """Drain a stream and hold its lease; afterwards it is again what it was wanted to be.
 
-    A stream whose switch was cut off stays drained: its tables are of two kinds until the replay is finished.
+    A stream whose switch was cut off stays drained: its tables are of two kinds until the replay is finished. So
+    does one whose work was killed, until that is done again: then it is what it was wanted to be before the first.
     """
+    wish = store.desired().get(stream)
+    after = _afterwards(streams, stream, what, wish)
+    try:
+        if wish is not None and wish.held:
+            tell("draining the stream")
+            wait_for(store, ask(store, stream, VERBS["drain"], (stream,)), DRAIN_SECONDS)
+        with _held(store, stream, what) as right:
+            yield right
+    finally:
+        if after is not None and not switching(streams, stream):
+            store.desire(stream, after.desired, now_ms())
+            _place(streams, stream).unlink(missing_ok=True)
+
+
+def standstill(streams: Path, stream: str, wish: DesiredState | None) -> Standstill | None:
+    """For what a stream stands still, or stood when that was killed; None where nobody left it so."""
+    path = _place(streams, stream)
+    if not path.exists():
+        return None
+    found = msgspec.json.decode(path.read_bytes(), type=Standstill)
+    return found if wish is not None and wish.revision == found.revision else None
+
+
+def _afterwards(streams: Path, stream: str, what: str, wish: DesiredState | None) -> Standstill | None:
+    """What the stream is to be afterwards, written down; None where it is to stay as it is."""
+    if wish is not None and wish.held:
+        after = Standstill(wish.desired, what, wish.revision + 1)
+    elif before := standstill(streams, stream, wish):
+        after = Standstill(before.desired, what, before.revision)
+    else:
+        return None
+    path = _place(streams, stream)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_bytes(msgspec.json.encode(after))
+    partial.replace(path)
+    return after
+
+
+def _place(streams: Path, stream: str) -> Path:
+    return streams / stream / "standstill.json"
+
+
+@contextmanager
+def _held(store: "ControlStore", stream: str, what: str) -> "Iterator[Right]":
+    """The right to write a stream that stands still."""
     from penstock.pipelines.batch.engine import Right
 
-    wish = store.desired().get(stream)
-    if wish is not None and wish.held:
-        tell("draining the stream")
-        wait_for(store, ask(store, stream, VERBS["drain"], (stream,)), DRAIN_SECONDS)
     leases = Leases(store, what, now_ms, LEASE_MS)
     lease = leases.acquire(stream)
     if lease is None:
@@ -47,8 +105,6 @@ def standing_still(
             yield Right(stream, lease.epoch, lambda: leases.holds(lease))
     finally:
         leases.release(lease)
-        if wish is not None and wish.held and not switching(streams, stream):
-            store.desire(stream, wish.desired, now_ms())
 
 
 @contextmanager

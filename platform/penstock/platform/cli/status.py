@@ -15,6 +15,7 @@ from penstock.platform.written import changed_since
 if TYPE_CHECKING:
     from penstock.platform.control.reports import StreamOverview
     from penstock.platform.stack.view import View
+    from penstock.platform.standstill import Standstill
 
 PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^@/]*(?=@)")
 
@@ -95,6 +96,8 @@ def _stream_row(view: "View", stream: "StreamOverview") -> tuple[object, ...]:
 
 def _reason(view: "View", stream: "StreamOverview") -> str:
     """What its host says of it; of one that runs, whether its pipeline has been changed since it was begun."""
+    if still := view.standstills.get(stream.stream):
+        return _standing(view, stream, still)
     told = stream.health
     if told is None or told.reason or not view.held(stream):
         return told.reason if told else ""
@@ -102,6 +105,16 @@ def _reason(view: "View", stream: "StreamOverview") -> str:
     if changed is None:
         return ""
     return f"{changed.name} was changed after it began: `penstock stream plan-upgrade {stream.stream}`"
+
+
+def _standing(view: "View", stream: "StreamOverview", still: "Standstill") -> str:
+    if view.held(stream):
+        return f"stands still for {still.what}, and is to be {still.desired} afterwards"
+    verb = "start" if still.desired == "running" else "pause"
+    return (
+        f"stands still since {still.what} was cut off, and was to be {still.desired}: do that again, or "
+        f"`penstock stream {verb} {stream.stream}`"
+    )
 
 
 def _state(view: "View", stream: "StreamOverview") -> str:

@@ -1,7 +1,7 @@
 """The stack at a glance: its programs and its streams, for `penstock status`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from penstock.infra.processes import ProgramStatus
 from penstock.pipelines.host.control import HostReport
@@ -9,6 +9,7 @@ from penstock.platform.control import control_exists, open_control
 from penstock.platform.control.reports import StreamOverview, overview
 from penstock.platform.settings import Settings
 from penstock.platform.stack.manager import manager_of
+from penstock.platform.standstill import Standstill, standstill
 
 SILENT_MS = 60_000
 """A host that was not heard of for so long is not shown."""
@@ -22,6 +23,8 @@ class View:
     programs: Sequence[ProgramStatus]
     streams: Sequence[StreamOverview]
     hosts: Sequence[HostReport] = ()
+    standstills: Mapping[str, Standstill] = field(default_factory=dict)
+    """Streams that stand still for something, or that were left so by something that was killed."""
 
     @property
     def right(self) -> bool:
@@ -30,7 +33,9 @@ class View:
         return ready and all(self.stream_right(stream) for stream in self.streams)
 
     def stream_right(self, stream: StreamOverview) -> bool:
-        """Whether a stream is as it is wanted."""
+        """Whether a stream is as it is wanted; one that was left standing still is not."""
+        if stream.stream in self.standstills:
+            return False
         wanted = stream.desired is not None and stream.desired.held
         return wanted == self.held(stream)
 
@@ -46,7 +51,12 @@ def look(settings: Settings, now_ms: int) -> View:
         return View(now_ms, programs, [])
     store = open_control(settings.control_url)
     try:
-        return View(now_ms, programs, overview(store), alive(store.hosts(), now_ms))
+        streams = overview(store)
+        found = {
+            each.stream: standstill(settings.home / "streams", each.stream, each.desired) for each in streams
+        }
+        still = {stream: each for stream, each in found.items() if each is not None}
+        return View(now_ms, programs, streams, alive(store.hosts(), now_ms), still)
     finally:
         store.close()
 

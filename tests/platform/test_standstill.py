@@ -1,0 +1,105 @@
+"""A stream that stood still is again what it was wanted to be, also where that took two tries."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.pipelines.host.control import Desired
+from penstock.platform.clock import now_ms
+from penstock.platform.control import ControlStore, open_control
+from penstock.platform.standstill import Standstill, standing_still, standstill
+
+STREAM = "sensor_minute"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def store(home: Path) -> Iterator[ControlStore]:
+    opened = open_control(f"sqlite:///{home}/control.db")
+    opened.desire(STREAM, Desired.PAUSED, now_ms())
+    yield opened
+    opened.close()
+
+
+def wanted(store: ControlStore) -> Desired:
+    return store.desired()[STREAM].desired
+
+
+def left(home: Path, store: ControlStore) -> Standstill | None:
+    return standstill(home / "streams", STREAM, store.desired()[STREAM])
+
+
+def killed(home: Path) -> None:
+    """A process that holds the stream still, and is killed as it does."""
+    script = f"""
+import os, signal
+from pathlib import Path
+from penstock.platform.control import open_control
+from penstock.platform.standstill import standing_still
+store = open_control("sqlite:///{home}/control.db")
+with standing_still(store, Path("{home}/streams"), "{STREAM}", "an upgrade", print):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], check=False, env=os.environ)
+    assert ended.returncode == -signal.SIGKILL
+
+
+def still(home: Path, store: ControlStore) -> None:
+    with standing_still(store, home / "streams", STREAM, "an upgrade", lambda _: None) as right:
+        assert wanted(store) is Desired.DRAINED
+        assert right.holds()
+
+
+def test_a_stream_is_again_what_it_was(home: Path, store: ControlStore) -> None:
+    still(home, store)
+    assert (wanted(store), left(home, store)) == (Desired.PAUSED, None)
+
+
+def test_what_was_killed_leaves_the_wish_to_the_next_try(home: Path, store: ControlStore) -> None:
+    killed(home)
+    assert wanted(store) is Desired.DRAINED
+    assert left(home, store) == Standstill(Desired.PAUSED, "an upgrade", 2)
+    killed(home)
+    still(home, store)
+    assert (wanted(store), left(home, store)) == (Desired.PAUSED, None)
+
+
+def test_work_that_fails_leaves_nothing_undone(home: Path, store: ControlStore) -> None:
+    with (
+        pytest.raises(OSError, match="disk full"),
+        standing_still(store, home / "streams", STREAM, "an upgrade", lambda _: None),
+    ):
+        raise OSError("disk full")
+    assert (wanted(store), left(home, store)) == (Desired.PAUSED, None)
+
+
+def test_what_somebody_asked_for_since_holds(home: Path, store: ControlStore) -> None:
+    killed(home)
+    store.desire(STREAM, Desired.STOPPED, now_ms())
+    assert left(home, store) is None
+    still_stopped = standing_still(store, home / "streams", STREAM, "an upgrade", lambda _: None)
+    with still_stopped:
+        pass
+    assert wanted(store) is Desired.STOPPED
+
+
+def test_status_says_so(home: Path, store: ControlStore) -> None:
+    killed(home)
+    store.release(store.holder(STREAM))
+    command = [sys.executable, "-m", "penstock.platform.cli", "status", "--json"]
+    shown = subprocess.run(command, check=False, env=os.environ, capture_output=True, text=True)
+    (stream,) = json.loads(shown.stdout)["streams"]
+    told = "stands still since an upgrade was cut off, and was to be paused: do that again, or "
+    again = "`penstock stream pause sensor_minute`"
+    assert (stream["right"], stream["note"]) == (False, told + again)
