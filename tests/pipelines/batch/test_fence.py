@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.pipelines.batch.half_a_file import HalfAFile
 from tests.pipelines.batch.stored import Bench
@@ -225,3 +227,53 @@ def test_who_only_looks_disturbs_no_batch_at_work(tmp_path: Path) -> None:
     assert at_work.exists()
     bench.open(epoch=2)
     assert not at_work.exists(), "the next writer puts it away"
+
+
+class Full:
+    """Writes Parquet until the disk is full, in the n-th file."""
+
+    def __init__(self, nth: int) -> None:
+        self._left = nth
+
+    def write_table(self, rows: pa.Table, path: Path, **options: Any) -> None:
+        self._left -= 1
+        if self._left == 0:
+            path.write_bytes(b"PAR1")
+            raise OSError("no space left on device")
+        pq.write_table(rows, path, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(pq, name)
+
+
+@pytest.mark.parametrize("nth", range(1, 5))
+def test_a_batch_that_cannot_be_written_leaves_nothing_of_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
+    bench = Bench(PLAN, tmp_path / "stream")
+    bench.feed(bench.open(), BATCHES[0])
+    before = files(bench.folder / "warehouse")
+    monkeypatch.setattr(tables_of_streams, "pq", Full(nth))
+    with pytest.raises(OSError, match="no space left"):
+        bench.feed(bench.open(epoch=2), BATCHES[1])
+    assert files(bench.folder / "warehouse") == before
+    monkeypatch.undo()
+    for batch in BATCHES[1:]:
+        bench.feed(bench.open(epoch=3), batch)
+    assert {table: bench.rows(table) for table in TABLES} == undisturbed(tmp_path / "calm")
+
+
+def test_a_state_that_cannot_be_written_leaves_nothing_of_the_rows_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(PLAN, tmp_path)
+    bench.feed(bench.open(), BATCHES[0])
+    before = files(tmp_path)
+
+    def full(*_: Any) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(pa.ipc, "new_file", full)
+    with pytest.raises(OSError, match="no space left"):
+        bench.feed(bench.open(epoch=2), BATCHES[1])
+    assert {path.name for path in files(tmp_path) - before} == {"000000000001.intent.json"}

@@ -14,7 +14,7 @@ does 5 and 6 again, which changes nothing that is there already.
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,6 +35,7 @@ from penstock.pipelines.batch.reading import (
     nothing_read,
     readings_of,
 )
+from penstock.pipelines.batch.right import Right as Right
 from penstock.pipelines.batch.stopwatch import Stopwatch
 from penstock.pipelines.batch.tables import Tables, panes_by_timing
 from penstock.pipelines.errors import FencedError, JournalError
@@ -59,20 +60,6 @@ Versions = Callable[[], Mapping[str, int]]
 
 Open = Callable[[Intent], Reading]
 """Opens the records of an intent."""
-
-
-@dataclass(frozen=True)
-class Right:
-    """The right to write a stream: an epoch, and whether it is still the highest."""
-
-    stream: str
-    epoch: int
-    holds: Callable[[], bool]
-
-    def check(self) -> None:
-        """Raise FencedError once another host has taken over."""
-        if not self.holds():
-            raise FencedError(self.stream, self.epoch)
 
 
 class Engine:
@@ -224,8 +211,12 @@ class Engine:
         with watch.step("write"):
             written = computed.written(self._graph, intent)
             changes = self._tables.write(written, moment)
-            state = self._holding.after(done.stages, intent.batch_id, done.runs)
-            ids = self._remembered(computed.sifted, watermark, intent.batch_id)
+            try:
+                state = self._holding.after(done.stages, intent.batch_id, done.runs)
+                ids = self._remembered(computed.sifted, watermark, intent.batch_id)
+            except Exception:
+                self._tables.discard(changes)
+                raise
         self._right.check()
         outcome = Outcome(
             batch_id=intent.batch_id,

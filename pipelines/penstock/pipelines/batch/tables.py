@@ -108,6 +108,9 @@ class Tables(Protocol):
     def write(self, rows: Written, moment: Moment) -> dict[str, Change]:
         """Keep a batch's rows where nobody sees them yet, and return what makes them seen."""
 
+    def discard(self, changes: Mapping[str, Change]) -> None:
+        """Let go of what was kept, of a batch that failed before it was decided."""
+
     def commit(self, batch_id: int, changes: Mapping[str, Change], clock: int) -> None:
         """Make a batch's changes, each once."""
 
@@ -160,14 +163,24 @@ class StreamTables:
             **({self._lookups: _stamped(rows.lookups, moment)} if self._lookups else {}),
         }
         number, clock = moment.batch_id, moment.clock
-        changes = {
-            path: table.write(choose(panes[stage]), number, clock)
-            for path, (stage, table, choose) in self._sinks.items()
-        }
-        changes |= {path: table.write(content, number, clock) for (path, table), content in records.items()}
-        for path, topic in self._topics.items():
-            changes[path] = topic.write(rows.published[topic.stage], number, clock)
+        changes: dict[str, Change] = {}
+        try:
+            for path, (stage, table, choose) in self._sinks.items():
+                changes[path] = table.write(choose(panes[stage]), number, clock)
+            for (path, log), content in records.items():
+                changes[path] = log.write(content, number, clock)
+            for path, topic in self._topics.items():
+                changes[path] = topic.write(rows.published[topic.stage], number, clock)
+        except Exception:
+            self.discard(changes)
+            raise
         return {path: change for path, change in changes.items() if not change.is_none}
+
+    def discard(self, changes: Mapping[str, Change]) -> None:
+        """Remove what an attempt wrote that failed before its batch was decided."""
+        for path, change in changes.items():
+            place = self._topics[path] if path in self._topics else self._all[path]
+            place.discard(change.adds)
 
     def _bad(self, rows: pa.Table) -> dict[tuple[str, LogTable], pa.Table]:
         """Records that are no good, for the quarantine of each topic."""

@@ -69,6 +69,9 @@ class KeptPanes:
             self._panes[stage].append(as_table(table))
         return {}
 
+    def discard(self, changes: Mapping[str, Change]) -> None:
+        """Do nothing: a run that fails is over, and what it kept goes with it."""
+
     def commit(self, batch_id: int, changes: Mapping[str, Change], clock: int) -> None:
         """Do nothing: what was written is kept already."""
 

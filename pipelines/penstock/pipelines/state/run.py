@@ -171,9 +171,13 @@ def write(table: pa.Table, path: Path) -> None:
     """Put a run's content into a file, whole or not at all."""
     # A name of its own: a host that was taken over may still be writing the same run.
     partial = path.with_name(f"{path.stem}.{uuid4().hex[:8]}.partial")
-    with pa.OSFile(str(partial), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
-    partial.replace(path)
+    try:
+        with pa.OSFile(str(partial), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        partial.replace(path)
+    except Exception:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def read(path: Path) -> Run:

@@ -68,10 +68,15 @@ class LatestTable(BatchTable):
         rows, spans = rows.take(pa.array(order)), spans[order]
         edges = np.flatnonzero(np.diff(spans)) + 1
         bounds = [0, *edges.tolist(), rows.num_rows] if rows.num_rows else []
-        return [
-            self.write_file(rows.slice(begin, end - begin), f"batch-{batch_id:012d}-{part:05d}", clock)
-            for part, (begin, end) in enumerate(pairwise(bounds))
-        ]
+        files: list[DataFile] = []
+        try:
+            for part, (begin, end) in enumerate(pairwise(bounds)):
+                span = rows.slice(begin, end - begin)
+                files.append(self.write_file(span, f"batch-{batch_id:012d}-{part:05d}", clock))
+        except Exception:
+            self.discard(files)
+            raise
+        return files
 
 
 def latest_schema(panes: pa.Schema) -> pa.Schema:

@@ -8,6 +8,7 @@ application's last batch was old. What nobody named goes with maintenance.
 """
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from pathlib import Path
@@ -66,8 +67,17 @@ class BatchTable:
     def write_file(self, rows: pa.Table, name: str, clock: int) -> DataFile:
         """Write rows into a file whose name begins so, and is like no other. The table does not name it yet."""
         path = self.path / f"{name}-{uuid4().hex[:8]}.parquet"
-        pq.write_table(rows.cast(self.schema), path, compression="zstd", store_schema=False)
+        try:
+            pq.write_table(rows.cast(self.schema), path, compression="zstd", store_schema=False)
+        except Exception:
+            path.unlink(missing_ok=True)  # a disk that is full would get fuller with each try
+            raise
         return DataFile(path.name, path.stat().st_size, rows.num_rows, statistics(rows), clock)
+
+    def discard(self, files: Iterable[DataFile]) -> None:
+        """Remove files of an attempt that failed before anything named them."""
+        for file in files:
+            (self.path / file.path).unlink(missing_ok=True)
 
     def _commit(self, batch_id: int, change: Change, clock: int) -> None:
         actions: list[AddAction | RemoveAction] = [

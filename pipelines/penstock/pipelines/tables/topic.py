@@ -8,7 +8,7 @@ again it finds that, and sends nothing. A host that was taken over is fenced by 
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
@@ -73,8 +73,17 @@ class PublishedTopic:
             return Change()
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{self._application}-{batch_id:012d}-{uuid4().hex[:8]}.parquet"
-        pq.write_table(rows, path, compression="zstd")
+        try:
+            pq.write_table(rows, path, compression="zstd")
+        except Exception:
+            path.unlink(missing_ok=True)
+            raise
         return Change([DataFile(path.name, path.stat().st_size, rows.num_rows, "", clock)])
+
+    def discard(self, files: Iterable[DataFile]) -> None:
+        """Remove files of an attempt that failed before anything named them."""
+        for file in files:
+            (self._folder / file.path).unlink(missing_ok=True)
 
     def commit(self, batch_id: int, change: Change, clock: int) -> bool:
         """Send a batch's rows, once; False where they were sent already. PublishError where it cannot be done."""
