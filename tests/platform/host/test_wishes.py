@@ -9,18 +9,21 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from prometheus_client import CollectorRegistry
 
 from penstock.infra.waiting import wait_until
 from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.errors import DefinitionError, PublishError
 from penstock.pipelines.fold.watermark import Watermark
-from penstock.pipelines.host.control import Desired, DesiredState
+from penstock.pipelines.host.control import Control, Desired, DesiredState
 from penstock.pipelines.host.host import Host, batch_record
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
 from penstock.platform.control.reports import history
 from penstock.platform.errors import StackError
+from penstock.platform.host.metrics import HostMetrics
+from penstock.platform.host.observed import ObservedControl
 from penstock.platform.lifecycle import VERBS, Asked, ask, is_so, wait_for
 
 STREAM = "s"
@@ -85,11 +88,13 @@ class Stage:
     ahead_ms: int = 0
     name: str = "host"
     patience_s: float = 30.0
+    control: Control | None = None
+    """What the host speaks to, where that is not the store itself."""
 
     def __post_init__(self) -> None:
         self.host = Host(
             self.name,
-            self.store,
+            self.control or self.store,
             self.make,
             self.clock,
             alive=lambda: True,
@@ -341,7 +346,7 @@ def told(store: ControlStore) -> list[int]:
 
 def test_batches_of_a_while_without_a_store_are_told_later_in_order(stage: Stage) -> None:
     before = Away(stage.store)
-    host = Stage(before)  # type: ignore[arg-type]
+    host = Stage(stage.store, control=before)
     host.wish("start")
     (stream,) = host.streams
     stream.told(outcome(0))
@@ -410,3 +415,38 @@ def stopped() -> threading.Event:
     stop = threading.Event()
     stop.set()
     return stop
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def seen(stage: Stage, registry: CollectorRegistry) -> Stage:
+    """The same, with a host that is seen from outside."""
+    return Stage(stage.store, control=ObservedControl(stage.store, HostMetrics(registry)))
+
+
+def test_every_try_that_fails_is_counted_also_when_the_reason_stays(
+    seen: Stage, registry: CollectorRegistry
+) -> None:
+    seen.failures += [OSError("disk full")] * 4
+    seen.wish("start")
+    for _ in range(4):
+        seen.look_after_the_wait()
+    assert seen.state() == "running"
+    assert registry.get_sample_value("penstock_stream_failures_total", {"stream": STREAM}) == 4
+
+
+def test_a_host_that_slept_too_long_shows_nothing_of_its_stream(
+    seen: Stage, registry: CollectorRegistry
+) -> None:
+    seen.wish("start")
+    assert registry.get_sample_value("penstock_stream_running", {"stream": STREAM}) == 1
+    Stage(seen.store, name="other", ahead_ms=20_000).host.look()
+    seen.ahead_ms = 20_000
+    seen.host.look()
+    assert seen.control.streams == {}
+    assert registry.get_sample_value("penstock_stream_running", {"stream": STREAM}) is None
+    assert seen.state() == "running", "as the other host says"

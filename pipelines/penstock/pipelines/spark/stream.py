@@ -96,6 +96,7 @@ class Stream:
         self._cut = threading.Event()
         held = right.holds
         right = replace(right, holds=lambda: held() and not self._cut.is_set())
+        self._right = right
         graph = ready_graph(plan, FieldTypes(session).of(plan))
         self._firsts = graph.firsts
         tables = StreamTables(plan, graph, config.warehouse, config.clients)
@@ -131,6 +132,7 @@ class Stream:
 
     def start(self, *, reading: bool = True) -> None:
         """Finish what the last run began, and begin to read, or go only by the clock at first."""
+        self._right.check()  # making ready may have taken long, and the next line says what the state goes by
         upgrade = accept(
             self._config.directory, self.plan, Journal(self._config.directory / "journal").last_outcome()
         )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection
 from pathlib import Path
+from uuid import uuid4
 
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
@@ -24,7 +25,7 @@ def stored_plan(directory: Path) -> Plan | None:
 def store_plan(directory: Path, plan: Plan) -> None:
     """Write down that the state in a folder goes by this definition from now on."""
     directory.mkdir(parents=True, exist_ok=True)
-    partial = directory / f"{_FILE}.partial"
+    partial = directory / f"{_FILE}.{uuid4().hex[:8]}.partial"
     partial.write_text(json.dumps(to_dict(plan)), "utf-8")
     partial.replace(directory / _FILE)
 
