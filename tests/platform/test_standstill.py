@@ -10,9 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from penstock.pipelines.batch.journal import Journal
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.fold.watermark import Watermark
 from penstock.pipelines.host.control import Desired
+from penstock.pipelines.host.host import batch_record
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
+from penstock.platform.control.reports import history
 from penstock.platform.standstill import Standstill, standing_still, standstill
 
 STREAM = "sensor_minute"
@@ -92,6 +97,18 @@ def test_what_somebody_asked_for_since_holds(home: Path, store: ControlStore) ->
     with still_stopped:
         pass
     assert wanted(store) is Desired.STOPPED
+
+
+def test_batches_that_a_host_could_not_tell_are_told_before_anything_else(
+    home: Path, store: ControlStore
+) -> None:
+    journal = Journal.of_writer(home / "streams" / STREAM / "journal")
+    outcomes = [Outcome(number, "data", 0, 1, None, Watermark(), {}, {}, {}) for number in range(4)]
+    for outcome in outcomes:
+        journal.decide(outcome)
+    store.record_batch(batch_record(STREAM, outcomes[1]))
+    still(home, store)
+    assert [record.batch_id for record in history(store, STREAM)] == [1, 2, 3]
 
 
 def test_status_says_so(home: Path, store: ControlStore) -> None:

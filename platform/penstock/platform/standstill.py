@@ -6,14 +6,15 @@ leaves it to the next one, and to `penstock status`.
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from penstock.pipelines.errors import JournalError
 from penstock.pipelines.host.control import Desired, DesiredState
-from penstock.pipelines.host.folders import switching
+from penstock.pipelines.host.folders import folder_of_stream, switching
 from penstock.pipelines.host.leases import Leases
 from penstock.platform.clock import now_ms
 from penstock.platform.errors import StackError
@@ -50,7 +51,7 @@ def standing_still(
         if wish is not None and wish.held:
             tell("draining the stream")
             wait_for(store, ask(store, stream, VERBS["drain"], (stream,)), DRAIN_SECONDS)
-        with _held(store, stream, what) as right:
+        with _held(store, streams, stream, what) as right:
             yield right
     finally:
         if after is not None and not switching(streams, stream):
@@ -88,7 +89,7 @@ def _place(streams: Path, stream: str) -> Path:
 
 
 @contextmanager
-def _held(store: "ControlStore", stream: str, what: str) -> "Iterator[Right]":
+def _held(store: "ControlStore", streams: Path, stream: str, what: str) -> "Iterator[Right]":
     """The right to write a stream that stands still."""
     from penstock.pipelines.batch.engine import Right
 
@@ -102,9 +103,22 @@ def _held(store: "ControlStore", stream: str, what: str) -> "Iterator[Right]":
         )
     try:
         with _beating(leases):
+            _tell_rest(store, streams, stream)
             yield Right(stream, lease.epoch, lambda: leases.holds(lease))
     finally:
         leases.release(lease)
+
+
+def _tell_rest(store: "ControlStore", streams: Path, stream: str) -> None:
+    """Tell the store what a host could not tell any more: what comes next is told with a higher number."""
+    from penstock.pipelines.batch.journal import kept_outcomes
+    from penstock.pipelines.host.host import batch_record
+
+    last = store.last_batch(stream)
+    journal = folder_of_stream(streams, stream) / "journal"
+    with suppress(JournalError):  # of an earlier version, which a replay is the way out of
+        for outcome in kept_outcomes(journal, -1 if last is None else last.batch_id):
+            store.record_batch(batch_record(stream, outcome))
 
 
 @contextmanager
