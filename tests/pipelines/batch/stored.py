@@ -1,6 +1,6 @@
 """Records of a test as a batch reads them, and a stream over them that keeps real files and writes real tables."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -162,7 +162,7 @@ class Bench:
     def others(self) -> list[ReadyStage]:
         return [ready_stage(stage, TYPES) for stage in self.plan.firsts[1:]]
 
-    def feed(self, engine: Engine, batch: Batch) -> None:
+    def feed(self, engine: Engine, batch: Batch, unread: Collection[str] = ()) -> None:
         """Run a batch as a host would: records as Spark's batch of that number, none as a tick."""
         if batch.records:
             engine.data(
@@ -170,9 +170,10 @@ class Bench:
                 batch.clock,
                 ranges(batch.records),
                 lambda intent: self.reading(batch, intent.clock),
+                unread=unread,
             )
         else:
-            engine.tick(batch.clock)
+            engine.tick(batch.clock, unread=unread)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """A whole table, in an order of its own."""

@@ -22,7 +22,9 @@ rules = st.builds(
     st.booleans(),
 )
 times = st.dictionaries(st.sampled_from(PARTITIONS), st.integers(0, 100), max_size=3)
-batches = st.lists(st.tuples(st.integers(0, 15), times), min_size=1, max_size=12)
+unread = st.frozensets(st.sampled_from(PARTITIONS))
+batches = st.lists(st.tuples(st.integers(0, 15), times, unread), min_size=1, max_size=12)
+Ran = list[tuple[int, dict[tuple[str, int], int], frozenset[tuple[str, int]]]]
 
 
 def plan_over(first: WatermarkRule, second: WatermarkRule) -> Plan:
@@ -37,19 +39,20 @@ def plan_over(first: WatermarkRule, second: WatermarkRule) -> Plan:
 @settings(deadline=None)
 @given(rules, rules, batches)
 def test_it_is_the_lowest_of_what_each_input_reached(
-    first: WatermarkRule, second: WatermarkRule, ran: list[tuple[int, dict[tuple[str, int], int]]]
+    first: WatermarkRule, second: WatermarkRule, ran: Ran
 ) -> None:
     plan = plan_over(first, second)
     evaluator, reached, clock = Evaluator(plan), Reached(Watermark(), {}), 0
     known = [f"{topic}/{partition}" for topic, partition in PARTITIONS]
-    for number, (later, newest) in enumerate(ran):
+    for number, (later, newest, waited) in enumerate(ran):
         clock += later
         records = tuple(
             Record(topic, partition, number, {"key": "k", "value": 1, "at": time})
             for (topic, partition), time in newest.items()
         )
-        outcome = evaluator.run(Batch(number, clock, records, frozenset(PARTITIONS)))
+        outcome = evaluator.run(Batch(number, clock, records, frozenset(PARTITIONS), unread=waited))
         named = {f"{topic}/{partition}": time for (topic, partition), time in newest.items()}
+        reached = reached.unread([f"{topic}/{partition}" for topic, partition in waited], clock)
         reached = reached.advance(rules_of(plan.sources), known, named, clock)
         value = reached.stream.value
         assert (-inf if value == BEFORE_ALL else value) == outcome.watermark

@@ -1,6 +1,7 @@
 """From a real broker through Spark to Delta: every table compared with an answer computed another way."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -232,3 +233,22 @@ def measured(records: "DataFrame") -> "DataFrame":
 
 def in_capitals(records: "DataFrame") -> "DataFrame":
     return records.selectExpr("* EXCEPT (device)", "upper(device) AS device")
+
+
+def test_a_time_in_which_nobody_read_is_not_taken_for_silence(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    plan = plan_over(topic, fixed("10 seconds"), lateness=0)
+    rule = WatermarkRule(bound=1000, idle_after=500, advance_when_idle=True)
+    running = Running(
+        replace(plan, sources=(replace(plan.sources[0], watermark=rule),)), spark, broker, tmp_path
+    )
+    running.clock = 1_000
+    for partition in (0, 1):
+        send(broker, topic, [{"device": "a", "at": 1_000, "temperature": 1.0}], partition)
+    running.until_read(2)
+    backlog = [{"device": "a", "at": number * 1_000, "temperature": 1.0} for number in range(2, 60)]
+    send(broker, topic, backlog)
+    running.clock = 1_000_000
+    running.until_read(60)
+    assert ledger(running, "read", "folded", "late") == [(60, 60, 0)]

@@ -13,7 +13,7 @@ does 5 and 6 again, which changes nothing that is there already.
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,11 +116,14 @@ class Engine:
         read: Open,
         watermark: int | None = None,
         lookups: Mapping[str, int] | None = None,
+        *,
+        unread: Collection[str] = (),
     ) -> None:
         """Run a batch of records, unless it is in the state already.
 
         Where a watermark is given it stands in place of the one that the records would make; it never goes back.
-        Where versions of tables are given its lookups see these, else the newest.
+        Where versions of tables are given its lookups see these, else the newest. `unread` names partitions that
+        nobody read for a while, or not to their end: that is not taken for silence.
         """
         if (
             self.last is not None
@@ -130,16 +133,21 @@ class Engine:
             return
         now, epoch = self._clock(clock), self._right.epoch
         seen = self._lookups() if lookups is None else lookups
-        self._run(Intent(self._next_id(), "data", now, epoch, ranges, spark_batch, watermark, seen), read)
+        intent = Intent(
+            self._next_id(), "data", now, epoch, ranges, spark_batch, watermark, seen, tuple(unread)
+        )
+        self._run(intent, read)
 
-    def tick(self, clock: int, watermark: int | None = None) -> None:
+    def tick(self, clock: int, watermark: int | None = None, *, unread: Collection[str] = ()) -> None:
         """Run a batch without records, for what the clock, or a watermark that is given, brings about.
 
         Nothing is done while a batch of records that was begun is still to be run again: it comes first.
+        Partitions in `unread`, of which records may wait to be read, are not taken for silent.
         """
         if self._begun() is None:
             now, epoch = self._clock(clock), self._right.epoch
-            self._run(Intent(self._next_id(), "tick", now, epoch, watermark=watermark), None)
+            intent = Intent(self._next_id(), "tick", now, epoch, watermark=watermark, unread=tuple(unread))
+            self._run(intent, None)
 
     @property
     def at(self) -> str:
@@ -159,8 +167,10 @@ class Engine:
         """The next clock at which a tick has something to do; NEVER where only records can change anything."""
         if self.last is None or self._begun() is not None:
             return NEVER
-        by_clock = self._holding.next_due(self.last.clock - 1)
-        return min(by_clock, self.last.reached.next_idle(self._rules, self.last.clock))
+        by_clock, reached = self._holding.next_due(self.last.clock - 1), self.last.reached
+        event = self._holding.next_event(reached.stream.value)
+        idle = reached.next_idle(self._rules, self.last.clock)
+        return min(by_clock, idle, reached.comes_to(self._rules, event))
 
     def _begun(self) -> Intent | None:
         """The batch after the last that is decided, where somebody began it."""
@@ -292,6 +302,7 @@ class Engine:
 
     def _reached(self, intent: Intent, summaries: Iterable[pa.Table]) -> Reached:
         before = Reached(Watermark(), {}) if self.last is None else self.last.reached
+        before = before.unread(intent.unread, intent.clock)
         known = [span.name for span in intent.ranges]
         newest = {name: time for found in summaries for name, time in newest_times(found).items()}
         found = before.advance(self._rules, known, newest, intent.clock)

@@ -6,7 +6,7 @@ from pathlib import Path
 from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.touched import Outcome as Folded
 from penstock.pipelines.state import tree as trees
-from penstock.pipelines.state.columns import DUE_CLOCK
+from penstock.pipelines.state.columns import DUE_CLOCK, DUE_EVENT, NEVER
 from penstock.pipelines.state.names import run_name
 from penstock.pipelines.state.tree import Tree
 from penstock.pipelines.state.upkeep import Upkeep
@@ -20,6 +20,7 @@ class Holding:
 
     def __init__(self, graph: ReadyGraph, directory: Path) -> None:
         self._columns = {stage.plan.name: stage.state_columns for stage in graph.stages}
+        self._by_events = [stage.plan.name for stage in graph.stages if not stage.by_the_clock]
         self._folders = {name: directory / name for name in self._columns}
         for folder in self._folders.values():
             folder.mkdir(parents=True, exist_ok=True)
@@ -66,6 +67,10 @@ class Holding:
     def next_due(self, after: int) -> int:
         """The next clock at which some stage has something to do; see Tree.next_due."""
         return min(tree.next_due(DUE_CLOCK, after) for tree in self.trees.values())
+
+    def next_event(self, after: int) -> int:
+        """The next watermark at which some stage has something to do; see Tree.next_due."""
+        return min((self.trees[name].next_due(DUE_EVENT, after) for name in self._by_events), default=NEVER)
 
     def at_work(self) -> bool:
         """Whether a merge is under way, whose file no tree names yet."""

@@ -1,7 +1,7 @@
 """The inputs of a stream: whose partitions are whose, and the watermark as the lowest of theirs."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from penstock.pipelines.fold.watermark import Watermark
 from penstock.pipelines.plan.source import Files, Source, Topic, WatermarkRule
@@ -56,6 +56,18 @@ class Reached:
     def next_idle(self, rules: Rules, clock: int) -> int:
         """The next clock at which silence alone may move the watermark."""
         return min(self._of(topic).next_idle(rule, clock) for topic, rule in rules.items())
+
+    def comes_to(self, rules: Rules, time: int) -> int:
+        """The clock at which the stream comes to a time, if no input is heard of any more; NEVER for none."""
+        return max(self._of(topic).comes_to(rule, time) for topic, rule in rules.items())
+
+    def silent(self, rules: Rules, clock: int) -> bool:
+        """Whether a partition of some input is taken for idle at a clock, if nothing is heard of it until then."""
+        return any(self._of(topic).silent(rule, clock) for topic, rule in rules.items())
+
+    def unread(self, names: Collection[str], clock: int) -> "Reached":
+        """The same where records of these partitions may wait to be read: silence counts from this clock on."""
+        return replace(self, stream=self.stream.unread(names, clock))
 
     def _of(self, topic: str) -> Watermark:
         marks = {name: mark for name, mark in (self.stream.marks or {}).items() if _topic(name) == topic}

@@ -29,6 +29,7 @@ class Intent:
     A batch that is run again takes the clock from here. `spark_batch` is Spark's own number of a batch with
     data; ticks have none, so the two counts differ. `watermark` stands in place of the one that the records
     would make: NEVER ends a bounded input. `lookups` are the versions of the tables that its steps look into.
+    `unread` names partitions of which records may have waited to be read: their silence counts from this batch on.
     """
 
     batch_id: int
@@ -39,6 +40,7 @@ class Intent:
     spark_batch: int | None = None
     watermark: int | None = None
     lookups: Mapping[str, int] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
 
     @property
     def in_words(self) -> str:
@@ -58,7 +60,13 @@ class Intent:
 def intent_from(data: Mapping[str, Any]) -> Intent:
     """Read an intent back."""
     ranges = tuple(Range(**entry) for entry in data["ranges"])
-    return Intent(**{**data, "ranges": ranges})
+    return Intent(**{**data, "ranges": ranges, "unread": tuple(data.get("unread", ()))})
+
+
+def range_at(name: str, offset: int) -> Range:
+    """The empty range at an offset of a partition, by the partition's name."""
+    topic, _, number = name.rpartition("/")
+    return Range(topic, int(number), offset, offset)
 
 
 def partition_name(topic: str, partition: int) -> str:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.pipelines.batch.inputs import Reached
+from penstock.pipelines.batch.intent import Range, range_at
 from penstock.pipelines.erasure.account import Erased, erased_from
 from penstock.pipelines.fold.watermark import Mark, Watermark
 from penstock.pipelines.host.control import PartitionAccount
@@ -51,6 +52,11 @@ class Outcome:
     def reached(self) -> Reached:
         """How far the stream and each of its inputs came."""
         return Reached(self.watermark, self.inputs)
+
+    @property
+    def read_up_to(self) -> list[Range]:
+        """For each partition an empty range at the offset up to which it was read."""
+        return [range_at(name, end) for name, end in self.ends.items()]
 
     @property
     def rows(self) -> int:

@@ -28,6 +28,12 @@ class Lag:
             self._ask(ranges)
         return sum(max(self._ends.get((r.topic, r.partition), r.end) - r.end, 0) for r in ranges)
 
+    def unread(self, ranges: Sequence[Range]) -> list[str]:
+        """The partitions that go on beyond these ranges, as of now, or of which the broker does not tell."""
+        self._asked_at = self._clock()
+        self._ask(ranges)
+        return [r.name for r in ranges if self._ends.get((r.topic, r.partition), r.end + 1) > r.end]
+
     def _ask(self, ranges: Sequence[Range]) -> None:
         latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the client's own has no types
         wanted = {TopicPartition(r.topic, r.partition): latest for r in ranges}

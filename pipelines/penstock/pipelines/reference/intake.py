@@ -23,6 +23,7 @@ class Intake:
         self, batch: Batch, accounts: dict[tuple[str, int], Account]
     ) -> tuple[list[Record], list[Quarantined]]:
         """Return the records that go on, in their order, and those that are quarantined."""
+        self.watermark.were_unread((p for s, p in batch.unread if s == self.source.name), batch.clock)
         self.watermark.see_partitions((p for s, p in batch.partitions if s == self.source.name), batch.clock)
         accepted: list[Record] = []
         quarantined: list[Quarantined] = []

@@ -36,7 +36,8 @@ class Batch:
     """What one batch reads, and its clock. A batch without records is a tick.
 
     `partitions` are those that exist, whether or not they brought records. `watermark` puts one in place of the
-    one that the records would make; `ends` says that nothing comes after this batch.
+    one that the records would make; `ends` says that nothing comes after this batch; `unread` are
+    partitions of which records may have waited to be read.
     """
 
     id: int
@@ -45,6 +46,7 @@ class Batch:
     partitions: frozenset[tuple[str, int]] = frozenset()
     watermark: Instant | None = None
     ends: bool = False
+    unread: frozenset[tuple[str, int]] = frozenset()
 
 
 @dataclass(frozen=True)

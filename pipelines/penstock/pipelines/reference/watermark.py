@@ -9,7 +9,7 @@ from penstock.pipelines.reference.records import BEGINNING, Instant
 
 @dataclass
 class Partition:
-    """The highest event time seen, and the clock of the last batch that brought a record."""
+    """The highest event time seen, and the clock from which its silence counts."""
 
     highest: Instant
     active: int
@@ -27,6 +27,11 @@ class SourceWatermark:
         """Note which partitions exist; a new one is active from now on."""
         for number in numbers:
             self.partitions.setdefault(number, Partition(BEGINNING, clock))
+
+    def were_unread(self, numbers: Iterable[int], clock: int) -> None:
+        """Note of which partitions records may have waited to be read: these were not silent."""
+        for number in self.partitions.keys() & set(numbers):
+            self.partitions[number].active = clock
 
     def see_record(self, number: int, clock: int, time: int | None) -> None:
         """Note a record; `time` is None for one that must not move the watermark."""

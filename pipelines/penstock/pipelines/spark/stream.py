@@ -98,17 +98,19 @@ class Stream:
         right = replace(right, holds=lambda: held() and not self._cut.is_set())
         self._right = right
         graph = ready_graph(plan, FieldTypes(session).of(plan))
+        self._lag = Lag(config.clients, clock)
+        self._rules = rules_of(plan.sources)
         self._firsts = graph.firsts
         tables = StreamTables(plan, graph, config.warehouse, config.clients)
         looked_up = LookedUp(plan.lookups, config.warehouse)
         self._engine = Engine(
             graph,
-            rules_of(plan.sources),
+            self._rules,
             config.directory,
             tables,
             right,
             told,
-            Lag(config.clients, clock).behind,
+            self._lag.behind,
             fingerprint(plan),
             memory_of(plan, config.directory / "ids"),
             Placement(config.driver_budget, SparkSpreader(session)),
@@ -119,6 +121,7 @@ class Stream:
         self._looked_up = looked_up
         self._one_at_a_time = threading.Lock()
         self._paused = False
+        self._nobody_read = True
         self._stopping = threading.Event()
         self._ticker = threading.Thread(
             target=self._tick_when_due, name=f"ticker of {plan.name}", daemon=True
@@ -146,6 +149,7 @@ class Stream:
         self._ticker.start()
 
     def _read(self) -> None:
+        self._nobody_read = True
         writer = self._raw().writeStream.queryName(self.plan.name).foreachBatch(self._data)
         if self._config.interval_ms:
             writer = writer.trigger(processingTime=f"{self._config.interval_ms} milliseconds")
@@ -224,7 +228,7 @@ class Stream:
                 )
 
             try:
-                self._engine.data(spark_batch, self._clock(), ranges, read)
+                self._engine.data(spark_batch, self._clock(), ranges, read, unread=self._while_nobody_read())
             except Exception as problem:
                 # Spark would tell of it in Java's words.
                 if not self._stopping.is_set():
@@ -248,7 +252,18 @@ class Stream:
         with self._one_at_a_time:
             now = self._clock()
             if not self._stopping.is_set() and self._engine.next_due() <= now:
-                self._engine.tick(now)
+                self._engine.tick(now, unread=self._unread(now))
+
+    def _while_nobody_read(self) -> list[str]:
+        """The partitions, at the first batch after a start: how long nobody read them is no silence of theirs."""
+        first, self._nobody_read = self._nobody_read, False
+        return list(self.last.ends) if first and self.last is not None else []
+
+    def _unread(self, now: int) -> list[str]:
+        """The partitions that a tick must not take for silent; the broker is asked only where one would be."""
+        if self.last is None or not self.last.reached.silent(self._rules, now):
+            return []
+        return self._while_nobody_read() or self._lag.unread(self.last.read_up_to)
 
     def _raw(self) -> "DataFrame":
         for source in self.plan.sources:
