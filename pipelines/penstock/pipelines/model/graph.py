@@ -9,6 +9,7 @@ from penstock.pipelines.model.inputs import Repeats, sources
 from penstock.pipelines.model.joining import Joining, members, resolved
 from penstock.pipelines.model.when import When
 from penstock.pipelines.plan.check import check
+from penstock.pipelines.plan.check_when import tells_the_end
 from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.columns import columns_read
 from penstock.pipelines.plan.source import Source
@@ -87,12 +88,14 @@ def stage_of(
         lateness=lateness if when.lateness is None else when.lateness,
         accumulation=cast("Accumulation", pipeline.how or ("retracting" if changes else "accumulating")),
         on_time_pane=when.on_time_pane,
-        final_pane=when.final_pane,
+        final_pane=when.final_pane or "never",
         may_finish=when.may_finish,
         sinks=pipeline.sinks,
         topics=pipeline.topics,
         prepared=own if pipeline.parts else (),
     )
+    if when.final_pane is None and not tells_the_end(stage):
+        stage = replace(stage, final_pane="always")
     if pipeline.joining is not None:
         return joined(stage, pipeline.joining, feeding, read)
     if pipeline.outputs is None:

@@ -202,15 +202,16 @@ class Pipeline:
         lateness: Duration | None = None,
         may_finish: bool = False,
         on_time_pane: str = "always",
-        final_pane: str = "never",
+        final_pane: str | None = None,
     ) -> "Pipeline":
         """Say when panes appear, and how late a record may come and still correct them.
 
-        Without a lateness it is none; of a later stage it is that of the stages which it reads.
+        Without a lateness it is none; of a later stage it is that of the stages which it reads. Without a
+        `final_pane` it is never, but for tables of final panes always.
         """
         once(self.when, "trigger")
         allowed = None if lateness is None else milliseconds(lateness, "trigger.lateness")
-        on_time, final = cast("OnTimePane", on_time_pane), cast("FinalPane", final_pane)
+        on_time, final = cast("OnTimePane", on_time_pane), cast("FinalPane | None", final_pane)
         return replace(self, when=When(trigger, allowed, may_finish, on_time, final))
 
     def refine(self, how: str) -> "Pipeline":

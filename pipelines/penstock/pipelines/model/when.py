@@ -14,4 +14,5 @@ class When:
     lateness: int | None = None
     may_finish: bool = False
     on_time_pane: OnTimePane = "always"
-    final_pane: FinalPane = "never"
+    final_pane: FinalPane | None = None
+    """What is not said is `always` where a table of final panes would lose windows otherwise, and else `never`."""

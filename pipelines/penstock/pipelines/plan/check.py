@@ -7,6 +7,7 @@ from penstock.pipelines.plan.aggregates import Members, OfInput, needs_arrival_o
 from penstock.pipelines.plan.check_chain import check_later
 from penstock.pipelines.plan.check_lookups import check_lookups
 from penstock.pipelines.plan.check_names import check_names
+from penstock.pipelines.plan.check_when import check_when
 from penstock.pipelines.plan.checks import named, not_negative, one_of, require
 from penstock.pipelines.plan.columns import columns_read
 from penstock.pipelines.plan.pairing import AsOf
@@ -81,6 +82,7 @@ def check_stage(plan: Plan, stage: Stage) -> None:
         check_pairs(stage) if isinstance(stage.window, PairWindow) else check_order_window(stage)
     else:
         check_trigger(stage)
+        check_when(stage)
     for output in stage.aggregates:
         ordered = not needs_arrival_order(output.of) or len(stage.inputs) == 1
         fix = "Write order='event_time': records of several inputs have no order of arrival among them"
@@ -171,7 +173,7 @@ def check_order_window(stage: Stage) -> None:
 
 
 def check_trigger(stage: Stage) -> None:
-    """Refuse a trigger that loses data silently, or that can never fire."""
+    """Refuse a trigger that loses data silently, or of which a part can never have its turn."""
     trigger = stage.trigger
     fix = (
         "Wrap it in repeatedly(...), or declare may_finish=True: then what comes later goes to the late table"

@@ -22,6 +22,7 @@ from penstock.pipelines.errors import DefinitionError, DrainedError, StreamEnded
 from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.host.lag import Lag
 from penstock.pipelines.host.work import working_on
+from penstock.pipelines.plan.check_when import check_live
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.source import Topic
 from penstock.pipelines.plan.stage import Plan
@@ -94,6 +95,7 @@ class Stream:
         self._clock = clock
         self._checkpoint = config.directory / "checkpoint"
         self._cut = threading.Event()
+        check_live(plan)
         held = right.holds
         right = replace(right, holds=lambda: held() and not self._cut.is_set())
         self._right = right
