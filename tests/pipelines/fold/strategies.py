@@ -48,6 +48,9 @@ leaves: st.SearchStrategy[Trigger] = st.one_of(
 )
 
 
+EACH_BATCH, AT_END = Repeatedly(AfterCount(1)), AfterWatermark()
+
+
 def composites(parts: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
     several = st.lists(parts, min_size=1, max_size=3).map(tuple)
     return st.one_of(
@@ -55,6 +58,9 @@ def composites(parts: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
         st.builds(AfterAll, several),
         st.builds(_in_turn, several),
         st.builds(OrFinally, parts, parts),
+        st.builds(OrFinally, st.builds(Repeatedly, parts), parts),
+        st.builds(OrFinally, st.just(EACH_BATCH), st.builds(AfterAll, st.tuples(parts, st.just(AT_END)))),
+        st.builds(lambda part: _in_turn((part, AT_END)), parts),
         st.builds(Repeatedly, parts),
         st.builds(AfterWatermark, st.none() | parts, st.none() | parts),
         st.just(Default()),

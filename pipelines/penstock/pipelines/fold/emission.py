@@ -61,12 +61,6 @@ def emit(stage: ReadyStage, rows: Rows, names: pa.Table, moment: Moment) -> Emit
     return Emitted(pa.concat_tables([retracted, inserted]), restated, firing)
 
 
-def waits_for_end(stage: ReadyStage, rows: Rows, moment: Moment) -> Mask:
-    """Windows past their end whose firing at the end is still to come, with or without new elements."""
-    ended = rows["window_end"] <= moment.watermark
-    return np.asarray(ended & ~rows["past_end"] & stage.machine.at_end(rows, moment))
-
-
 def shown_values(stage: ReadyStage, rows: Rows) -> list[Column]:
     """What the last pane of each window said."""
     shown = Rows({part.name: rows[shown_name(part.name)] for part in stage.parts}, len(rows))
@@ -77,11 +71,13 @@ def _fire(stage: ReadyStage, rows: Rows, moment: Moment) -> tuple[Mask, Column, 
     """Which windows show something, with what timing, and whether for the last time."""
     new, active = rows["unshown"] > 0, ~rows["finished"]
     ended = rows["window_end"] <= moment.watermark
-    at_end = waits_for_end(stage, rows, moment)
-    ready = active & stage.machine.ready(rows, moment) & (new | at_end)
+    at_end = ended & ~rows["past_end"] & stage.machine.at_end(rows, moment)
+    # Without news only the end itself fires: what comes later comes from a timer, and its elements were shown.
+    ending = at_end & (rows["window_end"] > moment.watermark_before)
+    ready = active & stage.machine.ready(rows, moment) & (new | ending)
     closing = active & (stage.closes_at(rows["window_end"]) <= moment.watermark)
     last = {"never": closing & False, "when_changed": closing & new, "always": closing}[stage.plan.final_pane]
-    on_time = ready & at_end & (rows["window_end"] > moment.watermark_before)
+    on_time = ready & ending
     finished = stage.machine.fire(rows, ready, moment)
     rows["past_end"] |= ready & at_end
     rows["finished"] |= finished

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.fold.aggregates import merge_into
-from penstock.pipelines.fold.emission import waits_for_end
 from penstock.pipelines.fold.machine import Elements
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.rows import Rows, known_rows
@@ -150,9 +149,6 @@ def missed(stage: ReadyStage, refused: pa.Table, start: Ints, end: Ints) -> pa.T
 
 
 def _clock_due(stage: ReadyStage, rows: Rows, moment: Moment) -> Ints:
-    """When the clock alone would make a window fire: at the next batch where it waits for nothing any more."""
-    active = ~rows["finished"]
-    timer = stage.machine.clock_due(rows, moment)
-    to_come = active & (rows["unshown"] > 0)
-    next_batch = active & waits_for_end(stage, rows, moment) & stage.machine.ready(rows, moment)
-    return np.where(next_batch, moment.clock, np.where(to_come, timer, NEVER))
+    """When the clock alone would make a window fire: when a timer runs out whose elements no pane has shown."""
+    to_come = ~rows["finished"] & (rows["unshown"] > 0)
+    return np.where(to_come, stage.machine.clock_due(rows, moment), NEVER)

@@ -42,11 +42,12 @@ def judge(stage: Stage, window: Window, moment: Moment) -> Firing | None:
     now = moment.now(window.end)
     readiness = window.machine.readiness(now)
     at_end = readiness is Readiness.AT_END and not window.past_end
-    fires = readiness is not Readiness.WAITING and (bool(window.unshown) or at_end)
+    # Without news only the end itself fires: what comes later comes from a timer, and its elements were shown.
+    on_time = at_end and moment.before < window.end
+    fires = readiness is not Readiness.WAITING and (bool(window.unshown) or on_time)
     if fires:
         tell(window, now, at_end)
     closes = moment.watermark >= window.end + stage.lateness
-    on_time = fires and at_end and moment.before < window.end
     if not (is_shown(stage, window, fires, on_time) or is_last(stage, window, closes)):
         return None
     timing: Timing = "on_time" if on_time else "late" if now.ended else "early"
