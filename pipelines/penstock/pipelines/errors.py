@@ -12,6 +12,7 @@ PipelineError
 ├── RememberingError    a function with a memory answered what it cannot
 ├── ArchiveError        a topic and its archive do not belong together, or the topic cannot be read
 ├── CheckFailedError    a record breaks a check that its input says to stop at
+├── SumOverflowError    a sum has become greater than its column can hold
 ├── UserCodeError       a combiner of one's own raised an error
 ├── PoisonError         more records broke one's own code than may be set aside
 ├── LookupTableError    a table that a step looks into is not there, or not as it should be
@@ -139,6 +140,16 @@ class UserCodeError(PipelineError):
 
     def __init__(self, function: str, problem: BaseException) -> None:
         super().__init__(f"{function} raised {type(problem).__name__}: {problem}")
+
+
+class SumOverflowError(PipelineError):
+    """A sum that its column cannot hold; nothing of its batch is written."""
+
+    def __init__(self, sum_: str) -> None:
+        super().__init__(
+            f"{sum_} of a window has become greater than its column can hold. Have a step make the field a wider "
+            "type, such as DECIMAL(28, 0), or a check set such values aside; the batch then comes again."
+        )
 
 
 class PoisonError(PipelineError):

@@ -1,6 +1,7 @@
 """Every aggregate over every type of field: what Spark makes of many records is what the reference says of them."""
 
 import random
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import inf, nan
@@ -16,11 +17,12 @@ from penstock.pipelines.fold.aggregates import Accumulator, accumulator, merge_i
 from penstock.pipelines.fold.aggregates.hashes import spark_hashes
 from penstock.pipelines.fold.rows import fresh, known_rows
 from penstock.pipelines.fold.stage import ready_stage
-from penstock.pipelines.plan import Aggregate, Custom, Distinct, Fixed, Mean, Output, Quantiles, Stage
+from penstock.pipelines.plan import Aggregate, Custom, Distinct, Fixed, Mean, Output, Quantiles, Stage, Sum
 from penstock.pipelines.reference.numbers import canonical
 from penstock.pipelines.reference.records import Element
 from penstock.pipelines.reference.values import value
 from penstock.pipelines.spark.partials import partials
+from penstock.pipelines.spark.poison import said_by_user
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -130,6 +132,14 @@ def test_sketches_of_spark_keep_their_promise(spark: "SparkSession") -> None:
     assert [
         abs(found / 50_000 - share) < 3 * 0.0133 for found, share in zip(quantiles, ranks, strict=True)
     ] == [True] * len(ranks)
+
+
+def test_a_sum_that_outgrows_its_column_within_a_batch_fails_the_batch(spark: "SparkSession") -> None:
+    stage = ready_stage(Stage("stage", ("records",), Fixed(SIZE), (Output("total", Sum("long")),)), TYPES)
+    some = [replace(each, fields={**each.fields, "long": 2**62}, time=0) for each in elements(4, seed=1)]
+    with pytest.raises(Exception, match="ARITHMETIC_OVERFLOW") as failed:
+        partials(records(spark, some), stage).toArrow()
+    assert said_by_user(failed.value).startswith("[ARITHMETIC_OVERFLOW")
 
 
 def test_an_accumulator_of_changes_is_made_by_spark_too(spark: "SparkSession") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from penstock.pipelines.batch.poison import Poisoned
-from penstock.pipelines.errors import UserCodeError
+from penstock.pipelines.errors import SumOverflowError, UserCodeError
 from penstock.pipelines.plan.predicates import quoted
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _CRASHED = "Python worker exited unexpectedly"
 def said_by_user(problem: BaseException) -> str:
     """What one's own code said when it broke; empty where the problem is Spark's, Kafka's or the machine's."""
     text = str(problem)
-    if isinstance(problem, UserCodeError):
+    if isinstance(problem, UserCodeError | SumOverflowError):
         return text[:LONGEST]
     if found := _IN_SQL.search(text):
         return found.group()[:LONGEST]

@@ -7,6 +7,7 @@ of the state and elements of an order window are all merged by `merge_into`, in 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Context, localcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,9 @@ import pyarrow as pa
 
 from penstock.pipelines.fold.rows import Column, Rows, Slot
 from penstock.pipelines.state.columns import Ints
+
+EXACT = Context(prec=100)
+"""Room for sums of any decimals; Python by itself rounds to 28 digits."""
 
 
 class Merge(Protocol):
@@ -77,11 +81,12 @@ def merge_into(parts: Sequence[Part], rows: Rows, windows: Ints, incoming: Rows)
     merge are merged by it at once, in the order in which the parts name it.
     """
     # Infinities that cancel out are no error here: they make NaN, as in Spark.
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"), localcontext(EXACT):
         for merge in dict.fromkeys(part.merge for part in parts):
             merge.into(rows, windows, incoming)
 
 
 def lifted(parts: Sequence[Part], elements: pa.Table) -> Rows:
     """A partial for each element: its fields, `_time`, and its address `_topic`, `_partition`, `_offset`."""
-    return Rows({part.name: part.lift(elements) for part in parts}, elements.num_rows)
+    with localcontext(EXACT):
+        return Rows({part.name: part.lift(elements) for part in parts}, elements.num_rows)

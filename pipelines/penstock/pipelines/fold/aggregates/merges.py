@@ -6,19 +6,39 @@ from typing import Any
 
 import numpy as np
 
+from penstock.pipelines.errors import SumOverflowError
 from penstock.pipelines.fold.rows import Column, Rows
 from penstock.pipelines.state.columns import Ints, Mask
+
+BIGINT = 2**63
 
 
 @dataclass(frozen=True)
 class Added:
-    """Numbers add up."""
+    """Numbers add up, exactly but for floating ones; `room` is the least number that the column cannot hold."""
 
     name: str
+    room: int = BIGINT
 
     def into(self, rows: Rows, windows: Ints, incoming: Rows) -> None:
-        """Add what came."""
-        np.add.at(rows[self.name], windows, incoming[self.name])
+        """Add what came. Raises SumOverflowError where a sum has no room, and leaves the rows as they were."""
+        held, came = rows[self.name], incoming[self.name]
+        if held.dtype.kind == "f" or _stays_small(held, came):
+            np.add.at(held, windows, came)
+            return
+        exact = held.astype(object)
+        np.add.at(exact, windows, came.astype(object))
+        if any(not -self.room <= total < self.room for total in exact):
+            raise SumOverflowError(self.name.removesuffix("_sum"))
+        rows[self.name] = exact.astype(held.dtype)
+
+
+def _stays_small(held: Column, came: Column) -> bool:
+    """Whether no sum of these can be near the end of what 64 bits hold, in whatever order they are added."""
+    if held.dtype.kind not in "iu":
+        return False
+    most = np.abs(held.astype(np.float64)).max(initial=0) + np.abs(came.astype(np.float64)).sum()
+    return bool(most < BIGINT // 2)
 
 
 @dataclass(frozen=True)

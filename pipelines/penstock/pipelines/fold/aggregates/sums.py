@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.pipelines.fold.aggregates.accumulator import Accumulator, Part
 from penstock.pipelines.fold.aggregates.kinds import summed
-from penstock.pipelines.fold.aggregates.merges import Added
+from penstock.pipelines.fold.aggregates.merges import BIGINT, Added
 from penstock.pipelines.fold.aggregates.setting import WEIGHT, Setting
 from penstock.pipelines.fold.rows import Column, Rows, numpy_column
 from penstock.pipelines.plan.aggregates import Count, Mean, Output, Sum
@@ -65,11 +65,14 @@ class _Total:
     def parts(self) -> Iterator[Part]:
         name = f"{self.name}_sum"
         zero: Any = Decimal(0) if pa.types.is_decimal(self.kind) else 0
-        yield Part(name, self._sql(), self.kind, Added(name), self._lift, zero)
+        yield Part(name, self._sql(), self.kind, Added(name, self._room()), self._lift, zero)
         for word, number in SPECIAL.items() if self.apart else ():
             name = f"{self.name}_{word}"
             sql = f"coalesce(sum(CASE WHEN {quoted(self.field)} = double('{number}') THEN {WEIGHT} END), 0)"
             yield Part(name, sql, pa.int64(), Added(name), self._special(number), 0)
+
+    def _room(self) -> int:
+        return 10 ** (self.kind.precision - self.kind.scale) if pa.types.is_decimal(self.kind) else BIGINT
 
     def shown(self, rows: Rows) -> Column:
         total: Column = rows[f"{self.name}_sum"]
