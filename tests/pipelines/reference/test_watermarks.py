@@ -91,6 +91,13 @@ def test_a_record_that_was_not_understood_keeps_its_reason() -> None:
     assert [row.reason for row in outcome.quarantined] == ["malformed"]
 
 
+def test_windows_go_by_the_event_time_of_the_record_whatever_steps_make_of_its_field() -> None:
+    evaluator = Evaluator(plan(), steps=lambda fields: [{**fields, "at": 95}, {**fields, "at": None}])
+    record = Record(SOURCE, 0, 0, {"key": "k", "value": 1, "at": 1})
+    outcome = evaluator.run(Batch(0, 0, (record,), ends=True))
+    assert [(pane.start, pane.end, pane.records) for pane in outcome.panes] == [(0, 10, 2)]
+
+
 def test_a_repeat_is_known_until_the_horizon_has_passed() -> None:
     base = plan()
     source = replace(base.sources[0], deduplication=Deduplication(("value",), 100))

@@ -7,6 +7,7 @@ from penstock.pipelines.plan.aggregates import Members, OfInput, needs_arrival_o
 from penstock.pipelines.plan.check_chain import check_later
 from penstock.pipelines.plan.check_lookups import check_lookups
 from penstock.pipelines.plan.check_names import check_names
+from penstock.pipelines.plan.check_time import check_time
 from penstock.pipelines.plan.check_when import check_when
 from penstock.pipelines.plan.checks import named, not_negative, one_of, require
 from penstock.pipelines.plan.columns import columns_read
@@ -72,6 +73,7 @@ def check_stage(plan: Plan, stage: Stage) -> None:
     check_computed(stage)
     check_inputs(stage)
     check_columns(plan, stage)
+    check_time(plan, stage)
     check_lookups(plan, stage)
     if plan.feeding(stage):
         check_later(plan, stage)

@@ -149,7 +149,7 @@ class Evaluator:
         return [
             Element(
                 key=canonical(tuple(fields.get(name) for name in stage.key)),
-                time=fields.get(source.event_time, record.fields[source.event_time]),
+                time=record.fields[source.event_time],
                 address=record.address,
                 fields=fields,
             )
