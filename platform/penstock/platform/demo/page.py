@@ -10,6 +10,7 @@ import pyarrow as pa
 from penstock.pipelines import catalog
 from penstock.pipelines.explain import explain
 from penstock.pipelines.plan.columns import values_of
+from penstock.pipelines.tables.legible import legible
 from penstock.platform.demo.checks import Checked
 from penstock.platform.demo.run import Ran
 from penstock.platform.streams import plan_of
@@ -84,7 +85,7 @@ def uncapitalized(sentence: str) -> str:
 
 def newest(ran: Ran) -> tuple[list[str], list[list[Any]]]:
     """Return the columns that a person looks at, and the newest rows of the result."""
-    table, stage = pa.table(ran.result.to_pyarrow_table()), ran.told.stage
+    table, stage = legible(pa.table(ran.result.to_pyarrow_table())), ran.told.stage
     wanted = [*stage.key, "window_start", "window_end", *values_of(stage), "timing", "pane"]
     columns = [name for name in wanted if name in table.column_names]
     found = [row for row in table.to_pylist() if row.get("kind", "insert") == "insert"]

@@ -25,6 +25,7 @@ from penstock.pipelines.spark.stored.pieces import within
 from penstock.pipelines.spark.stored.together import StoredTogether
 from penstock.pipelines.spark.stored.topic import StoredTopic
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.pipelines.tables.legible import legible
 from penstock.pipelines.tables.places import folder_of
 from penstock.platform.demo.checks import Checked, check_tables
 from penstock.platform.demo.feeding import Delivered, Place, deliver
@@ -208,5 +209,5 @@ def rows(table: Path) -> list[dict[str, object]]:
         return []
     found = DeltaTable(table).to_pyarrow_table()
     order = pc.sort_indices(found, [("batch_id", "ascending")])
-    ordered: list[dict[str, object]] = found.take(order).to_pylist()
+    ordered: list[dict[str, object]] = legible(found.take(order)).to_pylist()
     return ordered

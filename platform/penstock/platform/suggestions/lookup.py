@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from penstock.pipelines.tables.legible import legible
 from penstock.platform.errors import TableNotFoundError
 
 COLUMNS = ("typed", "window_start", "window_end", "suggestions", "timing")
@@ -68,7 +69,7 @@ def read(table: DeltaTable) -> dict[str, Suggested]:
 
     Windows slide: the newest have only begun. So that one counts whose end is nearest to the newest moment.
     """
-    rows = table.to_pyarrow_table(columns=list(COLUMNS))
+    rows = legible(table.to_pyarrow_table(columns=list(COLUMNS)))
     if not rows.num_rows:
         return {}
     newest: datetime = pc.max(rows.column("window_start")).as_py()
