@@ -145,14 +145,15 @@ class Killed(BaseException):
 
 
 class Fuse:
-    """Kills at the n-th step that it is told of."""
+    """Kills at the n-th step that it is told of; then at the m-th after that, and so on."""
 
-    def __init__(self, steps: int) -> None:
-        self.left = steps
+    def __init__(self, steps: int, *more: int) -> None:
+        self.left, self.more = steps, list(more)
 
     def burn(self) -> None:
         self.left -= 1
         if self.left == 0:
+            self.left = self.more.pop(0) if self.more else -1
             raise Killed
 
 
@@ -205,9 +206,9 @@ def history() -> list[Batch]:
     ]
 
 
-def run(bench: Bench, fuse: Fuse) -> None:
+def run(bench: Bench, fuse: Fuse, batches: list[Batch] | None = None) -> None:
     """Hosts come one after the other, each killed when the fuse says so, until all is done."""
-    batches = history()
+    batches = history() if batches is None else batches
     numbers = {batch.id: spark for spark, batch in enumerate(b for b in batches if b.records)}
     epoch = 0
     while True:

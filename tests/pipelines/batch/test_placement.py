@@ -20,6 +20,7 @@ from penstock.pipelines.batch.reading import Weighed
 from penstock.pipelines.batch.tables import sinks
 from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.fold.stage import ReadyStage
+from penstock.pipelines.reference import Batch, Record
 from penstock.pipelines.state.parts import COUNT
 
 
@@ -45,7 +46,7 @@ class Turns(Placement):
     elsewhere: tuple[bool, ...] = ()
     asked: list[None] = field(default_factory=list)
 
-    def fits(self, stage: ReadyStage, partials: int, due: int) -> bool:
+    def fits(self, stage: ReadyStage, partials: int, due: int, weight: int = 0) -> bool:
         self.asked.append(None)
         return not self.elsewhere[(len(self.asked) - 1) % len(self.elsewhere)]
 
@@ -84,3 +85,13 @@ def test_a_batch_is_folded_here_as_long_as_it_fits(tmp_path: Path) -> None:
     placements = {outcome.batch_id: outcome.placement for outcome in outcomes}
     assert [batch for batch, place in placements.items() if place == "executors"] == spreader.folded
     assert set(placements.values()) == {"driver", "executors"}
+
+
+def test_long_keys_weigh_what_they_are_long(tmp_path: Path) -> None:
+    spreader = InParts()
+    bench = Bench(PLANS["fixed"], tmp_path, placement=Placement(100_000, spreader))
+    engine = bench.open()
+    for offset, length in enumerate([1, 40_000, 60_000]):
+        fields = {"key": "k" * length, "at": 3, "value": 1, "word": None}
+        bench.feed(engine, Batch(offset, 100 + offset, (Record("records", 0, offset, fields),)))
+    assert spreader.folded == [2]
