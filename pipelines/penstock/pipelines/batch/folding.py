@@ -109,6 +109,6 @@ def fits(
         return True
     name = graph.first.plan.name
     found = partials[name]
-    many = found.num_rows if isinstance(found, pa.Table) else found.rows
+    many, weight = (found.num_rows, found.nbytes) if isinstance(found, pa.Table) else (found.rows, 0)
     due = due_rows(holding.trees[name], moment_of(graph.first, moment))
-    return placement.fits(graph.first, many, due)
+    return placement.fits(graph.first, many, due, weight)

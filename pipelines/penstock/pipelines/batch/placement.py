@@ -15,7 +15,8 @@ from penstock.pipelines.fold.stage import ReadyStage
 BUDGET_BYTES = 256 * 2**20
 
 FIXED, TEXT, LIST = 8, 40, 200
-"""Bytes that a value takes in the hands of the fold: a number, a text or a packed value, a list."""
+"""Bytes that a value is reckoned to take in the hands of the fold where nobody has weighed it: a number, a text or
+a packed value, a list."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,14 @@ class Placement:
         """Whether the partials of so many records have to be weighed before they are fetched."""
         return self.spreader is not None and records * row_bytes(stage.partial_columns) > self.budget
 
-    def fits(self, stage: ReadyStage, partials: int, due: int) -> bool:
-        """Whether so many partials, and rows that are due, are folded here."""
-        came = row_bytes(stage.partial_columns) + row_bytes(stage.state_columns)
-        taken = partials * came + due * row_bytes(stage.state_columns)
+    def fits(self, stage: ReadyStage, partials: int, due: int, weight: int = 0) -> bool:
+        """Whether so many partials, and rows that are due, are folded here; `weight` is their bytes, where known.
+
+        What partials say goes into rows of the state, which are no lighter.
+        """
+        kept = row_bytes(stage.state_columns)
+        came = max(partials * row_bytes(stage.partial_columns), weight)
+        taken = came + max(partials * kept, weight) + due * kept
         return self.spreader is None or taken <= self.budget
 
 
