@@ -3,12 +3,24 @@
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from tests.pipelines.strategies import plans
 
 from penstock.pipelines.explain import Running, explain, mermaid
-from penstock.pipelines.model import after_watermark, count, every, fixed, mean, read, read_panes
-from penstock.pipelines.plan import Plan, fingerprint, from_dict
+from penstock.pipelines.model import (
+    after_watermark,
+    count,
+    every,
+    fixed,
+    mean,
+    moving,
+    read,
+    read_panes,
+    records,
+    tumbling,
+)
+from penstock.pipelines.plan import Plan, Window, fingerprint, from_dict
 
 CORRECTIONS = (
     read("sensors", idle_after="30 seconds")
@@ -99,3 +111,9 @@ def test_both_sides_of_a_topic_of_panes_are_told() -> None:
 @given(plans())
 def test_every_plan_is_drawn(plan: Plan) -> None:
     assert mermaid(plan).startswith("flowchart LR\n")
+
+
+@pytest.mark.parametrize("window", [tumbling(records(5)), moving(keep=records(5), show=records(1))])
+def test_what_stays_of_a_key_in_record_order_is_told(window: Window) -> None:
+    told = explain(read("sensors").key("device").aggregate(n=count()).window(window).write("t").plan).text()
+    assert "a key's row with the number of its windows stays until the stream is dropped" in told

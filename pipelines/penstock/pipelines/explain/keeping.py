@@ -27,6 +27,9 @@ from penstock.pipelines.plan import (
     takes_back,
 )
 
+FOR_EVER = "a key's row with the number of its windows stays until the stream is dropped"
+"""A key that comes again goes on counting its windows, however long it was silent."""
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -66,13 +69,11 @@ def kept_of_stage(stage: Stage, *, changes: bool) -> Kept:
     match stage.window:
         case Tumbling(close):
             bound = f", at most {close.n} of them" if isinstance(close, CountPolicy) else ""
-            return Kept(
-                f"open windows of {stage.name}", f"the records of one window per key{bound}", "it is cut"
-            )
+            held = f"the records of one window per key{bound}, and how many windows it had"
+            return Kept(f"open windows of {stage.name}", held, f"it is cut; {FOR_EVER}")
         case SlidingOrder(evict=evict):
-            return Kept(
-                f"windows of {stage.name}", f"per key {words.kept(evict)} of its records", "they are evicted"
-            )
+            held = f"per key {words.kept(evict)} of its records, and how many windows it had"
+            return Kept(f"windows of {stage.name}", held, f"they are evicted; {FOR_EVER}")
         case Between():
             until = "no partner can come any more"
             return Kept(f"records of {stage.name}", "their fields, and whether they met a partner", until)
