@@ -1,10 +1,12 @@
 """Kafka's smoke test: closed forms over shuffled integers, updated with each batch, and held to the end."""
 
 import random
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.pipelines.oracles import ORACLES, oracle_document
+from tests.pipelines.recorded.on_spark import by_spark, said_by_reference, said_by_spark
 
 from penstock.pipelines.plan import (
     AfterCount,
@@ -30,6 +32,9 @@ from penstock.pipelines.plan import (
 )
 from penstock.pipelines.reference import Batch, Outcome, Record, evaluate
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 DAY = 86_400_000
 FILE = "kafka/kafka_smoke.json"
 EXAMPLES = oracle_document(FILE)["examples"] if (ORACLES / FILE).exists() else []
@@ -46,8 +51,8 @@ def shuffled(keys: int, most: int) -> list[Record]:
     ]
 
 
-def run(records: list[Record], window: Window, trigger: Trigger, lateness: int = 0) -> list[Outcome]:
-    columns = (Column("key", "string"), Column("value", "long"), Column("ts", "timestamp"))
+def plan_of(window: Window, trigger: Trigger, lateness: int = 0) -> Plan:
+    columns = (Column("key", "STRING"), Column("value", "BIGINT"), Column("ts", "BIGINT"))
     source = Source("data", Topic("data"), columns, "ts", WatermarkRule(60_000))
     outputs = (
         Output("min", Min("value")),
@@ -59,11 +64,22 @@ def run(records: list[Record], window: Window, trigger: Trigger, lateness: int =
     stage = Stage(
         "smoke", ("data",), window, outputs, (), ("key",), trigger, lateness, sinks=(PaneLog("smoke"),)
     )
+    return Plan("smoke", (source,), (stage,))
+
+
+def batches_of(records: list[Record]) -> list[Batch]:
     pieces = [records[at : at + 500] for at in range(0, len(records), 500)]
     batches = [Batch(number, number, tuple(piece)) for number, piece in enumerate(pieces)]
-    return evaluate(
-        Plan("smoke", (source,), (stage,)), [*batches, Batch(len(batches), len(batches), ends=True)]
-    )
+    return [*batches, Batch(len(batches), len(batches), ends=True)]
+
+
+def closed_forms(example: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    names = ("min", "max", "sum", "cnt", "avg")
+    return {row["key"]: {name: row[name] for name in names} for row in example["per_key"]}
+
+
+def run(records: list[Record], window: Window, trigger: Trigger, lateness: int = 0) -> list[Outcome]:
+    return evaluate(plan_of(window, trigger, lateness), batches_of(records))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example["records"]))
@@ -71,12 +87,7 @@ def run(records: list[Record], window: Window, trigger: Trigger, lateness: int =
 def test_the_last_value_of_each_key_is_its_closed_form(example: dict[str, Any], trigger: Trigger) -> None:
     records = shuffled(example["numKeys"], example["maxRecordsPerKey"])
     panes = [pane for outcome in run(records, Fixed(DAY), trigger) for pane in outcome.panes]
-    last = {pane.key[0]: dict(pane.values) for pane in panes}
-    expected = {
-        row["key"]: {name: row[name] for name in ("min", "max", "sum", "cnt", "avg")}
-        for row in example["per_key"]
-    }
-    assert last == expected
+    assert {pane.key[0]: dict(pane.values) for pane in panes} == closed_forms(example)
     if trigger == Default():
         assert len(panes) == example["numKeys"]
 
@@ -89,3 +100,16 @@ def test_windows_that_are_held_show_exactly_one_row_each(example: dict[str, Any]
     places = {(pane.key, pane.start) for pane in panes}
     assert len(panes) == len(places)
     assert sum(pane.records for pane in panes) == 2 * len(records)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("example", EXAMPLES[-1:], ids=lambda example: str(example["records"]))
+def test_spark_ends_with_the_closed_forms_and_shows_what_the_reference_shows(
+    spark: "SparkSession", tmp_path: Path, example: dict[str, Any]
+) -> None:
+    batches = batches_of(shuffled(example["numKeys"], example["maxRecordsPerKey"]))
+    updated = plan_of(Fixed(DAY), Repeatedly(AfterCount(1)))
+    panes = [pane for some in by_spark(spark, updated, batches, tmp_path / "updated") for pane in some]
+    assert {pane.key[0]: dict(pane.values) for pane in panes} == closed_forms(example)
+    held = plan_of(Sliding(2_000, 1_000), Default(), lateness=30_000)
+    assert said_by_spark(spark, held, batches, tmp_path / "held") == said_by_reference(held, batches)
