@@ -76,9 +76,10 @@ def _fire(stage: ReadyStage, rows: Rows, moment: Moment) -> tuple[Mask, Column, 
     ending = at_end & (rows["window_end"] > moment.watermark_before)
     ready = active & stage.machine.ready(rows, moment) & (new | ending)
     closing = active & (stage.closes_at(rows["window_end"]) <= moment.watermark)
-    last = {"never": closing & False, "when_changed": closing & new, "always": closing}[stage.plan.final_pane]
     on_time = ready & ending
     finished = stage.machine.fire(rows, ready, moment)
+    asked = {"never": closing & False, "when_changed": closing & new, "always": closing | finished}
+    last = asked[stage.plan.final_pane]
     rows["past_end"] |= ready & at_end
     rows["finished"] |= finished
     if stage.merges:

@@ -68,14 +68,14 @@ def is_shown(stage: Stage, window: Window, fires: bool, on_time: bool) -> bool:
 
 
 def is_last(stage: Stage, window: Window, closes: bool) -> bool:
-    """Tell whether the window shows a pane because it closes."""
+    """Tell whether the window shows a pane because it closes, or has finished with nothing new to say."""
     match stage.final_pane:
         case "never":
             return False
         case "when_changed":
             return closes and bool(window.unshown)
         case "always":
-            return closes
+            return closes or window.finished
 
 
 def show(stage: Stage, window: Window, firing: Firing, moment: Moment) -> Iterator[Pane | Replaced]:
