@@ -10,6 +10,7 @@ PipelineError
 ├── FencedError         another host writes this stream now
 ├── DrainedError        a batch came while its stream was being stopped; it comes again
 ├── RememberingError    a function with a memory answered what it cannot
+├── LateChangeError     a stage was told of a change whose window it had closed: a fault of ours
 ├── ArchiveError        a topic and its archive do not belong together, or the topic cannot be read
 ├── CheckFailedError    a record breaks a check that its input says to stop at
 ├── SumOverflowError    a sum has become greater than its column can hold
@@ -76,6 +77,17 @@ class RememberingError(PipelineError):
 
     def __init__(self, function: str, found: str) -> None:
         super().__init__(f"{function}: {found}. Mend the function, and start the stream again.")
+
+
+class LateChangeError(PipelineError):
+    """A later stage was told of changes after it had closed their windows, and its results would be wrong."""
+
+    def __init__(self, stage: str, count: int, batch: int) -> None:
+        super().__init__(
+            f"batch {batch}: {stage} was told of {count} changes of windows that it had closed. Nothing was "
+            "written. What it reads corrects windows for longer than it may, which is a fault of the engine: "
+            "report it with the pipeline's explain. A longer lateness in this stage is a way round it."
+        )
 
 
 class FencedError(PipelineError):

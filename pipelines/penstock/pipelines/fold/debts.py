@@ -1,7 +1,9 @@
 """What sessions owe: the panes of windows that they swallowed, to be taken back or marked as replaced.
 
 A debt is kept in the state as a row of the swallowed window, as it was when it last showed a pane. It is paid when
-its owner shows something, and forgotten with an owner that is closed without ever having done so.
+its owner shows something. What is to be taken back is taken back no later than the swallowed window would have
+closed, whether or not anything stands in its place by then: after that no later stage could forget it. A mark that
+waits for an owner which is closed without ever showing anything is forgotten with it.
 """
 
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ from penstock.pipelines.fold.emission import Firing, shown_values
 from penstock.pipelines.fold.joined import spread
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.panes import About, pane_rows
-from penstock.pipelines.fold.rows import Rows, known_rows, numpy_column
+from penstock.pipelines.fold.rows import Column, Rows, known_rows, numpy_column
 from penstock.pipelines.fold.stage import REPLACED_BY, ReadyStage
 from penstock.pipelines.fold.touched import Touched, state_rows
 from penstock.pipelines.state.columns import GROUP_HI, GROUP_LO, NEVER, Ints, Mask, hashes
@@ -46,33 +48,56 @@ def paid(
     stage: ReadyStage, debts: Debts, firing: Firing, rows: Rows, moment: Moment
 ) -> tuple[pa.Table, pa.Table]:
     """The rows of panes that settle what can be settled, and the rows of the state for what still stands."""
-    settles = firing.shows[debts.owner]
-    open_still = stage.closes_at(rows["window_end"]) > moment.watermark
-    standing = debts.where(~settles & open_still[debts.owner])
-    return _settlement(stage, debts.where(settles), firing, rows, moment), _kept(stage, standing, rows)
+    shows = firing.shows[debts.owner]
+    closed = stage.closes_at(numpy_column(debts.known.column("window_end"))) <= moment.watermark
+    overdue = closed & ~shows & stage.retracts
+    open_still = (stage.closes_at(rows["window_end"]) > moment.watermark)[debts.owner]
+    standing = debts.where(~shows & ~overdue & open_still)
+    with_owner = _settlement(stage, debts.where(shows), firing, rows, moment)
+    alone = _overdue(stage, debts.where(overdue), moment)
+    return pa.concat_tables([with_owner, alone]), _kept(stage, standing, rows)
 
 
 def _settlement(stage: ReadyStage, debts: Debts, firing: Firing, rows: Rows, moment: Moment) -> pa.Table:
-    windows = known_rows(debts.known.select([slot.name for slot in stage.kept]))
-    about = About(
-        debts.known.select(stage.names.names),
-        firing.timing[debts.owner],
-        firing.final[debts.owner],
-        windows["panes"],
-        windows["on_time_panes"],
-        windows["shown_records"],
-    )
+    """Rows in favour of the owners' panes: with their timing, and final as they are."""
+    about = _about(stage, debts, firing.timing[debts.owner], firing.final[debts.owner])
     if stage.retracts:
-        return pane_rows(stage, moment, "retract", *spread(stage, about, shown_values(stage, windows))[:2])
+        return _taken_back(stage, debts, about, moment)
     bounds = zip(REPLACED_BY, ("window_start", "window_end"), strict=True)
     by = {field.name: pa.array(rows[bound][debts.owner]) for field, bound in bounds}
     return pane_rows(stage, moment, "replaced", about, None, by)
 
 
+def _overdue(stage: ReadyStage, debts: Debts, moment: Moment) -> pa.Table:
+    """Rows in favour of nothing yet: the last that is heard of windows whose time to be corrected is over."""
+    if not stage.retracts:
+        return stage.pane_columns.empty_table()
+    count = len(debts.owner)
+    about = _about(stage, debts, np.full(count, "late"), np.ones(count, bool))
+    return _taken_back(stage, debts, about, moment)
+
+
+def _about(stage: ReadyStage, debts: Debts, timing: Column, final: Mask) -> About:
+    windows = _windows(stage, debts)
+    counts = (windows["panes"], windows["on_time_panes"], windows["shown_records"])
+    return About(debts.known.select(stage.names.names), timing, final, *counts)
+
+
+def _taken_back(stage: ReadyStage, debts: Debts, about: About, moment: Moment) -> pa.Table:
+    about, values, _ = spread(stage, about, shown_values(stage, _windows(stage, debts)))
+    return pane_rows(stage, moment, "retract", about, values)
+
+
+def _windows(stage: ReadyStage, debts: Debts) -> Rows:
+    return known_rows(debts.known.select([slot.name for slot in stage.kept]))
+
+
 def _kept(stage: ReadyStage, debts: Debts, rows: Rows) -> pa.Table:
-    windows = known_rows(debts.known.select([slot.name for slot in stage.kept]))
+    windows = _windows(stage, debts)
     windows["owed_to"] = rows["window_start"][debts.owner]
     groups = Groups(hashes(debts.known, GROUP_HI), hashes(debts.known, GROUP_LO))
     never = np.full(len(windows), NEVER, np.int64)
     touched = Touched(groups, windows, debts.known.select(stage.names.names))
-    return state_rows(stage, touched, never, never, np.zeros(len(windows), bool))
+    closes = stage.closes_at(numpy_column(debts.known.column("window_end")))
+    due = closes if stage.retracts else never
+    return state_rows(stage, touched, due, never, np.zeros(len(windows), bool))

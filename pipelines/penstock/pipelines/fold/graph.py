@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from penstock.pipelines.errors import LateChangeError
 from penstock.pipelines.fold.changes import change_columns, changes_of
 from penstock.pipelines.fold.fold import fold
 from penstock.pipelines.fold.lifting import lifted, united
@@ -60,7 +61,8 @@ class ReadyGraph:
             came = lifted(stage, united(stage.plan, read))
             done = fold(stage, states[stage.plan.name], came, moment)
             # A stage allows at least the lateness of those before it, so what they say is never too late.
-            assert not done.late.any(), f"{stage.plan.name} was told too late"
+            if done.late.any():
+                raise LateChangeError(stage.plan.name, int(done.late.sum()), moment.batch_id)
             folded[stage.plan.name] = done
         return folded
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from penstock.pipelines.errors import StepsNotGivenError
+from penstock.pipelines.errors import LateChangeError, StepsNotGivenError
 from penstock.pipelines.plan.pairing import AsOf, Between
 from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
@@ -123,6 +123,9 @@ class Evaluator:
         ]
         windows = self.windows[stage.name]
         windows.fold(came, moment[0])
+        late = windows.missed()
+        if late:
+            raise LateChangeError(stage.name, len(late), moment[0].batch)
         shown = with_rows(stage, windows.emit(moment[1]))
         return tuple(row for row in shown if isinstance(row, Pane))
 

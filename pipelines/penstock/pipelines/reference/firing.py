@@ -118,6 +118,19 @@ def settle(stage: Stage, window: Window, firing: Firing, moment: Moment) -> Iter
     window.owed = ()
 
 
+def overdue(stage: Stage, window: Window, moment: Moment) -> Iterator[Pane]:
+    """Take back what swallowed windows have shown when they would have closed: no later stage could do it after.
+
+    Nothing stands in their place yet, so each row is the last, late word about the swallowed window itself.
+    """
+    if stage.accumulation != "retracting":
+        return
+    due = tuple(shown for shown in window.owed if moment.watermark >= shown.end + stage.lateness)
+    for shown in due:
+        yield retraction(window.key, shown, Firing("late", final=True), moment)
+    window.owed = tuple(shown for shown in window.owed if shown not in due)
+
+
 def insertion(window: Window, said: Any, records: int, firing: Firing, moment: Moment) -> Pane:
     """Return the row that says what the window holds."""
     shown = Shown(window.start, window.end, said, records, window.panes, window.on_time_panes)

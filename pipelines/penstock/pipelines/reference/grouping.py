@@ -20,7 +20,7 @@ from penstock.pipelines.reference.answers import LateReason, LateRow, Pane, Repl
 from penstock.pipelines.reference.assignment import windows_of
 from penstock.pipelines.reference.composites import machine_for
 from penstock.pipelines.reference.conditions import meets
-from penstock.pipelines.reference.firing import Moment, judge, show
+from penstock.pipelines.reference.firing import Moment, judge, overdue, show
 from penstock.pipelines.reference.records import Address, Element, Instant
 from penstock.pipelines.reference.sessions import merged, sessions_of
 from penstock.pipelines.reference.triggers import Came
@@ -130,6 +130,7 @@ class Grouping:
             firing = judge(self.stage, window, moment)
             if firing is not None:
                 yield from show(self.stage, window, firing, moment)
+            yield from overdue(self.stage, window, moment)
             if moment.watermark >= window.end + self.stage.lateness:
                 del self.windows[place]
 
