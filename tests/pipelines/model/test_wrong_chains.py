@@ -34,6 +34,7 @@ TAKEN_BACK = BASE.trigger(lateness="1 hour").refine("retracting").write("minute"
 AGAIN = BASE.trigger(repeatedly(after_count(1))).write("minute")
 BY_CLOCK = read("sensors").aggregate(n=count()).window(fixed("1 minute", time="processing")).write("minute")
 OTHER = BASE.refine("retracting").write("other")
+HOURS = read("sensors").key("device").aggregate(n=count()).window(fixed("1 hour")).write("other")
 EVER = read("sensors").aggregate(n=count()).window(global_window()).refine("retracting").write("minute")
 
 
@@ -69,6 +70,25 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
     "a join into newest values": (
         join(read("clicks"), read("cards"), by="id").window(fixed("1 hour")).write("t"),
         "any number of joined rows",
+    ),
+    "two stages into one table": (
+        TAKEN_BACK.also(read("cards").aggregate(n=count()).window(fixed("1 hour")).write("minute")),
+        "table minute is written by wrong already, and by minute too",
+    ),
+    "two stages into one topic": (
+        TAKEN_BACK.publish("panes").also(OTHER.publish("panes")),
+        "topic panes is written by wrong already, and by other too",
+    ),
+    "a join in parts": (
+        join(read("clicks"), read("cards"), by="id")
+        .window(fixed("1 hour"))
+        .refine("discarding")
+        .write("t", mode="log"),
+        "a pair whose halves come apart would get lost",
+    ),
+    "a join of other windows": (
+        join(TAKEN_BACK, HOURS, by="device").write("t", mode="log"),
+        "minute and other have other windows, so that no row of one would meet one of the other",
     ),
     "a join in order": (
         join(read("clicks"), read("cards"), by="id").window(tumbling(records(2))).write("t", mode="log"),

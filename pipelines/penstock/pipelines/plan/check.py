@@ -5,16 +5,17 @@ from collections.abc import Iterable
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan.aggregates import Members, OfInput, needs_arrival_order
 from penstock.pipelines.plan.check_chain import check_later
+from penstock.pipelines.plan.check_ends import check_ends
+from penstock.pipelines.plan.check_joins import check_join
 from penstock.pipelines.plan.check_lookups import check_lookups
 from penstock.pipelines.plan.check_names import check_names
 from penstock.pipelines.plan.check_time import check_time
 from penstock.pipelines.plan.check_when import check_when
 from penstock.pipelines.plan.checks import named, not_negative, one_of, require
 from penstock.pipelines.plan.columns import columns_read
-from penstock.pipelines.plan.pairing import AsOf
 from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
-from penstock.pipelines.plan.sinks import FinalPanes, PaneLog
+from penstock.pipelines.plan.sinks import PaneLog
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.steps import Types
 from penstock.pipelines.plan.triggers import (
@@ -59,8 +60,7 @@ def check_graph(plan: Plan) -> None:
     for stage in plan.stages:
         used = stage.name in fed or len(stage.sinks) > 0 or len(stage.topics) > 0
         require(used, "write", f"nobody reads what {stage.name} says", "Say where it goes with write(...)")
-    ends = [end for stage in plan.stages for end in (*stage.sinks, *stage.topics)]
-    require(len(ends) > 0, "write", "no table", "Say where results go with write(...)")
+    check_ends(plan)
 
 
 def check_stage(plan: Plan, stage: Stage) -> None:
@@ -80,11 +80,12 @@ def check_stage(plan: Plan, stage: Stage) -> None:
     else:
         fix = "Say where: only a stage over another one has windows to go on with"
         require(not isinstance(stage.window, SameWindows), "window", "same_windows() over records", fix)
-    if in_order(stage.window):
-        check_pairs(stage) if isinstance(stage.window, PairWindow) else check_order_window(stage)
-    else:
+    check_join(plan, stage)
+    if not in_order(stage.window):
         check_trigger(stage)
         check_when(stage)
+    elif not isinstance(stage.window, PairWindow):
+        check_order_window(stage)
     for output in stage.aggregates:
         ordered = not needs_arrival_order(output.of) or len(stage.inputs) == 1
         fix = "Write order='event_time': records of several inputs have no order of arrival among them"
@@ -136,26 +137,6 @@ def check_inputs(stage: Stage) -> None:
         if isinstance(output.of, OfInput | Members):
             fix = f"{stage.name} reads: {', '.join(stage.inputs)}"
             require(output.of.input in stage.inputs, f"aggregate.{output.name}", output.of.input, fix)
-    if stage.join is None:
-        return
-    fix = "Choose windows of time, between(before, after) or as_of()"
-    able = not in_order(stage.window) or isinstance(stage.window, PairWindow)
-    require(able, "window", "what goes by order, for a join", fix)
-    logs = all(isinstance(sink, PaneLog | FinalPanes) for sink in stage.sinks)
-    fix = "Write mode='log' or mode='final': a window has any number of joined rows"
-    require(logs, "write.mode", "a table of newest values for a join", fix)
-
-
-def check_pairs(stage: Stage) -> None:
-    """Refuse what only windows have, and an as-of join that would have to wait for ever."""
-    require(stage.join is not None, "window", "partners without a join", "Begin with join(left, right, ...)")
-    fix = "Leave it out: a row is shown once, when it is sure"
-    require(stage.trigger == Default(), "trigger", "given for a join of near records", fix)
-    require(stage.final_pane == "never", "final_pane", "given for a join of near records", fix)
-    require(stage.accumulation == "accumulating", "refine", "given for a join of near records", fix)
-    if isinstance(stage.window, AsOf) and stage.join is not None:
-        fix = "Write inner, left, semi or anti: a version that nobody asked for stays good for the next"
-        require(stage.join.kind not in ("right", "full"), "join.how", f"{stage.join.kind}, as of a time", fix)
 
 
 def check_order_window(stage: Stage) -> None:
