@@ -57,38 +57,79 @@ class Asking:
     given: list[Given]
 
     def settled(self, held: Held) -> Held:
-        """Ask for records and due timers, and again for timers that are due at once, until none is."""
-        came = np.bincount(self.hand.key_of_record, minlength=len(self.hand)) > 0
+        """Ask for records and due timers; a record that comes after its key is forgotten finds nothing of it."""
+        part_of_record = self.parts(held)
+        last_part = np.zeros(len(self.hand), np.int64)
+        np.maximum.at(last_part, self.hand.key_of_record, part_of_record)
+        silent = np.bincount(self.hand.key_of_record, minlength=len(self.hand)) == 0
+        for part in range(int(last_part.max(initial=0)) + 1):
+            chosen = part_of_record == part
+            came = np.bincount(self.hand.key_of_record[chosen], minlength=len(self.hand)) > 0
+            if part:
+                held = self.lapsed(held, came)
+            held = self.heard(held, chosen)
+            about = came | silent if part == 0 else came
+            held = self.asked(held, about, chosen, self.moment.watermark, last_part == part)
+        return self.forgotten(held, np.ones(len(self.hand), bool))
+
+    def parts(self, held: Held) -> Ints:
+        """For each record how often its key was forgotten before it, in this batch."""
+        key, after = self.hand.key_of_record, self.window.forget_after
+        if after is None or not len(key):
+            return np.zeros(len(key), np.int64)
+        times = numpy_column(self.hand.records.column(TIME))
+        before = np.maximum(highest_before(key, times), held.newest[key])
+        cut = (before != BEFORE_ALL) & (times - after >= before)
+        begins = np.searchsorted(key, key)
+        counted = np.append(0, np.cumsum(cut))
+        return np.asarray(counted[1:] - counted[begins], np.int64)
+
+    def lapsed(self, held: Held, of: Mask) -> Held:
+        """Forget keys of which nothing was heard for long enough before the record that comes next."""
+        held = self.asked(held, of, np.zeros(len(self.hand.key_of_record), bool), NEVER, ~of)
+        newest = np.where(of, BEFORE_ALL, held.newest)
+        return dropped_keys(replace(held, newest=newest), of)
+
+    def heard(self, held: Held, chosen: Mask) -> Held:
+        """The same with the times of some records."""
         newest = held.newest.copy()
-        np.maximum.at(newest, self.hand.key_of_record, numpy_column(self.hand.records.column(TIME)))
-        held = replace(held, newest=newest)
-        held = self.forgotten(held, ~came & ~self.woken(held))
+        times = numpy_column(self.hand.records.column(TIME))
+        np.maximum.at(newest, self.hand.key_of_record[chosen], times[chosen])
+        return replace(held, newest=newest)
+
+    def asked(self, held: Held, about: Mask, chosen: Mask, until: int, last: Mask) -> Held:
+        """Ask about keys, again for timers that are due at once until none is: none after its key is forgotten."""
+        came = np.bincount(self.hand.key_of_record[chosen], minlength=len(self.hand)) > 0
+        ends = np.minimum(until, self.forgets_at(held))
+        records = self.records if chosen.all() else self.records.filter(pa.array(chosen))
         for _ in range(AT_ONCE):
-            asked = came | self.woken(held)
+            asked = about & (came | self.woken(held, ends))
             if not asked.any():
-                return self.forgotten(held, np.ones(len(self.hand), bool))
-            held = self.answered(held, np.flatnonzero(asked), self.records if came.any() else None)
+                return held
+            held = self.answered(held, np.flatnonzero(asked), records, ends)
             if self.moment.watermark == NEVER:
                 # What a call for timers alone sets after the end comes to nothing: it would never be the last.
-                over = asked & ~came
-                held = held.with_timers(~(self.due(held.timers) & over[held.key_of_timer]))
-            came = np.zeros(len(self.hand), bool)
-        key = self.hand.names.slice(int(np.flatnonzero(self.woken(held))[0]), 1).to_pylist()[0]
+                over = asked & ~came & last
+                held = held.with_timers(
+                    ~(self.due(held.timers, ends[held.key_of_timer]) & over[held.key_of_timer])
+                )
+            came, records = np.zeros(len(self.hand), bool), records.slice(0, 0)
+        key = self.hand.names.slice(int(np.flatnonzero(about & self.woken(held, ends))[0]), 1).to_pylist()[0]
         named = tuple(key[one.name] for one in self.stage.key)
         found = f"{named} set timers that were due at once {AT_ONCE} times in one batch"
         raise RememberingError(self.window.function.name, found)
 
-    def answered(self, held: Held, asked: Ints, records: pa.Table | None) -> Held:
-        """Ask once about some keys; `records` are theirs."""
+    def answered(self, held: Held, asked: Ints, records: pa.Table, ends: Ints) -> Held:
+        """Ask once about some keys; `records` are theirs, and `ends` up to when their timers are due."""
         number = np.full(len(self.hand), -1, np.int64)
         number[asked] = np.arange(len(asked))
-        due = self.due(held.timers)
+        due = self.due(held.timers, ends[held.key_of_timer])
         theirs = number[held.key_of_timer] >= 0
         timers, waiting = (_renumbered(held.timers.filter(pa.array(m & theirs)), number) for m in (due, ~due))
         calls = Calls(
             keys=self.hand.names.select([one.name for one in self.stage.key]).take(pa.array(asked)),
             states=held.states.take(pa.array(asked)),
-            records=_renumbered(self.records.slice(0, 0) if records is None else records, number),
+            records=_renumbered(records, number),
             timers=timers,
             waiting=waiting,
             watermark=self.moment.watermark,
@@ -135,16 +176,15 @@ class Asking:
         names = [TIME, *(one.name for one in (*self.stage.key, *self.stage.fields))]
         return self.hand.records.select(names).add_column(0, KEY, pa.array(self.hand.key_of_record))
 
-    def due(self, timers: pa.Table) -> Mask:
-        """Which timers are due."""
+    def due(self, timers: pa.Table, until: Ints) -> Mask:
+        """Which timers are due: those of event time up to a moment of each."""
         by_event = np.asarray(pc.equal(timers.column("clock"), "event"))
-        return numpy_column(timers.column("at")) <= np.where(
-            by_event, self.moment.watermark, self.moment.clock
-        )
+        return numpy_column(timers.column("at")) <= np.where(by_event, until, self.moment.clock)
 
-    def woken(self, held: Held) -> Mask:
+    def woken(self, held: Held, ends: Ints) -> Mask:
         """Which keys have due timers."""
-        return np.bincount(held.key_of_timer[self.due(held.timers)], minlength=len(self.hand)) > 0
+        due = self.due(held.timers, ends[held.key_of_timer])
+        return np.bincount(held.key_of_timer[due], minlength=len(self.hand)) > 0
 
     def forgotten(self, held: Held, of: Mask) -> Held:
         """Forget those of some keys of which nothing was heard for long enough."""
@@ -179,6 +219,15 @@ class Asking:
         values = pa.concat_tables([schema.empty_table(), *(one.values for one in self.given)])
         key, times = (np.concatenate([none, *each]) for each in _columns(self.given))
         return key, times, {name: values.column(name) for name in schema.names}
+
+
+def highest_before(key: Ints, times: Ints) -> Ints:
+    """For each record the highest time of its key before it, for records that stand key by key."""
+    different, rank = np.unique(times, return_inverse=True)
+    # A key's ranks lie above those of the keys before it, so that the highest so far never is another key's.
+    highest = np.maximum.accumulate(key * len(different) + rank) % len(different)
+    before = np.append(BEFORE_ALL, different[highest[:-1]])
+    return np.where(np.append(True, key[1:] != key[:-1]), BEFORE_ALL, before)
 
 
 def _columns(given: Sequence[Given]) -> tuple[list[Ints], list[Ints]]:

@@ -66,14 +66,40 @@ class Calling:
     moment: Moment
 
     def settle(self, key: tuple[Any, ...], one: Known, records: Sequence[Read]) -> None:
+        """Call for records and due timers; a record that comes after the key is forgotten finds nothing of it."""
+        parts = self.parts(one.newest, records)
+        for number, part in enumerate(parts, start=1):
+            if part and self.forgets_at(one) <= part[0].time:
+                self.ask(key, one, (), NEVER, last=False)
+                one.state, one.timers, one.newest = None, (), BEFORE_ALL
+            self.ask(key, one, part, self.moment.watermark, last=number == len(parts))
+        if self.is_forgotten(one):
+            one.state, one.timers = None, ()
+
+    def parts(self, newest: int, records: Sequence[Read]) -> Sequence[Sequence[Read]]:
+        """The records of a key, cut where it is forgotten between them."""
+        after = self.window.forget_after
+        if after is None or not records:
+            return [records]
+        cuts = []
+        for at, read in enumerate(records):
+            if at and read.time >= newest + after:
+                cuts.append(at)
+            newest = max(newest, read.time)
+        return [records[begin:end] for begin, end in pairwise([0, *cuts, len(records)])]
+
+    def ask(
+        self, key: tuple[Any, ...], one: Known, records: Sequence[Read], until: int, *, last: bool
+    ) -> None:
         """Call for records and due timers, and again for timers that are due at once, until none is.
 
-        When the input has ended, what a call for timers alone sets comes to nothing: a timer that sets itself
-        again would never be the last.
+        No timer of event time comes after the key is forgotten. When the input has ended, what a call for timers
+        alone sets comes to nothing: a timer that sets itself again would never be the last.
         """
         if records:
             one.newest = max([one.newest, *(read.time for read in records)])
-        due, waiting = self.parted(one.timers)
+        until = min(until, self.forgets_at(one))
+        due, waiting = self.parted(one.timers, until)
         for _ in range(AT_ONCE):
             if not records and not due:
                 break
@@ -82,8 +108,8 @@ class Calling:
             one.state = answer.state
             after = waiting if answer.timers is None else tuple(sorted(answer.timers))
             self.take_rows(one, answer, due)
-            over = self.moment.watermark == NEVER and not records
-            due, waiting = self.parted(after)
+            over = self.moment.watermark == NEVER and last and not records
+            due, waiting = self.parted(after, until)
             records = ()
             if over:
                 due = ()
@@ -91,8 +117,6 @@ class Calling:
             found = f"{key} set timers that were due at once {AT_ONCE} times in one batch"
             raise RememberingError(self.window.function.name, found)
         one.timers = waiting
-        if self.is_forgotten(one):
-            one.state, one.timers = None, ()
 
     def take_rows(self, one: Known, answer: Answer[Any], due: Sequence[Timer]) -> None:
         """Keep the rows of an answer; those without an event time have that of the newest record or timer."""
@@ -116,11 +140,11 @@ class Calling:
     def _function(self) -> Any:
         return self.window.function.resolve()
 
-    def parted(self, timers: tuple[Timer, ...]) -> tuple[tuple[Timer, ...], tuple[Timer, ...]]:
-        """Timers that are due, and the others."""
+    def parted(self, timers: tuple[Timer, ...], until: int) -> tuple[tuple[Timer, ...], tuple[Timer, ...]]:
+        """Timers that are due, those of event time up to a moment, and the others."""
         if not timers:
             return (), ()
-        now = {"event": self.moment.watermark, "processing": self.moment.clock}
+        now = {"event": until, "processing": self.moment.clock}
         due = tuple(timer for timer in timers if timer.at <= now[timer.clock])
         return due, tuple(timer for timer in timers if timer.at > now[timer.clock])
 

@@ -53,35 +53,61 @@ class Remembered:
         came, self.came = self.came, {}
         for key in [*self.keys, *(key for key in came if key not in self.keys)]:
             kept = self.keys.setdefault(key, Kept())
-            yield from self.settle(key, kept, came.get(key, []), moment)
-            if self.is_over(kept, moment):
-                kept.state, kept.timers = None, []
-            if kept.state is None and not kept.timers:
+            parts = self.parts(kept.newest, came.get(key, []))
+            for number, part in enumerate(parts, start=1):
+                if part and self.is_over(kept, part[0].time):
+                    yield from self.settle(key, kept, [], moment, until=END, last=False)
+                    self.keys[key] = kept = Kept()
+                yield from self.settle(key, kept, part, moment, moment.watermark, last=number == len(parts))
+            if self.is_over(kept, moment.watermark) or (kept.state is None and not kept.timers):
                 del self.keys[key]
 
-    def is_over(self, kept: Kept, moment: Moment) -> bool:
+    def parts(self, newest: Instant, elements: list[Element]) -> list[list[Element]]:
+        """Cut what came for a key where it is forgotten, as it is before a record that comes so much later."""
+        parts: list[list[Element]] = [[]]
+        for element in elements:
+            if self.is_over(Kept(newest=newest), element.time):
+                parts = [*parts, []] if parts[-1] else parts
+            parts[-1].append(element)
+            newest = max(newest, element.time)
+        return parts
+
+    def is_over(self, kept: Kept, time: Instant) -> bool:
         """Tell whether nothing was heard of a key for as long as it is remembered."""
+        at = self.over_at(kept)
+        return at != END and at <= time
+
+    def over_at(self, kept: Kept) -> Instant:
+        """Return when a key is forgotten."""
         after = self.window.forget_after
-        return after is not None and kept.newest != BEGINNING and kept.newest + after <= moment.watermark
+        return END if after is None or kept.newest == BEGINNING else kept.newest + after
 
     def settle(
-        self, key: tuple[Any, ...], kept: Kept, elements: list[Element], moment: Moment
+        self,
+        key: tuple[Any, ...],
+        kept: Kept,
+        elements: list[Element],
+        moment: Moment,
+        until: Instant,
+        *,
+        last: bool,
     ) -> Iterator[Pane]:
-        """Ask until no timer is due any more."""
+        """Ask until no timer is due any more: none comes after the key is forgotten."""
         records = [Read(element.time, element.fields) for element in elements]
         kept.newest = max([kept.newest, *(read.time for read in records)])
-        while records or any(is_due(timer, moment) for timer in kept.timers):
-            due = [timer for timer in kept.timers if is_due(timer, moment)]
-            waiting = [timer for timer in kept.timers if not is_due(timer, moment)]
+        until = min(until, self.over_at(kept))
+        while records or any(is_due(timer, moment, until) for timer in kept.timers):
+            due = [timer for timer in kept.timers if is_due(timer, moment, until)]
+            waiting = [timer for timer in kept.timers if not is_due(timer, moment, until)]
             now = (finite(moment.watermark), moment.clock)
             answer = self.function(Call(key, kept.state, records, due, waiting, *now))
             kept.state = answer.state
             kept.timers = sorted(waiting if answer.timers is None else answer.timers)
             times = [kept.newest, *(timer.at for timer in due if timer.clock == "event")]
             yield from (self.pane(key, row, max(times), moment) for row in answer.rows)
-            if moment.watermark == END and not records:
+            if moment.watermark == END and last and not records:
                 # Nothing goes on after the end: a timer that sets itself again would never be the last.
-                kept.timers = [timer for timer in kept.timers if not is_due(timer, moment)]
+                kept.timers = [timer for timer in kept.timers if not is_due(timer, moment, until)]
             records = []
 
     def pane(self, key: tuple[Any, ...], row: Row, time: Instant, moment: Moment) -> Pane:
@@ -110,9 +136,9 @@ class Remembered:
         return []
 
 
-def is_due(timer: Timer, moment: Moment) -> bool:
-    """Tell whether a timer's moment has come."""
-    return timer.at <= (moment.watermark if timer.clock == "event" else moment.clock)
+def is_due(timer: Timer, moment: Moment, until: Instant) -> bool:
+    """Tell whether a timer's moment has come: of event time, up to the moment that is given."""
+    return timer.at <= (until if timer.clock == "event" else moment.clock)
 
 
 def finite(instant: Instant) -> int:
