@@ -121,7 +121,10 @@ PLANS = {
             aggregates=(),
             sinks=(PaneLog("stream"),),
             window=Remembering(
-                opaque(running), state_type(Running), (Column("n", "BIGINT"), Column("total", "BIGINT"))
+                opaque(running),
+                state_type(Running),
+                (Column("n", "BIGINT"), Column("total", "BIGINT")),
+                clock=True,
             ),
         )
     ),
@@ -130,7 +133,7 @@ PLANS = {
             IN_ORDER,
             aggregates=(),
             sinks=(PaneLog("stream"),),
-            window=Remembering(opaque(watch_all), state_type(Tally), RETURNS, vectorised=True),
+            window=Remembering(opaque(watch_all), state_type(Tally), RETURNS, vectorised=True, clock=True),
         )
     ),
     "by the clock": of_time(Fixed(10, time="processing")),

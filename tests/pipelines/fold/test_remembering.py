@@ -23,6 +23,7 @@ from penstock.pipelines.plan import Column, PaneLog, Plan, Remembering, Stage, c
 from penstock.pipelines.reference import Batch, Evaluator
 from penstock.pipelines.reference.records import Record
 from penstock.pipelines.remembering import Answer, Call, Row, Timer
+from penstock.pipelines.spark.recorded import cut_by_clock
 from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import BEFORE_ALL
 
@@ -71,7 +72,7 @@ def told(what: str, seen: Seen) -> dict[str, Any]:
 
 def stage_of(function: Any, key: tuple[str, ...] = ("key",), forget_after: int | None = None) -> Stage:
     """A stage with this function in the place of a window."""
-    remembering = Remembering(opaque(function), state_type(Seen), RETURNS, forget_after)
+    remembering = Remembering(opaque(function), state_type(Seen), RETURNS, forget_after, clock=True)
     return Stage("watched", ("records",), remembering, (), key=key, sinks=(PaneLog("watched"),))
 
 
@@ -159,6 +160,16 @@ def endless(call: Call[Seen]) -> Answer[Seen]:
 
 def none_at_all(call: Call[Seen]) -> Any:
     """Answer nothing."""
+
+
+def test_a_timer_of_the_clock_is_declared_or_refused(tmp_path: Path) -> None:
+    stage = stage_of(watch)
+    assert isinstance(stage.window, Remembering)
+    silent = replace(stage, window=replace(stage.window, clock=False))
+    three = batch(0, 0, ("a", 1, 1), ("a", 2, 1), ("a", 3, 1))
+    with pytest.raises(RememberingError, match="watch: it set a timer of the clock"):
+        engine(silent, [three], tmp_path)
+    assert [cut_by_clock(Plan("plan", (SOURCE,), (one,))) for one in (stage, silent)] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,9 @@ def stage_of(
     vectorised: bool = True,
 ) -> Stage:
     """A stage with this function in the place of a window."""
-    remembering = Remembering(opaque(function), state_type(Tally), RETURNS, forget_after, vectorised)
+    remembering = Remembering(
+        opaque(function), state_type(Tally), RETURNS, forget_after, vectorised, clock=True
+    )
     return Stage("watched", ("records",), remembering, (), key=key, sinks=(PaneLog("watched"),))
 
 
@@ -87,6 +89,12 @@ def endless(calls: Calls) -> Answers:
 def sundial(calls: Calls) -> Answers:
     """Set a timer by a clock that nobody has."""
     return Answers(watch_all(calls).states, None, pa.table({KEY: [0], "at": [1], "clock": ["sun"]}))
+
+
+def by_clock(calls: Calls) -> Answers:
+    """Set a timer of the clock."""
+    due = pa.table([[0], [calls.clock], ["processing"], [""]], schema=TIMERS)
+    return Answers(watch_all(calls).states, None, due)
 
 
 def broken(calls: Calls) -> Answers:
@@ -163,3 +171,11 @@ def test_a_function_that_is_not_vectorised_keeps_the_fingerprint_that_it_had() -
     plain = Remembering(opaque(watch_one, "1"), state_type(Tally), (Column("n", "BIGINT"),))
     assert fingerprint(plain) != fingerprint(replace(plain, vectorised=True))
     assert "vectorised" not in part_to_json(plain)
+
+
+def test_a_timer_of_the_clock_is_declared_or_refused(tmp_path: Path) -> None:
+    stage = stage_of(by_clock)
+    assert isinstance(stage.window, Remembering)
+    silent = replace(stage, window=replace(stage.window, clock=False))
+    with pytest.raises(RememberingError, match="by_clock: it set a timer of the clock"):
+        engine(silent, [batch(0, 0, ("a", 1, 1))], tmp_path)

@@ -111,7 +111,7 @@ def two_beginnings() -> Plan:
 
 COLD = (Sql("SELECT * FROM input WHERE temperature IS NULL OR temperature < 30"),)
 RETURNS = (Column("number", "BIGINT"), Column("had", "BIGINT"))
-CALLED = Remembering(opaque(calls), state_type(Calls), RETURNS)
+CALLED = Remembering(opaque(calls), state_type(Calls), RETURNS, clock=True)
 EARLY = after_watermark(early=after_count(7), late=repeatedly(after_count(3)))
 PLANS = [
     plan_of("called", window=CALLED, aggregates=(), sinks=(PaneLog("called"),)),

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from penstock.pipelines.errors import RememberingError
 from penstock.pipelines.fold.rows import numpy_column
+from penstock.pipelines.plan.remembering import UNSAID
 from penstock.pipelines.state.columns import Ints
 from penstock.pipelines.vectorised import AT, KEY, KNOWN, TIMERS, Answers
 
@@ -43,8 +44,8 @@ def answered_rows(
     return _numbers(cast, keys, "rows", function), times, cast.select(values.names)
 
 
-def answered_timers(timers: pa.Table, keys: int, function: str) -> pa.Table:
-    """The timers, those of the watermark and without a name where nothing else is said."""
+def answered_timers(timers: pa.Table, keys: int, function: str, *, clock: bool) -> pa.Table:
+    """The timers, those of the watermark and without a name where nothing else is said; others where `clock` is."""
     timers = _table(timers, "timers", function)
     _refuse_others(timers, TIMERS.names, "timers", function)
     for name, word in (("clock", "event"), ("name", "")):
@@ -57,6 +58,8 @@ def answered_timers(timers: pa.Table, keys: int, function: str) -> pa.Table:
         raise RememberingError(
             function, "its timers have an at and a name, and the clock event or processing"
         )
+    if not clock and "processing" in clocks:
+        raise RememberingError(function, UNSAID)
     return cast
 
 

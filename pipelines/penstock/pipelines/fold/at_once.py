@@ -139,7 +139,9 @@ class Asking:
         states = answered_states(answers, held.states.schema, len(asked), name)
         if answers.rows is not None:
             self.given.append(self.rows(answers.rows, held, asked, timers))
-        after = waiting if answers.timers is None else answered_timers(answers.timers, len(asked), name)
+        after = waiting
+        if answers.timers is not None:
+            after = answered_timers(answers.timers, len(asked), name, clock=self.window.clock)
         others = held.timers.filter(pa.array(~theirs))
         return held.changed(asked, states, pa.concat_tables([others, _renumbered(after, asked)]))
 

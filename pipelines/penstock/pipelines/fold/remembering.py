@@ -17,7 +17,7 @@ from penstock.pipelines.fold.packing import packed
 from penstock.pipelines.fold.rows import Rows, numpy_column, python_values
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome, Touched, state_rows
-from penstock.pipelines.plan.remembering import Remembering
+from penstock.pipelines.plan.remembering import UNSAID, Remembering
 from penstock.pipelines.remembering import Answer, Call, Read, Timer
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 from penstock.pipelines.state.tree import Tree
@@ -134,6 +134,8 @@ class Calling:
         if not isinstance(answer, Answer):
             found = f"for {call.key} it gave {type(answer).__name__}, no Answer"
             raise RememberingError(self.window.function.name, found)
+        if not self.window.clock and any(timer.clock == "processing" for timer in answer.timers or ()):
+            raise RememberingError(self.window.function.name, UNSAID)
         return answer
 
     @cached_property

@@ -174,18 +174,20 @@ class Pipeline:
         returns: Mapping[str, str],
         forget_after: Duration | None = None,
         vectorised: bool = False,
+        clock: bool = False,
         version: str | None = None,
     ) -> "Pipeline":
         """Hand a key's records, in their order, to a function with a memory: in the place of aggregate and window.
 
         `state` is what it remembers, a dataclass or a type of msgspec; `returns` names the columns of its rows,
         with their types in Spark's words. See `penstock.pipelines.remembering`. A `vectorised` function gets all
-        keys of a batch at once, in Arrow: see `penstock.pipelines.vectorised`.
+        keys of a batch at once, in Arrow: see `penstock.pipelines.vectorised`. One that sets timers of the batch
+        clock says `clock=True`: it cannot run over stored records, which do not say when they came.
         """
         require(callable(function), "remember", repr(function), "Give a function from Call to Answer")
         columns = tuple(Column(name, kind) for name, kind in returns.items())
         after = None if forget_after is None else milliseconds(forget_after, "remember.forget_after")
-        found = Remembering(opaque(function, version), state_type(state), columns, after, vectorised)
+        found = Remembering(opaque(function, version), state_type(state), columns, after, vectorised, clock)
         once(self.where, "window")
         once(self.outputs, "aggregate")
         return replace(self, where=found, outputs=())

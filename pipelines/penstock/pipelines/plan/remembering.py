@@ -15,6 +15,9 @@ WORDS: Mapping[Any, str] = {
 }  # fmt: skip
 """Python's types of a state's fields, in Spark's words."""
 
+UNSAID = "it set a timer of the clock, and its pipeline does not say remember(..., clock=True)"
+"""What is wrong with a timer that keeps a pipeline from being run over stored records, unless it is declared."""
+
 
 @dataclass(frozen=True)
 class StateType:
@@ -39,7 +42,8 @@ class Remembering:
 
     Nothing is late. Each row that the function gives is a result of its own, at an event time of its own. A key of
     which nothing was heard for `forget_after` of event time is forgotten without a call. A `vectorised` function
-    is handed all keys of a batch at once, and its state is kept in columns.
+    is handed all keys of a batch at once, and its state is kept in columns. One that sets timers of the `clock`
+    says so: what it gives depends on when its records were read, and cannot be found again from records alone.
     """
 
     function: Opaque
@@ -47,6 +51,7 @@ class Remembering:
     returns: tuple[Column, ...]
     forget_after: int | None = None
     vectorised: bool = field(default=False, metadata=ADDED)
+    clock: bool = field(default=False, metadata=ADDED)
 
     def __post_init__(self) -> None:
         fix = "Say what columns the rows have, as in returns={'above': 'DOUBLE'}"

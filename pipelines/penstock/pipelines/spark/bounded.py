@@ -172,13 +172,14 @@ class StoredRun:
 
 
 def refuse_clocks(plan: Plan) -> None:
-    """Refuse windows that the clocks of a live run have cut: they cannot be found again from records."""
+    """Refuse what the clocks of a live run have cut: it cannot be found again from records."""
     if cut_by_clock(plan):
         raise DefinitionError(
             "window",
             "it is cut by the clock, and stored records do not say when they came",
             "A stream's own history is run again, as its ledger tells it, by `penstock stream replay` without "
-            "--beside; for other records choose windows of event time or by count, delta or punctuation",
+            "--beside; for other records choose windows of event time or by count, delta or punctuation, or timers "
+            "of event time",
         )
 
 

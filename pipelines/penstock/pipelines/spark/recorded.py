@@ -1,7 +1,7 @@
 """The batches of a stream as they were: which records, and at what moment. Its ledger tells.
 
 Windows that the clock cut follow from nothing else. What happened within one window of fixed size may be run as one
-batch; an order window that goes by the clock takes each batch as it was.
+batch; an order window that goes by the clock, or a function with timers of it, takes each batch as it was.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.errors import ReplayError
 from penstock.pipelines.plan.policies import TimePolicy
+from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.plan.windows import (
     Fixed,
@@ -44,8 +45,10 @@ def cut_by_clock(plan: Plan) -> bool:
 
 
 def has_time_policy(window: Window) -> bool:
-    """Tell whether an order window goes by the batch clock."""
+    """Tell whether an order window goes by the batch clock, or a function sets timers of it."""
     match window:
+        case Remembering(clock=clock):
+            return clock
         case Tumbling(TimePolicy()) | SlidingOrder(evict=TimePolicy()) | SlidingOrder(show=TimePolicy()):
             return True
         case _:
