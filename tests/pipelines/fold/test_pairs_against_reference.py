@@ -1,6 +1,7 @@
 """Joins without windows say in each batch what the reference says, and in the end what DuckDB says."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -9,15 +10,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.pipelines.fold.graphs import CLICKS, VIEWS, engine, of_two, reference
+from tests.pipelines.fold.graphs import CLICKS, VIEWS, came_for, engine, graph_of, of_two, reference
 from tests.pipelines.fold.strategies import histories
 from tests.pipelines.fold.test_graphs_against_reference import BOTH, joining, own_steps
 from tests.pipelines.fold.test_windows_against_reference import FIELDS
 
+from penstock.pipelines.fold.fold import fold
+from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.plan import AsOf, Between, PaneLog, Plan, Stage, check
 from penstock.pipelines.plan.joins import KINDS
 from penstock.pipelines.plan.pairing import Pairing
 from penstock.pipelines.reference import Batch, Evaluator, Record
+from penstock.pipelines.state import tree as trees
+from penstock.pipelines.state.columns import BEFORE_ALL
 
 spans = st.integers(0, 9)
 ONE_SIDED = ("inner", "left", "semi", "anti")
@@ -48,6 +53,23 @@ def test_every_pair_is_what_the_reference_says(
 ) -> None:
     two = of_two(batches)
     assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
+
+
+def test_versions_that_are_too_old_for_anybody_are_let_go(tmp_path: Path) -> None:
+    plan = plan_of(AsOf(4), "left", ("clicks", "views"), 2)
+    graph, tree = graph_of(plan), trees.empty(graph_of(plan).first.state_columns)
+    before, held = BEFORE_ALL, []
+    for number, (watermark, at) in enumerate([(0, 1), (0, 3), (8, None), (10, None), (11, 20)]):
+        fields = {"key": "a", "at": at, "value": 1, "word": "x"}
+        records = () if at is None else (Record("views", 0, number, fields),)
+        moment = Moment(number, number - 1, number, before, watermark)
+        outcome = fold(graph.first, tree, came_for(graph.first, Batch(number, number, records)), moment)
+        tree = tree.with_run(outcome.changed, tmp_path / f"run-{number}.arrow")
+        groups = trees.distinct([run.groups.hi for run in tree.runs], [run.groups.lo for run in tree.runs])
+        held.append(sorted(tree.lookup(groups)[0].column("time").to_pylist()))
+        before = watermark
+    # A version of 1 is good for a click until 5, which is in time until the watermark is at 8; one of 3 until 10.
+    assert held == [[1], [1, 3], [3], [], [20]]
 
 
 def told_late(plan: Plan, batches: list[Batch]) -> set[tuple[str, int, int]]:

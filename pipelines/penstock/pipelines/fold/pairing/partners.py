@@ -37,7 +37,8 @@ def between(window: Between, records: Records, lateness: int, watermark: int) ->
 
 def as_of(window: AsOf, records: Records, lateness: int, watermark: int) -> Met:
     """The newest partner of each record of the left whose time has come; before that, older ones may still come."""
-    due = np.where(records.left, _plus(records.time, np.full(len(records), 1 + lateness)), NEVER)
+    good = NEVER if window.tolerance is None else window.tolerance + 1 + lateness
+    due = _plus(records.time, np.where(records.left, 1 + lateness, good))
     asking = np.flatnonzero(records.left & (due <= watermark))
     versions = _in_order(records, np.flatnonzero(~records.left))
     times = np.unique(records.time[versions])
@@ -53,6 +54,7 @@ def as_of(window: AsOf, records: Records, lateness: int, watermark: int) -> Met:
     matched[asking[there]] = True
     held = np.where(records.left, due > watermark, False)
     held[versions[_still_needed(records, versions, lateness, watermark)]] = True
+    held &= due > watermark  # nobody who is in time is near enough to a version that is not due later
     return Met(asking, np.where(there, found, -1), matched, held, due)
 
 
@@ -92,4 +94,5 @@ def _still_needed(records: Records, versions: Ints, lateness: int, watermark: in
 
 def _plus(time: Ints, span: Ints) -> Ints:
     """A moment later, but never later than the end of time."""
-    return np.where(time > NEVER - span, NEVER, time + span)
+    endless = (span == NEVER) | (time > NEVER - span)
+    return np.where(endless, NEVER, time + np.where(endless, 0, span))
