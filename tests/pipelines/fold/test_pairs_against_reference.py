@@ -87,10 +87,10 @@ def in_time(records: list[Record], late: set[tuple[str, int, int]], source: str)
     return pa.Table.from_pylist(rows, schema=pa.schema([*FIELDS, pa.field("came", pa.int64())]))
 
 
-NEAR = 'ON a.key IS NOT DISTINCT FROM b.key AND b."at" BETWEEN a."at" - {before} AND a."at" + {after}'
+NEAR = 'ON a.key = b.key AND b."at" BETWEEN a."at" - {before} AND a."at" + {after}'
 NEWEST = """
 (SELECT * FROM b QUALIFY row_number() OVER (PARTITION BY key, "at" ORDER BY came DESC) = 1) b
-ON coalesce(a.key, '-') = coalesce(b.key, '-') AND a."at" >= b."at"
+ON a.key = b.key AND a."at" >= b."at"
 """
 
 

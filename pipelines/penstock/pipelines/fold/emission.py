@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.pipelines.fold.joined import spread
+from penstock.pipelines.fold.joined import keyless, same_rows, spread
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.panes import About, pane_rows
 from penstock.pipelines.fold.rows import Column, Rows
@@ -44,7 +44,7 @@ def emit(stage: ReadyStage, rows: Rows, names: pa.Table, moment: Moment) -> Emit
     shows, timing, final = _fire(stage, rows, moment)
     now = [each.values(rows) for each in stage.accumulators]
     before = shown_values(stage, rows) if stage.retracts else now
-    firing = _refine(stage, rows, shows, timing, final, _same(now, before))
+    firing = _refine(stage, rows, shows, timing, final, _same(stage, names, now, before))
     records = rows["unshown" if stage.plan.accumulation == "discarding" else "records"]
 
     def panes(kind: str, who: Mask, values: Sequence[Column], elements: Column) -> tuple[pa.Table, Ints]:
@@ -100,10 +100,13 @@ def _refine(stage: ReadyStage, rows: Rows, shows: Mask, timing: Column, final: M
     return Firing(shows, inserts, again & (~same | gone), inserts & again & same, timing, final)
 
 
-def _same(now: Sequence[Column], before: Sequence[Column]) -> Mask:
-    """Whether all values are equal, nulls and NaN being equal to themselves."""
+def _same(stage: ReadyStage, names: pa.Table, now: Sequence[Column], before: Sequence[Column]) -> Mask:
+    """Whether all values are equal, nulls and NaN being equal to themselves; or all rows of a join."""
     pairs = zip(now, before, strict=True)
-    equal = [(a == b) | ((a != a) & (b != b)) for a, b in pairs]
+    equal = [np.asarray((a == b) | ((a != a) & (b != b)), bool) for a, b in pairs]
+    join = stage.plan.join
+    if join is not None and stage.retracts:
+        return same_rows(join, now, before, equal, keyless(stage, names))
     return np.asarray(np.logical_and.reduce(equal), bool)
 
 

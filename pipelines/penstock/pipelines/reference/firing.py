@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.reference.answers import Kind, Pane, Replaced, Timing
+from penstock.pipelines.reference.joining import says
 from penstock.pipelines.reference.records import Instant
 from penstock.pipelines.reference.triggers import Now, Readiness
 from penstock.pipelines.reference.values import values
@@ -86,7 +87,7 @@ def show(stage: Stage, window: Window, firing: Firing, moment: Moment) -> Iterat
     elements = window.unshown if stage.accumulation == "discarding" else window.elements
     said = values(stage.aggregates, elements)
     yield from settle(stage, window, firing, moment)
-    changed = window.shown is None or said != window.shown.values
+    changed = window.shown is None or differs(stage, window, said)
     if stage.accumulation == "retracting" and window.shown is not None and changed:
         yield retraction(window.key, window.shown, firing, moment)
     needed = changed or stage.accumulation != "retracting" or firing.timing == "on_time" or firing.final
@@ -98,6 +99,12 @@ def show(stage: Stage, window: Window, firing: Firing, moment: Moment) -> Iterat
     counts = (window.panes, window.on_time_panes)
     window.shown = Shown(window.start, window.end, said, len(elements), *counts)
     window.unshown = []
+
+
+def differs(stage: Stage, window: Window, said: Any) -> bool:
+    """Tell whether this says something else than what was shown last."""
+    assert window.shown is not None
+    return bool(says(stage, window.key, said) != says(stage, window.key, window.shown.values))
 
 
 def vanish(window: Window, firing: Firing, moment: Moment) -> Iterator[Pane]:

@@ -10,6 +10,7 @@ from penstock.pipelines.plan.windows import PairWindow
 from penstock.pipelines.reference.answers import Pane, Replaced
 
 Row = Mapping[str, Any]
+Values = tuple[tuple[str, Any], ...]
 
 
 def with_rows(stage: Stage, shown: Iterable[Pane | Replaced]) -> Iterator[Pane | Replaced]:
@@ -18,16 +19,23 @@ def with_rows(stage: Stage, shown: Iterable[Pane | Replaced]) -> Iterator[Pane |
         if stage.join is None or isinstance(stage.window, PairWindow) or isinstance(each, Replaced):
             yield each
         else:
-            yield from (replace(each, values=values) for values in joined(stage.join, dict(each.values)))
+            yield from (replace(each, values=values) for values in joined(stage.join, each.key, each.values))
 
 
-def joined(join: Join, held: Mapping[str, Any]) -> Iterator[tuple[tuple[str, Any], ...]]:
-    """Yield the values of each joined row, column by column."""
+def says(stage: Stage, key: Sequence[Any], values: Values) -> Any:
+    """Return what a pane says: its values, or for a join its rows, in whatever order."""
+    return values if stage.join is None else sorted(joined(stage.join, key, values), key=repr)
+
+
+def joined(join: Join, key: Sequence[Any], values: Values) -> Iterator[Values]:
+    """Yield the values of each joined row, column by column. As in SQL, a key with a null in it meets nobody."""
+    held = dict(values)
     left = [dict(zip(join.fields_of(join.left), row, strict=True)) for row in held["left"]]
     right = [dict(zip(join.fields_of(join.right), row, strict=True)) for row in held["right"]]
-    for one, other in pairs(join, left, right):
-        sides = {join.left: one, join.right: other}
-        yield tuple((column.name, sides[column.input].get(column.field)) for column in join.columns)
+    sides = [(left, []), ([], right)] if None in key else [(left, right)]
+    for one, other in (pair for both in sides for pair in pairs(join, *both)):
+        found = {join.left: one, join.right: other}
+        yield tuple((column.name, found[column.input].get(column.field)) for column in join.columns)
 
 
 def pairs(join: Join, left: Sequence[Row], right: Sequence[Row]) -> Iterator[tuple[Row, Row]]:

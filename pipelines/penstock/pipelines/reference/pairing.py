@@ -64,7 +64,7 @@ class Paired:
         for left in self.side(self.join.left):
             for right in self.side(self.join.right):
                 near = -window.before <= right.element.time - left.element.time <= window.after
-                if near and left.element.key == right.element.key and (left.new or right.new):
+                if near and meet(left.element, right.element) and (left.new or right.new):
                     if kind == "semi" and not left.matched:
                         yield left.element, None
                     left.matched = right.matched = True
@@ -99,7 +99,7 @@ class Paired:
         found = None
         for each in self.side(self.join.right):
             right = each.element
-            older = right.time <= left.time and right.key == left.key
+            older = right.time <= left.time and meet(left, right)
             if older and (found is None or right.time >= found.time):
                 found = right
         far = found is not None and self.window.tolerance is not None
@@ -138,6 +138,11 @@ class Paired:
 
 
 Row = tuple[Element | None, Element | None]
+
+
+def meet(one: Element, other: Element) -> bool:
+    """Tell whether two have one key: as in SQL, one with a null in it meets nobody."""
+    return one.key == other.key and None not in one.key
 
 
 def value_of(element: Element | None, name: str) -> Any:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from penstock.pipelines.fold.joined import keyless
 from penstock.pipelines.fold.keyed import KeysInHand
 from penstock.pipelines.fold.pairing.slots import LEFT, MATCHED, TIME, held_name
 from penstock.pipelines.fold.rows import numpy_column
@@ -24,6 +25,8 @@ class Records:
     time: Ints
     new: Mask
     matched: Mask
+    apart: Mask
+    """Those whose key has a null in it: as in SQL, they meet nobody."""
     fields: pa.Table
 
     def __len__(self) -> int:
@@ -39,11 +42,13 @@ def records_in(stage: ReadyStage, hand: KeysInHand) -> Records:
     names = [field.name for field in stage.fields]
     held = known.select([held_name(name) for name in names]).rename_columns(names)
     topic = np.asarray(came.column("_topic").to_pylist(), object)
+    key = np.append(hand.key_of_known, hand.key_of_record)
     return Records(
-        np.append(hand.key_of_known, hand.key_of_record),
+        key,
         np.append(numpy_column(known.column(LEFT)), topic == join.left).astype(bool),
         np.append(numpy_column(known.column(TIME)), numpy_column(came.column("_time"))),
         np.append(np.zeros(known.num_rows, bool), np.ones(came.num_rows, bool)),
         np.append(numpy_column(known.column(MATCHED)), np.zeros(came.num_rows, bool)).astype(bool),
+        keyless(stage, hand.names)[key],
         pa.concat_tables([held, came.select(names)]).combine_chunks(),
     )

@@ -23,7 +23,7 @@ class Met:
 
 def between(window: Between, records: Records, lateness: int, watermark: int) -> Met:
     """Every pair of which one has just come; what waits until no partner can come any more is let go then."""
-    lefts, rights = np.flatnonzero(records.left), np.flatnonzero(~records.left)
+    lefts, rights = (np.flatnonzero(side & ~records.apart) for side in (records.left, ~records.left))
     new = records.new
     first = _within(window, records, lefts[new[lefts]], rights)
     second = _within(window, records, lefts[~new[lefts]], rights[new[rights]])
@@ -40,7 +40,7 @@ def as_of(window: AsOf, records: Records, lateness: int, watermark: int) -> Met:
     good = NEVER if window.tolerance is None else window.tolerance + 1 + lateness
     due = _plus(records.time, np.where(records.left, 1 + lateness, good))
     asking = np.flatnonzero(records.left & (due <= watermark))
-    versions = _in_order(records, np.flatnonzero(~records.left))
+    versions = _in_order(records, np.flatnonzero(~records.left & ~records.apart))
     times = np.unique(records.time[versions])
     place = _place(records.key[versions], np.searchsorted(times, records.time[versions]), len(times))
     wanted = _place(records.key[asking], np.searchsorted(times, records.time[asking], "right"), len(times))
