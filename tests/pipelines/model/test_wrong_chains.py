@@ -20,11 +20,14 @@ from penstock.pipelines.model import (
     global_window,
     join,
     max_,
+    quantiles,
     read,
+    read_panes,
     records,
     repeatedly,
     same_windows,
     sessions,
+    sum_,
     tumbling,
     union,
 )
@@ -192,6 +195,23 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
         read("sensors").key("device").remember(alarm, state=Alarm, returns={"above": "DOUBLE"}).write("t"),
         "each row stands by itself",
     ),
+    "a lookup by nothing, after a step": (
+        read("sensors")
+        .filter("temperature > 0")
+        .lookup("latest/rooms", on="devcie", columns={"room": "STRING"})
+        .aggregate(n=count())
+        .window(fixed("1 hour"))
+        .write("t"),
+        "'devcie' is no field of a record",
+    ),
+    "a sum of text": (
+        read("sensors").aggregate(n=sum_("device")).window(fixed("1 hour")).write("t"),
+        "aggregate.n: 'device' is STRING, which has no sum",
+    ),
+    "quantiles of text": (
+        read("sensors").aggregate(n=quantiles("device", 0.5)).window(fixed("1 hour")).write("t"),
+        "aggregate.n: 'device' is STRING, which has no quantiles",
+    ),
     "no columns": (
         TAKEN_BACK.then().arrow(add_degrees).write("t"),
         "Say what, as in aggregate",
@@ -228,3 +248,28 @@ def test_records_that_streams_do_not_parse_are_refused() -> None:
     contract = replace(load_contract("sensors"), encoding="avro")
     with pytest.raises(DefinitionError, match="sensors is written as avro"):
         _ = read(contract).aggregate(n=count()).window(fixed("1 minute")).write("t").plan
+
+
+TYPED = {
+    "remember.returns.n": lambda: read("sensors").remember(alarm, state=Alarm, returns={"n": "BIGNT"}),
+    "read_panes.columns.n": lambda: read_panes("panes", columns={"n": "DECIMAL(10,2)"}, lateness="1 hour"),
+    "map.returns.n": lambda: read("sensors").map(dict, returns={"n": "ARRAY<NUMBER>"}),
+}
+
+
+@pytest.mark.parametrize("place", TYPED)
+def test_a_word_that_names_no_type_is_refused_where_it_is_written(place: str) -> None:
+    with pytest.raises(DefinitionError, match="Write one of: STRING") as refused:
+        TYPED[place]()
+    assert refused.value.field == place
+
+
+def test_a_column_that_no_step_made_is_named_when_a_stream_is_made_ready() -> None:
+    import pyarrow as pa
+
+    from penstock.pipelines.fold.graph import ready_graph
+
+    per_site = read("sensors").sql("SELECT site AS place FROM input").key("palce").aggregate(n=count())
+    plan = per_site.window(fixed("1 hour")).write("per_site").plan
+    with pytest.raises(DefinitionError, match="key: 'palce' is no column of sensors after its step Sql"):
+        ready_graph(plan, {plan.first.name: {"place": pa.string(), "_time": pa.int64()}})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.fold.aggregates import Accumulator, Part, accumulator
 from penstock.pipelines.fold.aggregates.restricted import OneSided, one_sided, unrestricted
 from penstock.pipelines.fold.compile import machine
@@ -26,6 +27,7 @@ from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.triggers import punctuations
+from penstock.pipelines.plan.used import used_fields
 from penstock.pipelines.plan.windows import OrderWindow, PairWindow, Sessions, by_processing_time, in_order
 from penstock.pipelines.state.columns import NEVER, Ints
 
@@ -217,6 +219,7 @@ class ReadyStage:
 
 def ready_stage(stage: Stage, types: Mapping[str, pa.DataType], *, changes: bool = False) -> ReadyStage:
     """Make a stage ready over input fields of these types; `changes` are read from other stages."""
+    refuse_unknown(stage, types)
     several = len(stage.inputs) > 1
     apart = one_sided(stage.aggregates)
     types = {
@@ -237,6 +240,19 @@ def ready_stage(stage: Stage, types: Mapping[str, pa.DataType], *, changes: bool
         changes,
         apart,
     )
+
+
+def refuse_unknown(stage: Stage, types: Mapping[str, pa.DataType]) -> None:
+    """Raise DefinitionError for a field that a stage uses and does not find after its steps."""
+    for input_ in stage.inputs:
+        for place, name in used_fields(stage, input_):
+            if name not in types:
+                steps = [*stage.steps_of(input_), *stage.steps]
+                last = f" after its step {type(steps[-1]).__name__}" if steps else ""
+                has = ", ".join(sorted(each for each in types if not each.startswith("_")))
+                raise DefinitionError(
+                    place, f"{name!r} is no column of {input_}{last}, for {stage.name}", f"There are: {has}"
+                )
 
 
 def shown_name(part: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from penstock.pipelines.errors import DefinitionError
-from penstock.pipelines.plan.aggregates import Members, OfInput, needs_arrival_order
+from penstock.pipelines.plan.aggregates import Aggregate, Members, OfInput, needs_arrival_order
 from penstock.pipelines.plan.check_chain import check_later
 from penstock.pipelines.plan.check_ends import check_ends
 from penstock.pipelines.plan.check_joins import check_join
@@ -25,6 +25,7 @@ from penstock.pipelines.plan.triggers import (
     can_finish,
     parts,
 )
+from penstock.pipelines.plan.types import check_numbers
 from penstock.pipelines.plan.used import refuse_two_types, used_fields
 from penstock.pipelines.plan.windows import (
     PairWindow,
@@ -123,7 +124,14 @@ def check_columns(plan: Plan, stage: Stage) -> None:
             else:
                 has = f"{name} has: {', '.join(sorted(columns or ()))}"
                 require(used in (columns or ()), field, f"{used!r} is no field of {name}", has)
+        for output in stage.aggregates:
+            check_numbers(output, (columns or {}) if of_input(output.of) in (None, name) else {})
     refuse_two_types(stage, known)
+
+
+def of_input(of: Aggregate) -> str | None:
+    """Return the input that an aggregate is over, where it is over one alone."""
+    return of.input if isinstance(of, OfInput | Members) else None
 
 
 def restricted(stage: Stage) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from penstock.pipelines.plan.checks import named, require
 from penstock.pipelines.plan.source import Column
+from penstock.pipelines.plan.types import check_words
 
 KIND = "kind"
 CHANGE = "pane_change"
@@ -46,6 +47,7 @@ class Relayed:
     def __post_init__(self) -> None:
         fix = "Say the key and the values, as in columns={'device': 'STRING', 'readings': 'BIGINT'}"
         require(len(self.columns) > 0, "read_panes.columns", "no columns", fix)
+        check_words(self.columns, "read_panes.columns")
         ours = {column.name for column in RELAYED}
         for column in self.columns:
             fix = "Leave it out: every pane has it"

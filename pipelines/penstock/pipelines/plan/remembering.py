@@ -9,6 +9,7 @@ from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan.checks import positive, require
 from penstock.pipelines.plan.custom import Opaque, imported, known_by, qualified_name, unchanged
 from penstock.pipelines.plan.source import ADDED, Column
+from penstock.pipelines.plan.types import check_words
 
 WORDS: Mapping[Any, str] = {
     int: "BIGINT", float: "DOUBLE", str: "STRING", bool: "BOOLEAN", bytes: "BINARY"
@@ -56,6 +57,7 @@ class Remembering:
     def __post_init__(self) -> None:
         fix = "Say what columns the rows have, as in returns={'above': 'DOUBLE'}"
         require(len(self.returns) > 0, "remember.returns", "no columns", fix)
+        check_words(self.returns, "remember.returns")
         if self.forget_after is not None:
             positive(self.forget_after, "remember.forget_after")
         if self.vectorised and self.state.kind is not None:

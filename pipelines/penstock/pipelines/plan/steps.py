@@ -12,6 +12,7 @@ from penstock.pipelines.plan.checks import named, require
 from penstock.pipelines.plan.custom import Opaque
 from penstock.pipelines.plan.predicates import Predicate, predicate_fields
 from penstock.pipelines.plan.source import Column
+from penstock.pipelines.plan.types import check_words
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class PerRow:
     def __post_init__(self) -> None:
         fix = "Say what columns the rows have, as in returns={'word': 'STRING'}"
         require(len(self.returns) > 0, f"{self.word}.returns", "no columns", fix)
+        check_words(self.returns, f"{self.word}.returns")
 
     @property
     def word(self) -> str:
