@@ -54,10 +54,14 @@ class Call(Generic[State]):
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """A row of the result; `at` is its event time, without it that of the newest record or timer of the call."""
+    """A row of the result; `at` is its event time, without it that of the newest record or timer of the call.
+
+    `to` names another output that is declared, in the place of the function's own rows.
+    """
 
     fields: Mapping[str, Any]
     at: int | None = None
+    to: str | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ TIME = "_time"
 KNOWN = "_known"
 """Whether a key has a state."""
 AT = "_at"
+TO = "_to"
 
 TIMERS = pa.schema(
     [
@@ -59,8 +60,9 @@ class Answers:
 
     `states` has a row for each key, in the order of `keys`; where it has a column `_known` that is false, the key
     is forgotten. `rows` has `_key`, the columns of the result (null where one is missing), and maybe `_at`: the
-    event time of a row, without which it has that of the newest record or timer of its key. Without `timers` those
-    that wait go on waiting; with them, these stand in their place, for all keys that were asked about.
+    event time of a row, without which it has that of the newest record or timer of its key; and maybe `_to`: the
+    output that a row goes to, null for the function's own. Without `timers` those that wait go on waiting; with
+    them, these stand in their place, for all keys that were asked about.
     """
 
     states: pa.Table

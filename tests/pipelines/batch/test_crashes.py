@@ -42,6 +42,7 @@ from penstock.pipelines.plan import (
     state_type,
 )
 from penstock.pipelines.plan.policies import CountPolicy
+from penstock.pipelines.plan.remembering import NamedOutput
 from penstock.pipelines.plan.windows import Fixed, Sessions, SlidingOrder, Tumbling, Window
 from penstock.pipelines.reference.records import Batch, Record
 from penstock.pipelines.remembering import Answer, Call, Row, Timer
@@ -95,6 +96,13 @@ def running(call: Call[Running]) -> Answer[Running]:
     return Answer(now, rows, [Timer(call.clock + 7, "processing")] if call.records else None)
 
 
+def parting(call: Call[Running]) -> Answer[Running]:
+    """Tell the number of each record, and of every second one the sum, elsewhere."""
+    told = running(call)
+    aside = [Row(row.fields, row.at, "aside") for row in told.rows if row.fields["n"] % 2 == 0]
+    return Answer(told.state, [*told.rows, *aside])
+
+
 def chained() -> Plan:
     """The greatest totals of all keys, every twenty milliseconds, over the panes of each key."""
     best = (Output("best", TopN("total", 2)), Output("keys", count()))
@@ -134,6 +142,20 @@ PLANS = {
             aggregates=(),
             sinks=(PaneLog("stream"),),
             window=Remembering(opaque(watch_all), state_type(Tally), RETURNS, vectorised=True, clock=True),
+        )
+    ),
+    "several outputs": plan_over(
+        replace(
+            IN_ORDER,
+            aggregates=(),
+            sinks=(PaneLog("stream"), PaneLog("aside", "aside")),
+            window=Remembering(
+                opaque(parting),
+                state_type(Running),
+                (Column("n", "BIGINT"),),
+                clock=True,
+                outputs=(NamedOutput("aside", (Column("total", "BIGINT"),)),),
+            ),
         )
     ),
     "by the clock": of_time(Fixed(10, time="processing")),

@@ -19,6 +19,7 @@ from penstock.pipelines.erasure.account import FOLDER as ERASED
 from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.slots import NUMBER
+from penstock.pipelines.fold.outputs import columns_of, panes_of
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.pipelines.plan.codec import contract_version
@@ -210,8 +211,9 @@ def _sink(
 ) -> tuple[LogTable | LatestTable, Callable[[pa.Table], pa.Table]]:
     schema = table_schema(stage.pane_columns)
     match sink:
-        case PaneLog():
-            return LogTable(path, schema, application), _all_of_them
+        case PaneLog(output=output):
+            columns = table_schema(columns_of(stage, output))
+            return LogTable(path, columns, application), partial(_of_output, stage, output)
         case FinalPanes():
             return LogTable(path, schema, application), _final_only
         case LatestValues():
@@ -228,6 +230,10 @@ def _names(stage: ReadyStage) -> list[str]:
 
 def _all_of_them(panes: pa.Table) -> pa.Table:
     return panes
+
+
+def _of_output(stage: ReadyStage, output: str | None, panes: pa.Table) -> pa.Table:
+    return panes_of(stage, panes, output)
 
 
 def _final_only(panes: pa.Table) -> pa.Table:

@@ -13,6 +13,7 @@ from penstock.pipelines.errors import RememberingError, UserCodeError
 from penstock.pipelines.fold.answered import answered_rows, answered_states, answered_timers
 from penstock.pipelines.fold.keyed import KeysInHand, keys_in_hand, said
 from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.outputs import all_sent, own_columns
 from penstock.pipelines.fold.remembered import Held, dropped_keys, held_by, kept_of
 from penstock.pipelines.fold.rows import numpy_column
 from penstock.pipelines.fold.stage import ReadyStage
@@ -148,7 +149,9 @@ class Asking:
     def rows(self, rows: pa.Table, held: Held, asked: Ints, timers: pa.Table) -> Given:
         """Rows with the event time of each: its own, or that of the newest record or timer of its key."""
         columns = {each.output: each.type for each in self.stage.accumulators}
+        rows = all_sent(self.window, rows)
         number, at, values = answered_rows(rows, columns, len(asked), self.window.function.name)
+        values = own_columns(self.window, values)
         newest = held.newest[asked].copy()
         by_event = timers.filter(pc.equal(timers.column("clock"), "event"))
         np.maximum.at(newest, numpy_column(by_event.column(KEY)), numpy_column(by_event.column("at")))

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from penstock.pipelines.fold.aggregates.restricted import INPUT
 from penstock.pipelines.fold.aggregates.setting import WEIGHT
+from penstock.pipelines.fold.outputs import columns_of, panes_of
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER, Mask
@@ -34,13 +35,15 @@ the stage that it comes from."""
 def change_columns(stage: ReadyStage) -> pa.Schema:
     """What a stage that reads this one finds: key, values, window, and what is hidden."""
     bounds = [pa.field(name, INSTANT) for name in ("window_start", "window_end")]
-    return pa.schema([*stage.key, *stage.results, *bounds, *HIDDEN])
+    own = set(columns_of(stage).names)
+    results = [field for field in stage.results if field.name in own]
+    return pa.schema([*stage.key, *results, *bounds, *HIDDEN])
 
 
 def changes_of(stage: ReadyStage, outcome: Outcome) -> pa.Table:
     """The changes that a batch of a stage brings about."""
     schema = change_columns(stage)
-    panes = outcome.panes.filter(pa.array(are_changes(outcome)))
+    panes = panes_of(stage, outcome.panes.filter(pa.array(are_changes(outcome))))
     start, end = (panes.column(f"window_{bound}") for bound in ("start", "end"))
     inserted = np.asarray(pc.equal(panes.column("kind"), "insert"))
     ours = {

@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock.pipelines.errors import RememberingError, UserCodeError
 from penstock.pipelines.fold.keyed import KeysInHand, keys_in_hand, said
 from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.outputs import sent
 from penstock.pipelines.fold.packing import packed
 from penstock.pipelines.fold.rows import Rows, numpy_column, python_values
 from penstock.pipelines.fold.stage import ReadyStage
@@ -123,7 +124,7 @@ class Calling:
         if answer.rows:
             newest = max([one.newest, *(timer.at for timer in due if timer.clock == "event")])
             one.times += [newest if row.at is None else row.at for row in answer.rows]
-            one.rows += [row.fields for row in answer.rows]
+            one.rows += [sent(self.window, row) for row in answer.rows]
 
     def called(self, call: Call[Any]) -> Answer[Any]:
         """Ask the function. RememberingError where it gives no answer, UserCodeError where it fails."""

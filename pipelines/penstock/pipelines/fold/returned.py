@@ -68,7 +68,7 @@ def returned(window: Remembering | Relayed) -> Iterator[Accumulator]:
     columns, place = (
         (window.columns, "read_panes.columns")
         if isinstance(window, Relayed)
-        else (window.returns, "remember.returns")
+        else (window.columns, "remember.returns")
     )
     for column in columns:
         kind = arrow_type(column.type, f"{place}.{column.name}")

@@ -5,6 +5,7 @@ Nothing runs and nothing is imported of Spark; `plan` is where a definition is c
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.ingestion.contracts import Contract
@@ -21,7 +22,7 @@ from penstock.pipelines.plan.custom import opaque
 from penstock.pipelines.plan.joins import KINDS
 from penstock.pipelines.plan.predicates import Unmet
 from penstock.pipelines.plan.relaying import Published, Relayed
-from penstock.pipelines.plan.remembering import Remembering, state_type
+from penstock.pipelines.plan.remembering import NamedOutput, Remembering, state_type
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.source import Column
 from penstock.pipelines.plan.stage import DEFAULT, FinalPane, OnTimePane, Plan
@@ -175,6 +176,7 @@ class Pipeline:
         forget_after: Duration | None = None,
         vectorised: bool = False,
         clock: bool = False,
+        outputs: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
         version: str | None = None,
     ) -> "Pipeline":
         """Hand a key's records, in their order, to a function with a memory: in the place of aggregate and window.
@@ -182,12 +184,19 @@ class Pipeline:
         `state` is what it remembers, a dataclass or a type of msgspec; `returns` names the columns of its rows,
         with their types in Spark's words. See `penstock.pipelines.remembering`. A `vectorised` function gets all
         keys of a batch at once, in Arrow: see `penstock.pipelines.vectorised`. One that sets timers of the batch
-        clock says `clock=True`: it cannot run over stored records, which do not say when they came.
+        clock says `clock=True`: it cannot run over stored records, which do not say when they came. `outputs` are
+        further places for rows, by name, with columns of their own: `write(..., output=name)` says where each goes.
         """
         require(callable(function), "remember", repr(function), "Give a function from Call to Answer")
         columns = tuple(Column(name, kind) for name, kind in returns.items())
+        others = tuple(
+            NamedOutput(output, tuple(Column(name, kind) for name, kind in found.items()))
+            for output, found in outputs.items()
+        )
         after = None if forget_after is None else milliseconds(forget_after, "remember.forget_after")
-        found = Remembering(opaque(function, version), state_type(state), columns, after, vectorised, clock)
+        found = Remembering(
+            opaque(function, version), state_type(state), columns, after, vectorised, clock, others
+        )
         once(self.where, "window")
         once(self.outputs, "aggregate")
         return replace(self, where=found, outputs=())
@@ -221,10 +230,16 @@ class Pipeline:
         once(self.how, "refine")
         return replace(self, how=how)
 
-    def write(self, table: str, mode: str = "latest") -> "Pipeline":
-        """Say where results go: the `latest` value per window, a `log` of panes, `final` panes, or `complete`."""
+    def write(self, table: str, mode: str = "latest", output: str | None = None) -> "Pipeline":
+        """Say where results go: the `latest` value per window, a `log` of panes, `final` panes, or `complete`.
+
+        `output` is one of those that a function with a memory declares; its rows go to a log.
+        """
         one_of(mode, tuple(SINKS), "write.mode")
-        return replace(self, sinks=(*self.sinks, SINKS[mode](table)))
+        fix = "Write mode='log': rows of a function stand by themselves"
+        require(output is None or mode == "log", "write.output", f"{output}, with mode {mode}", fix)
+        sink = SINKS[mode](table) if output is None else PaneLog(table, output)
+        return replace(self, sinks=(*self.sinks, sink))
 
     def publish(self, topic: str) -> "Pipeline":
         """Say that panes go to a Kafka topic as well, with their changes: what `read_panes` reads."""

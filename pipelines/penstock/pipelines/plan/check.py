@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan.aggregates import Aggregate, Members, OfInput, needs_arrival_order
 from penstock.pipelines.plan.check_chain import check_later
-from penstock.pipelines.plan.check_ends import check_ends
+from penstock.pipelines.plan.check_ends import check_ends, check_outputs
 from penstock.pipelines.plan.check_joins import check_join
 from penstock.pipelines.plan.check_lookups import check_lookups
 from penstock.pipelines.plan.check_names import check_names
@@ -101,7 +101,13 @@ def check_computed(stage: Stage) -> None:
         logs = all(isinstance(sink, PaneLog) for sink in stage.sinks)
         fix = "Write mode='log': each row stands by itself, and no later one takes its place"
         require(logs, "write.mode", "a table of newest values for rows of a function", fix)
-    elif not isinstance(stage.window, Relayed):
+        check_outputs(stage, stage.window)
+        return
+    for sink in stage.sinks:
+        parted = isinstance(sink, PaneLog) and sink.output is not None
+        fix = "Leave output out: a function with a memory may have several"
+        require(not parted, "write.output", f"there is no other output of {stage.name}", fix)
+    if not isinstance(stage.window, Relayed):
         require(computed, "aggregate", "nothing is computed", "Write aggregate(readings=count())")
 
 

@@ -3,6 +3,7 @@
 from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.columns import values_of
 from penstock.pipelines.plan.relaying import RELAYED
+from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.windows import PairWindow, Window, in_order
 
@@ -42,7 +43,8 @@ KEPT_OF_PAIRS = frozenset({"of_left", "time", "matched"})
 
 def check_names(stage: Stage) -> None:
     """Refuse result columns that hide each other or a pane's own."""
-    names = [*stage.key, *values_of(stage)]
+    every = stage.window.columns if isinstance(stage.window, Remembering) else ()
+    names = [*stage.key, *([column.name for column in every] or values_of(stage))]
     for topic in stage.topics:
         ours = [name for name in names if name in {column.name for column in RELAYED}]
         found = f"{', '.join(ours)} is a column that every published pane has"

@@ -6,7 +6,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from penstock.pipelines.errors import DefinitionError
-from penstock.pipelines.plan.checks import positive, require
+from penstock.pipelines.plan.checks import named, positive, require
 from penstock.pipelines.plan.custom import Opaque, imported, known_by, qualified_name, unchanged
 from penstock.pipelines.plan.source import ADDED, Column
 from penstock.pipelines.plan.types import check_words
@@ -18,6 +18,24 @@ WORDS: Mapping[Any, str] = {
 
 UNSAID = "it set a timer of the clock, and its pipeline does not say remember(..., clock=True)"
 """What is wrong with a timer that keeps a pipeline from being run over stored records, unless it is declared."""
+
+
+OUTPUT = "output"
+"""The column of a pane that says to which of a function's outputs it goes; null for its own rows."""
+
+
+@dataclass(frozen=True)
+class NamedOutput:
+    """Rows that a function sends elsewhere, with columns of their own."""
+
+    name: str
+    returns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        named(self.name, "remember.outputs")
+        fix = "Say what columns the rows have, as in outputs={'refused': {'reason': 'STRING'}}"
+        require(len(self.returns) > 0, f"remember.outputs.{self.name}", "no columns", fix)
+        check_words(self.returns, f"remember.outputs.{self.name}")
 
 
 @dataclass(frozen=True)
@@ -53,6 +71,7 @@ class Remembering:
     forget_after: int | None = None
     vectorised: bool = field(default=False, metadata=ADDED)
     clock: bool = field(default=False, metadata=ADDED)
+    outputs: tuple[NamedOutput, ...] = field(default=(), metadata=ADDED)
 
     def __post_init__(self) -> None:
         fix = "Say what columns the rows have, as in returns={'above': 'DOUBLE'}"
@@ -62,6 +81,37 @@ class Remembering:
             positive(self.forget_after, "remember.forget_after")
         if self.vectorised and self.state.kind is not None:
             memory_columns(self.state.kind)
+        names = [output.name for output in self.outputs]
+        twice = next((name for name in names if names.count(name) > 1), "")
+        require(not twice, f"remember.outputs.{twice}", "named twice", "Give each output its own name")
+        for output in self.outputs:
+            for column in output.returns:
+                other = next(each for each in self.columns if each.name == column.name)
+                fix = f"Give it another name, or the type that it has elsewhere: {other.type}"
+                place = f"remember.outputs.{output.name}.{column.name}"
+                require(other.type.upper() == column.type.upper(), place, f"it is {column.type}", fix)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Return the columns of the rows of all outputs, and last, where there are several, which it is."""
+        if not self.outputs:
+            return self.returns
+        found = {column.name: column for column in self.returns}
+        for output in self.outputs:
+            found |= {column.name: column for column in output.returns if column.name not in found}
+        return (*found.values(), Column(OUTPUT, "STRING"))
+
+    def columns_to(self, output: str | None) -> tuple[Column, ...]:
+        """Return the columns of one output; without a name those of the function's own rows."""
+        return next((each.returns for each in self.outputs if each.name == output), self.returns)
+
+    def names_of(self, output: str | None) -> frozenset[str]:
+        """Return the names of these columns."""
+        return frozenset(column.name for column in self.columns_to(output))
+
+    def sends_to(self, output: str | None) -> bool:
+        """Tell whether there is such an output."""
+        return output is None or output in {each.name for each in self.outputs}
 
 
 def state_type(kind: type[Any]) -> StateType:

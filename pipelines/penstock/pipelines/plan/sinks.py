@@ -1,16 +1,18 @@
 """Where panes go, as data. Every sink takes a batch once, by (application, batch id)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from penstock.pipelines.plan.checks import named
+from penstock.pipelines.plan.source import ADDED
 
 
 @dataclass(frozen=True)
 class PaneLog:
-    """Every pane row, appended."""
+    """Every pane row, appended; of a function with several outputs, those that it sends to one of them."""
 
     table: str
+    output: str | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         named(self.table, "write.table")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from penstock.pipelines.plan.remembering import OUTPUT, Remembering
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.reference.answers import Pane
 from penstock.pipelines.reference.numbers import canonical, rank
@@ -13,7 +14,7 @@ from penstock.pipelines.reference.steps import Steps, done
 def elements_of(stage: Stage, feeding: Stage, panes: Iterable[Pane], steps: Steps) -> Iterator[Element]:
     """Yield what a stage finds in the panes of one that it reads, after its steps."""
     for pane in panes:
-        if pane.restates or not pane.records:
+        if pane.restates or not pane.records or goes_elsewhere(feeding, pane):
             continue
         shown = {
             **dict(zip(feeding.key, pane.key, strict=True)),
@@ -32,6 +33,12 @@ def elements_of(stage: Stage, feeding: Stage, panes: Iterable[Pane], steps: Step
                 window=(pane.start, pane.end),
                 taken_back=pane.kind == "retract",
             )
+
+
+def goes_elsewhere(stage: Stage, pane: Pane) -> bool:
+    """Tell whether a row of a function goes to another output than its own."""
+    parted = isinstance(stage.window, Remembering) and stage.window.outputs
+    return bool(parted and dict(pane.values)[OUTPUT] is not None)
 
 
 def last_instant(pane: Pane) -> int:

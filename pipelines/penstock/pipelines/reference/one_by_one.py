@@ -9,7 +9,7 @@ from penstock.pipelines.fold.returned import arrow_type
 from penstock.pipelines.plan.remembering import Remembering, memory_columns
 from penstock.pipelines.plan.source import Column
 from penstock.pipelines.remembering import Answer, Call, Row, Timer
-from penstock.pipelines.vectorised import AT, KEY, KNOWN, TIME, TIMERS, Calls
+from penstock.pipelines.vectorised import AT, KEY, KNOWN, TIME, TIMERS, TO, Calls
 
 Asked = Callable[[Call[Any]], Answer[Any]]
 
@@ -44,7 +44,10 @@ def one_by_one(window: Remembering, key: Sequence[str], columns: Sequence[Column
         state = answers.states.to_pylist()[0]
         kept = None if not state.pop(KNOWN, True) else state
         rows = [] if answers.rows is None else answers.rows.to_pylist()
-        made = [Row({n: v for n, v in row.items() if n not in (KEY, AT)}, row.get(AT)) for row in rows]
+        made = [
+            Row({n: v for n, v in row.items() if n not in (KEY, AT, TO)}, row.get(AT), row.get(TO))
+            for row in rows
+        ]
         again = None if answers.timers is None else [timer(each) for each in answers.timers.to_pylist()]
         return Answer(kept, made, again)
 

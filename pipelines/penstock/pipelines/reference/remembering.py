@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.pipelines.plan.remembering import Remembering
+from penstock.pipelines.plan.remembering import OUTPUT, Remembering
 from penstock.pipelines.plan.source import Column
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.reference.answers import Pane
@@ -113,13 +113,13 @@ class Remembered:
     def pane(self, key: tuple[Any, ...], row: Row, time: Instant, moment: Moment) -> Pane:
         """Return a row of the function's as what it is: the only pane of a window of one moment."""
         at = time if row.at is None else row.at
+        mine = self.window.names_of(row.to)
+        fields = {OUTPUT: row.to, **{name: found for name, found in row.fields.items() if name in mine}}
         return Pane(
             key=key,
             start=at,
             end=at + 1,
-            values=tuple(
-                (column.name, canonical(row.fields.get(column.name))) for column in self.window.returns
-            ),
+            values=tuple((column.name, canonical(fields.get(column.name))) for column in self.window.columns),
             pane=0,
             timing="on_time",
             on_time_index=0,

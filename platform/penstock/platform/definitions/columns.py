@@ -16,6 +16,7 @@ from penstock.pipelines.plan import (
     Max,
     Min,
     OfInput,
+    PaneLog,
     Plan,
     Remembering,
     Sink,
@@ -82,7 +83,7 @@ def result_columns(
     if isinstance(stage.window, Remembering):
         # What a function makes of a person's records is taken to tell of that person.
         made = f"told by {stage.window.function.name}"
-        returned = stage.window.returns
+        returned = stage.window.columns_to(sink.output if isinstance(sink, PaneLog) else None)
         outputs = [TableColumn(c.name, c.type.lower(), made, tags=tags(*telling)) for c in returned]
         return TableSchema([*key, *outputs, *pane])
     outputs = [
