@@ -166,6 +166,10 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
         "sensors is read in two ways",
     ),
     "after all time": (after(EVER).window(fixed("1 hour")).write("t"), "narrower than those of minute"),
+    "after the same windows without an end": (
+        after(EVER).named("again").then().aggregate(n=count()).window(fixed("1 hour")).write("t"),
+        "narrower than those of again",
+    ),
     "a trigger that ends": (after(TAKEN_BACK).trigger(after_count(2)).write("t"), "it can finish"),
     "punctuation": (
         after(TAKEN_BACK).trigger(repeatedly(after_punctuation("hottest > 3"))).write("t"),

@@ -7,6 +7,7 @@ be able to forget it.
 
 from penstock.pipelines.plan.aggregates import needs_arrival_order
 from penstock.pipelines.plan.checks import require
+from penstock.pipelines.plan.own_windows import windows_of
 from penstock.pipelines.plan.pairing import AsOf, Between
 from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
@@ -85,7 +86,7 @@ def check_window(plan: Plan, stage: Stage) -> None:
     require(not by_processing_time(stage.window), "window", "windows of processing time over panes", fix)
     wide = isinstance(stage.window, Global | SameWindows)
     for each in plan.feeding(stage):
-        endless = isinstance(each.window, Global)
+        endless = any(isinstance(window, Global) for window in windows_of(plan, each))
         fix = "Choose global_window() or same_windows()"
         require(wide or not endless, "window", f"narrower than those of {each.name}", fix)
         cut = in_order(each.window) and not isinstance(each.window, Relayed)

@@ -2,12 +2,12 @@
 
 from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.joins import Join
+from penstock.pipelines.plan.own_windows import windows_of
 from penstock.pipelines.plan.pairing import AsOf
-from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.sinks import FinalPanes, PaneLog
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.triggers import Default
-from penstock.pipelines.plan.windows import PairWindow, SameWindows, Window, in_order
+from penstock.pipelines.plan.windows import PairWindow, SameWindows, in_order
 
 
 def check_join(plan: Plan, stage: Stage) -> None:
@@ -40,17 +40,6 @@ def check_meeting(plan: Plan, stage: Stage, join: Join) -> None:
     )
     fix = "Give both the same windows, or join them in wider ones, as in window(fixed('1 hour'))"
     require(left == right or not left or not right, "window", found, fix)
-
-
-def windows_of(plan: Plan, stage: Stage) -> set[Window]:
-    """Return the windows that the panes of a stage have; nothing where only who publishes them knows."""
-    match stage.window:
-        case SameWindows():
-            return {window for each in plan.feeding(stage) for window in windows_of(plan, each)}
-        case Relayed():
-            return set()
-        case window:
-            return {window}
 
 
 def check_pairs(stage: Stage) -> None:

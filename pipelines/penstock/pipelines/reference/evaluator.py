@@ -123,7 +123,7 @@ class Evaluator:
         ]
         windows = self.windows[stage.name]
         windows.fold(came, moment[0])
-        late = windows.missed()
+        late = [row for row in windows.missed() if row.reason != "no_window"]
         if late:
             raise LateChangeError(stage.name, len(late), moment[0].batch)
         shown = with_rows(stage, windows.emit(moment[1]))
