@@ -13,6 +13,7 @@ from penstock.pipelines.model import (
     count,
     every,
     fixed,
+    join,
     mean,
     moving,
     read,
@@ -88,6 +89,26 @@ def test_a_graph_of_stages_is_drawn_with_what_lies_between_them() -> None:
     n1 --> n1t0[["minute: the latest value per key and window"]]
     n1 -->|changes| n2
     n2 --> n2t0[["hour: the latest value per key and window"]]
+"""
+    )
+
+
+def test_a_join_is_told_with_its_kind_and_all_that_it_keeps() -> None:
+    joined = join(read("impressions"), read("ad-clicks"), by="id", how="left", take={"at": "impressions.at"})
+    told = explain(joined.window(fixed("10 minutes")).write("seen", mode="log").plan).text()
+    assert "Per id, the left join of impressions and ad-clicks:" in told
+    assert "left (every record, with the fields that rows take)" in told
+
+
+def test_what_runs_a_graph_is_drawn_beside_it() -> None:
+    running = (Running("read sensors", "executors", 3, "parses"), Running("fold", "driver", 1, "folds"))
+    assert mermaid(CORRECTIONS, running).endswith(
+        """    subgraph executors [in the executors]
+        r0["read sensors<br>3 tasks"]
+    end
+    subgraph driver [in the driver]
+        r1["fold<br>1 task"]
+    end
 """
     )
 

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from tests.pipelines.explain.test_explain import CORRECTIONS
 from tests.pipelines.strategies import plans
 
+from penstock.pipelines.explain import explain
 from penstock.pipelines.fold.stage import ready_stage
-from penstock.pipelines.plan import CountPolicy, Plan, Tumbling
+from penstock.pipelines.plan import CountPolicy, PaneLog, Plan, Tumbling
 from penstock.pipelines.plan.triggers import Default
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.partials import guarded, partials
@@ -45,6 +46,20 @@ def test_windows_by_the_order_of_records_need_every_record_and_no_shuffle(part: 
     stage = replace(CORRECTIONS.stage, window=Tumbling(CountPolicy(3)), trigger=Default(), lateness=0)
     told = {each.part: each.does for each in physical(replace(CORRECTIONS, stages=(stage,)), FOUR_AND_TWO)}
     assert ("records in their order" in told.get(part, "")) == part.startswith("fold")
+
+
+def test_stages_that_go_by_the_same_records_share_one_job_and_are_folded_on_the_driver() -> None:
+    other = replace(CORRECTIONS.stage, name="other", sinks=(PaneLog("other"),))
+    plan = replace(CORRECTIONS, stages=(CORRECTIONS.stage, other))
+    told = [(part.part, part.place) for part in physical(plan, FOUR_AND_TWO)]
+    assert told[3:8] == [
+        ("batch up to 20,000 records", "executors, 1 task"),
+        ("larger batch", "executors, 4 tasks"),
+        ("its shuffle", "executors, 2 tasks"),
+        (f"fold {CORRECTIONS.stage.name}", "driver, 1 task"),
+        ("fold other", "driver, 1 task"),
+    ]
+    assert "go by the records side by side" in explain(plan, physical(plan, FOUR_AND_TWO)).text()
 
 
 @settings(deadline=None)

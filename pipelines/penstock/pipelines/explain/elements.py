@@ -18,6 +18,10 @@ class Part(Protocol):
         """Its name."""
 
     @property
+    def tier(self) -> str:
+        """Where it runs."""
+
+    @property
     def tasks(self) -> int:
         """How many of it run at once."""
 
@@ -82,6 +86,9 @@ def beside(plan: Plan) -> str:
     several = [
         stage.name for stage in plan.stages if sum(stage.name in each.inputs for each in plan.stages) > 1
     ]
+    if len(plan.firsts) > 1:
+        firsts = words.joined([stage.name for stage in plan.firsts])
+        said += f"; {firsts} go by the records side by side, in one pass over them"
     if several:
         said += f"; what reads {words.joined(several)} shares one pass over it"
     return said

@@ -14,6 +14,8 @@ from penstock.pipelines.plan import (
     First,
     Global,
     Last,
+    Members,
+    OfInput,
     Plan,
     Quantiles,
     Relayed,
@@ -77,8 +79,9 @@ def kept_of_stage(stage: Stage, *, changes: bool) -> Kept:
         case Between():
             until = "no partner can come any more"
             return Kept(f"records of {stage.name}", "their fields, and whether they met a partner", until)
-        case AsOf():
+        case AsOf(tolerance):
             until = "the watermark has passed them, versions until there is a newer one that old"
+            until += f", or they are {words.duration(tolerance)} too old" if tolerance is not None else ""
             return Kept(f"records of {stage.name}", "those that wait, and versions of each key", until)
         case Remembering(state=state, forget_after=after):
             until = "its function forgets it"
@@ -94,11 +97,16 @@ def kept_of_stage(stage: Stage, *, changes: bool) -> Kept:
 def size_of_windows(stage: Stage, *, changes: bool) -> str:
     """Say how much is kept of each window of time."""
     columns = [
-        f"{output.name} ({'all values' if changes and not takes_back(output.of) else size_of(output.of)})"
+        f"{output.name} ({'all values' if changes and not keeps_little(output.of) else size_of(output.of)})"
         for output in stage.aggregates
     ]
     twice = ", once more as last shown" if stage.accumulation == "retracting" else ""
     return f"per key and window: its trigger, {words.joined(columns)}{twice}"
+
+
+def keeps_little(aggregate: Aggregate) -> bool:
+    """Tell whether an aggregate over changes keeps what it keeps over records; a join has every record anyway."""
+    return takes_back(aggregate) or isinstance(aggregate, Members)
 
 
 def size_of(aggregate: Aggregate) -> str:
@@ -118,6 +126,10 @@ def size_of(aggregate: Aggregate) -> str:
             return "a value with its time and address"
         case Custom():
             return "its partial"
+        case Members():
+            return "every record, with the fields that rows take"
+        case OfInput(of=of):
+            return size_of(of)
         case _:
             return "a few numbers"
 

@@ -3,18 +3,31 @@
 What is inside the frame runs in one batch, from the records to the commits: no topic and no table lies between.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from penstock.pipelines.explain import words
+from penstock.pipelines.explain.elements import Part
 from penstock.pipelines.explain.logical import SINKS, stepped
 from penstock.pipelines.plan import Files, Plan, Relayed, Remembering, Sink, Source, Stage
 
 INDENT = "    "
 
 
-def mermaid(plan: Plan) -> str:
-    """Return the graph of a plan."""
-    return "\n".join(lines(plan)) + "\n"
+def mermaid(plan: Plan, running: Sequence[Part] = ()) -> str:
+    """Return the graph of a plan, and beside it, where it is known, what runs it: tiers, tasks and shuffles."""
+    return "\n".join([*lines(plan), *running_lines(running)]) + "\n"
+
+
+def running_lines(running: Sequence[Part]) -> Iterator[str]:
+    """Yield the parts of what runs a plan, tier by tier, each with its tasks; a shuffle is a part of its own."""
+    numbered = list(enumerate(running))
+    for tier in dict.fromkeys(part.tier for part in running):
+        yield f"{INDENT}subgraph {tier} [in the {tier}]"
+        for number, part in numbered:
+            if part.tier == tier:
+                tasks = f"{part.tasks} {'task' if part.tasks == 1 else 'tasks'}"
+                yield f"{INDENT * 2}r{number}[{text(part.part, tasks)}]"
+        yield f"{INDENT}end"
 
 
 def lines(plan: Plan) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """The four questions, each answered in sentences."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.pipelines.explain import words
@@ -62,9 +63,20 @@ def what(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
         rows = ", ".join(f"{column.name} ({column.type})" for column in stage.window.returns)
         at_once = ", for all keys of a batch at once" if stage.window.vectorised else ""
         made = f"what {function} makes of its records and of a {state}{at_once}:"
-        return (f"{key[0].upper()}{key[1:]}, {made}", rows)
+        return (f"{key[0].upper()}{key[1:]}, {made}", rows, *outputs(stage.window))
+    if stage.join is not None:
+        kind, left, right = stage.join.kind, stage.join.left, stage.join.right
+        rows = ", ".join(f"{each.name}: {each.field} of {each.input}" for each in stage.join.columns)
+        return (f"{key[0].upper()}{key[1:]}, the {kind} join of {left} and {right}:", rows)
     columns = (f"{output.name}: {words.aggregate(output.of)}" for output in stage.aggregates)
     return (f"{key[0].upper()}{key[1:]}:", *columns)
+
+
+def outputs(window: Remembering) -> Iterator[str]:
+    """Yield what rows a function sends elsewhere."""
+    for output in window.outputs:
+        rows = ", ".join(f"{column.name} ({column.type})" for column in output.returns)
+        yield f"and to {output.name}: {rows}"
 
 
 def where(stage: Stage) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ def physical(plan: Plan, parallelism: Parallelism) -> tuple[Running, ...]:
     return (
         *(read(source, parallelism) for source in plan.sources),
         *repeats(plan),
-        *(part for stage in plan.firsts for part in job(stage, parallelism)),
-        *(part for stage in plan.stages for part in fold(stage, plan.feeding(stage), parallelism)),
+        *(job(plan.first, parallelism) if len(plan.firsts) == 1 else shared(plan, parallelism)),
+        *(part for stage in plan.stages for part in fold(plan, stage, parallelism)),
         Running("state", DRIVER, 1, "writes what changed as one sorted run, and merges runs as they add up"),
         *tables(plan),
         Running("ticker", DRIVER, 1, "runs a batch without records when a timer or an idle input is due"),
@@ -75,13 +75,27 @@ def job(stage: Stage, parallelism: Parallelism) -> Iterator[Running]:
     )
 
 
+def shared(plan: Plan, parallelism: Parallelism) -> Iterator[Running]:
+    """Say what the one job of a batch does where several stages go by the records."""
+    names = " and ".join(stage.name for stage in plan.firsts)
+    does = f"one pass over the records for {names}, each with steps, windows and partials of its own"
+    yield Running(f"batch up to {SMALL:,} records", EXECUTORS, 1, f"{does}, without a shuffle")
+    kept = f"{does}; parsed records are kept in memory meanwhile"
+    yield Running("larger batch", EXECUTORS, total(parallelism), kept)
+    partial = [stage.name for stage in plan.firsts if not in_order(stage.window)]
+    if partial:
+        adds = f"adds partials of one key and window together, of {' and '.join(partial)} apart"
+        yield Running("its shuffle", EXECUTORS, parallelism.shuffle, adds)
+
+
 def total(parallelism: Parallelism) -> int:
     """Return the tasks of a batch that reads every partition."""
     return sum(parallelism.partitions.values()) or parallelism.shuffle
 
 
-def fold(stage: Stage, feeding: tuple[Stage, ...], parallelism: Parallelism) -> Iterator[Running]:
+def fold(plan: Plan, stage: Stage, parallelism: Parallelism) -> Iterator[Running]:
     """Say where windows are folded; a later stage takes over what is in memory already."""
+    feeding = plan.feeding(stage)
     if feeding:
         names = " and ".join(each.name for each in feeding)
         does = f"folds the changes of {names} in the same pass: they go through no table, topic or shuffle"
@@ -90,6 +104,11 @@ def fold(stage: Stage, feeding: tuple[Stage, ...], parallelism: Parallelism) -> 
     what = "records in their order" if in_order(stage.window) else "partials"
     here = f"fetches {what} over Arrow, folds them with the state, judges triggers"
     above = f"above {parallelism.budget_mb} MB: {COUNT} parts of the state, by key, after a shuffle of {what}"
+    if len(plan.firsts) > 1:
+        yield Running(
+            f"fold {stage.name}", DRIVER, 1, f"{here}; in parts it is folded only where it is alone"
+        )
+        return
     yield Running(f"fold {stage.name}", DRIVER, 1, here)
     yield Running(f"fold {stage.name} in parts", EXECUTORS, min(parallelism.shuffle, COUNT), above)
 

@@ -32,12 +32,13 @@ def command(stream: str, as_json: bool, as_graph: bool) -> None:
     from penstock.platform.streams import plan_of
 
     plan = plan_of(stream)
-    if as_graph:
-        click.echo(mermaid(plan), nl=False)
-        return
     settings = current_settings()
+    running = physical(plan, parallelism(plan, settings))
+    if as_graph:
+        click.echo(mermaid(plan, running), nl=False)
+        return
     sizes = tuple(kept_now(settings.home / "streams", stream))
-    explanation = explain(plan, physical(plan, parallelism(plan, settings)), sizes)
+    explanation = explain(plan, running, sizes)
     if as_json:
         print_json(explanation.as_json())
     else:
