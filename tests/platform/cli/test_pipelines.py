@@ -65,6 +65,7 @@ def test_a_case_is_chosen_by_its_id(run, cases: Path) -> None:
 
 
 def test_what_a_stream_keeps_is_listed_shown_and_exported(run, home: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
     from tests.pipelines.batch.stored import Bench
     from tests.pipelines.batch.test_crashes import PLANS, Fuse
     from tests.pipelines.batch.test_crashes import run as ran
@@ -81,6 +82,13 @@ def test_what_a_stream_keeps_is_listed_shown_and_exported(run, home: Path, tmp_p
     assert (wrong.code, "there are: stream, whole" in wrong.err) == (2, True)
     exported = run("state", "export", "hashtags", "--batch", "2", "--to", str(tmp_path / "state.parquet"))
     assert exported.out == f"4 rows in {tmp_path / 'state.parquet'}\n"
+    only = run(
+        "state", "export", "hashtags", "--batch", "2", "--key", "key=b", "--to", str(tmp_path / "b.parquet")
+    )
+    assert only.out == f"1 rows in {tmp_path / 'b.parquet'}\n"
+    assert [(row["key"], row["records"]) for row in pq.read_table(tmp_path / "b.parquet").to_pylist()] == [
+        ("b", 1)
+    ]
 
 
 def test_what_can_be_shown_is_listed_without_running_anything(run, home: Path) -> None:

@@ -26,6 +26,9 @@ command.add_command(erase)
 _json = click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 _stage = click.option("--stage", help="Which stage; without it the first.")
 _batch = click.option("--batch", type=int, help="After which batch; without it the newest.")
+_key = click.option(
+    "--key", multiple=True, metavar="FIELD=VALUE", help="Only a key; once for each of its fields."
+)
 
 
 @command.command(name="list", epilog=example("penstock state list sensor_minute"))
@@ -64,7 +67,7 @@ def list_stages(stream: str, batch: int | None, as_json: bool) -> None:
 @stream_argument
 @_stage
 @_batch
-@click.option("--key", multiple=True, metavar="FIELD=VALUE", help="Only a key; once for each of its fields.")
+@_key
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many rows.")
 @_json
 def show(
@@ -81,18 +84,24 @@ def show(
         print_table(tuple(rows.column_names), values, empty="nothing is kept")
 
 
-@command.command(epilog=example("penstock state export sensor_minute --to state.parquet"))
+@command.command(
+    epilog=example(
+        "penstock state export sensor_minute --to state.parquet",
+        "penstock state export sensor_minute --key device=device-0001 --to device.parquet",
+    )
+)
 @stream_argument
 @_stage
 @_batch
+@_key
 @click.option("--to", required=True, type=click.Path(path_type=Path), help="The Parquet file to write.")
-def export(stream: str, stage: str | None, batch: int | None, to: Path) -> None:
-    """Write what a stage keeps into a Parquet file."""
+def export(stream: str, stage: str | None, batch: int | None, key: Sequence[str], to: Path) -> None:
+    """Write what a stage keeps, or what it keeps of a key, into a Parquet file."""
     import pyarrow.parquet as pq
 
-    from penstock.pipelines.batch.inspecting import unpacked
+    from penstock.pipelines.batch.inspecting import of_key, unpacked
 
-    rows = unpacked(_rows(stream, stage, batch))
+    rows = unpacked(of_key(_rows(stream, stage, batch), key_of(key)))
     partial = to.with_name(f"{to.name}.partial")
     pq.write_table(rows, partial)
     partial.replace(to)
