@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from penstock.pipelines.explain import words
+from penstock.pipelines.explain.keeping import keeps_nothing
 from penstock.pipelines.explain.logical import stepped
 from penstock.pipelines.plan import Plan, Remembering
 from penstock.pipelines.plan.windows import in_order
@@ -39,7 +40,7 @@ def elements(plan: Plan, running: Sequence[Part]) -> tuple[Element, ...]:
     wide = [f"{part.part} in {part.tasks} tasks" for part in running if part.tasks > 1]
     return (
         Element("stateless", words.joined(list(stateless(plan)))),
-        Element("stateful", words.joined(list(stateful(plan)))),
+        Element("stateful", words.joined(list(stateful(plan)) or ["nothing"])),
         Element("pipelined", pipelined(plan)),
         Element("task parallel", beside(plan)),
         Element("data parallel", words.joined(wide) if wide else "nothing: each part is one task"),
@@ -60,6 +61,8 @@ def stateful(plan: Plan) -> Iterator[str]:
     """Yield what needs to know what came before."""
     yield from (f"repeats of {source.name}" for source in plan.sources if source.deduplication)
     for stage in plan.stages:
+        if keeps_nothing(stage):
+            continue
         key = words.joined(list(stage.key)) if stage.key else "all records"
         what = (
             stage.window.function.name.rpartition(":")[2]

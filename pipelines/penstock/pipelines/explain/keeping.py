@@ -45,8 +45,15 @@ class Kept:
 def kept(plan: Plan) -> tuple[Kept, ...]:
     """Say all that is kept."""
     sources = [item for source in plan.sources for item in kept_of_source(source)]
-    keeping = (stage for stage in plan.stages if not isinstance(stage.window, Relayed))
+    keeping = (stage for stage in plan.stages if not keeps_nothing(stage))
     return (*sources, *(kept_of_stage(stage, changes=bool(plan.feeding(stage))) for stage in keeping))
+
+
+def keeps_nothing(stage: Stage) -> bool:
+    """Tell whether a stage only hands on what comes."""
+    return isinstance(stage.window, Relayed) or (
+        isinstance(stage.window, Remembering) and stage.window.passes
+    )
 
 
 def kept_of_source(source: Source) -> list[Kept]:

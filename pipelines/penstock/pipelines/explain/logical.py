@@ -80,6 +80,8 @@ def computed(stage: Stage, inputs: tuple[Node, ...]) -> Node:
     if isinstance(stage.window, Relayed):
         return Node("take published panes for the changes that they are", below)
     if isinstance(stage.window, Remembering):
+        if stage.window.passes:
+            return Node("each record as a row", below)
         by_key = Node(f"group by {key}, in the order of arrival", below)
         many = "all keys at once " if stage.window.vectorised else ""
         return Node(f"hand {many}to {stage.window.function.name}, which remembers", (by_key,))

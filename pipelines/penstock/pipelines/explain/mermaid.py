@@ -73,6 +73,9 @@ def computed(stage: Stage) -> Iterator[str]:
     if isinstance(stage.window, Relayed):
         yield "published panes, taken for the changes that they are"
         return
+    if isinstance(stage.window, Remembering) and stage.window.passes:
+        yield "each record, as a row"
+        return
     if isinstance(stage.window, Remembering):
         yield f"{key}, in order: {stage.window.function.name} remembers"
         return

@@ -59,6 +59,9 @@ def what(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
         rows = ", ".join(f"{column.name} ({column.type})" for column in stage.window.columns)
         return ("The panes that another stream published, as they are:", rows)
     if isinstance(stage.window, Remembering):
+        if stage.window.passes:
+            rows = ", ".join(f"{column.name} ({column.type})" for column in stage.window.returns)
+            return ("Each record, as a row:", rows)
         function, state = stage.window.function.name, stage.window.state.name
         rows = ", ".join(f"{column.name} ({column.type})" for column in stage.window.returns)
         at_once = ", for all keys of a batch at once" if stage.window.vectorised else ""
@@ -92,6 +95,8 @@ def when(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
         return (
             f"When they come; they correct a window for {allowed} behind what they say of the watermark.",
         )
+    if isinstance(stage.window, Remembering) and stage.window.passes:
+        return ("With the batch that brings the record; nothing is late.",)
     if isinstance(stage.window, Remembering):
         return (
             "With each batch that has records of the key, and when a timer of the key is due; nothing is late.",

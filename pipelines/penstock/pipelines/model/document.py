@@ -198,6 +198,7 @@ SECTIONS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
     "key": keyed,
     "aggregate": aggregated,
     "remember": remembered,
+    "rows": lambda pipeline, node: pipeline.rows(mapping(node, "rows")),
     "window": windowed,
     "trigger": triggered,
     "refine": refined,

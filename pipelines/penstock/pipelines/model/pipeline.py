@@ -201,6 +201,17 @@ class Pipeline:
         once(self.outputs, "aggregate")
         return replace(self, where=found, outputs=())
 
+    def rows(self, returns: Mapping[str, str]) -> "Pipeline":
+        """Take each record for a row, with these columns and types: in the place of aggregate and window.
+
+        Such a stage keeps nothing and waits for nothing; its rows go to a log, beside the key where there is one.
+        """
+        from penstock.pipelines.passing import Nothing, each_record  # it brings Arrow
+
+        wanted = [name for name in returns if name not in (self.keys or ())]
+        chosen = self.select(*(self.keys or ()), *wanted)
+        return chosen.remember(each_record, state=Nothing, returns=returns, vectorised=True, version="1")
+
     def window(self, window: Window) -> "Pipeline":
         """Say where in event time results belong."""
         once(self.where, "window")

@@ -20,6 +20,9 @@ UNSAID = "it set a timer of the clock, and its pipeline does not say remember(..
 """What is wrong with a timer that keeps a pipeline from being run over stored records, unless it is declared."""
 
 
+PASSING = "penstock.pipelines.passing:each_record"
+"""The function of stages that take each record for a row."""
+
 OUTPUT = "output"
 """The column of a pane that says to which of a function's outputs it goes; null for its own rows."""
 
@@ -90,6 +93,11 @@ class Remembering:
                 fix = f"Give it another name, or the type that it has elsewhere: {other.type}"
                 place = f"remember.outputs.{output.name}.{column.name}"
                 require(other.type.upper() == column.type.upper(), place, f"it is {column.type}", fix)
+
+    @property
+    def passes(self) -> bool:
+        """Tell whether each record is a row, and nothing is remembered."""
+        return self.function.name == PASSING
 
     @property
     def columns(self) -> tuple[Column, ...]:
