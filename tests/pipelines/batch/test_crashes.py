@@ -28,13 +28,17 @@ from penstock.pipelines.model import (
 )
 from penstock.pipelines.plan import (
     Column,
+    Join,
     LatestValues,
+    Members,
     Output,
     PaneLog,
     Plan,
     Remembering,
+    SameWindows,
     Source,
     Stage,
+    Taken,
     Topic,
     TopN,
     WatermarkRule,
@@ -118,7 +122,26 @@ def side_by_side() -> Plan:
     return replace(PLAN, stages=(*PLAN.stages, beside))
 
 
+def joined() -> Plan:
+    """The greatest value of a key met with how many there are, in windows of both."""
+    alike = {
+        "key": ("key",),
+        "trigger": repeatedly(after_count(1)),
+        "lateness": 20,
+        "accumulation": "retracting",
+    }
+    sides = [
+        Stage(name, ("records",), fixed(10), (Output(name, of),), sinks=(PaneLog(name),), **alike)
+        for name, of in (("most", max_("value")), ("many", count("value")))
+    ]
+    join = Join("full", "most", "many", (Taken("most", "most", "most"), Taken("many", "many", "many")))
+    of = tuple(Output(side, Members(name, (name,))) for side, name in (("left", "most"), ("right", "many")))
+    met = Stage("met", ("most", "many"), SameWindows(), of, join=join, sinks=(PaneLog("met"),), **alike)
+    return replace(PLAN, stages=(*sides, met))
+
+
 PLANS = {
+    "a join": joined(),
     "fixed": PLAN,
     "side by side": side_by_side(),
     "sessions": of_time(Sessions(8)),
