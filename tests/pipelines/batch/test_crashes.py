@@ -131,12 +131,14 @@ def joined() -> Plan:
         "accumulation": "retracting",
     }
     sides = [
-        Stage(name, ("records",), fixed(10), (Output(name, of),), sinks=(PaneLog(name),), **alike)
-        for name, of in (("most", max_("value")), ("many", count("value")))
+        Stage(name, ("records",), fixed(10), (Output("found", of),), sinks=(PaneLog(name),), **alike)
+        for name, of in (("stream", max_("value")), ("many", count("value")))
     ]
-    join = Join("full", "most", "many", (Taken("most", "most", "most"), Taken("many", "many", "many")))
-    of = tuple(Output(side, Members(name, (name,))) for side, name in (("left", "most"), ("right", "many")))
-    met = Stage("met", ("most", "many"), SameWindows(), of, join=join, sinks=(PaneLog("met"),), **alike)
+    join = Join("full", "stream", "many", (Taken("most", "stream", "found"), Taken("many", "many", "found")))
+    of = tuple(
+        Output(side, Members(name, ("found",))) for side, name in (("left", "stream"), ("right", "many"))
+    )
+    met = Stage("met", ("stream", "many"), SameWindows(), of, join=join, sinks=(PaneLog("met"),), **alike)
     return replace(PLAN, stages=(*sides, met))
 
 
