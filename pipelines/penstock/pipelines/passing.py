@@ -4,11 +4,10 @@ It remembers nothing, so nothing of it is kept between batches, and its rows do 
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-
-from penstock.pipelines.vectorised import AT, KNOWN, TIME, Answers, Calls
+if TYPE_CHECKING:
+    from penstock.pipelines.vectorised import Answers, Calls
 
 
 @dataclass(frozen=True)
@@ -18,8 +17,13 @@ class Nothing:
     there: bool | None = None
 
 
-def each_record(calls: Calls) -> Answers:
+def each_record(calls: "Calls") -> "Answers":
     """A row for each record, at its event time."""
+    import numpy as np  # a definition names this function, and needs no Arrow
+    import pyarrow as pa
+
+    from penstock.pipelines.vectorised import AT, KNOWN, TIME, Answers
+
     keys = calls.keys.column_names
     rows = calls.records.drop_columns(keys).rename_columns(
         [AT if name == TIME else name for name in calls.records.column_names if name not in keys]

@@ -12,9 +12,10 @@ from penstock.pipelines.plan.check import check
 from penstock.pipelines.plan.check_when import tells_the_end
 from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.columns import columns_read
+from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.source import Source
 from penstock.pipelines.plan.stage import Accumulation, Plan, Stage
-from penstock.pipelines.plan.steps import Prepared, Step
+from penstock.pipelines.plan.steps import Prepared, Select, Step
 from penstock.pipelines.plan.windows import SameWindows
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def stage_of(
         inputs=inputs,
         window=pipeline.where or SameWindows(),
         aggregates=pipeline.outputs or (),
-        steps=pipeline.steps,
+        steps=steps_of(pipeline),
         key=pipeline.keys or (),
         trigger=when.trigger,
         lateness=lateness if when.lateness is None else when.lateness,
@@ -100,7 +101,16 @@ def stage_of(
         return joined(stage, pipeline.joining, feeding, read)
     if pipeline.outputs is None:
         raise DefinitionError("aggregate", "not said", "Say what, as in aggregate(readings=count())")
-    return stage if pipeline.parts else replace(stage, steps=pipeline.steps)
+    return stage
+
+
+def steps_of(pipeline: "Pipeline") -> tuple[Step, ...]:
+    """Return the steps; where each record is a row, its key and the columns of the rows are all that goes on."""
+    window = pipeline.where
+    if not isinstance(window, Remembering) or not window.passes:
+        return pipeline.steps
+    names = dict.fromkeys((*(pipeline.keys or ()), *(column.name for column in window.returns)))
+    return (*pipeline.steps, Select(tuple((name, name) for name in names)))
 
 
 def joined(stage: Stage, joining: Joining, feeding: Iterable[Stage], read: Mapping[str, Source]) -> Stage:

@@ -16,6 +16,7 @@ from penstock.pipelines.model.graph import plan_of
 from penstock.pipelines.model.inputs import Input, Panes, Readable, Repeats
 from penstock.pipelines.model.joining import Joining
 from penstock.pipelines.model.when import When
+from penstock.pipelines.passing import Nothing, each_record
 from penstock.pipelines.plan.aggregates import Aggregate, Output
 from penstock.pipelines.plan.checks import one_of, require
 from penstock.pipelines.plan.custom import opaque
@@ -206,11 +207,7 @@ class Pipeline:
 
         Such a stage keeps nothing and waits for nothing; its rows go to a log, beside the key where there is one.
         """
-        from penstock.pipelines.passing import Nothing, each_record  # it brings Arrow
-
-        wanted = [name for name in returns if name not in (self.keys or ())]
-        chosen = self.select(*(self.keys or ()), *wanted)
-        return chosen.remember(each_record, state=Nothing, returns=returns, vectorised=True, version="1")
+        return self.remember(each_record, state=Nothing, returns=returns, vectorised=True, version="1")
 
     def window(self, window: Window) -> "Pipeline":
         """Say where in event time results belong."""
