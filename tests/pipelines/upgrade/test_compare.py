@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.pipelines.model.forms import Alarm, alarm
 
 from penstock.pipelines.model import (
     after_watermark,
@@ -101,3 +102,14 @@ def test_a_difference_says_what_was_and_what_is() -> None:
 
 def test_a_plan_that_was_stored_and_read_back_is_the_same() -> None:
     assert compare(from_dict(to_dict(plan())), plan()).takes is Class.SAME
+
+
+def test_that_a_function_sets_timers_of_the_clock_can_be_said_afterwards() -> None:
+    def remembering(**declared: bool) -> Plan:
+        told = read("sensors").key("device")
+        told = told.remember(alarm, state=Alarm, returns={"above": "DOUBLE"}, **declared)
+        return told.write("alarms", mode="log").plan
+
+    found = compare(from_dict(to_dict(remembering())), remembering(clock=True))
+    assert [(each.what, each.takes) for each in found.differences] == [("remember.clock", Class.COMPATIBLE)]
+    assert compare(remembering(), remembering(vectorised=True)).takes is Class.REPLAY

@@ -4,11 +4,12 @@ What is not known to be harmless takes a replay. A part of a plan that is added 
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from penstock.pipelines.plan.aggregates import Output
 from penstock.pipelines.plan.codec import fingerprint, part_to_json
+from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.sinks import FinalPanes, PaneLog, Sink
 from penstock.pipelines.plan.source import Column, Source
 from penstock.pipelines.plan.stage import Plan, Stage
@@ -81,8 +82,17 @@ def _of_stage(before: Stage, after: Stage, from_now: Collection[str]) -> Iterato
             yield from _of_sinks(old, new)
         elif name in KEPT_WITH:
             yield from _differs(name, old, new, Class.COMPATIBLE, KEPT_WITH[name])
+        elif only_clock(old, new):
+            note = "the function keeps what it has, and may set timers of the clock or no longer"
+            yield from _differs("remember.clock", old.clock, new.clock, Class.COMPATIBLE, note)
         else:
             yield from _whole(name, old, new)
+
+
+def only_clock(old: Any, new: Any) -> bool:
+    """Tell whether two functions differ in nothing but that one says that it sets timers of the clock."""
+    both = isinstance(old, Remembering) and isinstance(new, Remembering)
+    return both and old.clock != new.clock and replace(old, clock=new.clock) == new
 
 
 def _of_outputs(
