@@ -1,5 +1,6 @@
 """Joins, branches and unions from a real broker, in one pass, leave what DuckDB makes of the records."""
 
+from itertools import groupby
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -107,18 +108,30 @@ def run_again_bounded(running: Running, topics: tuple[Contract, Contract]) -> No
 
 
 def standing(log: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
-    """What is left of a log of panes: a window takes all of its rows back at once before it shows new ones."""
+    """What is left of a log of panes: a window takes all of its rows back at once before it shows other ones.
+
+    A last pane that changes nothing says all of them once more.
+    """
     left: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-    order = sorted(log.to_pylist(), key=lambda row: (row["batch_id"], row["kind"] == "insert"))
-    for row in order:
-        place = (row["user"], row["window_start"])
-        shown = left.setdefault(place, [])
-        values = (row["user"], row["window_start"].timestamp() * 1000, *(row[name] for name in columns))
-        if row["kind"] == "retract":
+    order = sorted(log.to_pylist(), key=lambda row: (row["batch_id"], str(row["user"]), row["window_start"]))
+    for (*place, _), told in groupby(order, lambda row: (row["user"], row["window_start"], row["batch_id"])):
+        shown, said = left.setdefault(tuple(place), []), list(told)
+        rows = {kind: [row for row in said if row["kind"] == kind] for kind in ("retract", "insert")}
+        taken_back, brought = ([values_of(row, columns) for row in rows[kind]] for kind in rows)
+        for values in taken_back:
             shown.remove(values)
+        if shown and brought:
+            assert sorted(brought, key=repr) == sorted(shown, key=repr), (
+                "it shows others beside those that stand"
+            )
+            assert all(row["final"] for row in rows["insert"])
         else:
-            shown.append(values)
+            shown += brought
     return sorted((values for rows in left.values() for values in rows), key=repr)
+
+
+def values_of(row: dict[str, Any], columns: list[str]) -> tuple[Any, ...]:
+    return (row["user"], row["window_start"].timestamp() * 1000, *(row[name] for name in columns))
 
 
 def joins(views: Contract, buys: Contract) -> dict[str, Pipeline]:
