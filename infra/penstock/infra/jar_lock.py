@@ -42,12 +42,42 @@ KAFKA_ROOTS = (
 # What it declares brings Kafka Connect and a web server, fifty jars more.
 TOOLS_JARS = (Coordinates("org.apache.kafka", "kafka-tools", KAFKA),)
 
+HADOOP, AWS = "3.5.0", "2.35.4"
+"""The Hadoop of Spark's wheel, and the SDK that it was made with."""
+
+# The parts of the SDK that Hadoop uses, for what it asks for is all of it in one jar, hundreds of MB. Spark's
+# wheel has what they stand on.
+AWS_PARTS = (
+    *("annotations", "apache-client", "arns", "auth", "aws-core", "aws-query-protocol", "aws-xml-protocol"),
+    *("checksums", "checksums-spi", "crt-core", "endpoints-spi", "http-auth", "http-auth-aws"),
+    *(
+        "http-auth-aws-eventstream",
+        "http-auth-spi",
+        "http-client-spi",
+        "identity-spi",
+        "json-utils",
+        "metrics-spi",
+    ),
+    *("netty-nio-client", "profiles", "protocol-core", "regions", "retries", "retries-spi", "s3"),
+    *("s3-transfer-manager", "sdk-core", "sts", "third-party-jackson-core", "utils", "utils-lite"),
+)
+
+# What reads tables in an object store.
+STORE_JARS = (
+    Coordinates("org.apache.hadoop", "hadoop-aws", HADOOP),
+    Coordinates("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", "1.3.0"),
+    Coordinates("software.amazon.eventstream", "eventstream", "1.0.1"),
+    Coordinates("org.reactivestreams", "reactive-streams", "1.0.4"),
+    *(Coordinates("software.amazon.awssdk", part, AWS) for part in AWS_PARTS),
+)
+
 
 def make_lock(lock: Path = LOCK, repository: str | None = None) -> list[LockedJar]:
     """Fetch every jar anew, and write its coordinates and SHA-256 to the lock, whole or not at all."""
     jars = _hashed(Wanted(SPARK_JARS), "spark", repository)
     jars += _hashed(Wanted(KAFKA_ROOTS, transitive=True), "kafka", repository)
     jars += _hashed(Wanted(TOOLS_JARS), "tools", repository)
+    jars += _hashed(Wanted(STORE_JARS), "store", repository)
     _refuse_twins(jars)
     written = lock.with_suffix(".new")
     written.write_text(render(jars), "utf-8")

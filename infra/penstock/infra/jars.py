@@ -20,9 +20,10 @@ from pathlib import Path
 from penstock.infra.errors import InfraError, JarDownloadError, JarLockError, JarMismatchError
 from penstock.infra.ivy import Coordinates, Progress, Wanted, fetch, silent
 
-SETS = ("spark", "kafka", "tools")
+SETS = ("spark", "kafka", "tools", "store")
 RUNNING = ("spark", "kafka")
-"""What the platform runs from; `tools` adds Kafka's own command-line tools to the broker's jars."""
+"""What the platform runs from; `tools` adds Kafka's own command-line tools to the broker's jars,
+`store` lets Spark read an object store."""
 LOCK = Path(__file__).with_name("jars.lock")
 NEEDED_BYTES = 300 * 1024 * 1024
 """What a fetch of every set may take while it runs; the jars themselves are about 100 MB."""
@@ -85,9 +86,9 @@ def ensure_jars(
     return _paths(directory, wanted)
 
 
-def spark_jars(directory: Path) -> list[Path]:
+def spark_jars(directory: Path, *sets: str) -> list[Path]:
     """Return the jars that Spark takes beside those of its wheel; see ensure_jars for having them."""
-    return _paths(directory, [jar for jar in read_lock() if jar.set == "spark"])
+    return _paths(directory, [jar for jar in read_lock() if jar.set in (sets or ("spark",))])
 
 
 def kafka_jars(directory: Path) -> list[Path]:
