@@ -3,14 +3,17 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from tests.catalogs import Write, catalog_in
 from tests.distribution import ByGroup, place_of
+from tests.object_store import BUCKET, running_store
 from xdist.remote import Producer
 
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.store import Address, Place, Store
 
 # A Java machine of a test lives for seconds: compiling quickly is worth more to it than compiling well.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
@@ -61,6 +64,29 @@ def own_broker(tmp_path: Path, kafka_jar_paths: list[Path]) -> Iterator[LocalBro
     """A broker for one test, which may kill, pause and restart it."""
     with LocalBroker.in_directory(tmp_path / "broker", kafka_jar_paths) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[Store]:
+    """One object store for the session, and keys for it: take a prefix of your own."""
+    with pytest.MonkeyPatch.context() as patched, running_store() as store:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patched.setenv(name, "testing")
+        patched.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        yield store
+
+
+@pytest.fixture
+def bucket(object_store: Store) -> Address:
+    """An empty place in an object store."""
+    return Address(f"s3://{BUCKET}/{uuid4().hex}", object_store)
+
+
+@pytest.fixture(params=["folder", "object store"])
+def somewhere(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """An empty place for tables, of either kind."""
+    place: Place = tmp_path if request.param == "folder" else request.getfixturevalue("bucket")
+    return place
 
 
 @pytest.hookimpl(wrapper=True)

@@ -22,6 +22,7 @@ PipelineError
 ├── ErasureError        a key cannot be erased as was asked
 ├── ReplayError         a stream cannot be replayed as was asked, or a replay was cut off half-way
 ├── StoredError         records that a bounded run is to read are not there, or not as they should be
+├── StoreError          tables cannot lie where they are said to, or a folder is wanted there
 ├── StreamEndedError    a stream's query is over, and nobody asked for that
 └── HostError           the stream host itself cannot go on
 """
@@ -213,6 +214,16 @@ class ErasureError(PipelineError):
 
     def __init__(self, stream: str, found: str, fix: str) -> None:
         super().__init__(f"stream {stream}: {found}. {fix}.")
+
+
+class StoreError(PipelineError):
+    """An address of an object store with which something cannot be done: which, why, what to do."""
+
+    def __init__(self, address: str, found: str) -> None:
+        super().__init__(
+            f"{address}: {found}. Set PENSTOCK_WAREHOUSE to s3://bucket/prefix, or to a folder that the host and "
+            "Spark's workers see, such as a mounted store."
+        )
 
 
 class StoredError(PipelineError):

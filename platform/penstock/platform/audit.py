@@ -61,7 +61,7 @@ def scope_of(
     return Scope(
         plan=plan_of(stream),
         batches=batches,
-        warehouse=Path(settings.warehouse),
+        warehouse=settings.tables,
         journal=folder_of_stream(settings.home / "streams", stream) / "journal",
         producers=producers(settings.home / "producers"),
         broker=Broker(kafka.servers, kafka.client("host"), spark_source(kafka.access, "host")),

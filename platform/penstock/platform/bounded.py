@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from penstock.infra.kafka_access import spark_source
 from penstock.pipelines.archive.names import records_path
@@ -21,9 +20,10 @@ from penstock.pipelines.spark.stored.archive import StoredArchive
 from penstock.pipelines.spark.stored.formats import opened, stored_files
 from penstock.pipelines.spark.stored.together import StoredTogether
 from penstock.pipelines.spark.stored.topic import StoredTopic
+from penstock.pipelines.store import Place, place_below
+from penstock.pipelines.store.files import delta_table
 from penstock.platform.clock import now_ms
 from penstock.platform.errors import UnknownOriginError, UnknownStreamError
-from penstock.platform.host.compose import warehouse_folder
 from penstock.platform.local_spark import spark_session
 from penstock.platform.settings import Settings
 from penstock.platform.streams import plan_of
@@ -73,7 +73,7 @@ def run_stored(
     )
     plan = plan_of(stream) if origin is None else read_from(plan_of(stream), origin)
     place = Path("runs", stream, chosen)
-    warehouse = warehouse_folder(settings) / place
+    warehouse = settings.tables / place
     config = bounded_config(settings, settings.home / place, warehouse, records_per_batch)
     with spark_session(settings, f"run-{stream}", tell) as session:
         tell("counting records")
@@ -89,7 +89,7 @@ def run_stored(
 
 
 def bounded_config(
-    settings: Settings, directory: Path, warehouse: Path, records_per_batch: int | None
+    settings: Settings, directory: Path, warehouse: Place, records_per_batch: int | None
 ) -> BoundedConfig:
     """Return what a run over stored records is told."""
     return BoundedConfig(
@@ -98,7 +98,7 @@ def bounded_config(
         records_per_batch,
         driver_budget=settings.host.driver_budget_mb * 2**20,
         poison_limit=settings.host.poison_limit,
-        live=warehouse_folder(settings),
+        live=settings.tables,
         sent_again=SentAgain(settings.home / "quarantine"),
     )
 
@@ -119,8 +119,7 @@ def stored_input(session: "SparkSession", source: Source, settings: Settings) ->
     """Return the records of a source that are there now."""
     match source.origin:
         case Files(path, form):
-            there = path if "://" in path else str(Path(settings.warehouse) / path)
-            return stored_files(session, source, there, form)
+            return stored_files(session, source, str(place_below(settings.tables, path)), form)
         case topic:
             access = settings.kafka.access
             kafka, client = spark_source(access, "host"), settings.kafka.client("host")
@@ -129,14 +128,14 @@ def stored_input(session: "SparkSession", source: Source, settings: Settings) ->
 
 def archived_on(session: "SparkSession", source: Source, settings: Settings, day: date) -> Stored:
     """Return the records of a source's topic that its archive took on a day."""
-    path = str(Path(settings.warehouse) / records_path(topic_of(source)))
+    path = str(settings.tables / records_path(topic_of(source)))
     rows = opened(session, source, path, "delta").where(f"day = DATE '{day.isoformat()}'")
     return StoredArchive(rows, source.name)
 
 
-def result(plan: Plan, stream: str, name: str, warehouse: Path) -> Ran:
+def result(plan: Plan, stream: str, name: str, warehouse: Place) -> Ran:
     """Look into the tables of a run that is over."""
-    found = {f"{t.kind}/{t.name}": DeltaTable(t.address) for t in tables(str(warehouse))}
+    found = {f"{t.kind}/{t.name}": delta_table(t.place) for t in tables(warehouse)}
     ledger = found[f"ledger/{plan.name}"].to_pyarrow_table()
     return Ran(
         stream,

@@ -50,7 +50,6 @@ def erase_key(
     """Erase it. Returns the batch that did, and its account; a stream that is to run goes on afterwards."""
     from penstock.pipelines.erasure.erase import Place, Request, erase
     from penstock.pipelines.host.host import batch_record
-    from penstock.platform.host.compose import warehouse_folder
 
     streams = settings.home / "streams"
     with standing_still(store, streams, order.stream, "an erasure", tell) as right:
@@ -61,7 +60,7 @@ def erase_key(
             "log_level": "2",
             **settings.kafka.client("host"),
         }
-        place = Place(order.stream, folder, warehouse_folder(settings), clients)
+        place = Place(order.stream, folder, settings.tables, clients)
         before = place.journal.last_outcome()
         if before is not None:
             store.record_batch(batch_record(order.stream, before))

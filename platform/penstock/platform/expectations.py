@@ -99,7 +99,7 @@ def check_tables(settings: Settings, wanted: Sequence[str], tell: Tell) -> dict[
                 checked[about] = broken[about]
                 continue
             suite, plan = known[about]
-            place, mark = Path(settings.warehouse), marks[plan.name]
+            place, mark = settings.tables, marks[plan.name]
             try:
                 checked[about] = check_table(session, suite, plan, mark, place, settings.home, now_ms)
             except SuiteError as problem:
@@ -133,7 +133,7 @@ def due_tables(settings: Settings) -> Iterator[tuple[str, int]]:
     marks = watermarks(settings, [plan.name for _, plan in known.values()])
     for about, (suite, plan) in known.items():
         kept = Outcomes(settings.home, about)
-        batches = batches_due(suite, plan, marks[plan.name], Path(settings.warehouse), kept)
+        batches = batches_due(suite, plan, marks[plan.name], settings.tables, kept)
         if batches:
             yield about, batches[-1].upto
 
@@ -152,7 +152,7 @@ def broken_within(settings: Settings, topic: str, span_ms: int) -> dict[str, int
     found: dict[str, int] = {}
     since = now_ms() - span_ms
     for stream in catalog.names():
-        table = opened_table(Path(settings.warehouse) / "checks" / stream)
+        table = opened_table(settings.tables / "checks" / stream)
         if table is not None:
             rows = pa.table(table.to_pyarrow_table(columns=["topic", "check", "records", "batch_clock"]))
             late = pc.greater_equal(milliseconds(rows.column("batch_clock")), since)

@@ -20,7 +20,9 @@ def spark_session(
     from penstock.pipelines.spark.session import open_session
     from penstock.platform.host.compose import spark_config
 
-    ensure_jars(settings.jars, ["spark"], lambda done, total, jar: tell(f"jar {done} of {total}: {jar}"))
+    ensure_jars(
+        settings.jars, settings.spark_jar_sets, lambda done, total, jar: tell(f"jar {done} of {total}: {jar}")
+    )
     tell("Spark starts")
     session = open_session(replace(spark_config(settings), app_name=f"penstock-{name}", log_level="error"))
     try:

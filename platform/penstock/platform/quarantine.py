@@ -47,7 +47,7 @@ class Quarantine:
             raise UnknownStreamError(f"there is no topic {topic!r}; there are: {', '.join(contract_names())}")
         self.topic = topic
         self._settings = settings
-        self._warehouse = Path(settings.warehouse)
+        self._warehouse = settings.tables
         self._decisions = Decisions(settings.home / "quarantine" / f"{topic}.jsonl")
 
     @property

@@ -1,7 +1,6 @@
 """Replays: a stream's history run again, for the command line and Dagster's job alike."""
 
 import re
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -121,7 +120,7 @@ def _source_from(session: "SparkSession", source: "Source", settings: Settings, 
     if isinstance(source.origin, Files) or not isinstance(topic, StoredTopic) or start.kind == "topic":
         return topic
     if start.kind == "archive":
-        path = str(Path(settings.warehouse) / records_path(topic_of(source)))
+        path = str(settings.tables / records_path(topic_of(source)))
         return Continued(stored_files(session, source, path, "delta"), topic)
     if start.kind == "time":
         return Since(topic, topic.offsets_at(start.at_ms))
@@ -142,9 +141,10 @@ def _switched(
 ) -> Replayed:
     from penstock.pipelines.host.host import batch_record
     from penstock.pipelines.spark.replay import Places, Replay, summed
+    from penstock.pipelines.store.files import remove_below
     from penstock.platform.bounded import bounded_config
 
-    places = Places(settings.home / "streams", Path(settings.warehouse), order.stream, name)
+    places = Places(settings.home / "streams", settings.tables, order.stream, name)
     config = bounded_config(settings, places.folder, places.beside, order.records_per_batch)
     made = Replay(plan, session, stored, places, config, now_ms, tell)
     if not order.drop_earlier:
@@ -155,8 +155,8 @@ def _switched(
         # What batches before it did is in no table any more: the new ledger tells of its own.
         store.forget_batches(order.stream, outcome.batch_id)
         store.record_batch(batch_record(order.stream, outcome))
-    shutil.rmtree(places.beside, ignore_errors=True)  # each file is in the stream's own table by now
-    accounts = summed(Path(settings.warehouse, "ledger", order.stream))
+    remove_below(places.beside)  # each file is in the stream's own table by now
+    accounts = summed(settings.tables / "ledger" / order.stream)
     return Replayed(order.stream, name, settings.warehouse, outcome.batch_id, _sums(accounts))
 
 
@@ -173,9 +173,7 @@ def _beside(
     from penstock.platform.bounded import bounded_config, result
 
     place = Path("runs", order.stream, name)
-    config = bounded_config(
-        settings, settings.home / place, Path(settings.warehouse) / place, order.records_per_batch
-    )
+    config = bounded_config(settings, settings.home / place, settings.tables / place, order.records_per_batch)
     run_bounded(
         plan, session, stored, config, now_ms, lambda o, count: tell(f"batch {o.batch_id + 1} of {count}")
     )

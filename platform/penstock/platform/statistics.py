@@ -1,12 +1,12 @@
 """Statistics of a table over time, from its rows and the ledger of its stream."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.pipelines.plan.columns import values_of
+from penstock.pipelines.store import Place
 from penstock.platform.clock import now_ms
 from penstock.platform.expectations import table_suites, watermarks
 from penstock.platform.settings import Settings
@@ -56,7 +56,7 @@ def statistics_of(settings: Settings, about: str) -> Statistics:
     stage, asked = stage_of(plan, suite), suite.statistics
     mark = watermarks(settings, [plan.name])[plan.name]
     final = None if mark is None else mark - stage.lateness
-    rows, ledger = (_rows(Path(settings.warehouse) / path) for path in (about, f"ledger/{plan.name}"))
+    rows, ledger = (_rows(settings.tables / path) for path in (about, f"ledger/{plan.name}"))
     values = list(values_of(stage))
     windows = [] if rows is None else of_windows(rows, stage.key, values, asked.every_ms, final)
     fates = [] if ledger is None else of_fates(ledger, asked.every_ms, now_ms())
@@ -64,7 +64,7 @@ def statistics_of(settings: Settings, about: str) -> Statistics:
     return Statistics(about, windows, fates, changes)
 
 
-def _rows(path: Path) -> pa.Table | None:
+def _rows(path: Place) -> pa.Table | None:
     table = opened_table(path)
     return None if table is None else pa.table(table.to_pyarrow_table())
 

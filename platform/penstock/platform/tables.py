@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from penstock.pipelines.store import Address, Place
+from penstock.pipelines.store.files import delta_table, tables_in
 from penstock.platform.errors import TableNotFoundError
 
 KINDS = (
@@ -31,21 +32,23 @@ class Table:
 
     kind: str
     name: str
-    address: str
+    place: Place
+
+    @property
+    def address(self) -> str:
+        """Where it is, for people."""
+        return str(self.place)
 
 
-def tables(warehouse: str) -> Iterator[Table]:
-    """Every table of a warehouse in a folder; one in an object store is not listed."""
+def tables(warehouse: Place) -> Iterator[Table]:
+    """Every table of a warehouse."""
     for kind in KINDS:
-        for log in sorted(Path(warehouse, kind).glob("*/_delta_log")):
-            yield Table(kind, log.parent.name, str(log.parent))
+        for name in tables_in(warehouse / kind):
+            yield Table(kind, name, warehouse / kind / name)
 
 
-def find_table(warehouse: str, name: str, kind: str | None) -> Table:
+def find_table(warehouse: Place, name: str, kind: str | None) -> Table:
     """The table of that name; TableNotFoundError lists those that there are."""
-    if "://" in warehouse:
-        chosen = kind or KINDS[0]
-        return Table(chosen, name, f"{warehouse.rstrip('/')}/{chosen}/{name}")
     known = list(tables(warehouse))
     for table in known:
         if table.name == name and kind in (None, table.kind):
@@ -61,7 +64,11 @@ def newest_rows(table: Table, limit: int) -> tuple[Sequence[str], list[tuple[Any
     """Column names, and the rows that are newest by window, batch or offset."""
     import polars as pl
 
-    frame = pl.scan_delta(table.address)
+    if isinstance(table.place, Address):
+        # By the one library that everything else reads there with, and its way of finding keys.
+        frame = pl.scan_pyarrow_dataset(delta_table(table.place).to_pyarrow_dataset())
+    else:
+        frame = pl.scan_delta(table.address)
     columns = frame.collect_schema().names()
     order = [name for name in NEWEST_BY if name in columns]
     newest = frame.sort(order, descending=True) if order else frame

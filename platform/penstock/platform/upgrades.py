@@ -131,7 +131,6 @@ def _finish(settings: Settings, folder: Path, plan: "Plan") -> None:
     """Commit what a host that was killed had decided: only the newest batch is told to tables again."""
     from penstock.pipelines.batch.journal import Journal
     from penstock.pipelines.batch.settling import settle
-    from penstock.platform.host.compose import warehouse_folder
 
     last = Journal(folder / "journal").last_outcome()
     if last is not None:
@@ -140,16 +139,17 @@ def _finish(settings: Settings, folder: Path, plan: "Plan") -> None:
             "log_level": "2",
             **settings.kafka.client("host"),
         }
-        settle(last, plan, warehouse_folder(settings), clients)
+        settle(last, plan, settings.tables, clients)
 
 
 def _start(settings: Settings, plan: "Plan") -> str:
     """Where a replay begins that nobody said more of: the archives, if there is one of each topic."""
     from penstock.pipelines.archive.names import records_path
     from penstock.pipelines.batch.inputs import topic_of
+    from penstock.pipelines.store.files import is_table
 
-    kept = [Path(settings.warehouse, records_path(topic_of(source)), "_delta_log") for source in plan.sources]
-    return "archive" if all(log.exists() for log in kept) else "topic"
+    kept = [settings.tables / records_path(topic_of(source)) for source in plan.sources]
+    return "archive" if all(is_table(place) for place in kept) else "topic"
 
 
 def _cost(store: "ControlStore", plan: "Plan", folder: Path) -> Cost:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
 from tests.pipelines.fold.partials import elements, partials, places
 
 from penstock.pipelines.batch.engine import HERE, Engine, Right
@@ -21,6 +20,8 @@ from penstock.pipelines.fold.stage import ReadyStage, ready_stage
 from penstock.pipelines.plan import Plan
 from penstock.pipelines.reference.records import Batch, Record
 from penstock.pipelines.repeats.memory import Memory
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import delta_table
 
 FIELDS = pa.schema([("key", pa.string()), ("at", pa.int64()), ("value", pa.int64()), ("word", pa.string())])
 
@@ -123,12 +124,14 @@ class Bench:
     folder: Path
     told: list[Outcome] = field(default_factory=list)
     placement: Placement = HERE
+    elsewhere: Place | None = None
+    """Where the tables are, if not in the folder."""
 
     def open(
         self,
         epoch: int = 1,
         holds: Callable[[], bool] = lambda: True,
-        tables: Callable[[Plan, ReadyGraph, Path], StreamTables] = StreamTables,
+        tables: Callable[[Plan, ReadyGraph, Place], StreamTables] = StreamTables,
         told: Callable[[Outcome], None] | None = None,
     ) -> Engine:
         """A host's engine, resumed."""
@@ -137,7 +140,7 @@ class Bench:
             graph,
             rules_of(self.plan.sources),
             self.folder / "stream",
-            tables(self.plan, graph, self.folder / "warehouse"),
+            tables(self.plan, graph, self.warehouse),
             Right(self.plan.name, epoch, holds),
             told or self.told.append,
             memory=self.remembering(),
@@ -153,6 +156,10 @@ class Bench:
     def reading(self, batch: Batch, clock: int) -> Reading:
         """The records of a batch."""
         return StoredReading(self.stage, batch.records, clock, self.others)
+
+    @property
+    def warehouse(self) -> Place:
+        return self.elsewhere or self.folder / "warehouse"
 
     @property
     def stage(self) -> ReadyStage:
@@ -177,7 +184,7 @@ class Bench:
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """A whole table, in an order of its own."""
-        content = pa.table(DeltaTable(self.folder / "warehouse" / table).to_pyarrow_table())
+        content = pa.table(delta_table(self.warehouse / table).to_pyarrow_table())
         return sorted(content.to_pylist(), key=repr)
 
 

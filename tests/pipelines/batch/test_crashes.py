@@ -51,6 +51,7 @@ from penstock.pipelines.plan.windows import Fixed, Sessions, SlidingOrder, Tumbl
 from penstock.pipelines.reference.records import Batch, Record
 from penstock.pipelines.remembering import Answer, Call, Row, Timer
 from penstock.pipelines.state.columns import NEVER
+from penstock.pipelines.store import Address, Place
 from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.places import own_tables, quarantines
 
@@ -226,7 +227,7 @@ class BurningTables(StreamTables):
 
 
 def burning(fuse: Fuse) -> Any:
-    def make(plan: Plan, graph: ReadyGraph, warehouse: Path) -> StreamTables:
+    def make(plan: Plan, graph: ReadyGraph, warehouse: Place) -> StreamTables:
         tables = BurningTables(plan, graph, warehouse)
         tables.fuse = fuse
         return tables
@@ -285,6 +286,17 @@ def test_a_killed_run_ends_with_the_tables_of_one_that_was_not(
     run(killed, Fuse(steps))
     for table in [*own_tables(PLANS[name]), *quarantines(PLANS[name])]:
         assert killed.rows(table) == calm.rows(table), table
+
+
+@pytest.mark.parametrize("steps", [4, 9, 17])
+def test_a_killed_run_ends_so_in_an_object_store_too(tmp_path: Path, bucket: Address, steps: int) -> None:
+    plan = PLANS["two stages"]
+    calm, killed = Bench(plan, tmp_path / "calm"), Bench(plan, tmp_path / "killed", elsewhere=bucket)
+    run(calm, Fuse(-1))
+    run(killed, Fuse(steps))
+    for table in [*own_tables(plan), *quarantines(plan)]:
+        assert killed.rows(table) == calm.rows(table), table
+    assert not (tmp_path / "killed" / "warehouse").exists()
 
 
 def test_the_accounts_of_each_batch_add_up(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
 
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import delta_table
 from penstock.pipelines.tables.columns import TIMESTAMP
 from penstock.pipelines.tables.latest import LatestTable
 from penstock.pipelines.tables.log import LogTable
@@ -31,26 +32,26 @@ def panes(minute: int, n: int) -> pa.Table:
     return pa.Table.from_pylist([{**row, "n": n, "kind": "insert"}], schema=PANES)
 
 
-def rows(path: Path) -> list[tuple[datetime, int]]:
-    found = DeltaTable(path).to_pyarrow_table().to_pylist()
+def rows(path: Place) -> list[tuple[datetime, int]]:
+    found = delta_table(path).to_pyarrow_table().to_pylist()
     return sorted((row["window_start"], row["n"]) for row in found)
 
 
-def files(path: Path) -> int:
-    return len(DeltaTable(path).file_uris())
+def files(path: Place) -> int:
+    return len(delta_table(path).file_uris())
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> LogTable:
-    table = LogTable(tmp_path / "panes", PANES, "s")
+def log(somewhere: Place) -> LogTable:
+    table = LogTable(somewhere / "panes", PANES, "s")
     for number in range(20):
         table.commit(number, table.write(panes(number, number), number, number), number)
     return table
 
 
 @pytest.fixture
-def latest(tmp_path: Path) -> LatestTable:
-    table = LatestTable(tmp_path / "latest", SCHEMA, "s", ["device"], 60_000_000)
+def latest(somewhere: Place) -> LatestTable:
+    table = LatestTable(somewhere / "latest", SCHEMA, "s", ["device"], 60_000_000)
     for number in range(20):
         table.commit(number, table.write(panes(number, number), number, number), number)
     return table
@@ -70,7 +71,7 @@ def test_each_stream_of_a_shared_table_keeps_files_of_its_own(log: LogTable) -> 
     other = LogTable(log.path, PANES, "other")
     other.commit(0, other.write(panes(0, 99), 0, 0), 0)
     merge_small_files(log.path, "s", 0)
-    names = sorted(Path(uri).name.split("-")[0] for uri in DeltaTable(log.path).file_uris())
+    names = sorted(Path(uri).name.split("-")[0] for uri in delta_table(log.path).file_uris())
     assert names == ["other", "s"]
 
 
@@ -90,9 +91,13 @@ def test_files_that_nobody_names_are_removed_but_not_those_of_a_decided_batch(lo
     decided = log.write(panes(20, 20), 20, 20)
     (waiting,) = decided.adds
     old = datetime(2020, 1, 1, tzinfo=UTC).timestamp()
-    os.utime(log.path / waiting.path, (old, old))
-    assert len(remove_unneeded(log.path, 24, {waiting.path}, dry_run=True)) == 20
-    assert len(remove_unneeded(log.path, 24, {waiting.path})) == 20
-    assert remove_unneeded(log.path, 24, {waiting.path}) == []
+    hours = 0  # nobody can make a file of an object store older than it is
+    if isinstance(log.path, Path):
+        hours = 24
+        os.utime(log.path / waiting.path, (old, old))
+    assert len(remove_unneeded(log.path, hours, {waiting.path}, dry_run=True)) == 20
+    assert len(remove_unneeded(log.path, hours, {waiting.path})) == 20
+    assert remove_unneeded(log.path, hours, {waiting.path}) == []
+    assert len(remove_unneeded(log.path, hours, set(), dry_run=True)) == 1
     log.commit(20, decided, 20)
     assert len(rows(log.path)) == 21

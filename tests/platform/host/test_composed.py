@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from penstock.pipelines.store import Address, Store
 from penstock.platform.errors import SettingsError
-from penstock.platform.host.compose import private_settings, warehouse_folder
+from penstock.platform.host.compose import private_settings, spark_config
 from penstock.platform.settings import Settings, load_settings
 
 
@@ -38,9 +39,29 @@ def test_a_master_without_a_secret_needs_no_file(settings: Settings) -> None:
     assert not settings.home.exists()
 
 
-def test_an_address_is_no_place_for_a_stream_to_write(settings: Settings) -> None:
-    assert warehouse_folder(settings) == settings.home / "warehouse"
-    with pytest.raises(
-        SettingsError, match="the warehouse is s3://tables: set PENSTOCK_WAREHOUSE to a folder"
-    ):
-        warehouse_folder(settings.model_copy(update={"warehouse": "s3://tables"}))
+def test_tables_are_in_a_folder_or_in_an_object_store_that_spark_can_read_then(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert settings.tables == settings.home / "warehouse"
+    assert "hadoop-aws" not in jars_of(settings)
+    monkeypatch.setenv("PENSTOCK_WAREHOUSE", "s3a://tables/here/")
+    monkeypatch.setenv("PENSTOCK_WAREHOUSE_STORE__ENDPOINT", "http://store:9000")
+    there = load_settings().settings
+    assert there.tables / "latest/minute" == Address(
+        "s3://tables/here/latest/minute", Store("http://store:9000")
+    )
+    assert "hadoop-aws" in jars_of(there)
+    assert spark_config(there).more["spark.hadoop.fs.s3a.endpoint"] == "http://store:9000"
+
+
+@pytest.mark.parametrize("address", ["gs://tables/here", "s3://", "hdfs://name/here"])
+def test_any_other_address_is_refused_when_settings_are_read(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_WAREHOUSE", address)
+    with pytest.raises(SettingsError, match=f"{address}: tables lie in a folder or in s3://bucket/prefix"):
+        load_settings()
+
+
+def jars_of(settings: Settings) -> str:
+    return " ".join(jar.name for jar in spark_config(settings).jars)

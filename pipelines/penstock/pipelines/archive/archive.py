@@ -19,6 +19,7 @@ from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.errors import ArchiveError, FencedError
 from penstock.pipelines.fold.watermark import Watermark
 from penstock.pipelines.host.control import PartitionAccount
+from penstock.pipelines.store import Place
 from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.table import BatchTable
 
@@ -31,7 +32,7 @@ class Archive:
         topic: str,
         topic_id: str,
         directory: Path,
-        warehouse: Path,
+        warehouse: Place,
         right: Right,
         told: Callable[[Outcome], None],
     ) -> None:

@@ -1,7 +1,6 @@
 """Whether an archive holds every offset once, or says why there is none."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -9,15 +8,17 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from penstock.pipelines.archive.names import ledger_path, records_path
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import delta_table
 
 
-def disagreements(warehouse: Path, topic: str) -> list[str]:
+def disagreements(warehouse: Place, topic: str) -> list[str]:
     """Return a sentence for each partition whose records are not what its ledger says; none where all is right.
 
     Reads the addresses of the whole archive.
     """
-    ledger = DeltaTable(warehouse / ledger_path(topic)).to_pyarrow_table()
-    records = _up_to(pc.max(ledger.column("batch_id")), DeltaTable(warehouse / records_path(topic)))
+    ledger = delta_table(warehouse / ledger_path(topic)).to_pyarrow_table()
+    records = _up_to(pc.max(ledger.column("batch_id")), delta_table(warehouse / records_path(topic)))
     partitions = np.asarray(records.column("partition"))
     offsets = np.asarray(records.column("offset"))
     known = sorted(set(ledger.column("partition").to_pylist()) | set(np.unique(partitions).tolist()))

@@ -11,6 +11,7 @@ from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.journal import kept_outcomes
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.errors import ArchiveError
+from penstock.pipelines.store import Place
 
 Clock = Callable[[], int]
 _READ_SECONDS = 0.5
@@ -26,7 +27,7 @@ class ArchiveConfig:
 
     bootstrap: str
     directory: Path
-    warehouse: Path
+    warehouse: Place
     client: Mapping[str, str] = field(default_factory=dict, repr=False)
     compacted: bool = False
     """Whether the topic drops records whose key came again."""

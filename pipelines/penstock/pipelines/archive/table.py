@@ -2,15 +2,15 @@
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake import CommitProperties, PostCommitHookProperties, Transaction
 from deltalake.transaction import AddAction
 
 from penstock.pipelines.archive.rows import RECORD
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import make_folder, new_table, write_rows
 from penstock.pipelines.tables.change import Change, DataFile
 from penstock.pipelines.tables.table import CHECKPOINT_EVERY, BatchTable
 
@@ -22,17 +22,10 @@ _WORTH_MERGING = 8
 class ArchiveTable(BatchTable):
     """Takes each batch once. The day is that of the batch's clock: the times that producers tell bound nothing."""
 
-    def __init__(self, path: Path, application: str) -> None:
+    def __init__(self, path: Place, application: str) -> None:
         schema = pa.schema([*RECORD, pa.field(DAY, pa.date32())])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        DeltaTable.create(
-            path,
-            schema=schema,
-            mode="ignore",
-            partition_by=DAY,
-            name=path.name,
-            configuration={"delta.checkpointInterval": str(CHECKPOINT_EVERY)},
-        )
+        every = {"delta.checkpointInterval": str(CHECKPOINT_EVERY)}
+        new_table(path, schema, partition_by=DAY, configuration=every)
         super().__init__(path, schema, application)
 
     def write(self, rows: pa.Table, batch_id: int, epoch: int, clock: int) -> Change:
@@ -43,12 +36,9 @@ class ArchiveTable(BatchTable):
         if not rows.num_rows:
             return Change()
         folder = self.path / f"{DAY}={day_of(clock)}"
-        folder.mkdir(exist_ok=True)
         path = folder / f"batch-{batch_id:012d}-{epoch}.parquet"
-        partial = path.with_name(f"_{path.name}.partial")
-        pq.write_table(rows, partial, compression="zstd", store_schema=False)
-        size = partial.stat().st_size
-        partial.replace(path)
+        make_folder(path)
+        size = write_rows(rows, path, store_schema=False)
         return Change([DataFile(f"{folder.name}/{path.name}", size, rows.num_rows, _bounds(rows), clock)])
 
     def merge_day(self, day: str) -> int:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from penstock.pipelines.batch.intent import Intent, Range
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import delta_table, is_table
 from penstock.pipelines.tables.places import LOOKUPS
 
 SEEN = pa.schema(
@@ -60,12 +60,12 @@ def parted(ranges: Sequence[Range], seen: Sequence[Seen]) -> list[Seen]:
     return [part for part in (*parts, rest) if any(s.end > s.start for s in part.ranges)] or [rest]
 
 
-def recorded(warehouse: Path, stream: str) -> list[Seen]:
+def recorded(warehouse: Place, stream: str) -> list[Seen]:
     """What each batch of a stream saw, in order; nothing where no batch looked anything up."""
     path = warehouse / LOOKUPS / stream
-    if not DeltaTable.is_deltatable(str(path)):
+    if not is_table(path):
         return []
-    rows = DeltaTable(path).to_pyarrow_table().sort_by("batch_id").to_pylist()
+    rows = delta_table(path).to_pyarrow_table().sort_by("batch_id").to_pylist()
     batches: dict[int, list[dict[str, int | str]]] = {}
     for row in rows:
         batches.setdefault(row["batch_id"], []).append(row)

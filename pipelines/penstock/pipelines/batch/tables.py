@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +25,7 @@ from penstock.pipelines.plan.codec import contract_version
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.plan.windows import Fixed, Global, Sliding, Window
+from penstock.pipelines.store import Place
 from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.columns import TIMESTAMP, as_table, table_schema, timestamps
 from penstock.pipelines.tables.complete import CompleteTable as WholeTable
@@ -120,7 +120,7 @@ class StreamTables:
     """Where one stream writes: panes, late records, the quarantine of its topics, and its ledger."""
 
     def __init__(
-        self, plan: Plan, graph: ReadyGraph, warehouse: Path, clients: Mapping[str, str] | None = None
+        self, plan: Plan, graph: ReadyGraph, warehouse: Place, clients: Mapping[str, str] | None = None
     ) -> None:
         """Without `clients` of Kafka nothing is published: a run over stored records tells no topic."""
         self._sinks = {
@@ -207,7 +207,7 @@ def sinks(stage: ReadyStage) -> list[tuple[str, Sink]]:
 
 
 def _sink(
-    sink: Sink, stage: ReadyStage, path: Path, application: str
+    sink: Sink, stage: ReadyStage, path: Place, application: str
 ) -> tuple[LogTable | LatestTable, Callable[[pa.Table], pa.Table]]:
     schema = table_schema(stage.pane_columns)
     match sink:

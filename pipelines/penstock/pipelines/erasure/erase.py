@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.pipelines import store
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.settling import settle
@@ -39,7 +40,7 @@ class Place:
 
     stream: str
     directory: Path
-    warehouse: Path
+    warehouse: store.Place
     clients: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What clients of Kafka are made with, for what was decided and not published yet."""
 

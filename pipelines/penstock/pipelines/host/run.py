@@ -23,6 +23,7 @@ from penstock.pipelines.host.running import Running
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.spark.session import SparkConfig, is_alive, open_session
 from penstock.pipelines.spark.stream import Stream, StreamConfig
+from penstock.pipelines.store import Place
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class HostConfig:
     spark: SparkConfig
     bootstrap: str
     streams: Path
-    warehouse: Path
+    warehouse: Place
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What a secured broker wants of Spark's source; not shown, for a password is among it."""
     client: Mapping[str, str] = field(default_factory=dict, repr=False)

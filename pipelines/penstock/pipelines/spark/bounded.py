@@ -32,6 +32,7 @@ from penstock.pipelines.spark.spreading import SparkSpreader
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.spark.stored.pieces import pieces
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.pipelines.store import Place
 from penstock.pipelines.tables.lookup import LookedUp
 
 if TYPE_CHECKING:
@@ -43,17 +44,17 @@ class BoundedConfig:
     """Where a run keeps and writes: folders of its own, for a live stream's tables take that stream's batches."""
 
     directory: Path
-    warehouse: Path
+    warehouse: Place
     records_per_batch: int | None = None
     driver_budget: int = BUDGET_BYTES
     """As of a live stream."""
     poison_limit: int = 0
     sent_again: SentAgain = nothing_sent_again
-    live: Path | None = None
+    live: Place | None = None
     """The warehouse of the live stream, where this one is another: its tables are looked into, as it saw them."""
 
     @property
-    def looked_into(self) -> Path:
+    def looked_into(self) -> Place:
         """The warehouse of tables that steps look into, and of what live batches saw of them."""
         return self.warehouse if self.live is None else self.live
 
@@ -184,7 +185,7 @@ def refuse_clocks(plan: Plan) -> None:
 
 
 def looked_up_parts(
-    plan: Plan, ranges: Sequence[Range], warehouse: Path
+    plan: Plan, ranges: Sequence[Range], warehouse: Place
 ) -> list[tuple[Sequence[Range], Mapping[str, int]]]:
     """Cut ranges where the live stream saw another version of a table, and say which; all else sees the newest."""
     steps = plan.lookups

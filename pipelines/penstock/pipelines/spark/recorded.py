@@ -7,12 +7,10 @@ batch; an order window that goes by the clock, or a function with timers of it, 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.errors import ReplayError
@@ -28,6 +26,8 @@ from penstock.pipelines.plan.windows import (
     by_processing_time,
 )
 from penstock.pipelines.spark.stored.pieces import pieces
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import delta_table, is_table
 
 _COLUMNS = ["batch_id", "batch_clock", "topic", "partition", "start", "end"]
 
@@ -55,15 +55,15 @@ def has_time_policy(window: Window) -> bool:
             return False
 
 
-def recorded(plan: Plan, ledger: Path, ranges: Sequence[Range], most: int | None) -> list[Recorded]:
+def recorded(plan: Plan, ledger: Place, ranges: Sequence[Range], most: int | None) -> list[Recorded]:
     """What a stream has read of some ranges, in order; none of it holds many more records than `most`.
 
     What it has not read is not there. ReplayError where it began later than the ranges do: of what was before
     nobody knows when it came.
     """
-    if not DeltaTable.is_deltatable(str(ledger)):
+    if not is_table(ledger):
         return []
-    rows = DeltaTable(ledger).to_pyarrow_table(columns=_COLUMNS)
+    rows = delta_table(ledger).to_pyarrow_table(columns=_COLUMNS)
     found = [_within(one, ranges) for one in _together(plan, pa.table(rows))]
     batches = [one for one in found if one.ranges]
     _refuse_what_was_not_recorded(plan.name, batches, ranges)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.intent import Range
@@ -30,8 +29,10 @@ from penstock.pipelines.spark.bounded import BoundedConfig, StoredRun, agreed, l
 from penstock.pipelines.spark.recorded import Recorded, cut_by_clock, recorded
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.state.columns import BEFORE_ALL
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import delta_table, is_table
 from penstock.pipelines.tables.places import own_tables, quarantines
-from penstock.pipelines.tables.takeover import take_over
+from penstock.pipelines.tables.takeover import Whose, take_over
 from penstock.pipelines.upgrade.stored import store_plan
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Places:
     """Where a stream lives, and where its replay does."""
 
     streams: Path
-    warehouse: Path
+    warehouse: Place
     stream: str
     replay: str
 
@@ -56,7 +57,7 @@ class Places:
         return self.streams / self.stream / self.replay
 
     @property
-    def beside(self) -> Path:
+    def beside(self) -> Place:
         """The replay's own tables."""
         return self.warehouse / "runs" / self.stream / self.replay
 
@@ -213,22 +214,22 @@ def tables_of(plan: Plan) -> Mapping[str, bool]:
     return {**dict.fromkeys(own_tables(plan), True), **dict.fromkeys(quarantines(plan), False)}
 
 
-def first_offsets(warehouse: Path, stream: str) -> Mapping[str, int]:
+def first_offsets(warehouse: Place, stream: str) -> Mapping[str, int]:
     """The first offset of each partition that a stream's tables tell of."""
     accounts = summed(warehouse / "ledger" / stream)
     return {f"{account.topic}/{account.partition}": account.start for account in accounts}
 
 
-def _ours(stream: str, mine: bool) -> Callable[[str], bool]:
-    return lambda name: mine or name.startswith(f"{stream}-")
+def _ours(stream: str, mine: bool) -> Whose | None:
+    return None if mine else lambda name: name.startswith(f"{stream}-")
 
 
-def summed(ledger: Path) -> tuple[PartitionAccount, ...]:
+def summed(ledger: Place) -> tuple[PartitionAccount, ...]:
     """What a ledger says of each partition, over all batches."""
-    if not DeltaTable.is_deltatable(str(ledger)):
+    if not is_table(ledger):
         return ()
     counted = [name for name in LEDGER.names if name not in ("topic", "partition", "start", "end")]
-    rows = DeltaTable(ledger).to_pyarrow_table(columns=LEDGER.names)
+    rows = delta_table(ledger).to_pyarrow_table(columns=LEDGER.names)
     wanted: Sequence[tuple[str, str]] = [("start", "min"), ("end", "max"), *((n, "sum") for n in counted)]
     sums: pa.Table = rows.group_by(["topic", "partition"]).aggregate(list(wanted))
     return tuple(

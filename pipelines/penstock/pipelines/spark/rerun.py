@@ -27,6 +27,7 @@ from penstock.pipelines.repeats.memory import memory_of
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.shared import SharedReading, Spans
 from penstock.pipelines.spark.stored import Stored
+from penstock.pipelines.store import Place
 from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.columns import as_table
 from penstock.pipelines.tables.lookup import LookedUp
@@ -88,7 +89,7 @@ def rerun(
     folder: Path,
     told: Callable[[Outcome], None],
     poisoned: Sequence[Poisoned] = (),
-    warehouse: Path | None = None,
+    warehouse: Place | None = None,
 ) -> KeptPanes:
     """Run batches again, numbered from 0, in an empty folder. `poisoned` are records that were no good then.
 

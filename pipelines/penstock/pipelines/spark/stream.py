@@ -33,6 +33,7 @@ from penstock.pipelines.spark.reading import SparkReading
 from penstock.pipelines.spark.session import is_alive
 from penstock.pipelines.spark.spreading import SparkSpreader
 from penstock.pipelines.spark.starting import starting_offsets
+from penstock.pipelines.store import Place
 from penstock.pipelines.tables.lookup import LookedUp
 from penstock.pipelines.upgrade.stored import accept
 
@@ -56,7 +57,7 @@ class StreamConfig:
     bootstrap: str
     directory: Path
     """Checkpoint, journal and state."""
-    warehouse: Path
+    warehouse: Place
     records_per_batch: int = 500_000
     driver_budget: int = BUDGET_BYTES
     """Bytes of partials and of windows that the driver may fold; a batch above it is folded in the executors."""

@@ -5,17 +5,16 @@ exactly one, whole. For that a batch costs what the result holds, where a table 
 in the spans that it touches: this is for small results.
 """
 
-from pathlib import Path
-
 import pyarrow as pa
 
+from penstock.pipelines.store import Place
 from penstock.pipelines.tables.latest import LatestTable
 
 
 class CompleteTable(LatestTable):
     """A table that a batch replaces whole. `key` names, with the bounds, a window."""
 
-    def __init__(self, path: Path, schema: pa.Schema, application: str, key: list[str]) -> None:
+    def __init__(self, path: Place, schema: pa.Schema, application: str, key: list[str]) -> None:
         super().__init__(path, schema, application, key, span_us=None)
 
     def _files_with(self, starts: pa.ChunkedArray) -> list[str]:

@@ -7,13 +7,13 @@ rewritten by somebody else between batches: which ones to look into is told by t
 """
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import read_rows
 from penstock.pipelines.tables.change import Change, DataFile
 from penstock.pipelines.tables.table import BatchTable
 
@@ -25,7 +25,7 @@ class LatestTable(BatchTable):
     """A table of newest values. `identity` are the columns that name a window of a key."""
 
     def __init__(
-        self, path: Path, schema: pa.Schema, application: str, key: list[str], span_us: int | None
+        self, path: Place, schema: pa.Schema, application: str, key: list[str], span_us: int | None
     ) -> None:
         super().__init__(path, schema, application)
         self._identity = [*key, "window_start", "window_end"]
@@ -58,7 +58,7 @@ class LatestTable(BatchTable):
         ]
 
     def _untouched(self, path: str, panes: pa.Table) -> pa.Table:
-        rows = pq.read_table(self.path / path, schema=self.schema)
+        rows = read_rows(self.path / path, self.schema)
         return _without(rows, panes, self._identity)
 
     def _in_spans(self, rows: pa.Table, batch_id: int, clock: int) -> list[DataFile]:

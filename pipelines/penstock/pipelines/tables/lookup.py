@@ -5,7 +5,6 @@ executors with each batch that joins it: it is meant for what fits there many ti
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +15,8 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from penstock.pipelines.errors import LookupTableError
 from penstock.pipelines.fold.returned import arrow_type
 from penstock.pipelines.plan.steps import Lookup
+from penstock.pipelines.store import Place, place_below
+from penstock.pipelines.store.files import delta_table
 
 LARGEST = 2_000_000
 """Rows of a table that may be looked into."""
@@ -24,8 +25,8 @@ LARGEST = 2_000_000
 class LookedUp:
     """The tables of one stream. Keeps the rows that were asked for last, since most batches see the same."""
 
-    def __init__(self, steps: Sequence[Lookup], warehouse: Path, largest: int = LARGEST) -> None:
-        self._places = {step.table: address_of(step.table, warehouse) for step in steps}
+    def __init__(self, steps: Sequence[Lookup], warehouse: Place, largest: int = LARGEST) -> None:
+        self._places = {step.table: place_below(warehouse, step.table) for step in steps}
         self._open: dict[str, DeltaTable] = {}
         self._rows: dict[Lookup, tuple[int, pa.Table]] = {}
         self._largest = largest
@@ -51,7 +52,7 @@ class LookedUp:
             if name in self._open:
                 self._open[name].update_incremental()
             else:
-                self._open[name] = DeltaTable(self._places[name])
+                self._open[name] = delta_table(self._places[name])
         except (TableNotFoundError, DeltaError, OSError) as problem:
             self._open.pop(name, None)
             fix = "Start what writes it, or mend the name: a path below the warehouse, or an address"
@@ -61,7 +62,7 @@ class LookedUp:
     def _read(self, step: Lookup, version: int) -> pa.Table:
         wanted = [*step.on, *(column.name for column in step.columns)]
         try:
-            table = DeltaTable(self._places[step.table], version=version)
+            table = delta_table(self._places[step.table], version)
             known = [field.name for field in table.schema().fields]
             _refuse_missing(step, [name for name in wanted if name not in known], known)
             rows: pa.Table = table.to_pyarrow_table(columns=wanted)
@@ -76,11 +77,6 @@ class LookedUp:
             found = f"it has {rows.num_rows:,} rows, and {self._largest:,} at most are looked into"
             raise LookupTableError(step.table, found, "Look into a smaller one, or read it as an input")
         return _once(step, version, _typed(step, rows))
-
-
-def address_of(table: str, warehouse: Path) -> str:
-    """Where a table is: an address or a path of its own, or one below the warehouse."""
-    return table if "://" in table else str(warehouse / table)
 
 
 def _refuse_missing(step: Lookup, missing: Sequence[str], known: Sequence[str]) -> None:

@@ -11,17 +11,17 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from math import isfinite
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import delta_table, new_table, write_rows
 from penstock.pipelines.tables.change import Change, DataFile
 
 CHECKPOINT_EVERY = 50
@@ -37,7 +37,7 @@ ATTEMPTS = 5
 class BatchTable:
     """One table. `application` is who writes it: the name of the stream. Others may write it too, as others."""
 
-    def __init__(self, path: Path, schema: pa.Schema, application: str) -> None:
+    def __init__(self, path: Place, schema: pa.Schema, application: str) -> None:
         self.path = path
         self.schema = schema
         self.application = application
@@ -67,12 +67,8 @@ class BatchTable:
     def write_file(self, rows: pa.Table, name: str, clock: int) -> DataFile:
         """Write rows into a file whose name begins so, and is like no other. The table does not name it yet."""
         path = self.path / f"{name}-{uuid4().hex[:8]}.parquet"
-        try:
-            pq.write_table(rows.cast(self.schema), path, compression="zstd", store_schema=False)
-        except Exception:
-            path.unlink(missing_ok=True)  # a disk that is full would get fuller with each try
-            raise
-        return DataFile(path.name, path.stat().st_size, rows.num_rows, statistics(rows), clock)
+        size = write_rows(rows.cast(self.schema), path, store_schema=False)
+        return DataFile(path.name, size, rows.num_rows, statistics(rows), clock)
 
     def discard(self, files: Iterable[DataFile]) -> None:
         """Remove files of an attempt that failed before anything named them."""
@@ -93,18 +89,11 @@ class BatchTable:
         )
 
 
-def _opened(path: Path, schema: pa.Schema) -> DeltaTable:
+def _opened(path: Place, schema: pa.Schema) -> DeltaTable:
     try:
-        return _widened(DeltaTable(path), schema)
+        return _widened(delta_table(path), schema)
     except TableNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return DeltaTable.create(
-            path,
-            schema=schema,
-            mode="ignore",
-            name=path.name,
-            configuration={"delta.checkpointInterval": str(CHECKPOINT_EVERY)},
-        )
+        return new_table(path, schema, configuration={"delta.checkpointInterval": str(CHECKPOINT_EVERY)})
 
 
 def _widened(table: DeltaTable, schema: pa.Schema) -> DeltaTable:

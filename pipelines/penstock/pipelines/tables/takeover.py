@@ -1,22 +1,21 @@
 """A table takes over what another holds that was made beside it: in one commit, so readers see all of it or none.
 
-The files are linked into the table's folder, or copied where they cannot be; what they replace stays on disk for
-whoever reads an older version. The commit carries (application, batch id) like every other: it is made once. It is
-written as Delta's log has it, because it must replace files and columns at once, which no library offers.
+The files are linked into the table's folder, or copied where they cannot be; what they replace stays there for
+whoever reads an older version. The commit carries (application, batch id) like every other: it is made once.
 """
 
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
-from deltalake.exceptions import TableNotFoundError
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
 
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import delta_table, new_table, same_file
 from penstock.pipelines.tables.table import ATTEMPTS, EPOCH, stamp
 
 Whose = Callable[[str], bool]
@@ -24,104 +23,65 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def take_over(
-    table: Path, beside: Path, application: str, batch_id: int, clock: int, whose: Whose = lambda _: True
+    table: Place, beside: Place, application: str, batch_id: int, clock: int, whose: Whose | None = None
 ) -> bool:
     """Replace the files of `table` that are ours by those of the table beside; False where that was done before.
 
-    `whose` tells by a file's name whether it is ours, for a table that several streams write.
+    `whose` tells by a file's name whether it is ours, for a table that several streams write. Without it all of
+    them are, and the table gets the columns of the one beside, too.
     """
-    made = DeltaTable(beside)
+    made = delta_table(beside)
     live = _opened(table, made)
     for _ in range(ATTEMPTS):
         live.update_incremental()
         done = live.transaction_version(application)
         if done is not None and done >= batch_id:
             return False
-        if _committed(
-            live, table, list(_actions(live, made, table, beside, application, batch_id, clock, whose))
-        ):
-            return True
+        adds = list(_added(made, table, beside, f"{application}-{batch_id:012d}", clock))
+        try:
+            _commit(live, made, adds, Transaction(application, batch_id), clock, whose)
+        except CommitFailedError:
+            continue  # somebody else made a version meanwhile
+        return True
     raise OSError(f"{table} is written by somebody else all the time: stop that, and try again")
 
 
-def _actions(
+def _commit(
     live: DeltaTable,
     made: DeltaTable,
-    table: Path,
-    beside: Path,
-    application: str,
-    batch_id: int,
+    adds: list[AddAction],
+    batch: Transaction,
     clock: int,
-    whose: Whose,
-) -> Iterator[Mapping[str, Any]]:
-    yield {"commitInfo": {"timestamp": clock, "operation": "REPLACE", "operationParameters": {}}}
-    if made.schema() != live.schema():
-        yield {"metaData": _metadata(live, made)}
-    for path in pa.table(live.get_add_actions()).column("path").to_pylist():
-        if whose(path):
-            yield {"remove": {"path": path, "deletionTimestamp": clock, "dataChange": True}}
+    whose: Whose | None,
+) -> None:
+    removes = [] if whose is None else [RemoveAction(p, True, clock) for p in _paths(live) if whose(p)]
+    live.create_write_transaction(
+        [*adds, *removes],
+        mode="overwrite" if whose is None else "append",
+        schema=made.schema() if whose is None else live.schema(),
+        # No retries: what somebody does meanwhile, such as merging files, must be seen before this is decided.
+        commit_properties=CommitProperties(max_commit_retries=0, app_transactions=[batch]),
+        post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
+    )
+
+
+def _added(made: DeltaTable, table: Place, beside: Place, prefix: str, clock: int) -> Iterator[AddAction]:
+    """The files of the table beside, under names of their own in the table's place."""
     for file in pa.table(made.get_add_actions(flatten=True)).to_pylist():
-        name = f"{application}-{batch_id:012d}-{file['path']}"
-        _linked(beside / file["path"], table / name)
-        yield {
-            "add": {
-                "path": name,
-                "partitionValues": {},
-                "size": file["size_bytes"],
-                "modificationTime": clock,
-                "dataChange": True,
-                "stats": _statistics(file),
-            }
-        }
-    yield {"txn": {"appId": application, "version": batch_id, "lastUpdated": clock}}
+        name = f"{prefix}-{file['path']}"
+        same_file(beside / file["path"], table / name)
+        yield AddAction(name, file["size_bytes"], {}, clock, True, _statistics(file))
 
 
-def _committed(live: DeltaTable, table: Path, actions: list[Mapping[str, Any]]) -> bool:
-    """Make the next version of the table; False where somebody else made one meanwhile."""
-    entry = table / "_delta_log" / f"{live.version() + 1:020d}.json"
-    partial = entry.with_name(f".{entry.name}.{os.getpid()}.partial")
-    partial.write_text("".join(json.dumps(action) + "\n" for action in actions), "utf-8")
+def _paths(live: DeltaTable) -> list[str]:
+    return [str(path) for path in pa.table(live.get_add_actions()).column("path").to_pylist()]
+
+
+def _opened(table: Place, made: DeltaTable) -> DeltaTable:
     try:
-        os.link(partial, entry)
-    except FileExistsError:
-        return False
-    finally:
-        partial.unlink()
-    return True
-
-
-def _opened(table: Path, made: DeltaTable) -> DeltaTable:
-    try:
-        return DeltaTable(table)
+        return delta_table(table)
     except TableNotFoundError:
-        table.parent.mkdir(parents=True, exist_ok=True)
-        kept = made.metadata().configuration
-        return DeltaTable.create(table, made.schema(), mode="ignore", name=table.name, configuration=kept)
-
-
-def _metadata(live: DeltaTable, made: DeltaTable) -> Mapping[str, Any]:
-    now = live.metadata()
-    return {
-        "id": now.id,
-        "name": now.name,
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": made.schema().to_json(),
-        "partitionColumns": list(now.partition_columns),
-        "createdTime": now.created_time,
-        "configuration": dict(now.configuration),
-    }
-
-
-def _linked(source: Path, target: Path) -> None:
-    if target.exists():
-        return
-    partial = target.with_name(f"_{target.name}.partial")
-    partial.unlink(missing_ok=True)
-    try:
-        os.link(source, partial)
-    except OSError:  # another file system
-        shutil.copyfile(source, partial)
-    partial.replace(target)
+        return new_table(table, made.schema(), configuration=made.metadata().configuration)
 
 
 def _statistics(file: Mapping[str, Any]) -> str:

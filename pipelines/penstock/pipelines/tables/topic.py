@@ -6,18 +6,15 @@ again it finds that, and sends nothing. A host that was taken over is fenced by 
 """
 
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from penstock.pipelines.errors import PublishError
@@ -25,6 +22,8 @@ from penstock.pipelines.fold.published import WATERMARK
 from penstock.pipelines.plan.relaying import KIND
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import make_folder, read_rows, write_rows, write_text
 from penstock.pipelines.tables.change import Change, DataFile
 
 FOLDER = "published"
@@ -57,7 +56,7 @@ class PublishedTopic:
     """One topic. `application` is the stream that writes it; `clients` is what its clients are made with."""
 
     def __init__(
-        self, topic: str, stage: Stage, folder: Path, application: str, clients: Mapping[str, str]
+        self, topic: str, stage: Stage, folder: Place, application: str, clients: Mapping[str, str]
     ) -> None:
         self.topic = topic
         self.stage = stage.name
@@ -71,14 +70,9 @@ class PublishedTopic:
         """Write a batch's rows into a file of its own, which nobody reads before an outcome names it."""
         if not rows.num_rows:
             return Change()
-        self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{self._application}-{batch_id:012d}-{uuid4().hex[:8]}.parquet"
-        try:
-            pq.write_table(rows, path, compression="zstd")
-        except Exception:
-            path.unlink(missing_ok=True)
-            raise
-        return Change([DataFile(path.name, path.stat().st_size, rows.num_rows, "", clock)])
+        make_folder(path)
+        return Change([DataFile(path.name, write_rows(rows, path), rows.num_rows, "", clock)])
 
     def discard(self, files: Iterable[DataFile]) -> None:
         """Remove files of an attempt that failed before anything named them."""
@@ -102,11 +96,11 @@ class PublishedTopic:
             path.unlink(missing_ok=True)
         return done
 
-    def _sent(self, batch_id: int, paths: list[Path]) -> bool:
+    def _sent(self, batch_id: int, paths: list[Place]) -> bool:
         transactions = self._transactions()
         if batch_id <= transactions.last_batch():
             return False
-        rows = [row for path in paths for row in pq.read_table(path).to_pylist()]
+        rows = [row for path in paths for row in read_rows(path).to_pylist()]
         transactions.send(batch_id, messages(rows, self._key))
         return True
 
@@ -116,7 +110,7 @@ class PublishedTopic:
         return self._opened
 
     @property
-    def _notes(self) -> Path:
+    def _notes(self) -> Place:
         return self._folder / f"{self._application}.sent.json"
 
     def _noted(self) -> int:
@@ -124,14 +118,12 @@ class PublishedTopic:
         return int(json.loads(self._notes.read_text("utf-8"))["batch"]) if self._notes.exists() else -1
 
     def _note(self, batch_id: int) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        partial = self._notes.with_suffix(f".{os.getpid()}.partial")
-        partial.write_text(json.dumps({"batch": batch_id}), "utf-8")
-        partial.replace(self._notes)
+        make_folder(self._notes)
+        write_text(self._notes, json.dumps({"batch": batch_id}))
 
 
 def topics_of(
-    plan: Plan, warehouse: Path, clients: Mapping[str, str]
+    plan: Plan, warehouse: Place, clients: Mapping[str, str]
 ) -> Iterator[tuple[str, PublishedTopic]]:
     """The topics of a plan, by what an outcome calls them."""
     for stage in plan.stages:

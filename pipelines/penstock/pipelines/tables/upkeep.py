@@ -7,16 +7,17 @@ whose windows are closed, which no batch touches any more. No batch replaces fil
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
+from penstock.pipelines.store import Address, Place
+from penstock.pipelines.store.files import delta_table, read_rows, write_rows
 from penstock.pipelines.tables.table import statistics
 
 MOST_ROWS = 1_000_000
@@ -34,13 +35,13 @@ class Merged:
 File = dict[str, Any]
 
 
-def merge_small_files(path: Path, whose: str, clock: int, closed_before: datetime | None = None) -> Merged:
+def merge_small_files(path: Place, whose: str, clock: int, closed_before: datetime | None = None) -> Merged:
     """Merge the small files of one stream in a table; without `closed_before` it is a table that only grows.
 
     `whose` is the stream: several may write a table, and each file says by its name whose it is. Where somebody
     commits at the same moment the files stay as they are until the next time.
     """
-    table = DeltaTable(path)
+    table = delta_table(path)
     files = [
         file
         for file in pa.table(table.get_add_actions(flatten=True)).to_pylist()
@@ -53,20 +54,25 @@ def merge_small_files(path: Path, whose: str, clock: int, closed_before: datetim
     return Merged(merged, into)
 
 
-def remove_unneeded(path: Path, hours: int, needed: Collection[str], *, dry_run: bool = False) -> list[str]:
+def remove_unneeded(path: Place, hours: int, needed: Collection[str], *, dry_run: bool = False) -> list[str]:
     """Remove files that no version of the last hours names, unless they are needed; returns their names.
 
     `needed` are the files of batches that are decided and perhaps not committed yet: no version names them.
     """
-    table = DeltaTable(path)
+    table = delta_table(path)
     found = table.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False, full=True)
-    unneeded = [name for name in found if Path(name).name not in needed]
+    unneeded = [name for name in found if PurePath(name).name not in needed and not _is_folder(path, name)]
     if not dry_run:
         for name in unneeded:
             (path / name).unlink(missing_ok=True)
         table.create_checkpoint()
         table.cleanup_metadata()
     return unneeded
+
+
+def _is_folder(table: Place, name: str) -> bool:
+    """Whether a name is that of an empty object by which an object store's tools mark a folder."""
+    return isinstance(table, Address) and not PurePath(name).suffix
 
 
 def _is_free(file: File, whose: str, closed_before: datetime | None) -> bool:
@@ -87,12 +93,12 @@ def _groups(files: list[File]) -> Iterator[list[File]]:
     yield group
 
 
-def _merge(table: DeltaTable, path: Path, group: list[File], whose: str, clock: int) -> bool:
+def _merge(table: DeltaTable, path: Place, group: list[File], whose: str, clock: int) -> bool:
     schema = pa.schema(table.schema().to_arrow())
-    rows = pa.concat_tables([pq.read_table(path / file["path"], schema=schema) for file in group])
+    rows = pa.concat_tables([read_rows(path / file["path"], schema) for file in group])
     name = f"{whose}-merged-{uuid4().hex}.parquet"
-    pq.write_table(rows, path / name, compression="zstd", store_schema=False)
-    added = AddAction(name, (path / name).stat().st_size, {}, clock, False, statistics(rows))
+    size = write_rows(rows, path / name, store_schema=False)
+    added = AddAction(name, size, {}, clock, False, statistics(rows))
     removed = [RemoveAction(file["path"], False, clock) for file in group]
     try:
         table.create_write_transaction(

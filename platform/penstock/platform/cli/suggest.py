@@ -29,7 +29,7 @@ def command(typed: str | None, port: int, as_json: bool) -> None:
     from penstock.platform.suggestions.server import as_json as answered
     from penstock.platform.suggestions.server import serving
 
-    lookup = Lookup(f"{current_settings().warehouse.rstrip('/')}/latest/{TABLE}")
+    lookup = Lookup(current_settings().tables / "latest" / TABLE)
     if typed is not None:
         if as_json:
             print_json(answered(lookup, typed))

@@ -18,7 +18,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print for programs
 
 
 def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    found = {table.name for table in tables(current_settings().warehouse)}
+    found = {table.name for table in tables(current_settings().tables)}
     return sorted(name for name in found if name.startswith(typed))
 
 
@@ -26,9 +26,9 @@ def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) 
 @_json
 def list_tables(as_json: bool) -> None:
     """List the tables of the warehouse."""
-    found = list(tables(current_settings().warehouse))
+    found = list(tables(current_settings().tables))
     if as_json:
-        print_json([table.__dict__ for table in found])
+        print_json([{"kind": t.kind, "name": t.name, "address": t.address} for t in found])
     else:
         print_table(
             ("kind", "table", "where"),
@@ -48,7 +48,7 @@ def list_tables(as_json: bool) -> None:
 @_json
 def show(name: str, kind: str | None, limit: int, as_json: bool) -> None:
     """Show a table's newest rows."""
-    columns, rows = newest_rows(find_table(current_settings().warehouse, name, kind), limit)
+    columns, rows = newest_rows(find_table(current_settings().tables, name, kind), limit)
     if as_json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
     else:

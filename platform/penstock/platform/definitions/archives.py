@@ -1,7 +1,6 @@
 """Archives in Dagster: a stream and a table for each topic, and a check that the table holds every offset once."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from dagster import (
     AssetCheckExecutionContext,
@@ -18,6 +17,8 @@ from dagster import (
 
 from penstock.pipelines.archive.check import disagreements
 from penstock.pipelines.archive.names import archive_of, records_path
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import is_table
 from penstock.platform.definitions.assets import Surroundings
 from penstock.platform.definitions.names import raw_key, stream_key, topic_key
 from penstock.platform.definitions.sensor import Reported
@@ -70,7 +71,7 @@ def reported_archive(topic: str) -> Reported:
     return Reported(name, (stream_key(name), raw_key(topic)))
 
 
-def archive_checks(topics: Sequence[str], warehouse: str) -> AssetChecksDefinition:
+def archive_checks(topics: Sequence[str], warehouse: Place) -> AssetChecksDefinition:
     """A check for each archive; it reads the addresses of the whole table."""
     specs = [
         AssetCheckSpec(CHECK, asset=raw_key(topic), description="Every offset once, each gap explained.")
@@ -85,9 +86,9 @@ def archive_checks(topics: Sequence[str], warehouse: str) -> AssetChecksDefiniti
     return check
 
 
-def _checked(topic: str, warehouse: str) -> AssetCheckResult:
-    there = (Path(warehouse) / records_path(topic)).exists()
-    wrong = disagreements(Path(warehouse), topic) if there else []
+def _checked(topic: str, warehouse: Place) -> AssetCheckResult:
+    there = is_table(warehouse / records_path(topic))
+    wrong = disagreements(warehouse, topic) if there else []
     return AssetCheckResult(
         passed=not wrong,
         asset_key=raw_key(topic),

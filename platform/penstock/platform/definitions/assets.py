@@ -18,6 +18,7 @@ from dagster import (
 
 from penstock.ingestion.contracts import Contract
 from penstock.pipelines.plan import Sink, Stage
+from penstock.pipelines.store import Place, place_of
 from penstock.platform.definitions.broken import CONTRACT, PIPELINE, Broken
 from penstock.platform.definitions.columns import result_columns, result_lineage, topic_columns
 from penstock.platform.definitions.names import stream_key, table_key, topic_key, topics_of
@@ -34,6 +35,12 @@ class Surroundings:
     warehouse: str
     owner: str
     contract_files: Path
+    place: Place | None = None
+
+    @property
+    def tables(self) -> Place:
+        """Where the tables are."""
+        return self.place or place_of(self.warehouse)
 
 
 def all_assets(

@@ -43,7 +43,7 @@ def build(
     shown = {asset.key for asset in assets}
     made = Definitions(
         assets=assets,
-        asset_checks=[archive_checks(list(topics), around.warehouse)],
+        asset_checks=[archive_checks(list(topics), around.tables)],
         jobs=list(stream_jobs(steered, store)),
         sensors=[batch_sensor(Reporter(streams, store, now_ms, report_ms))],
     )

@@ -108,7 +108,7 @@ defs = Definitions.merge(
     build(
         found.sound,
         tuple(catalog_pipelines()),
-        Surroundings(settings.warehouse, settings.dagster.owner, CATALOG),
+        Surroundings(settings.warehouse, settings.dagster.owner, CATALOG, settings.tables),
         _store,
         now_ms,
         int(settings.dagster.report_seconds * 1000),

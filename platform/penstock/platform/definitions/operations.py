@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagster import Definitions
 
 from penstock.pipelines import catalog
 from penstock.pipelines.archive.names import archive_of, records_path
+from penstock.pipelines.store.files import is_table
 from penstock.platform.alerts import Alerts
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore
@@ -61,8 +61,8 @@ def _unarchived(settings: Settings, stream: str) -> str | None:
     """Why a stream has no archive to be run over; None where it has."""
     if (problem := problem_of(stream)) is not None:
         return str(problem)
-    folders = {topic: Path(settings.warehouse, records_path(topic)) for topic in topics_of(plan_of(stream))}
-    topic = next((topic for topic, folder in folders.items() if not folder.exists()), None)
+    tables = {topic: settings.tables / records_path(topic) for topic in topics_of(plan_of(stream))}
+    topic = next((topic for topic, table in tables.items() if not is_table(table)), None)
     return None if topic is None else f"{topic} has no archive: `penstock stream start {archive_of(topic)}`"
 
 

@@ -14,10 +14,10 @@ from penstock.pipelines.host.loading import send_by_value
 from penstock.pipelines.host.run import HostConfig, run
 from penstock.pipelines.plan import Plan
 from penstock.pipelines.spark.session import SparkConfig
+from penstock.pipelines.store.on_spark import reading_settings
 from penstock.platform.alerts import Alerts
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
-from penstock.platform.errors import SettingsError
 from penstock.platform.host.groups import StreamGroups
 from penstock.platform.host.metrics import HostMetrics
 from penstock.platform.host.observed import ObservedControl
@@ -32,7 +32,7 @@ from penstock.quality.quarantine.sent_again import SentAgain
 def spark_config(settings: Settings) -> SparkConfig:
     """How Spark is started."""
     return SparkConfig(
-        jars=spark_jars(settings.jars),
+        jars=spark_jars(settings.jars, *settings.spark_jar_sets),
         directory=settings.home / "spark",
         master=settings.spark.master,
         driver_host=settings.spark.driver_host,
@@ -41,17 +41,8 @@ def spark_config(settings: Settings) -> SparkConfig:
         shuffle_partitions=settings.spark.shuffle_partitions,
         java_home=find_java().home,
         private=private_settings(settings),
+        more=reading_settings(settings.tables),
     )
-
-
-def warehouse_folder(settings: Settings) -> Path:
-    """Where streams write. SettingsError for an address: tables can be read from one, streams write to folders."""
-    if "://" in settings.warehouse:
-        raise SettingsError(
-            f"streams write their tables into a folder, and the warehouse is {settings.warehouse}: set "
-            "PENSTOCK_WAREHOUSE to a folder that the host and Spark's workers see, such as a mounted store"
-        )
-    return Path(settings.warehouse)
 
 
 def private_settings(settings: Settings) -> Path | None:
@@ -81,7 +72,7 @@ def host_config(settings: Settings, metrics_port: int) -> HostConfig:
         kafka=spark_source(settings.kafka.access, "host"),
         client=settings.kafka.client("host"),
         streams=settings.home / "streams",
-        warehouse=warehouse_folder(settings),
+        warehouse=settings.tables,
         interval_ms=settings.host.batch_interval_ms,
         driver_budget=settings.host.driver_budget_mb * 2**20,
         lease_ms=int(settings.host.lease_seconds * 1000),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.host.folders import folder_of_stream
+from penstock.pipelines.store import Place
 from penstock.platform.control import ControlStore
 from penstock.platform.maintenance.generations import remove_old, stream_folders
 from penstock.platform.maintenance.store import forget_batches, forget_hosts
@@ -50,7 +51,7 @@ def maintain(
 def _round(
     settings: Settings, store: ControlStore, instance: "DagsterInstance | None", now_ms: int, dry_run: bool
 ) -> Iterator[Done]:
-    keep, streams, warehouse = settings.maintenance, settings.home / "streams", Path(settings.warehouse)
+    keep, streams, warehouse = settings.maintenance, settings.home / "streams", settings.tables
     if not dry_run:
         yield from _merged(streams, warehouse, now_ms)
     for table, count in remove_files(
@@ -70,7 +71,7 @@ def _round(
         yield Done("runs forgotten", "dagster", forget_runs(instance, before, dry_run=dry_run))
 
 
-def _merged(streams: Path, warehouse: Path, now_ms: int) -> Iterator[Done]:
+def _merged(streams: Path, warehouse: Place, now_ms: int) -> Iterator[Done]:
     for plan in sound_plans():
         last = Journal(folder_of_stream(streams, plan.name) / "journal").last_outcome()
         if last is not None:

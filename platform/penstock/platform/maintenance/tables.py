@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from deltalake import DeltaTable
-
 from penstock.pipelines.batch.journal import kept_outcomes
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.plan.sinks import FinalPanes, LatestValues, PaneLog
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.windows import Calendar, Fixed, Sliding, by_processing_time
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import files_in, folders_in, is_table, tables_below
 from penstock.pipelines.tables.places import own_tables, quarantines, result_of, results
 from penstock.pipelines.tables.topic import FOLDER as PUBLISHED
 from penstock.pipelines.tables.upkeep import Merged, merge_small_files, remove_unneeded
@@ -19,17 +19,17 @@ HOURS = 24
 DAY_MS = 86_400_000
 
 
-def merge_tables(warehouse: Path, plan: Plan, last: Outcome, clock: int) -> Iterator[tuple[str, Merged]]:
+def merge_tables(warehouse: Place, plan: Plan, last: Outcome, clock: int) -> Iterator[tuple[str, Merged]]:
     """Merge the small files of a stream's tables; yields what became of each that had enough of them."""
     for path, closed_before in _mergeable(plan, last):
-        if DeltaTable.is_deltatable(str(warehouse / path)):
+        if is_table(warehouse / path):
             merged = merge_small_files(warehouse / path, plan.name, clock, closed_before)
             if merged.files:
                 yield path, merged
 
 
 def remove_files(
-    warehouse: Path, folders: list[Path], days: int, now_ms: int, *, dry_run: bool
+    warehouse: Place, folders: list[Path], days: int, now_ms: int, *, dry_run: bool
 ) -> Iterator[tuple[str, int]]:
     """Remove files that no version of the last days names and no journal; yields how many of each table or topic.
 
@@ -37,23 +37,23 @@ def remove_files(
     """
     needed = {name for folder in folders for name in _named_in(folder)}
     yield from _unpublished(warehouse, needed, now_ms - days * DAY_MS, dry_run)
-    for log in sorted(warehouse.glob("*/*/_delta_log")):
-        removed = remove_unneeded(log.parent, days * HOURS, needed, dry_run=dry_run)
+    for table in tables_below(warehouse):
+        removed = remove_unneeded(warehouse / table, days * HOURS, needed, dry_run=dry_run)
         if removed:
-            yield str(log.parent.relative_to(warehouse)), len(removed)
+            yield table, len(removed)
 
 
 def _unpublished(
-    warehouse: Path, needed: Collection[str], before_ms: int, dry_run: bool
+    warehouse: Place, needed: Collection[str], before_ms: int, dry_run: bool
 ) -> Iterator[tuple[str, int]]:
     """Files of rows for topics that no batch sends: what is sent goes at once."""
-    for topic in sorted((warehouse / PUBLISHED).glob("*")):
-        old = [path for path in topic.glob("*.parquet") if path.stat().st_mtime * 1000 < before_ms]
-        unneeded = [path for path in old if path.name not in needed]
-        for path in () if dry_run else unneeded:
-            path.unlink(missing_ok=True)
+    for topic in folders_in(warehouse / PUBLISHED):
+        old = [file for file, written_ms in files_in(topic) if written_ms < before_ms]
+        unneeded = [file for file in old if file.name.endswith(".parquet") and file.name not in needed]
+        for file in () if dry_run else unneeded:
+            file.unlink(missing_ok=True)
         if unneeded:
-            yield str(topic.relative_to(warehouse)), len(unneeded)
+            yield f"{PUBLISHED}/{topic.name}", len(unneeded)
 
 
 def _mergeable(plan: Plan, last: Outcome) -> Iterator[tuple[str, datetime | None]]:

@@ -8,6 +8,8 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from penstock.infra.kafka_access import KafkaAccess, kafka_client
+from penstock.pipelines.errors import StoreError
+from penstock.pipelines.store import Address, Place, Store, place_of
 from penstock.platform.settings.security import KafkaSecurity, Section
 
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -124,6 +126,15 @@ class MaintenanceSettings(Section):
     events_days: int = Field(30, ge=1, description="how long Dagster keeps events of assets, and runs")
 
 
+class WarehouseStoreSettings(Section):
+    """The object store that tables are in, where `warehouse` is an address; keys are found as AWS's tools do."""
+
+    endpoint: str = Field(
+        "", pattern=r"^(|https?://.+)$", description="the store's address; Amazon's own without it"
+    )
+    region: str = Field("", description="the bucket's region; as AWS_REGION says without it")
+
+
 class AlertSettings(Section):
     """What people are told at once, and where."""
 
@@ -160,7 +171,7 @@ class Settings(BaseSettings):
     root: Path = Field(description="the checkout; penstock.toml is read here")
     home: Path = Field(Path(".penstock"), description="everything that running makes")
     jars: Path = Field(Path(), description="the jars of Spark and Kafka; in the home folder by default")
-    warehouse: str = Field("", description="where the tables are, a folder or an object store's address")
+    warehouse: str = Field("", description="where the tables are, a folder or s3://bucket/prefix")
     control_url: str = Field("", description="the control store; SQLite in the home folder without it")
     streams: Annotated[tuple[str, ...], NoDecode] = Field(
         ("sensor_minute", "archive-sensors"), description="what a fresh stack runs, with commas between"
@@ -173,6 +184,7 @@ class Settings(BaseSettings):
     lineage: LineageSettings = LineageSettings()
     alerts: AlertSettings = AlertSettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
+    warehouse_store: WarehouseStoreSettings = WarehouseStoreSettings()
 
     @field_validator("streams", mode="before")
     @classmethod
@@ -206,6 +218,17 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def tables(self) -> Place:
+        """Where the tables are."""
+        how = self.warehouse_store
+        return place_of(self.warehouse, Store(how.endpoint, how.region))
+
+    @property
+    def spark_jar_sets(self) -> tuple[str, ...]:
+        """The jars that Spark takes: where tables are in an object store, those that read there, too."""
+        return ("spark", "store") if isinstance(self.tables, Address) else ("spark",)
+
+    @property
     def registry(self) -> str:
         """The schema registry: an address, or a folder."""
         return self.kafka.registry or str(self.home / "registry")
@@ -224,5 +247,9 @@ class Settings(BaseSettings):
 
 
 def _placed(root: Path, address: str) -> str:
-    """An address as it is; a path, absolute."""
-    return address if "://" in address else str(root / Path(address).expanduser())
+    """An address as it is; a path, absolute. ValueError for an address that tables cannot be at."""
+    try:
+        place = place_of(address)
+    except StoreError as problem:
+        raise ValueError(str(problem)) from None
+    return str(place if isinstance(place, Address) else root / place.expanduser())

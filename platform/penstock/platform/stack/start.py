@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from penstock.infra.broker import format_storage
-from penstock.infra.jars import ensure_jars
+from penstock.infra.jars import RUNNING, ensure_jars
 from penstock.infra.processes import Manager, Program
 from penstock.ingestion.contracts import Contract, declared
 from penstock.ingestion.topics import ensure_topics
@@ -75,7 +75,10 @@ def _ensure_topics(kafka: KafkaSettings, contracts: Sequence[Contract]) -> None:
 
 def _prepare(settings: Settings, progress: Progress) -> list[Path]:
     with progress.step("jars are as locked") as tell:
-        ensure_jars(settings.jars, progress=lambda done, total, name: tell(f"{done} of {total}: {name}"))
+        sets = sorted({*RUNNING, *settings.spark_jar_sets})
+        ensure_jars(
+            settings.jars, sets, progress=lambda done, total, name: tell(f"{done} of {total}: {name}")
+        )
         jars = ensure_jars(settings.jars, ["kafka"])
     if not settings.kafka.bootstrap:
         with progress.step("the broker has its folder"):

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from penstock.pipelines.store import Place, place_of
+from penstock.pipelines.store.files import delta_table, is_table
 from penstock.pipelines.tables.legible import legible
 from penstock.platform.errors import TableNotFoundError
 
@@ -32,13 +34,14 @@ class Suggested:
 class Lookup:
     """Answers from one table; asked from several threads at once it answers one after the other."""
 
-    def __init__(self, address: str) -> None:
-        if not DeltaTable.is_deltatable(address):
+    def __init__(self, address: str | Place) -> None:
+        place = place_of(address) if isinstance(address, str) else address
+        if not is_table(place):
             raise TableNotFoundError(
-                f"there is no table at {address} yet: `penstock stream start hashtags` runs the stream that "
+                f"there is no table at {place} yet: `penstock stream start hashtags` runs the stream that "
                 "writes it, `penstock ingest tweets --rate 50` feeds it"
             )
-        self._table = DeltaTable(address)
+        self._table = delta_table(place)
         self._known: Mapping[str, Suggested] = read(self._table)
         self._lock = Lock()
 

@@ -6,13 +6,13 @@ were cut into batches, or on clocks, the recorded batches are run again.
 
 import shutil
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pyarrow as pa
 
 from penstock.pipelines.plan import CompleteTable, FinalPanes, LatestValues, PaneLog, Sessions, Sink
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.spark.stored import Stored
+from penstock.pipelines.store import Place
 from penstock.pipelines.tables.places import result_of
 from penstock.quality.audit.chain import FATES
 from penstock.quality.audit.comparable import Sample, by_batch, compared, in_order, no_sample, settled
@@ -68,7 +68,7 @@ def changed(scope: Scope) -> str | None:
     )
 
 
-def _verdict(scope: Scope, sample: Sample, made: Path, what: Again) -> Verdict:
+def _verdict(scope: Scope, sample: Sample, made: Place, what: Again) -> Verdict:
     stage = scope.plan.stage
     again_made = _made(made, scope)
     compared_rows = 0
@@ -92,7 +92,7 @@ def _verdict(scope: Scope, sample: Sample, made: Path, what: Again) -> Verdict:
     return judged(RESULTS, differences, fine)
 
 
-def _made(made: Path, scope: Scope) -> pa.Table:
+def _made(made: Place, scope: Scope) -> pa.Table:
     folder = "panes" if in_order(scope.plan.stage) else "latest"
     found = rows(made / folder / scope.plan.stage.name, LAST)
     assert found is not None
@@ -136,7 +136,7 @@ def _only_those_of(table: pa.Table, chosen: pa.Table, of: Compared) -> pa.Table:
     return frame.join(wanted, on=list(of.identity), how="semi", nulls_equal=True).to_arrow()
 
 
-def _fates(scope: Scope, made: Path, what: Again) -> Iterator[Difference]:
+def _fates(scope: Scope, made: Place, what: Again) -> Iterator[Difference]:
     """Yield the partitions whose records have other fates when they are read again."""
     ledger = rows(made / scope.ledger_name, LAST)
     assert ledger is not None

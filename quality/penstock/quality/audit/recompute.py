@@ -27,6 +27,7 @@ from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.spark.stored.together import StoredTogether
+from penstock.pipelines.store import Place
 from penstock.quality.audit.comparable import Sample, in_order
 from penstock.quality.audit.set_aside import ADDRESS
 from penstock.quality.audit.tables import milliseconds
@@ -130,10 +131,10 @@ def run_again(
     what: Again,
     stored: Mapping[str, Stored],
     folder: Path,
-    live: Path,
+    live: Place,
     clock: Callable[[], int],
     tell: Callable[[str], None],
-) -> Path:
+) -> Place:
     """Run it into an empty folder, and return where its tables are; `stored` has the records of each topic.
 
     `live` is the warehouse of the stream: what its records were looked up in is looked into again, as it was.

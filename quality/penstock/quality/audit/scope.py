@@ -14,6 +14,7 @@ from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.batch.outcome import Outcome, outcome_from
 from penstock.pipelines.host.control import BatchRecord
 from penstock.pipelines.plan import Plan, Stage
+from penstock.pipelines.store import Place
 from penstock.pipelines.tables.places import late_of, ledger_of, own_tables, quarantines, results
 from penstock.quality.audit.tables import opened_table, rows
 from penstock.quality.errors import NothingYetError
@@ -40,7 +41,7 @@ class Scope:
 
     plan: Plan
     batches: Sequence[BatchRecord]
-    warehouse: Path
+    warehouse: Place
     journal: Path
     producers: Mapping[str, Path]
     """The ledger of each producer, by its name."""

@@ -3,38 +3,39 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import LOG, delta_table, read_all, size_of
 from penstock.quality.audit.verdict import Difference
 from penstock.quality.errors import DamagedTableError
 
 COMMIT = re.compile(r"\d{20}\.json")
 
 
-def wholeness(path: Path, table: str) -> Iterator[Difference]:
+def wholeness(path: Place, table: str) -> Iterator[Difference]:
     """Yield the files that a table names and that are not there as it says, and batches that came in twice."""
     opened = opened_table(path)
     if opened is None:
         return
     for row in pa.table(opened.get_add_actions(flatten=True)).select(["path", "size_bytes"]).to_pylist():
-        file = path / row["path"]
-        if not file.exists():
+        size = size_of(path / row["path"])
+        if size is None:
             yield Difference(f"{table}, file {row['path']}", "the table names it, and it is not there")
-        elif file.stat().st_size != row["size_bytes"]:
+        elif size != row["size_bytes"]:
             yield Difference(
                 f"{table}, file {row['path']}",
-                f"it has {file.stat().st_size} bytes, and was brought in with {row['size_bytes']}",
+                f"it has {size} bytes, and was brought in with {row['size_bytes']}",
             )
     yield from _committed_twice(path, table)
 
 
 def rows(
-    path: Path, upto: int, columns: Sequence[str] | None = None, stream: str | None = None
+    path: Place, upto: int, columns: Sequence[str] | None = None, stream: str | None = None
 ) -> pa.Table | None:
     """Return the rows of batches up to `upto`, of one stream where several write; None where there is no table.
 
@@ -50,7 +51,7 @@ def rows(
     return found if stream is None else found.filter(pc.equal(found.column("stream"), stream))
 
 
-def as_of(path: Path, application: str, upto: int) -> pa.Table | None:
+def as_of(path: Place, application: str, upto: int) -> pa.Table | None:
     """Return a table of newest values as it stood after a batch of its writer; None where there is none."""
     table = opened_table(path)
     if table is None:
@@ -62,29 +63,30 @@ def as_of(path: Path, application: str, upto: int) -> pa.Table | None:
     return _read(table, path, None)
 
 
-def opened_table(path: Path) -> DeltaTable | None:
+def opened_table(path: Place) -> DeltaTable | None:
     """Return a table; None where nothing was ever written."""
     try:
-        return DeltaTable(path)
+        return delta_table(path)
     except TableNotFoundError:
         return None
     except DeltaError as problem:
         raise DamagedTableError(f"{path} cannot be opened: {problem}") from problem
 
 
-def _read(table: DeltaTable, path: Path, columns: Sequence[str] | None) -> pa.Table:
+def _read(table: DeltaTable, path: Place, columns: Sequence[str] | None) -> pa.Table:
     try:
         return pa.table(table.to_pyarrow_table(columns=None if columns is None else list(columns)))
     except (DeltaError, OSError, pa.ArrowException) as problem:
         raise DamagedTableError(f"{path} cannot be read: {str(problem).splitlines()[0]}") from problem
 
 
-def _committed_twice(path: Path, table: str) -> Iterator[Difference]:
+def _committed_twice(path: Place, table: str) -> Iterator[Difference]:
     """Yield batches that two commits brought in: each carries the batch of its writer, and these only rise."""
     newest: dict[str, tuple[int, int]] = {}
-    for log in sorted(p for p in (path / "_delta_log").iterdir() if COMMIT.fullmatch(p.name)):
-        version = int(log.stem)
-        for line in log.read_text("utf-8").splitlines():
+    logs = sorted((p for p in (path / LOG).iterdir() if COMMIT.fullmatch(p.name)), key=lambda p: p.name)
+    for log, content in zip(logs, read_all(logs), strict=True):
+        version = int(log.name.partition(".")[0])
+        for line in content.decode().splitlines():
             if '"txn"' in line and "txn" in (action := json.loads(line)):
                 application, batch = action["txn"]["appId"], action["txn"]["version"]
                 before = newest.get(application)

@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 
 from penstock.pipelines.plan import Plan, Stage
 from penstock.pipelines.plan.predicates import quoted
+from penstock.pipelines.store import Place
 from penstock.quality.audit.tables import milliseconds, opened_table
 from penstock.quality.errors import NotInStreamError
 from penstock.quality.expectations.batches import Batch, due
@@ -31,7 +32,7 @@ ROWS_KEPT = 1_000
 
 
 def batches_due(
-    suite: Suite, plan: Plan, watermark: int | None, warehouse: Path, kept: Outcomes
+    suite: Suite, plan: Plan, watermark: int | None, warehouse: Place, kept: Outcomes
 ) -> list[Batch]:
     """Return what is to be checked of a table now; nothing as long as there is no table."""
     table = opened_table(warehouse / suite.about)
@@ -67,7 +68,7 @@ def check_batch(
     suite: Suite,
     plan: Plan,
     batch: Batch,
-    warehouse: Path,
+    warehouse: Place,
     kept: Outcomes,
     now_ms: int,
 ) -> Outcome:
@@ -95,7 +96,7 @@ def check_table(
     suite: Suite,
     plan: Plan,
     watermark: int | None,
-    warehouse: Path,
+    warehouse: Place,
     home: Path,
     now_ms: Callable[[], int],
 ) -> list[Outcome]:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from penstock.pipelines import store
 from penstock.quality.audit.tables import opened_table
 from penstock.quality.errors import QuarantineError
 
@@ -48,7 +48,7 @@ class Quarantined:
         return tuple(sorted({contract for _, contract in self.judges}))
 
 
-def quarantined(warehouse: Path, topic: str) -> list[Quarantined]:
+def quarantined(warehouse: store.Place, topic: str) -> list[Quarantined]:
     """Return the records of a topic's quarantine, in the order of their addresses; none where there is no table."""
     table = opened_table(warehouse / f"quarantine/{topic}")
     if table is None:

@@ -1,0 +1,137 @@
+"""An address in an object store, with as much of a path's ways as tables need.
+
+Who may read and write there is found where AWS's own tools look: variables, profiles, roles of machines and
+containers. No name or key is kept here, so an address may be shown, compared and sent to other processes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from penstock.pipelines.errors import StoreError
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo, S3FileSystem
+
+SCHEME = "s3"
+
+
+@dataclass(frozen=True)
+class Store:
+    """How an object store is reached; without words as AWS's own variables say."""
+
+    endpoint: str = ""
+    """The address of a store that is not Amazon's, such as one of a test."""
+    region: str = ""
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The same as Delta's library reads it."""
+        plain = {"allow_http": "true"} if self.endpoint.startswith("http://") else {}
+        told = {"aws_endpoint": self.endpoint, "aws_region": self.region, **plain}
+        return {name: value for name, value in told.items() if value}
+
+
+@dataclass(frozen=True)
+class Address:
+    """`s3://bucket/prefix`, and what lies below it.
+
+    A file is put there whole or not at all, by one request or by one that ends a longer upload. Other schemes can
+    be opened as tables, where Delta's library knows them; nothing else can be done with them.
+    """
+
+    uri: str
+    store: Store = field(default_factory=Store)
+
+    def __truediv__(self, below: str | PurePath) -> "Address":
+        return Address(f"{self.uri.rstrip('/')}/{PurePath(below).as_posix()}", self.store)
+
+    def __str__(self) -> str:
+        return self.uri
+
+    def __fspath__(self) -> str:
+        raise StoreError(self.uri, "it is an address of an object store, and a folder is wanted")
+
+    @property
+    def name(self) -> str:
+        """Its last part."""
+        return self.uri.rstrip("/").rpartition("/")[2]
+
+    @property
+    def scheme(self) -> str:
+        """What it begins with."""
+        return self.uri.partition("://")[0]
+
+    def exists(self) -> bool:
+        """Whether there is a file, or anything below it."""
+        return str(self._info().type.name) != "NotFound"
+
+    def size(self) -> int:
+        """The bytes of a file. FileNotFoundError where there is none."""
+        found = self._info()
+        if not found.is_file:
+            raise FileNotFoundError(self.uri)
+        return int(found.size)
+
+    def read_bytes(self) -> bytes:
+        """A file, whole. FileNotFoundError where there is none."""
+        with self.files.open_input_file(self.key) as file:
+            return bytes(file.read())
+
+    def read_text(self, encoding: str) -> str:
+        """A file of text, whole."""
+        return self.read_bytes().decode(encoding)
+
+    def write_bytes(self, content: bytes) -> None:
+        """Put a file there, whole or not at all."""
+        with self.files.open_output_stream(self.key) as file:
+            file.write(content)
+
+    def unlink(self, *, missing_ok: bool = False) -> None:
+        """Remove a file."""
+        try:
+            self.files.delete_file(self.key)
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
+
+    def iterdir(self) -> "Iterator[Address]":
+        """What lies directly below; nothing where there is nothing."""
+        from pyarrow.fs import FileSelector
+
+        for found in self.files.get_file_info(FileSelector(self.key, allow_not_found=True)):
+            yield self / found.base_name
+
+    def written(self) -> "Iterator[tuple[Address, int]]":
+        """The files directly below, each with when it was written, in milliseconds."""
+        from pyarrow.fs import FileSelector
+
+        for found in self.files.get_file_info(FileSelector(self.key, allow_not_found=True)):
+            if found.is_file:
+                yield self / found.base_name, int(found.mtime_ns // 1_000_000)
+
+    @property
+    def key(self) -> str:
+        """Bucket and name, as the store's own library has them."""
+        return self.uri.partition("://")[2].strip("/")
+
+    @property
+    def files(self) -> "S3FileSystem":
+        """The store's files. StoreError for a store that is not spoken to."""
+        if self.scheme != SCHEME:
+            raise StoreError(self.uri, f"files can be read and written in {SCHEME}:// only")
+        return _files(self.store)
+
+    def _info(self) -> "FileInfo":
+        return self.files.get_file_info(self.key)
+
+
+@cache
+def _files(store: Store) -> "S3FileSystem":
+    from pyarrow.fs import S3FileSystem
+
+    told = {"endpoint_override": store.endpoint, "region": store.region}
+    # Delayed: a small file is one request, not the three of a long upload.
+    return S3FileSystem(**{name: value for name, value in told.items() if value}, allow_delayed_open=True)

@@ -1,0 +1,50 @@
+"""An object store in a process of its own: moto, which keeps to what S3 promises of conditional requests.
+
+`python -m tests.object_store` serves until its standard input ends, and says first where. In the process of a test
+it could not answer: Delta's library waits for it without letting other threads run.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.request import Request, urlopen
+
+from penstock.pipelines.store import Store
+
+BUCKET = "tables"
+REGION = "us-east-1"
+
+
+@contextmanager
+def running_store() -> Iterator[Store]:
+    """A store with one empty bucket."""
+    command = [sys.executable, "-m", "tests.object_store"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            store = Store(process.stdout.readline().strip(), REGION)
+            urlopen(Request(f"{store.endpoint}/{BUCKET}", method="PUT"), timeout=30).close()
+            yield store
+        finally:
+            process.stdin.close()
+            process.wait(30)
+
+
+def main() -> None:
+    """Serve."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    print(f"http://{host}:{port}", flush=True)
+    sys.stdin.read()
+    server.stop()
+
+
+if __name__ == "__main__":
+    main()

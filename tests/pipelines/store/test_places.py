@@ -1,0 +1,116 @@
+"""A place is used alike whether it is a folder or an address; any other address is refused in one sentence."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from penstock.pipelines.errors import StoreError
+from penstock.pipelines.store import Address, Place, Store, place_below, place_of
+from penstock.pipelines.store.files import (
+    delta_table,
+    is_table,
+    make_folder,
+    options,
+    read_all,
+    read_rows,
+    remove_below,
+    same_file,
+    size_of,
+    tables_below,
+    write_rows,
+    write_text,
+)
+
+ROWS = pa.table({"n": [1, 2, 3]})
+ELSEWHERE = Store("http://elsewhere:1", "eu-central-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("/var/tables", Path("/var/tables")),
+        ("file:///var/my%20tables", Path("/var/my tables")),
+        ("s3://b", Address("s3://b", ELSEWHERE)),
+        ("s3a://b/w/", Address("s3://b/w", ELSEWHERE)),
+    ],
+)
+def test_a_text_is_a_folder_or_an_address(text: str, place: Place) -> None:
+    assert place_of(text, ELSEWHERE) == place
+
+
+@pytest.mark.parametrize("text", ["gs://b/w", "s3://", "s3:///", "az://b"])
+def test_an_address_of_another_kind_is_refused(text: str) -> None:
+    with pytest.raises(StoreError, match=f"{text}: tables lie in a folder or in s3://bucket/prefix"):
+        place_of(text)
+
+
+def test_what_a_pipeline_names_is_below_the_warehouse_or_elsewhere() -> None:
+    warehouse = Address("s3://b/w", ELSEWHERE)
+    assert place_below(warehouse, "latest/cards") == Address("s3://b/w/latest/cards", ELSEWHERE)
+    assert place_below(warehouse, "gs://other/cards") == Address("gs://other/cards", ELSEWHERE)
+    assert place_below(warehouse, "/var/cards") == Path("/var/cards")
+    assert place_below(Path("/w"), "latest/cards") == Path("/w/latest/cards")
+    assert place_below(Path("/w"), "s3://b/cards") == Address("s3://b/cards")
+
+
+def test_an_address_is_never_taken_for_a_folder() -> None:
+    with pytest.raises(StoreError, match="it is an address of an object store, and a folder is wanted"):
+        Path(Address("s3://b/w"))  # type: ignore[arg-type]
+
+
+def test_files_of_a_store_that_is_not_spoken_to_are_refused() -> None:
+    with pytest.raises(StoreError, match="files can be read and written in s3:// only"):
+        Address("gs://b/w").exists()
+
+
+def test_a_file_is_written_read_measured_and_removed(somewhere: Place) -> None:
+    file = somewhere / "kind" / "rows.parquet"
+    assert (file.exists(), size_of(file)) == (False, None)
+    make_folder(file)
+    written = write_rows(ROWS, file)
+    assert (file.exists(), size_of(file), (somewhere / "kind").exists()) == (True, written, True)
+    assert read_rows(file) == ROWS
+    assert [each.name for each in file_names(somewhere / "kind")] == ["rows.parquet"]
+    file.unlink()
+    file.unlink(missing_ok=True)
+    assert not file.exists()
+    with pytest.raises(FileNotFoundError):
+        file.unlink()
+
+
+def test_texts_are_replaced_whole_and_read_in_their_order(somewhere: Place) -> None:
+    files = [somewhere / f"{number}.json" for number in range(3)]
+    for text in ("before", "after"):
+        for number, file in enumerate(files):
+            write_text(file, f"{text} {number}")
+    assert list(read_all(files)) == [b"after 0", b"after 1", b"after 2"]
+    assert len(file_names(somewhere)) == 3
+
+
+def test_a_file_gets_another_name_and_one_that_is_there_stays(somewhere: Place) -> None:
+    source, target = somewhere / "a.parquet", somewhere / "b.parquet"
+    write_rows(ROWS, source)
+    same_file(source, target)
+    write_rows(ROWS.slice(0, 1), source)
+    same_file(source, target)
+    assert read_rows(target) == ROWS
+
+
+def test_tables_are_found_two_levels_down(somewhere: Place) -> None:
+    assert list(tables_below(somewhere)) == []
+    for name in ("panes/b", "latest/a", "panes/a", "runs/stream/deeper"):
+        make_folder(somewhere / name)
+        write_deltalake(str(somewhere / name), ROWS, storage_options=options(somewhere))
+    make_folder(somewhere / "panes/stray.txt")
+    write_text(somewhere / "panes/stray.txt", "no table")
+    assert list(tables_below(somewhere)) == ["latest/a", "panes/a", "panes/b"]
+    remove_below(somewhere / "panes")
+    assert list(tables_below(somewhere)) == ["latest/a"]
+    assert (is_table(somewhere / "latest/a"), is_table(somewhere / "panes/a")) == (True, False)
+    assert delta_table(somewhere / "latest/a").to_pyarrow_table() == ROWS
+
+
+def file_names(place: Place) -> list[Path | Address]:
+    return list(place.iterdir())
