@@ -44,7 +44,7 @@ def jar_directory(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture(scope="session")
 def spark_jar_paths(jar_directory: Path) -> list[Path]:
-    return ensure_jars(jar_directory, ["spark"])
+    return ensure_jars(jar_directory, ["spark", "store"])
 
 
 @pytest.fixture(scope="session")

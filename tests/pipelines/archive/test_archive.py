@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.infra.waiting import wait_until
+from penstock.pipelines import store
 from penstock.pipelines.archive.archive import Archive
 from penstock.pipelines.archive.check import disagreements
 from penstock.pipelines.archive.names import archive_of, ledger_path, records_path
@@ -39,14 +40,15 @@ class Place:
     folder: Path
     told: list[Outcome] = dataclasses.field(default_factory=list)
     compacted: bool = False
+    elsewhere: store.Place | None = None
 
     @property
     def client(self) -> dict[str, str]:
         return {"bootstrap.servers": self.broker.bootstrap}
 
     @property
-    def warehouse(self) -> Path:
-        return self.folder / "warehouse"
+    def warehouse(self) -> store.Place:
+        return self.elsewhere or self.folder / "warehouse"
 
     def archive(self, epoch: int = 1) -> Archive:
         right = Right(archive_of(self.topic), epoch, lambda: True)

@@ -1,6 +1,7 @@
 """A stream at work in a test: fed by a real producer, awaited by what it has committed, read as whole tables."""
 
 import json
+import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from confluent_kafka import Producer
-from deltalake import DeltaTable
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines.batch.engine import Right
@@ -18,10 +18,14 @@ from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES
 from penstock.pipelines.plan import Plan
 from penstock.pipelines.spark.stream import Stream, StreamConfig
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import delta_table
+from penstock.pipelines.store.on_spark import reading_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+KEYS = {"aws.accessKeyId": "AWS_ACCESS_KEY_ID", "aws.secretAccessKey": "AWS_SECRET_ACCESS_KEY"}
 PATIENCE_S = 90
 ASKED_EVERY_S = 0.1
 
@@ -70,13 +74,19 @@ class Running:
     epoch: int = 0
     budget: int = BUDGET_BYTES
     progress: Progress = field(default_factory=Progress)
+    elsewhere: Place | None = None
+    """Where the tables are, if not in the folder."""
+
+    @property
+    def warehouse(self) -> Place:
+        return self.elsewhere or self.folder / "warehouse"
 
     def start(self, *, reading: bool = True) -> Stream:
         self.epoch += 1
         config = StreamConfig(
             self.broker.bootstrap,
             self.folder / "stream",
-            self.folder / "warehouse",
+            self.warehouse,
             driver_budget=self.budget,
         )
         right = Right(self.plan.name, self.epoch, lambda: True)
@@ -85,7 +95,7 @@ class Running:
         return stream
 
     def table(self, name: str) -> pa.Table:
-        return pa.table(DeltaTable(self.folder / "warehouse" / name).to_pyarrow_table())
+        return pa.table(delta_table(self.warehouse / name).to_pyarrow_table())
 
     def until_read(self, records: int) -> None:
         """Start, read so many records in all, and drain."""
@@ -94,6 +104,15 @@ class Running:
             self.progress.wait_for(records, stream)
         finally:
             stream.drain()
+
+
+def reads_from(session: "SparkSession", place: Place) -> None:
+    """Have a session that runs already read tables there."""
+    conf = session.sparkContext._jsc.hadoopConfiguration()
+    for name, value in reading_settings(place).items():
+        conf.set(name.removeprefix("spark.hadoop."), value)
+    for name, variable in KEYS.items():  # a Java machine that runs sees no variables that were set since
+        session._jvm.java.lang.System.setProperty(name, os.environ[variable])
 
 
 def send(

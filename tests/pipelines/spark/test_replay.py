@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
-from tests.pipelines.spark.running import Progress, Running, send
+from tests.pipelines.spark.running import Progress, Running, reads_from, send
 from tests.pipelines.spark.test_stream import TEN_SECONDS, asked, expected, plan_over, readings, values
 
 from penstock.infra.local_broker import LocalBroker
@@ -29,6 +29,7 @@ from penstock.pipelines.spark.stored.formats import stored_files
 from penstock.pipelines.spark.stored.since import Continued, Since
 from penstock.pipelines.spark.stored.topic import StoredTopic
 from penstock.pipelines.spark.stream import Stream, StreamConfig
+from penstock.pipelines.store.files import remove_below
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,14 +49,14 @@ class Life(Running):
         self.epoch += 1
         check_whole(self.streams, self.plan.name)
         place = folder_of_stream(self.streams, self.plan.name)
-        config = StreamConfig(self.broker.bootstrap, place, self.folder / "warehouse")
+        config = StreamConfig(self.broker.bootstrap, place, self.warehouse)
         right = Right(self.plan.name, self.epoch, lambda: True)
         stream = Stream(self.plan, self.session, config, right, self.progress.told, lambda: self.clock)
         stream.start(reading=reading)
         return stream
 
     def replay(self, stored: Stored, name: str = "again") -> Replay:
-        places = Places(self.streams, self.folder / "warehouse", self.plan.name, name)
+        places = Places(self.streams, self.warehouse, self.plan.name, name)
         config = BoundedConfig(places.folder, places.beside, records_per_batch=150)
         return Replay(self.plan, self.session, stored, places, config, lambda: self.clock)
 
@@ -157,15 +158,19 @@ def killed_at(call: int, really: Callable[..., bool]) -> Callable[..., bool]:
     return take_over
 
 
-def test_a_replay_of_what_only_the_archive_still_has(life: Life, spark: "SparkSession") -> None:
+@pytest.mark.parametrize("where", ["folder", "object store"])
+def test_a_replay_of_what_only_the_archive_still_has(
+    life: Life, spark: "SparkSession", where: str, request: pytest.FixtureRequest
+) -> None:
+    if where == "object store":
+        life.elsewhere = request.getfixturevalue("bucket")
+        reads_from(spark, life.warehouse)
     sent = readings(200, seed=6)
     topic = life.plan.sources[0].name
     send(life.broker, topic, BAD)
     send_more(life, sent)
     life.until_read(202)
-    config = ArchiveConfig(
-        life.broker.bootstrap, life.folder / "archive", life.folder / "warehouse", every_ms=0
-    )
+    config = ArchiveConfig(life.broker.bootstrap, life.folder / "archive", life.warehouse, every_ms=0)
     told = Progress()
     archive = ArchiveStream(topic, config, Right("archive", 1, lambda: True), told.told, lambda: life.clock)
     archive.start()
@@ -179,12 +184,16 @@ def test_a_replay_of_what_only_the_archive_still_has(life: Life, spark: "SparkSe
     short = life.replay(life.topic(), "short")
     with pytest.raises(ReplayError, match=r"from offset 0, and the replay begins at 50\. Begin earlier"):
         short.refuse_to_forget()
-    files = stored_files(spark, life.plan.sources[0], str(life.folder / "warehouse" / "raw" / topic), "delta")
+    files = stored_files(spark, life.plan.sources[0], str(life.warehouse / "raw" / topic), "delta")
     replay = life.replay(Continued(files, life.topic()))
     replay.refuse_to_forget()
     replay.run_history()
     life.finish(replay)
     life.agrees_with(sent + more)
+    if where == "object store":
+        remove_below(replay._places.beside)
+        life.agrees_with(sent + more)
+        assert not (life.folder / "warehouse").exists()
 
 
 def test_a_replay_may_begin_later_and_then_tells_of_nothing_before(life: Life) -> None:

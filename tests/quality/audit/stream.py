@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from tests.pipelines.archive.test_archive import Place
+from tests.pipelines.archive.test_archive import Place as Archived
 from tests.pipelines.spark.running import Running, send
 
 from penstock.infra.local_broker import LocalBroker
@@ -22,6 +22,7 @@ from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.host.host import batch_record
 from penstock.pipelines.model import after_watermark, count, every, fixed, mean, read
 from penstock.pipelines.plan import Plan
+from penstock.pipelines.store import Place
 from penstock.quality.audit.audit import audit
 from penstock.quality.audit.comparable import Sample
 from penstock.quality.audit.scope import Broker, Scope
@@ -52,7 +53,7 @@ def plan_of(contract: Contract) -> Plan:
     return pipeline.to_plan("minutes")
 
 
-class Beside(Place):
+class Beside(Archived):
     """An archive whose journal is beside that of the stream."""
 
     def archive(self, epoch: int = 1) -> Archive:
@@ -71,6 +72,8 @@ class Lived:
     clock: int = NOON
     suites: Path | None = None
     """A folder of suites that the stream's records are checked by."""
+    elsewhere: Place | None = None
+    """Where the tables are, if not in the folder."""
 
     @property
     def contract(self) -> Contract:
@@ -98,16 +101,18 @@ class Lived:
         """Make the stream ready to be started."""
         plan = plan_of(self.contract)
         plan = plan if self.suites is None else with_checks(plan, self.suites)
-        self._running = Running(plan, self.session, self.broker, self.folder, clock=self.clock)
+        self._running = Running(
+            plan, self.session, self.broker, self.folder, clock=self.clock, elsewhere=self.elsewhere
+        )
         return self._running
 
     @property
-    def warehouse(self) -> Path:
-        return self.folder / "warehouse"
+    def warehouse(self) -> Place:
+        return self.elsewhere or self.folder / "warehouse"
 
     def archive(self) -> None:
         """Take all that the topic holds into its archive."""
-        place = Beside(self.broker, self.topic, self.folder)
+        place = Beside(self.broker, self.topic, self.folder, elsewhere=self.elsewhere)
         place.take_all(place.archive(), at_once=2_000)
 
     def feed(self, until: int) -> None:
@@ -130,7 +135,7 @@ class Lived:
         return Scope(
             plan=self._running.plan,
             batches=[batch_record("minutes", outcome) for outcome in self._running.progress.outcomes],
-            warehouse=folder / "warehouse",
+            warehouse=self.elsewhere or folder / "warehouse",
             journal=folder / "stream" / "journal",
             producers={"feed": folder / "producer"},
             broker=Broker(self.broker.bootstrap),

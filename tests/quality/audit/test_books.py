@@ -14,6 +14,8 @@ from tests.pipelines.batch.test_crashes import PLAN, PLANS, Fuse, run
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.tables import LEDGER
 from penstock.pipelines.host.host import batch_record
+from penstock.pipelines.store import Address
+from penstock.pipelines.store.files import delta_table
 from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.log import LogTable
 from penstock.quality.audit.books import CHECKS
@@ -24,8 +26,8 @@ from penstock.quality.quarantine.accounts import mended
 from penstock.quality.quarantine.decisions import Decision, Decisions
 
 
-def lived(folder: Path, name: str = "fixed") -> Bench:
-    bench = Bench(PLANS[name], folder)
+def lived(folder: Path, name: str = "fixed", elsewhere: Address | None = None) -> Bench:
+    bench = Bench(PLANS[name], folder, elsewhere=elsewhere)
     run(bench, Fuse(-1))
     bench.told[:] = Journal(folder / "stream" / "journal").outcomes()
     return bench
@@ -39,7 +41,7 @@ def scope_of(bench: Bench) -> Scope:
     return Scope(
         plan=bench.plan,
         batches=[batch_record("stream", told[number]) for number in sorted(told)],
-        warehouse=bench.folder / "warehouse",
+        warehouse=bench.warehouse,
         journal=bench.folder / "stream" / "journal",
         producers={},
         broker=Broker("nowhere:1"),
@@ -100,6 +102,23 @@ def test_a_file_that_was_written_over_is_found(tmp_path: Path) -> None:
     (file,) = (bench.folder / "warehouse" / "late" / "stream").glob("*.parquet")
     pq.write_table(pa.concat_tables([pq.read_table(file)] * 2), file)
     assert f"late/stream, file {file.name}: it has" in wrong_files(bench)
+
+
+def test_damage_in_an_object_store_is_found_as_in_a_folder(tmp_path: Path, bucket: Address) -> None:
+    bench = lived(tmp_path, elsewhere=bucket)
+    assert wrong(bench) == {}
+    ledger, late = bucket / "ledger" / "stream", bucket / "late" / "stream"
+    table = LogTable(ledger, pa.schema(delta_table(ledger).schema().to_arrow()), "stream")
+    table._commit(2, next(one.changes["ledger/stream"] for one in bench.told if one.batch_id == 2), 0)
+    assert "it brings in batch 2 of stream, and version" in wrong_files(bench)
+    (late / "stream-000000000004.parquet").write_bytes(b"PAR1")
+    assert wrong_files(bench).startswith("late/stream, file stream-000000000004.parquet: it has 4 bytes")
+    (late / "stream-000000000004.parquet").unlink()
+    assert wrong_files(bench) == (
+        "late/stream, file stream-000000000004.parquet: the table names it, and it is not there"
+    )
+    with pytest.raises(DamagedTableError, match="cannot be read"):
+        _ = scope_of(bench).late
 
 
 def test_a_doubled_commit_is_found_by_its_version(tmp_path: Path) -> None:

@@ -4,13 +4,15 @@ from penstock.pipelines.store.address import Address
 from penstock.pipelines.store.place import Place
 
 S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+AS_AWS_FINDS_KEYS = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
+"""Hadoop's own way knows no profiles, and everything else here does."""
 
 
 def reading_settings(place: Place) -> dict[str, str]:
     """Spark's settings for reading below a place; nothing for a folder. It wants the jars of the set `store`."""
     if not isinstance(place, Address):
         return {}
-    told = {"fs.s3.impl": S3A, "fs.s3a.impl": S3A}
+    told = {"fs.s3.impl": S3A, "fs.s3a.impl": S3A, "fs.s3a.aws.credentials.provider": AS_AWS_FINDS_KEYS}
     if place.store.region:
         told["fs.s3a.endpoint.region"] = place.store.region
     if place.store.endpoint:

@@ -1,0 +1,61 @@
+"""A whole stream with its tables in an object store: killed between two commits, and proved by the audit."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.pipelines.spark.running import Running, reads_from
+from tests.quality.audit.stream import Lived, states
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.batch.tables import StreamTables
+from penstock.pipelines.store import Address, place_of
+from penstock.pipelines.store.files import delta_table
+from penstock.pipelines.tables.change import Change
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+COMMIT, UNTIL_READ = StreamTables.commit, Running.until_read
+
+
+class Kill:
+    """The process ends once, after the first table of a batch was committed; the next one goes on."""
+
+    done = False
+
+    def commit(self, tables: StreamTables, number: int, changes: Mapping[str, Change], clock: int) -> None:
+        if self.done:
+            COMMIT(tables, number, changes, clock)
+            return
+        self.done = True
+        COMMIT(tables, number, dict(list(changes.items())[:1]), clock)
+        raise OSError("the machine went away")
+
+    def until_read(self, running: Running, records: int) -> None:
+        if not self.done:
+            with pytest.raises(OSError, match="the machine went away"):
+                UNTIL_READ(running, records)
+        UNTIL_READ(running, records)
+
+
+def test_a_stream_that_was_killed_is_proved_and_damage_is_found(
+    spark: "SparkSession",
+    broker: LocalBroker,
+    bucket: Address,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads_from(spark, bucket)
+    one, kill = Lived(spark, broker, "stored-away", tmp_path, elsewhere=bucket), Kill()
+    monkeypatch.setattr(StreamTables, "commit", lambda *args: Kill.commit(kill, *args))
+    monkeypatch.setattr(Running, "until_read", lambda *args: Kill.until_read(kill, *args))
+    one.live(6_000)
+    report = one.audit()
+    assert [one for one in report.verdicts if one.state != "right"] == []
+    assert not (tmp_path / "warehouse").exists()
+    lost: Address | Path = place_of(delta_table(bucket / "latest/minutes").file_uris()[0], bucket.store)
+    lost.unlink()
+    assert states(one.audit())["files"] == "wrong"
