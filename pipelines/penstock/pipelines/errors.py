@@ -23,6 +23,7 @@ PipelineError
 ├── ReplayError         a stream cannot be replayed as was asked, or a replay was cut off half-way
 ├── StoredError         records that a bounded run is to read are not there, or not as they should be
 ├── StoreError          tables cannot lie where they are said to, or a folder is wanted there
+├── StoreAwayError      an object store does not answer, or lets nobody in who comes with these keys
 ├── StreamEndedError    a stream's query is over, and nobody asked for that
 └── HostError           the stream host itself cannot go on
 """
@@ -223,6 +224,17 @@ class StoreError(PipelineError):
         super().__init__(
             f"{address}: {found}. Set PENSTOCK_WAREHOUSE to s3://bucket/prefix, or to a folder that the host and "
             "Spark's workers see, such as a mounted store."
+        )
+
+
+class StoreAwayError(PipelineError):
+    """An object store that does not do what it was asked: at which address, and what it said."""
+
+    def __init__(self, address: str, said: str) -> None:
+        super().__init__(
+            f"{address}: the object store cannot be asked ({said}). Keys are looked for as AWS's own tools do, as in "
+            "AWS_PROFILE or AWS_ACCESS_KEY_ID; a region or an endpoint is set in [warehouse_store]; "
+            "`penstock doctor` asks it again."
         )
 
 

@@ -10,6 +10,8 @@ from deltalake import DeltaTable, write_deltalake
 from penstock.pipelines.errors import DefinitionError, LookupTableError
 from penstock.pipelines.model import count, fixed, from_document, read
 from penstock.pipelines.plan import Column, Lookup, fingerprint, from_dict, to_dict
+from penstock.pipelines.store import Place
+from penstock.pipelines.store.files import options
 from penstock.pipelines.tables.lookup import LookedUp
 
 STEP = Lookup("latest/cards", ("card",), (Column("limit", "BIGINT"), Column("owner", "STRING")))
@@ -20,20 +22,20 @@ def cards(*rows: tuple[str | None, int, str]) -> pa.Table:
     return pa.table({"card": pa.array(card, pa.string()), "limit": limit, "owner": owner, "other": limit})
 
 
-def written(warehouse: Path, rows: pa.Table, mode: Any = "overwrite") -> None:
-    write_deltalake(warehouse / "latest/cards", rows, mode=mode)
+def written(warehouse: Place, rows: pa.Table, mode: Any = "overwrite") -> None:
+    write_deltalake(str(warehouse / "latest/cards"), rows, mode=mode, storage_options=options(warehouse))
 
 
 def found(rows: pa.Table) -> list[dict[str, Any]]:
     return sorted(rows.to_pylist(), key=repr)
 
 
-def test_each_version_is_as_it_was(tmp_path: Path) -> None:
-    written(tmp_path, cards(("a", 1, "x"), (None, 9, "nobody")))
-    tables = LookedUp([STEP], tmp_path)
+def test_each_version_is_as_it_was(somewhere: Place) -> None:
+    written(somewhere, cards(("a", 1, "x"), (None, 9, "nobody")))
+    tables = LookedUp([STEP], somewhere)
     assert tables.versions() == {"latest/cards": 0}
     first = tables.rows(STEP, 0)
-    written(tmp_path, cards(("a", 2, "y"), ("b", 3, "z")))
+    written(somewhere, cards(("a", 2, "y"), ("b", 3, "z")))
     assert tables.versions() == {"latest/cards": 1}
     assert found(tables.rows(STEP, 1)) == [
         {"card": "a", "limit": 2, "owner": "y"}, {"card": "b", "limit": 3, "owner": "z"}

@@ -13,16 +13,17 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines.errors import PublishError
 from penstock.pipelines.plan.relaying import Published
 from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.store import Place
 from penstock.pipelines.tables.topic import PublishedTopic, topics_of
 
 pytestmark = pytest.mark.kafka
 
 
-def published(broker: LocalBroker, topic: str, folder: Path) -> PublishedTopic:
+def published(broker: LocalBroker, topic: str, warehouse: Place) -> PublishedTopic:
     """The topic as a host of a stream of its own has it."""
     stage = replace(PLANS["fixed"].stage, topics=(Published(topic),))
     plan = Plan(f"stream-{topic}", PLANS["fixed"].sources, (stage,))
-    ((_, found),) = topics_of(plan, folder, {"bootstrap.servers": broker.bootstrap, "log_level": "2"})
+    ((_, found),) = topics_of(plan, warehouse, {"bootstrap.servers": broker.bootstrap, "log_level": "2"})
     return found
 
 
@@ -45,16 +46,15 @@ def values(broker: LocalBroker, topic: str) -> list[bytes]:
     return found
 
 
-def test_a_batch_that_is_sent_again_is_there_once(broker: LocalBroker, tmp_path: Path) -> None:
+def test_a_batch_that_is_sent_again_is_there_once(broker: LocalBroker, somewhere: Place) -> None:
     topic = f"panes{uuid4().hex[:8]}"
     broker.create_topic(topic, 1)
-    first = published(broker, topic, tmp_path)
+    first = published(broker, topic, somewhere)
     change = first.write(rows(3), 3, 0)
-    again = published(broker, topic, tmp_path)
+    again = published(broker, topic, somewhere)
     assert first.commit(3, change, 0)
     assert not first.commit(3, change, 0)
-    notes = next(tmp_path.rglob("*.sent.json"))
-    notes.unlink()
+    (somewhere / f"published/{topic}/stream-{topic}.sent.json").unlink()
     assert not again.commit(3, again.write(rows(3), 3, 0), 0), "the broker knows"
     assert again.commit(4, again.write(rows(4), 4, 0), 0)
     decided = first.write(rows(5), 5, 0)
@@ -63,7 +63,9 @@ def test_a_batch_that_is_sent_again_is_there_once(broker: LocalBroker, tmp_path:
     assert len(values(broker, topic)) == 6
     assert again.commit(5, decided, 0)
     assert len(values(broker, topic)) == 9
-    assert [path.name for path in tmp_path.rglob("*.parquet")] == []
+    assert [each.name for each in (somewhere / "published" / topic).iterdir()] == [
+        f"stream-{topic}.sent.json"
+    ]
 
 
 def test_what_waits_for_a_topic_is_sent_once_it_is_there(broker: LocalBroker, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from penstock.pipelines.store.files import delta_table
 from penstock.pipelines.tables import takeover
 from penstock.pipelines.tables.columns import TIMESTAMP
 from penstock.pipelines.tables.log import LogTable
+from penstock.pipelines.tables.table import checkpoints
 from penstock.pipelines.tables.takeover import take_over
 from penstock.pipelines.tables.upkeep import Merged, merge_small_files
 
@@ -43,7 +44,7 @@ def test_a_stream_s_own_table_is_replaced_whole_with_its_columns(somewhere: Plac
     assert pa.schema(table.schema().to_arrow()).names == AFTER.names
     assert table.transaction_version("stream") == 7
     assert table.metadata().name == "live"
-    assert table.metadata().configuration == {"delta.checkpointInterval": "50"}
+    assert table.metadata().configuration == checkpoints(somewhere)
     assert sorted(delta_table(live.path, version=3).to_pyarrow_table().column("n").to_pylist()) == [1, 2, 3]
 
 

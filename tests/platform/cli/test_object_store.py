@@ -78,3 +78,15 @@ def test_an_archive_is_checked_where_it_is(warehouse: Address) -> None:
         False,
         ["partition 0: 2 records are missing, the first at offset 0"],
     )
+
+
+def test_a_store_that_does_not_answer_is_told_in_a_sentence(
+    run: Run, warehouse: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {one["what"]: one for one in json.loads(run("doctor", "--json").out)}
+    assert (found["warehouse"]["ok"], found["warehouse"]["detail"]) == (True, f"0 tables at {warehouse}")
+    monkeypatch.setenv("PENSTOCK_WAREHOUSE", "s3://no-such-bucket/tables")
+    answer = run("table", "list")
+    assert answer.code == 1
+    assert "s3://no-such-bucket/tables/latest: the object store cannot be asked (" in answer.err
+    assert "`penstock doctor` asks it again" in answer.err

@@ -12,7 +12,7 @@ from penstock.pipelines.archive.rows import RECORD
 from penstock.pipelines.store import Place
 from penstock.pipelines.store.files import make_folder, new_table, write_rows
 from penstock.pipelines.tables.change import Change, DataFile
-from penstock.pipelines.tables.table import CHECKPOINT_EVERY, BatchTable
+from penstock.pipelines.tables.table import BatchTable, checkpoints
 
 DAY = "day"
 _BOUNDED = ("partition", "offset", "timestamp")
@@ -24,8 +24,7 @@ class ArchiveTable(BatchTable):
 
     def __init__(self, path: Place, application: str) -> None:
         schema = pa.schema([*RECORD, pa.field(DAY, pa.date32())])
-        every = {"delta.checkpointInterval": str(CHECKPOINT_EVERY)}
-        new_table(path, schema, partition_by=DAY, configuration=every)
+        new_table(path, schema, partition_by=DAY, configuration=checkpoints(path))
         super().__init__(path, schema, application)
 
     def write(self, rows: pa.Table, batch_id: int, epoch: int, clock: int) -> Change:

@@ -5,12 +5,13 @@ containers. No name or key is kept here, so an address may be shown, compared an
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from penstock.pipelines.errors import StoreError
+from penstock.pipelines.errors import StoreAwayError, StoreError
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, S3FileSystem
@@ -77,7 +78,7 @@ class Address:
 
     def read_bytes(self) -> bytes:
         """A file, whole. FileNotFoundError where there is none."""
-        with self.files.open_input_file(self.key) as file:
+        with self.asking(), self.files.open_input_file(self.key) as file:
             return bytes(file.read())
 
     def read_text(self, encoding: str) -> str:
@@ -86,13 +87,14 @@ class Address:
 
     def write_bytes(self, content: bytes) -> None:
         """Put a file there, whole or not at all."""
-        with self.files.open_output_stream(self.key) as file:
+        with self.asking(), self.files.open_output_stream(self.key) as file:
             file.write(content)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Remove a file."""
         try:
-            self.files.delete_file(self.key)
+            with self.asking():
+                self.files.delete_file(self.key)
         except FileNotFoundError:
             if not missing_ok:
                 raise
@@ -101,8 +103,9 @@ class Address:
         """What lies directly below; nothing where there is nothing."""
         from pyarrow.fs import FileSelector
 
-        for found in self.files.get_file_info(FileSelector(self.key, allow_not_found=True)):
-            yield self / found.base_name
+        with self.asking():
+            below = self.files.get_file_info(FileSelector(self.key, allow_not_found=True))
+        yield from (self / found.base_name for found in below)
 
     def written(self) -> "Iterator[tuple[Address, int]]":
         """The files directly below, each with when it was written, in milliseconds."""
@@ -125,7 +128,18 @@ class Address:
         return _files(self.store)
 
     def _info(self) -> "FileInfo":
-        return self.files.get_file_info(self.key)
+        with self.asking():
+            return self.files.get_file_info(self.key)
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Tell in a sentence what a store's libraries say in many; that a file is not there is no fault."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as problem:
+            raise StoreAwayError(self.uri, str(problem).splitlines()[0]) from problem
 
 
 @cache

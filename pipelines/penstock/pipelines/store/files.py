@@ -23,12 +23,18 @@ AT_ONCE = 16
 
 def delta_table(place: Place, version: int | None = None) -> DeltaTable:
     """The table of a place. TableNotFoundError where there is none."""
-    return DeltaTable(_uri(place), version=version, storage_options=options(place))
+    if isinstance(place, Path):
+        return DeltaTable(place, version=version)
+    with place.asking():
+        return DeltaTable(place.uri, version=version, storage_options=options(place))
 
 
 def is_table(place: Place) -> bool:
     """Whether there is a table."""
-    return DeltaTable.is_deltatable(str(place), options(place))
+    if isinstance(place, Path):
+        return DeltaTable.is_deltatable(str(place))
+    with place.asking():
+        return DeltaTable.is_deltatable(place.uri, options(place))
 
 
 def new_table(place: Place, schema: Any, **told: Any) -> DeltaTable:
@@ -72,7 +78,8 @@ def write_rows(rows: pa.Table, file: Place, **how: Any) -> int:
 def read_rows(file: Place, schema: pa.Schema | None = None) -> pa.Table:
     """The rows of a file of Parquet. FileNotFoundError where there is none."""
     if isinstance(file, Address):
-        return pq.read_table(file.key, schema=schema, filesystem=file.files)
+        with file.asking():
+            return pq.read_table(file.key, schema=schema, filesystem=file.files)
     return pq.read_table(file, schema=schema)
 
 
@@ -108,7 +115,8 @@ def same_file(source: Place, target: Place) -> None:
     if target.exists():
         return
     if isinstance(source, Address) and isinstance(target, Address):
-        target.files.copy_file(source.key, target.key)  # within the store
+        with target.asking():
+            target.files.copy_file(source.key, target.key)  # within the store
     elif isinstance(source, Path) and isinstance(target, Path):
         _linked(source, target)
     else:
@@ -151,7 +159,8 @@ def remove_below(place: Place) -> None:
     if isinstance(place, Path):
         shutil.rmtree(place, ignore_errors=True)
     elif place.exists():
-        place.files.delete_dir(place.key)
+        with place.asking():
+            place.files.delete_dir(place.key)
 
 
 def _uri(place: Place) -> str | Path:

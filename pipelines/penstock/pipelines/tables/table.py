@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from math import isfinite
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -25,6 +26,8 @@ from penstock.pipelines.store.files import delta_table, new_table, write_rows
 from penstock.pipelines.tables.change import Change, DataFile
 
 CHECKPOINT_EVERY = 50
+CHECKPOINT_EVERY_IN_A_STORE = 10
+"""Each commit reads all entries of the log since the last checkpoint, and in an object store each is a request."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST_US, LATEST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The years 1 to 9999, which a text has four digits for. The window of the last second ends after them: a file
@@ -93,7 +96,13 @@ def _opened(path: Place, schema: pa.Schema) -> DeltaTable:
     try:
         return _widened(delta_table(path), schema)
     except TableNotFoundError:
-        return new_table(path, schema, configuration={"delta.checkpointInterval": str(CHECKPOINT_EVERY)})
+        return new_table(path, schema, configuration=checkpoints(path))
+
+
+def checkpoints(place: Place) -> dict[str, str]:
+    """How often a new table sums its log up, as Delta's configuration says it."""
+    every = CHECKPOINT_EVERY if isinstance(place, Path) else CHECKPOINT_EVERY_IN_A_STORE
+    return {"delta.checkpointInterval": str(every)}
 
 
 def _widened(table: DeltaTable, schema: pa.Schema) -> DeltaTable:

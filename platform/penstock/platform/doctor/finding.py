@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from penstock.infra.errors import InfraError
 from penstock.ingestion.errors import IngestionError
+from penstock.pipelines.errors import PipelineError
 from penstock.platform.errors import PlatformError
 
 
@@ -21,5 +22,5 @@ def look(what: str, see: Callable[[], str]) -> Finding:
     """Turn an error of ours into a finding: its sentence already says what to do."""
     try:
         return Finding(what, True, see())
-    except (InfraError, IngestionError, PlatformError) as error:
+    except (InfraError, IngestionError, PipelineError, PlatformError) as error:
         return Finding(what, False, str(error))

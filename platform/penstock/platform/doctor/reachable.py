@@ -1,16 +1,18 @@
-"""What answers: the broker, the control store, the webserver, the host."""
+"""What answers: the broker, the control store, an object store, the webserver, the host."""
 
 from collections.abc import Iterator
 
 from penstock.infra.broker import wait_for_broker
 from penstock.infra.errors import NotInTimeError
 from penstock.infra.ports import answers
+from penstock.pipelines.store import Address, Place
 from penstock.platform.control import control_exists, open_control
 from penstock.platform.control.reports import overview
 from penstock.platform.doctor.finding import Finding, look
 from penstock.platform.errors import StackError
 from penstock.platform.settings import Settings
 from penstock.platform.settings.model import LOOPBACK
+from penstock.platform.tables import tables
 
 ANSWER_SECONDS = 2.0
 UP = "`penstock up` starts it, `penstock logs` says why it ended"
@@ -20,6 +22,8 @@ def reachable(settings: Settings) -> Iterator[Finding]:
     """Ask each part of the stack whether it is there; nothing is started."""
     yield look("broker", lambda: _broker(settings))
     yield look("control store", lambda: _control(settings))
+    if isinstance(settings.tables, Address):
+        yield look("warehouse", lambda: _store(settings.tables))
     if settings.host.metrics_port:
         yield look("host", lambda: _port(settings.host.metrics_port, "the stream host"))
     yield look("dagster ui", lambda: _port(settings.dagster.port, "Dagster's webserver"))
@@ -44,6 +48,10 @@ def _control(settings: Settings) -> str:
         return f"{len(overview(store))} streams known"
     finally:
         store.close()
+
+
+def _store(warehouse: Place) -> str:
+    return f"{len(list(tables(warehouse)))} tables at {warehouse}"
 
 
 def _port(port: int, what: str) -> str:
