@@ -232,8 +232,8 @@ class StoreAwayError(PipelineError):
 
     def __init__(self, address: str, said: str) -> None:
         super().__init__(
-            f"{address}: the object store cannot be asked ({said}). Keys are looked for as AWS's own tools do, as in "
-            "AWS_PROFILE or AWS_ACCESS_KEY_ID; a region or an endpoint is set in [warehouse_store]; "
+            f"{address}: the object store cannot be asked ({said}). Keys are looked for as AWS's own tools do, as "
+            "in AWS_PROFILE or AWS_ACCESS_KEY_ID; a region or an endpoint is set in [warehouse_store]; "
             "`penstock doctor` asks it again."
         )
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from penstock.pipelines.errors import StoreError
+from penstock.pipelines.errors import StoreAwayError, StoreError
 from penstock.pipelines.store import Address, Place, Store, place_below, place_of
 from penstock.pipelines.store.files import (
     delta_table,
@@ -110,6 +110,17 @@ def test_tables_are_found_two_levels_down(somewhere: Place) -> None:
     assert list(tables_below(somewhere)) == ["latest/a"]
     assert (is_table(somewhere / "latest/a"), is_table(somewhere / "panes/a")) == (True, False)
     assert delta_table(somewhere / "latest/a").to_pyarrow_table() == ROWS
+
+
+def test_a_bucket_that_is_not_there_is_not_taken_for_an_empty_one(object_store: Store) -> None:
+    nowhere = Address("s3://no-such-bucket/w", object_store)
+    for ask in (
+        lambda: list(tables_below(nowhere / "kind")),
+        lambda: is_table(nowhere),
+        lambda: delta_table(nowhere),
+    ):
+        with pytest.raises(StoreAwayError, match="the object store cannot be asked"):
+            ask()
 
 
 def file_names(place: Place) -> list[Path | Address]:

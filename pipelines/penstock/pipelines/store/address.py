@@ -100,11 +100,13 @@ class Address:
                 raise
 
     def iterdir(self) -> "Iterator[Address]":
-        """What lies directly below; nothing where there is nothing."""
+        """What lies directly below; nothing where there is nothing, but a bucket there must be."""
         from pyarrow.fs import FileSelector
 
         with self.asking():
             below = self.files.get_file_info(FileSelector(self.key, allow_not_found=True))
+            if not below and self.files.get_file_info(self.bucket).type.name == "NotFound":
+                raise StoreAwayError(self.uri, "there is no such bucket")
         yield from (self / found.base_name for found in below)
 
     def written(self) -> "Iterator[tuple[Address, int]]":
@@ -114,6 +116,11 @@ class Address:
         for found in self.files.get_file_info(FileSelector(self.key, allow_not_found=True)):
             if found.is_file:
                 yield self / found.base_name, int(found.mtime_ns // 1_000_000)
+
+    @property
+    def bucket(self) -> str:
+        """The bucket that it is in."""
+        return self.key.partition("/")[0]
 
     @property
     def key(self) -> str:

@@ -125,7 +125,7 @@ def same_file(source: Place, target: Place) -> None:
 
 def tables_below(warehouse: Place) -> Iterator[str]:
     """Every table two levels down, as `latest/cards`, in order."""
-    if warehouse.exists():
+    if isinstance(warehouse, Address) or warehouse.exists():
         kinds: Sequence[Place] = list(warehouse.iterdir())
         for kind in sorted(kinds, key=str):
             yield from (f"{kind.name}/{name}" for name in tables_in(kind))
