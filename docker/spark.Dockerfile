@@ -11,7 +11,7 @@ COPY infra/penstock /opt/penstock/code/penstock
 COPY ingestion/penstock /opt/penstock/code/penstock
 COPY pipelines/penstock /opt/penstock/code/penstock
 COPY quality/penstock /opt/penstock/code/penstock
-RUN PYTHONPATH=/opt/penstock/code /opt/penstock/venv/bin/python -m penstock.infra.jars --quiet --set spark /opt/penstock/jars
+RUN PYTHONPATH=/opt/penstock/code /opt/penstock/venv/bin/python -m penstock.infra.jars --quiet --set spark --set store /opt/penstock/jars
 
 FROM python:3.11.10-slim-bookworm
 RUN apt-get update \

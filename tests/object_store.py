@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 from urllib.request import Request, urlopen
 
 from penstock.pipelines.store import Store
@@ -17,11 +18,11 @@ REGION = "us-east-1"
 
 
 @contextmanager
-def running_store() -> Iterator[Store]:
-    """A store with one empty bucket."""
+def running_store(log: IO[str] | None = None) -> Iterator[Store]:
+    """A store with one empty bucket; `log` gets a line for each request."""
     command = [sys.executable, "-m", "tests.object_store"]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log or subprocess.DEVNULL, text=True
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
