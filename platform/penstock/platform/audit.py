@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 from penstock.infra.kafka_access import spark_source
 from penstock.ingestion.ledger.reading import segments
+from penstock.pipelines.archive.names import archive_of
+from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.catalog import names
 from penstock.pipelines.host.control import BatchRecord
 from penstock.pipelines.host.folders import folder_of_stream
+from penstock.pipelines.plan import Plan
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
 from penstock.platform.control.reports import history
@@ -57,9 +60,9 @@ def scope_of(
     tell: Tell,
 ) -> Scope:
     """Return what is audited: a stream of the catalog, where these settings have it."""
-    kafka = settings.kafka
+    kafka, plan = settings.kafka, plan_of(stream)
     return Scope(
-        plan=plan_of(stream),
+        plan=plan,
         batches=batches,
         warehouse=settings.tables,
         journal=folder_of_stream(settings.home / "streams", stream) / "journal",
@@ -70,6 +73,7 @@ def scope_of(
         clock=now_ms,
         session=session,
         tell=tell,
+        archives=archives(settings, plan),
     )
 
 
@@ -78,6 +82,17 @@ def committed(settings: Settings, stream: str) -> list[BatchRecord]:
     store = open_control(settings.control_url)
     try:
         return history(store, stream)
+    finally:
+        store.close()
+
+
+def archives(settings: Settings, plan: Plan) -> tuple[str, ...]:
+    """Return the topics of a plan whose archives have committed batches."""
+    store = open_control(settings.control_url)
+    try:
+        return tuple(
+            topic for topic in map(topic_of, plan.sources) if store.last_batch(archive_of(topic)) is not None
+        )
     finally:
         store.close()
 

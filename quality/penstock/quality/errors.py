@@ -3,6 +3,7 @@
 QualityError
 ├── NothingYetError     a stream has committed nothing, so there is nothing to say about it
 ├── DamagedTableError   a table cannot be read as it is
+├── NoTableError        a table is not there
 ├── QuarantineError     what is asked of the quarantine cannot be done
 ├── NoSuiteError        nothing is expected of that
 └── SuiteError          a suite says something that cannot be: in which file, and what to write
@@ -21,7 +22,15 @@ class NothingYetError(QualityError):
 
 
 class DamagedTableError(QualityError):
-    """A table that names what is not there, or cannot be read."""
+    """A table that names what is not there, or cannot be read: which one, and what was found."""
+
+    def __init__(self, table: object, found: str) -> None:
+        self.table, self.found = table, found
+        super().__init__(f"{table} {found}")
+
+
+class NoTableError(QualityError):
+    """A table that is asked for and that is not there; whether it should be is for the check of files to say."""
 
 
 class QuarantineError(QualityError):

@@ -1,26 +1,32 @@
 """What a stream wrote about itself: right after any life, and each kind of damage is found with its place."""
 
+import dataclasses
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from tests.pipelines.batch.stored import Bench
-from tests.pipelines.batch.test_crashes import PLAN, PLANS, Fuse, run
+from tests.pipelines.batch.test_crashes import PLAN, PLANS, TABLES, Fuse, run
 
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.tables import LEDGER
 from penstock.pipelines.host.host import batch_record
 from penstock.pipelines.store import Address
 from penstock.pipelines.store.files import delta_table
+from penstock.pipelines.plan import FinalPanes
+from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.log import LogTable
+from penstock.quality.audit.audit import made as made_of
 from penstock.quality.audit.books import CHECKS
 from penstock.quality.audit.scope import Broker, Scope
-from penstock.quality.audit.verdict import Verdict
+from penstock.quality.audit.verdict import Report, Verdict
 from penstock.quality.errors import DamagedTableError, NothingYetError
 from penstock.quality.quarantine.accounts import mended
 from penstock.quality.quarantine.decisions import Decision, Decisions
@@ -91,6 +97,74 @@ def test_a_deleted_file_is_found_by_its_name(tmp_path: Path, table: str) -> None
     if table.startswith("ledger"):
         with pytest.raises(DamagedTableError, match="cannot be read"):
             _ = scope_of(bench).ledger
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_that_is_gone_is_found_by_its_name(tmp_path: Path, table: str) -> None:
+    bench = lived(tmp_path)
+    shutil.rmtree(bench.folder / "warehouse" / table)
+    scope = scope_of(bench)
+    report = Report("stream", scope.upto, tuple(made(scope, name, check) for name, check in CHECKS))
+    assert str(report.first) == f"{table}: stream has written up to batch 5, and there is no table"
+    states = {verdict.check: verdict.state for verdict in report.verdicts}
+    assert {name for name, state in states.items() if state != "right"} == {"files", *WITHOUT[table]}
+
+
+WITHOUT: dict[str, set[str]] = {
+    "panes/stream": {"panes"},
+    "latest/stream": set(),
+    "late/stream": {"set aside"},
+    "quarantine/records": {"set aside"},
+    "ledger/stream": {"ranges", "accounts", "witnesses", "set aside"},
+}
+"""The checks that are not right without a table, beside that of files."""
+
+
+def made(scope: Scope, name: str, check: Callable[[Scope], Verdict]) -> Verdict:
+    return made_of(scope, name, lambda: check(scope))
+
+
+def test_a_table_that_is_declared_since_the_last_batch_may_be_missing(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    stage = bench.plan.stage
+    for path in (bench.folder / "stream" / "journal").glob("*.outcome.json"):
+        told = msgspec.json.decode(path.read_bytes())
+        path.write_bytes(msgspec.json.encode({**told, "plan": fingerprint(bench.plan)}))
+    bench.plan = dataclasses.replace(
+        bench.plan, stages=(dataclasses.replace(stage, sinks=(*stage.sinks, FinalPanes("stream"))),)
+    )
+    assert "files" not in wrong(bench)
+    shutil.rmtree(bench.folder / "warehouse" / "latest" / "stream")
+    assert wrong(bench)["files"].startswith("latest/stream: ")
+
+
+def test_a_table_whose_archive_has_committed_must_be_there(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    scope = dataclasses.replace(scope_of(bench), archives=["records"])
+    found = [difference.where for difference in dict(CHECKS)["files"](scope).differences]
+    assert found == ["ledger/archive-records", "raw/records"]
+
+
+def test_a_file_that_is_no_table_any_more_is_wrong_and_not_merely_unproven(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    (file,) = (bench.folder / "warehouse" / "ledger" / "stream").glob("*0003.parquet")
+    file.write_bytes(b"\0" * file.stat().st_size)
+    found = made(scope_of(bench), "ranges", dict(CHECKS)["ranges"])
+    assert (found.state, found.said.partition(":")[0]) == ("wrong", str(file.parent))
+
+
+def test_a_table_that_cannot_be_opened_is_wrong_and_keeps_no_other_from_being_looked_at(
+    tmp_path: Path,
+) -> None:
+    bench = lived(tmp_path)
+    warehouse = bench.folder / "warehouse"
+    (log,) = (warehouse / "latest" / "stream" / "_delta_log").glob("*0.json")
+    log.write_text("{no json")
+    (file,) = (warehouse / "late" / "stream").glob("*.parquet")
+    file.unlink()
+    found = dict(CHECKS)["files"](scope_of(bench)).differences
+    assert [one.where.partition(",")[0] for one in found] == ["latest/stream", "late/stream"]
+    assert found[0].what.startswith("it cannot be opened: ")
 
 
 def wrong_files(bench: Bench) -> str:

@@ -113,7 +113,9 @@ class Address:
         """The files directly below, each with when it was written, in milliseconds."""
         from pyarrow.fs import FileSelector
 
-        for found in self.files.get_file_info(FileSelector(self.key, allow_not_found=True)):
+        with self.asking():
+            below = self.files.get_file_info(FileSelector(self.key, allow_not_found=True))
+        for found in below:
             if found.is_file:
                 yield self / found.base_name, int(found.mtime_ns // 1_000_000)
 

@@ -24,7 +24,7 @@ from penstock.quality.audit.replayed import replayed
 from penstock.quality.audit.results import Compared, newest, results
 from penstock.quality.audit.scope import Scope
 from penstock.quality.audit.set_aside import ADDRESS
-from penstock.quality.audit.tables import as_of, rows
+from penstock.quality.audit.tables import as_of, rows, there
 from penstock.quality.audit.torn import torn, without
 from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
 
@@ -113,8 +113,7 @@ def _standing(scope: Scope, sink: Sink, of: Compared) -> pa.Table:
             found = rows(path, scope.upto)
             if found is not None and not in_order(scope.plan.stage):
                 found = newest(found, of.identity)
-    assert found is not None, f"{path} is made when the stream starts"
-    return found
+    return there(path, found)
 
 
 def _sampled(scope: Scope, sample: Sample, table: pa.Table) -> pa.Table:

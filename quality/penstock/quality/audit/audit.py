@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import pyarrow as pa
+from confluent_kafka import KafkaException
 from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError
 
+from penstock.ingestion.errors import IngestionError
 from penstock.pipelines.errors import PipelineError
 from penstock.quality.audit.again import RESULTS, recomputed
 from penstock.quality.audit.books import CHECKS
@@ -13,8 +16,19 @@ from penstock.quality.audit.comparable import Sample
 from penstock.quality.audit.kept import Kept
 from penstock.quality.audit.records import archive, delivery, reading
 from penstock.quality.audit.scope import Scope
-from penstock.quality.audit.verdict import Report, Verdict, unproven
-from penstock.quality.errors import DamagedTableError
+from penstock.quality.audit.verdict import Difference, Report, Verdict, judged, unproven
+from penstock.quality.errors import DamagedTableError, NoTableError
+
+UNREADABLE = (
+    DeltaError,
+    OSError,
+    PipelineError,
+    IngestionError,
+    KafkaException,
+    Py4JError,
+    pa.ArrowException,
+)
+"""What is raised where something that a check needs cannot be had."""
 
 
 def audit(scope: Scope, sample: Sample) -> Report:
@@ -24,20 +38,25 @@ def audit(scope: Scope, sample: Sample) -> Report:
 
 def _verdicts(scope: Scope, sample: Sample) -> Iterator[Verdict]:
     for name, check in CHECKS:
-        yield _made(scope, name, partial(check, scope))
+        yield made(scope, name, partial(check, scope))
     topics = {topic: Kept(scope, topic) for topic in scope.topics}
     for topic, kept in topics.items():
         for name, of_records in (("delivery", delivery), ("archive", archive), ("reading", reading)):
-            yield _made(scope, f"{name} {topic}", partial(of_records, kept))
-    yield _made(scope, RESULTS, partial(recomputed, scope, topics, sample))
+            yield made(scope, f"{name} {topic}", partial(of_records, kept))
+    yield made(scope, RESULTS, partial(recomputed, scope, topics, sample))
 
 
-def _made(scope: Scope, name: str, check: Callable[[], Verdict]) -> Verdict:
-    """The verdict of a check; unproven where what it needs cannot be read: `files` has said then what is wrong."""
+def made(scope: Scope, name: str, check: Callable[[], Verdict]) -> Verdict:
+    """The verdict of a check: wrong where a table is damaged, and unproven where something else cannot be read.
+
+    Of a table that is not there `files` has said whether it should be.
+    """
     from pyspark.errors import PySparkException
 
     scope.tell(name)
     try:
         return check()
-    except (DamagedTableError, DeltaError, OSError, PipelineError, Py4JError, PySparkException) as problem:
+    except DamagedTableError as damage:
+        return judged(name, [Difference(str(damage.table), f"it {damage.found}")], "")
+    except (*UNREADABLE, NoTableError, PySparkException) as problem:
         return unproven(name, f"what it needs cannot be read: {str(problem).splitlines()[0]}")

@@ -16,7 +16,7 @@ from penstock.quality.audit.chain import FATES, chain, sums
 from penstock.quality.audit.pane_counts import pane_counts
 from penstock.quality.audit.scope import Scope
 from penstock.quality.audit.set_aside import set_aside
-from penstock.quality.audit.tables import rows, wholeness
+from penstock.quality.audit.tables import needed, wholeness
 from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
 from penstock.quality.quarantine.accounts import mended
 from penstock.quality.quarantine.decisions import Decisions
@@ -25,11 +25,21 @@ from penstock.quality.quarantine.standing import counts, delivered_by, standings
 
 
 def files(scope: Scope) -> Verdict:
-    """Every file that a table names is there as it was brought in, and no batch came in twice."""
-    found = one_after_another.from_iterable(
-        wholeness(scope.warehouse / table, table) for table in scope.tables
+    """Every table is there, and every file that it names, as it was brought in; no batch came in twice."""
+    found = one_after_another(
+        missing(scope),
+        *(wholeness(scope.warehouse / table, table) for table in scope.tables),
     )
     return judged("files", found, f"{len(scope.tables)} tables name what is there, and took each batch once")
+
+
+def missing(scope: Scope) -> Iterator[Difference]:
+    """Yield the tables that were made before the first batch was committed, and are not there."""
+    for table in sorted(scope.made):
+        if not (scope.warehouse / table / "_delta_log").exists():
+            yield Difference(
+                table, f"{scope.plan.name} has written up to batch {scope.upto}, and there is no table"
+            )
 
 
 def ranges(scope: Scope) -> Verdict:
@@ -127,8 +137,8 @@ def pane_logs(stage: Stage) -> list[str]:
 
 
 def _panes(scope: Scope, tables: Sequence[str]) -> Iterator[Difference]:
-    there = [rows(scope.warehouse / table, scope.upto, ["batch_id", "timing", "kind"]) for table in tables]
-    found = pa.concat_tables([table for table in there if table is not None])
+    columns = ["batch_id", "timing", "kind"]
+    found = pa.concat_tables([needed(scope.warehouse / table, scope.upto, columns) for table in tables])
     return pane_counts(scope.batches, found, ", ".join(tables))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import KafkaException
 
+from penstock.ingestion.errors import LedgerError
 from penstock.pipelines.archive.names import ledger_path, records_path
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.errors import StoredError
@@ -21,7 +22,8 @@ from penstock.quality.audit.delivered import Claims, claims_on
 from penstock.quality.audit.digests import digests, extents, records_of
 from penstock.quality.audit.extent import Extent
 from penstock.quality.audit.scope import Scope
-from penstock.quality.audit.tables import opened_table
+from penstock.quality.audit.tables import opened_table, read
+from penstock.quality.errors import DamagedTableError
 
 Bounds = tuple[int, int]
 """The offsets [first, end) of a partition."""
@@ -42,15 +44,25 @@ class Kept:
 
     claims: Mapping[str, Claims] = field(default_factory=dict)
     """What each producer knows to be acknowledged."""
+    untold: str = ""
+    """Why producers could not be asked."""
+    damage: DamagedTableError | None = None
+    """Why the archive does not count, where it has one."""
 
     def __post_init__(self) -> None:
         # Read before the topic's bounds are: what a feed at work has delivered since lies beyond them.
-        self.claims = {who: claims_on(self.topic, folder) for who, folder in self.scope.producers.items()}
+        try:
+            self.claims = {who: claims_on(self.topic, folder) for who, folder in self.scope.producers.items()}
+        except (LedgerError, OSError) as problem:
+            self.untold = str(problem)
         try:
             self.live = {span.partition: (span.start, span.end) for span in self.in_topic.ranges()}
         except (KafkaException, StoredError) as problem:
             self.away = str(problem.args[0])
-        self.archived = archived_bounds(self.scope, self.topic)
+        try:
+            self.archived = archived_bounds(self.scope, self.topic)
+        except DamagedTableError as damage:
+            self.damage = damage
 
     @cached_property
     def in_topic(self) -> StoredTopic:
@@ -114,12 +126,17 @@ class Kept:
 def archived_bounds(scope: Scope, topic: str) -> Mapping[int, Bounds]:
     """Return the offsets that the archive of a topic has the records of, or says why there are none.
 
-    What had expired before it was archived is outside.
+    What had expired before it was archived is outside. DamagedTableError where one of its two tables is no good.
     """
-    table = opened_table(scope.warehouse / ledger_path(topic))
-    if table is None:
+    path, records = scope.warehouse / ledger_path(topic), scope.warehouse / records_path(topic)
+    table, there = opened_table(path), opened_table(records)
+    if table is None and there is None:
         return {}
-    ledger = pa.table(table.to_pyarrow_table(columns=["partition", "start", "end", "gaps"]))
+    if table is None or there is None:
+        raise DamagedTableError(
+            records if there is None else path, "is not there, and the rest of the archive is"
+        )
+    ledger = read(table, path, ["partition", "start", "end", "gaps"])
     found: dict[int, Bounds] = {}
     for row in ledger.sort_by("start").to_pylist():
         lost = [gap["last"] + 1 for gap in row["gaps"] if gap["reason"] == "expired"]

@@ -20,6 +20,11 @@ def delivery(kept: Kept) -> Verdict:
     name = f"delivery {kept.topic}"
     if kept.away:
         return unproven(name, f"the broker does not tell: {kept.away}")
+    if kept.untold:
+        return unproven(name, f"a producer's ledger cannot be read: {kept.untold}")
+    if not any(kept.claims.values()):
+        why = "no producer of this home folder knows of a record in it, so nobody says what should be there"
+        return unproven(name, why)
     limits = {(kept.topic, number): Limits(*bounds) for number, bounds in kept.live.items()}
     found = delivered(kept.claims, limits, kept.held(kept.in_topic))
     count = sum(length for each in kept.claims.values() for runs in each.values() for _, length in runs)
@@ -32,6 +37,8 @@ def delivery(kept: Kept) -> Verdict:
 def archive(kept: Kept) -> Verdict:
     """The topic and its archive hold the same records."""
     name = f"archive {kept.topic}"
+    if kept.damage is not None:
+        raise kept.damage
     if not kept.archived:
         why = f"{kept.topic} has no archive, so what expires is gone; `penstock stream start archive-{kept.topic}`"
         return unproven(name, f"{why} keeps one")

@@ -36,7 +36,7 @@ from penstock.quality.audit.recompute import only, share
 from penstock.quality.audit.refused import AHEAD, refused
 from penstock.quality.audit.results import Compared, newest, results
 from penstock.quality.audit.scope import Scope
-from penstock.quality.audit.tables import as_of, rows
+from penstock.quality.audit.tables import as_of, rows, there
 from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
 
 NTH = "row_of_batch"
@@ -171,8 +171,7 @@ def _standing(scope: Scope, sink: Sink, table: str) -> pa.Table:
         found = as_of(path, scope.plan.name, scope.upto)
     else:
         found = rows(path, scope.upto)
-    assert found is not None, f"{path} is made when the stream starts"
-    return found
+    return there(path, found)
 
 
 def _chosen(scope: Scope, sample: Sample, table: pa.Table) -> pa.Table:

@@ -1,6 +1,6 @@
 """What is audited: a stream, the batches that it has committed, and where its records and results are."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +15,9 @@ from penstock.pipelines.batch.outcome import Outcome, outcome_from
 from penstock.pipelines.host.control import BatchRecord
 from penstock.pipelines.plan import Plan, Stage
 from penstock.pipelines.store import Place
+from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.tables.places import late_of, ledger_of, own_tables, quarantines, results
-from penstock.quality.audit.tables import opened_table, rows
+from penstock.quality.audit.tables import needed, opened_table, rows
 from penstock.quality.errors import NothingYetError
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Scope:
     clock: Callable[[], int]
     session: Callable[[], "SparkSession"] = field(repr=False)
     """Opens Spark, or returns what was opened."""
+    archives: Collection[str] = ()
+    """The topics whose archives have committed batches."""
     tell: Callable[[str], None] = lambda _: None
 
     def __post_init__(self) -> None:
@@ -90,10 +93,7 @@ class Scope:
     def ledger_by(self, stage: Stage) -> pa.Table:
         """The account of what a first stage did with what was read."""
         place = self.warehouse / ledger_of(self.plan, stage)
-        found = rows(place, self.upto)
-        if found is None:
-            raise NothingYetError(f"{self.plan.name} has no ledger at {place} yet")
-        return found
+        return needed(place, self.upto)
 
     @property
     def sinks(self) -> list[str]:
@@ -105,6 +105,18 @@ class Scope:
         """Every table that the stream writes or that its records are kept in, below the warehouse."""
         archives = [path for topic in self.topics for path in (records_path(topic), ledger_path(topic))]
         return [*own_tables(self.plan), *quarantines(self.plan), *archives]
+
+    @property
+    def made(self) -> set[str]:
+        """The tables that must be there: a stream makes its own when it starts, before any batch.
+
+        Of a stream that is defined otherwise since its last batch, only those are known that its journal names.
+        """
+        archives = {path for topic in self.archives for path in (records_path(topic), ledger_path(topic))}
+        told = list(self.outcomes())
+        if told and told[-1].plan not in ("", fingerprint(self.plan)):
+            return archives | {table for outcome in told for table in outcome.changes} & set(self.tables)
+        return archives | {*own_tables(self.plan), *quarantines(self.plan)}
 
     @cached_property
     def late(self) -> pa.Table:

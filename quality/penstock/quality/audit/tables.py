@@ -12,14 +12,21 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from penstock.pipelines.store import Place
 from penstock.pipelines.store.files import LOG, delta_table, read_all, size_of
 from penstock.quality.audit.verdict import Difference
-from penstock.quality.errors import DamagedTableError
+from penstock.quality.errors import DamagedTableError, NoTableError
 
 COMMIT = re.compile(r"\d{20}\.json")
 
 
 def wholeness(path: Place, table: str) -> Iterator[Difference]:
-    """Yield the files that a table names and that are not there as it says, and batches that came in twice."""
-    opened = opened_table(path)
+    """Yield the files that a table names and that are not there as it says, and batches that came in twice.
+
+    A table that is not there has none; one that cannot be opened is a difference itself.
+    """
+    try:
+        opened = opened_table(path)
+    except DamagedTableError as problem:
+        yield Difference(table, f"it {problem.found}")
+        return
     if opened is None:
         return
     for row in pa.table(opened.get_add_actions(flatten=True)).select(["path", "size_bytes"]).to_pylist():
@@ -45,10 +52,22 @@ def rows(
     if table is None:
         return None
     wanted = None if columns is None else sorted({"batch_id", *columns})
-    found = _read(table, path, wanted)
+    found = read(table, path, wanted)
     # Filtered here, not by the library: a file without statistics of a column has no rows for it.
     found = found.filter(pc.less_equal(found.column("batch_id"), upto))
     return found if stream is None else found.filter(pc.equal(found.column("stream"), stream))
+
+
+def needed(path: Place, upto: int, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return the same of a table that must be there. NoTableError where it is not."""
+    return there(path, rows(path, upto, columns))
+
+
+def there(path: Place, found: pa.Table | None) -> pa.Table:
+    """Return what was found of a table. NoTableError where that is nothing."""
+    if found is None:
+        raise NoTableError(f"there is no table at {path}: a stream makes its tables when it starts")
+    return found
 
 
 def as_of(path: Place, application: str, upto: int) -> pa.Table | None:
@@ -60,7 +79,7 @@ def as_of(path: Place, application: str, upto: int) -> pa.Table | None:
     while version > 0 and (table.transaction_version(application) or 0) > upto:
         version -= 1
         table.load_as_version(version)
-    return _read(table, path, None)
+    return read(table, path, None)
 
 
 def opened_table(path: Place) -> DeltaTable | None:
@@ -70,14 +89,15 @@ def opened_table(path: Place) -> DeltaTable | None:
     except TableNotFoundError:
         return None
     except DeltaError as problem:
-        raise DamagedTableError(f"{path} cannot be opened: {problem}") from problem
+        raise DamagedTableError(path, f"cannot be opened: {problem}") from problem
 
 
-def _read(table: DeltaTable, path: Place, columns: Sequence[str] | None) -> pa.Table:
+def read(table: DeltaTable, path: Place, columns: Sequence[str] | None) -> pa.Table:
+    """Return the rows of a table as it was opened. DamagedTableError where a file cannot be read."""
     try:
         return pa.table(table.to_pyarrow_table(columns=None if columns is None else list(columns)))
     except (DeltaError, OSError, pa.ArrowException) as problem:
-        raise DamagedTableError(f"{path} cannot be read: {str(problem).splitlines()[0]}") from problem
+        raise DamagedTableError(path, f"cannot be read: {str(problem).splitlines()[0]}") from problem
 
 
 def _committed_twice(path: Place, table: str) -> Iterator[Difference]:
