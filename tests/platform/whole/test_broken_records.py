@@ -88,6 +88,9 @@ def test_each_broken_record_is_accounted_for_by_its_address(running: ScratchStac
     assert states["results"][0] == "right", states["results"]
     assert "run again" in states["results"][1]
     assert states.pop("archive cards")[0] == "unproven"  # nobody asked for an archive
+    assert (
+        states.pop("delivery cards")[0] == "unproven"
+    )  # a client of its own sent them, of which no ledger tells
     assert {state for state, _ in states.values()} == {"right"}, report["verdicts"]
 
 

@@ -1,17 +1,23 @@
 """The whole audit, over a real topic, archive, ledger and tables: each damage is found, and nothing else."""
 
+import dataclasses
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
 from tests.quality.audit.stream import MINUTE, NOON, Lived, states
 
 from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.archive.names import ledger_path
+from penstock.quality.audit.audit import audit
 from penstock.quality.audit.comparable import Sample
+from penstock.quality.audit.kept import Kept
+from penstock.quality.audit.records import delivery
 from penstock.quality.audit.verdict import Report
 
 if TYPE_CHECKING:
@@ -99,6 +105,71 @@ def test_damage_is_found_with_its_place(
     assert states(report)[check] == "wrong", report.verdicts
     assert report.first is not None
     assert str(report.first).startswith(where)
+
+
+def test_an_acknowledged_record_that_the_topic_lost_is_found(lived: Lived, tmp_path: Path) -> None:
+    """A topic is made anew, as one is whose brokers lost their disks, and less is sent than was acknowledged."""
+    sent = Lived(lived.session, lived.broker, "lost", tmp_path / "stream")
+    for topic in ("lost", sent.contract.dead_letters):
+        lived.broker.create_topic(topic, 1)
+    sent.feed(60)
+    admin = AdminClient({"bootstrap.servers": lived.broker.bootstrap})
+    admin.delete_topics(["lost"])["lost"].result(30)
+    made_anew(lived.broker, "lost")
+    assert said_of_delivery(lived, sent) == "lost/0 offset 0: it was acknowledged, and the topic ends at 0"
+    producer = Producer({"bootstrap.servers": lived.broker.bootstrap, "transactional.id": "lost"})
+    producer.init_transactions(30)
+    for _ in range(3):
+        producer.begin_transaction()
+        producer.produce("lost", b"another")
+        producer.commit_transaction(30)
+    assert said_of_delivery(lived, sent) == (
+        "lost/0 offset 6: it was acknowledged, and the topic ends at 6; "
+        "lost/0 offset 1: it was acknowledged, and the topic holds no record there"
+    )
+
+
+def made_anew(broker: LocalBroker, topic: str) -> None:
+    """Make a topic whose deletion was asked for: the broker refuses it until that is done."""
+    for _ in range(1_000):
+        try:
+            broker.create_topic(topic, 1)
+        except KafkaException:
+            continue
+        return
+    raise AssertionError(f"{topic} is not gone")
+
+
+def said_of_delivery(lived: Lived, sent: Lived) -> str:
+    scope = dataclasses.replace(lived.scope(lived.folder), producers={"feed": sent.folder / "producer"})
+    return "; ".join(map(str, delivery(Kept(scope, sent.topic)).differences))
+
+
+def test_nothing_is_proved_of_a_topic_that_nobody_knows_to_have_sent_to(lived: Lived) -> None:
+    scope = dataclasses.replace(lived.scope(lived.folder), producers={})
+    assert delivery(Kept(scope, lived.topic)).state == "unproven"
+
+
+def lose_a_file_of_the_archives_ledger(warehouse: Path) -> None:
+    Path(DeltaTable(warehouse / ledger_path("audited")).file_uris()[0].removeprefix("file://")).unlink()
+
+
+def lose_the_archive(warehouse: Path) -> None:
+    shutil.rmtree(warehouse / RAW)
+
+
+@pytest.mark.parametrize("damage", [lose_a_file_of_the_archives_ledger, lose_the_archive])
+def test_an_archive_that_is_damaged_is_named_and_the_topic_proves_the_rest(
+    lived: Lived, damage: Callable[[Path], None]
+) -> None:
+    copied = lived.copy(damage.__name__)
+    damage(copied / "warehouse")
+    found = dataclasses.replace(lived.scope(copied), archives=["audited"])
+    states_of = states(audit(found, Sample(keys=0.3)))
+    assert {check: state for check, state in states_of.items() if state != "right"} == {
+        "files": "wrong",
+        "archive": "wrong",
+    }
 
 
 def test_what_has_expired_is_proved_by_the_archive(lived: Lived) -> None:
