@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import CommitProperties, Transaction, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,6 +106,72 @@ def minutes(folder: Path, rows: list[tuple[str | None, float, int, int]]) -> Non
         "window_end": ends,
     }
     write_deltalake(folder / "warehouse" / "latest" / "sensor_minute", pa.table(columns), mode="append")
+
+
+def alerts(folder: Path, number: int, rows: list[tuple[str, int, int]]) -> None:
+    """What a batch of a function with a memory writes: payments, how far apart they were, and when that was."""
+    at = pa.timestamp("us", tz="UTC")
+    times = pa.array([(NOON + minute * MINUTE) * 1_000 for *_, minute in rows], pa.int64()).cast(at)
+    columns = {
+        "card": ["c"] * len(rows),
+        "payment": [payment for payment, *_ in rows],
+        "here": ["DE"] * len(rows),
+        "there": ["FR"] * len(rows),
+        "apart_ms": [apart for _, apart, _ in rows],
+        "window_start": times,
+        "window_end": times,
+        "batch_id": pa.array([number] * len(rows), pa.int64()),
+    }
+    once = CommitProperties(app_transactions=[Transaction("card_alerts", number)])
+    table = folder / "warehouse" / "panes" / "card_alerts"
+    write_deltalake(table, pa.table(columns), mode="append", commit_properties=once)
+
+
+@pytest.mark.spark
+def test_rows_that_tell_of_a_time_before_the_last_check_are_checked_and_repeats_over_all_batches(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    suite, plan = load_suite("panes/card_alerts"), catalog.load("card_alerts")
+    assert suite is not None
+
+    def check() -> dict[str, int | None]:
+        """How many rows did not meet what of the one batch that is due."""
+        (one,) = check_table(lambda: spark, suite, plan, None, tmp_path / "warehouse", tmp_path, lambda: NOON)
+        return {met.name: met.unexpected for met in one.met if not met.passed}
+
+    apart, told_once = "apart_ms_values_to_be_between", "payment_values_to_be_unique"
+    alerts(tmp_path, 3, [("p1", 5, 90), ("p2", 6, 91)])
+    assert check() == {}
+    alerts(tmp_path, 4, [("p3", -5, 10), ("p4", 6, 11)])
+    alerts(tmp_path, 7, [("p5", 6, 12)])
+    assert check() == {apart: 1}
+    alerts(tmp_path, 9, [("p2", 6, 13), ("p6", 7, 14), ("p6", 8, 14), ("p7", 9, 15)])
+    assert check() == {told_once: 3}
+    kept = Outcomes(tmp_path, suite.about)
+    assert batches_due(suite, plan, None, tmp_path / "warehouse", kept) == []
+    (newest, *before) = kept.all()
+    assert [one.batch for one in (newest, *before)] == [
+        Batch("rows", 9, 7),
+        Batch("rows", 7, 3),
+        Batch("rows", 3),
+    ]
+    (wrong,) = (met for met in newest.met if not met.passed)
+    assert wrong.rows is not None
+    rows = [json.loads(line) for line in Path(wrong.rows).read_text("utf-8").splitlines()]
+    assert sorted(row["payment"] for row in rows) == ["p2", "p6", "p6"]
+    assert sorted(example["payment"] for example in wrong.examples) == ["p2", "p6", "p6"]
+
+
+def test_batches_of_another_kind_are_no_measure_of_what_is_due(tmp_path: Path) -> None:
+    suite, plan = load_suite("panes/card_alerts"), catalog.load("card_alerts")
+    assert suite is not None
+    kept = Outcomes(tmp_path, suite.about)
+    kept.keep(Outcome(suite.about, Batch("final", NOON), NOON, ()))
+    alerts(tmp_path, 3, [("p1", 5, 1)])
+    assert batches_due(suite, plan, None, tmp_path / "warehouse", kept) == [Batch("rows", 3)]
+    kept.keep(Outcome(suite.about, Batch("rows", 3), NOON + 1, ()))
+    assert batches_due(suite, plan, None, tmp_path / "warehouse", kept) == []
+    assert [one.batch.cut for one in kept.all()] == ["rows", "final"]
 
 
 def test_without_a_final_window_nothing_is_due_and_spark_is_not_started(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,20 +13,20 @@ from deltalake import DeltaTable
 from penstock.pipelines.plan import Plan, Stage
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.store import Place
+from penstock.pipelines.plan.windows import in_order
 from penstock.quality.audit.tables import milliseconds, opened_table
 from penstock.quality.errors import NotInStreamError
 from penstock.quality.expectations.batches import Batch, due
 from penstock.quality.expectations.compile import broken_when
 from penstock.quality.expectations.library import library
 from penstock.quality.expectations.outcome import Met, Outcome, Outcomes, met
-from penstock.quality.expectations.suite import Expectation, Suite
+from penstock.quality.expectations.repeats import UNIQUE, crosses, over_all, repeats
+from penstock.quality.expectations.suite import Cut, Expectation, Suite
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 EVER = -(2**62)
-UNIQUE = ("expect_column_values_to_be_unique", "expect_compound_columns_to_be_unique")
-SAME = "_rows_that_are_the_same"
 ROWS_KEPT = 1_000
 """Rows that are written down of those that did not meet an expectation."""
 
@@ -38,19 +38,33 @@ def batches_due(
     table = opened_table(warehouse / suite.about)
     if table is None:
         return []
-    last = kept.newest()
-    final = None if watermark is None else watermark - stage_of(plan, suite).lateness
-    same = last is not None and last.batch.cut == suite.cut
-    wanted = due(suite.cut, final, table.version(), last.batch.upto if last is not None and same else None)
+    stage = stage_of(plan, suite)
+    cut = cut_of(suite, stage)
+    last = kept.newest(cut)
+    final = None if watermark is None else watermark - stage.lateness
+    written = table.transaction_version(plan.name)
+    wanted = due(cut, final, table.version(), None if last is None else last.batch.upto, written)
     return [batch for batch in wanted if batch.condition is None or may_hold(table, batch)]
 
 
+def cut_of(suite: Suite, stage: Stage) -> Cut:
+    """Return what a batch of a table is.
+
+    Where a stage takes records in their order, a row is final as it is written, and may tell of a time that lies
+    before the last check: it is checked by the batch that wrote it.
+    """
+    return "rows" if suite.cut == "final" and in_order(stage.window) else suite.cut
+
+
 def may_hold(table: DeltaTable, batch: Batch) -> bool:
-    """Tell whether any window of a batch may be in a table, by the statistics of its files: no row is read."""
+    """Tell whether any row of a batch may be in a table, by the statistics of its files: no row is read."""
     files = pa.table(table.get_add_actions(flatten=True))
-    if "min.window_end" not in files.column_names:
+    column = "batch_id" if batch.cut == "rows" else "window_end"
+    if f"min.{column}" not in files.column_names:
         return bool(files.num_rows)
-    begins, ends = (milliseconds(files.column(f"{bound}.window_end")) for bound in ("min", "max"))
+    begins, ends = (files.column(f"{bound}.{column}") for bound in ("min", "max"))
+    if column == "window_end":
+        begins, ends = milliseconds(begins), milliseconds(ends)
     after = EVER if batch.after is None else batch.after
     inside = pc.and_(pc.less_equal(begins, batch.upto), pc.greater(ends, after))
     # A file that does not tell is looked into.
@@ -61,6 +75,33 @@ def stage_of(plan: Plan, suite: Suite) -> Stage:
     """Return the stage that writes a suite's table."""
     name = suite.about.partition("/")[2]
     return next(stage for stage in plan.stages if any(sink.table == name for sink in stage.sinks))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The rows of a batch, and those of the batches before it."""
+
+    rows: "DataFrame"
+    earlier: "DataFrame | None"
+    stage: Stage
+
+    @property
+    def index(self) -> list[str]:
+        """The columns by which rows that are shown are told apart."""
+        return [name for name in (*self.stage.key, "window_start") if name in self.rows.columns]
+
+    def told(self, met: Met, one: Expectation) -> Met:
+        """What came of an expectation, over the batches before where these count."""
+        if met.problem is not None or self._before(one) is None:
+            return met
+        return over_all(met, one, repeats(one, self.rows, self._before(one)), self.index)
+
+    def broken(self, one: Expectation) -> "DataFrame | None":
+        """The rows that do not meet an expectation; None where it is about all rows together."""
+        return broken_rows(one, self.rows, self._before(one))
+
+    def _before(self, one: Expectation) -> "DataFrame | None":
+        return self.earlier if one.type in UNIQUE and crosses(one, self.stage) else None
 
 
 def check_batch(
@@ -79,11 +120,13 @@ def check_batch(
     rows = reader.load(str(warehouse / suite.about))
     chosen = rows if batch.condition is None else rows.where(batch.condition)
     chosen = chosen.cache()
+    stage = stage_of(plan, suite)
+    checked = Checked(chosen, None if batch.earlier is None else rows.where(batch.earlier), stage)
     try:
-        index = [name for name in (*stage_of(plan, suite).key, "window_start") if name in chosen.columns]
-        result = library().validated(suite, chosen, index)
+        result = library().validated(suite, chosen, checked.index)
         by_name = {one.name: one for one in suite.expectations}
-        found = tuple(_with_rows(met(one), by_name, chosen, kept, batch) for one in result.results)
+        told = (checked.told(one, by_name[one.name]) for one in map(met, result.results))
+        found = tuple(_with_rows(one, by_name, checked, kept, batch) for one in told)
     finally:
         chosen.unpersist()
     outcome = Outcome(suite.about, batch, now_ms, found)
@@ -109,12 +152,12 @@ def check_table(
 
 
 def _with_rows(
-    one: Met, suite: dict[str, Expectation], rows: "DataFrame", kept: Outcomes, batch: Batch
+    one: Met, suite: dict[str, Expectation], checked: Checked, kept: Outcomes, batch: Batch
 ) -> Met:
     """The same with the file of the rows that did not meet it, where single rows can be told."""
     if one.passed:
         return one
-    broken = broken_rows(suite[one.name], rows)
+    broken = checked.broken(suite[one.name])
     if broken is None:
         return one
     found = broken.limit(ROWS_KEPT).toArrow().to_pylist()
@@ -124,13 +167,15 @@ def _with_rows(
     return replace(one, rows=str(path))
 
 
-def broken_rows(one: Expectation, rows: "DataFrame") -> "DataFrame | None":
-    """Return the rows that do not meet an expectation; None where it is about all rows together."""
+def broken_rows(
+    one: Expectation, rows: "DataFrame", earlier: "DataFrame | None" = None
+) -> "DataFrame | None":
+    """Return the rows that do not meet an expectation; None where it is about all rows together.
+
+    With `earlier` what must be unique must not have been there either.
+    """
     if one.type in UNIQUE:
-        columns = [quoted(name) for name in one.kwargs.get("column_list") or [one.kwargs["column"]]]
-        there = " OR ".join(f"{column} IS NOT NULL" for column in columns)
-        counted = rows.selectExpr("*", f"count(1) OVER (PARTITION BY {', '.join(columns)}) AS {SAME}")
-        return counted.where(f"{SAME} > 1 AND ({there})").drop(SAME)
+        return repeats(one, rows, earlier)
     try:
         return rows.where(broken_when(one, {name: kind.upper() for name, kind in rows.dtypes}))
     except NotInStreamError:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from penstock.quality.expectations.batches import Batch
+from penstock.quality.expectations.suite import Cut
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,19 @@ class Outcomes:
     def __init__(self, home: Path, about: str) -> None:
         self.folder = home / "quality" / about.replace("/", "-")
 
-    def newest(self) -> Outcome | None:
-        """Return the last batch that was checked."""
-        return next(self.all(), None)
+    def newest(self, cut: Cut | None = None) -> Outcome | None:
+        """Return the last batch that was checked, of one kind or of any."""
+        return next(self.all() if cut is None else self._of(cut), None)
 
     def all(self) -> Iterator[Outcome]:
-        """Yield what is kept, from young to old."""
-        for path in sorted(self.folder.glob("*.json"), reverse=True):
+        """Yield what is kept, from young to old; batches of another kind come as their last one does."""
+        kinds = [(last, rest) for rest in map(self._of, get_args(Cut)) if (last := next(rest, None))]
+        for last, rest in sorted(kinds, key=lambda kind: kind[0].at_ms, reverse=True):
+            yield last
+            yield from rest
+
+    def _of(self, cut: Cut) -> Iterator[Outcome]:
+        for path in sorted(self.folder.glob(f"{cut}-*.json"), reverse=True):
             yield msgspec.json.decode(path.read_bytes(), type=Outcome)
 
     def keep(self, outcome: Outcome) -> None:
@@ -81,8 +88,8 @@ def met(result: Any) -> Met:
         passed=bool(result.success),
         checked=_count(told, "element_count"),
         unexpected=_count(told, "unexpected_count"),
-        examples=tuple(_plain(example) for example in examples),
-        observed=_plain(told.get("observed_value")),
+        examples=tuple(plain(example) for example in examples),
+        observed=plain(told.get("observed_value")),
         problem=_problem(result.exception_info or {}),
     )
 
@@ -99,13 +106,13 @@ def _problem(told: Mapping[str, Any]) -> str | None:
     return None if found is None else str(found).strip().splitlines()[0]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value as JSON has it; what it has no word for is text."""
     match value:
         case Mapping():
-            return {str(name): _plain(part) for name, part in value.items()}
+            return {str(name): plain(part) for name, part in value.items()}
         case list() | tuple():
-            return [_plain(part) for part in value]
+            return [plain(part) for part in value]
         case None | bool() | int() | str():
             return value
         case float():

@@ -15,8 +15,9 @@ from penstock.quality.errors import SuiteError
 
 FOLDER = Path(__file__).parents[1] / "suites"
 TOPICS = "topics"
-Cut = Literal["final", "day", "version"]
-"""What a batch at rest is: the windows that became final, a day of them, or a version of the table as it is."""
+Cut = Literal["final", "day", "version", "rows"]
+"""What a batch at rest is: the windows that became final, a day of them, a version of the table as it is, or the
+rows that the stream has written since the last one."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _KEYS = {"expectations", "batches", "statistics"}
@@ -141,10 +142,10 @@ def _cut(path: Path, told: Any) -> Cut:
     match told:
         case {"window": "final"}:
             return "final"
-        case {"by": ("day" | "version") as cut}:
-            return cut  # type: ignore[no-any-return]  # the pattern has said which two
+        case {"by": ("day" | "version" | "rows") as cut}:
+            return cut  # type: ignore[no-any-return]  # the pattern has said which
         case _:
-            fix = "Write {window: final}, {by: day} or {by: version}"
+            fix = "Write {window: final}, {by: day}, {by: rows} or {by: version}"
             raise SuiteError(path, "batches", f"they are {told}", fix)
 
 
