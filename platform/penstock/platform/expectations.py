@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines import catalog
@@ -19,8 +18,8 @@ from penstock.platform.control import open_control
 from penstock.platform.local_spark import spark_session
 from penstock.platform.settings import Settings
 from penstock.platform.streams import sound_plans
-from penstock.quality.audit.tables import milliseconds, opened_table
-from penstock.quality.errors import NoSuiteError, SuiteError
+from penstock.quality.audit.tables import milliseconds, opened_table, read
+from penstock.quality.errors import DamagedTableError, NoSuiteError, QualityError, SuiteError
 from penstock.quality.expectations.at_rest import batches_due, check_table
 from penstock.quality.expectations.outcome import Outcome, Outcomes
 from penstock.quality.expectations.page import Shown, publish
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-Checked = list[Outcome] | SuiteError
-"""What came of the batches of a table, or why its suite cannot be used."""
+Checked = list[Outcome] | Exception
+"""What came of the batches of a table, or why it could not be checked: its suite, or the table itself."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,8 @@ def watermarks(settings: Settings, streams: Sequence[str]) -> dict[str, int | No
 def check_tables(settings: Settings, wanted: Sequence[str], tell: Tell) -> dict[str, Checked]:
     """Check what is due of some tables, and publish the page.
 
-    A suite that cannot be used is what came of its table, and the others are checked. NoSuiteError for a table of
-    which nothing is expected.
+    A table that cannot be checked, or whose suite cannot be used, has that for its answer, and the others are
+    checked. NoSuiteError for a table of which nothing is expected.
     """
     known, broken = table_suites(), all_suites().broken
     for about in wanted:
@@ -102,7 +101,7 @@ def check_tables(settings: Settings, wanted: Sequence[str], tell: Tell) -> dict[
             place, mark = settings.tables, marks[plan.name]
             try:
                 checked[about] = check_table(session, suite, plan, mark, place, settings.home, now_ms)
-            except SuiteError as problem:
+            except Exception as problem:  # noqa: BLE001  # whatever it is, it is the answer to this table alone
                 checked[about] = problem
     publish_page(settings)
     return checked
@@ -111,11 +110,16 @@ def check_tables(settings: Settings, wanted: Sequence[str], tell: Tell) -> dict[
 def publish_page(settings: Settings) -> Path:
     """Write the page of all suites and of what came of them, and return where it is."""
     known = all_suites()
-    shown = [
-        Shown(suite, list(Outcomes(settings.home, suite.about).all()), _broken_of(settings, suite))
-        for suite in known.sound
-    ]
-    return publish(settings.home / "quality" / "docs", shown, known.broken)
+    shown: list[Shown] = []
+    trouble: dict[str, Exception] = dict(known.broken)
+    for suite in known.sound:
+        try:
+            broken = _broken_of(settings, suite)
+        except DamagedTableError as problem:
+            trouble[suite.about] = problem
+        else:
+            shown.append(Shown(suite, list(Outcomes(settings.home, suite.about).all()), broken))
+    return publish(settings.home / "quality" / "docs", shown, trouble)
 
 
 def _broken_of(settings: Settings, suite: Suite) -> dict[str, int]:
@@ -127,13 +131,28 @@ def newest(settings: Settings, about: str) -> Outcome | None:
     return Outcomes(settings.home, about).newest()
 
 
+def told_since(settings: Settings, about: str, at_ms: int) -> list[Outcome]:
+    """The batches of a table that were checked after a time, from old to young; the last one where none was."""
+    kept = Outcomes(settings.home, about)
+    young = sorted((one for one in kept.all() if one.at_ms > at_ms), key=lambda one: one.at_ms)
+    last = kept.newest()
+    return young or ([] if last is None else [last])
+
+
 def due_tables(settings: Settings) -> Iterator[tuple[str, int]]:
-    """Yield the tables that have something to be checked, with the time or version up to which they have."""
+    """Yield the tables that have something to be checked, with the time or version up to which they have.
+
+    A table that cannot be opened is due: its check is who says it.
+    """
     known = table_suites()
     marks = watermarks(settings, [plan.name for _, plan in known.values()])
     for about, (suite, plan) in known.items():
         kept = Outcomes(settings.home, about)
-        batches = batches_due(suite, plan, marks[plan.name], settings.tables, kept)
+        try:
+            batches = batches_due(suite, plan, marks[plan.name], settings.tables, kept)
+        except QualityError:
+            yield about, 0
+            continue
         if batches:
             yield about, batches[-1].upto
 
@@ -152,9 +171,10 @@ def broken_within(settings: Settings, topic: str, span_ms: int) -> dict[str, int
     found: dict[str, int] = {}
     since = now_ms() - span_ms
     for stream in catalog.names():
-        table = opened_table(settings.tables / "checks" / stream)
+        path = settings.tables / "checks" / stream
+        table = opened_table(path)
         if table is not None:
-            rows = pa.table(table.to_pyarrow_table(columns=["topic", "check", "records", "batch_clock"]))
+            rows = read(table, path, ["topic", "check", "records", "batch_clock"])
             late = pc.greater_equal(milliseconds(rows.column("batch_clock")), since)
             ours = rows.filter(pc.and_(late, pc.equal(rows.column("topic"), topic)))
             counted = ours.group_by("check").aggregate([("records", "sum")]).to_pylist()

@@ -1,6 +1,7 @@
 """What Dagster is told of an audit."""
 
 from dagster import AssetCheckKey, AssetCheckSeverity, AssetSpec, Definitions
+from pyarrow import ArrowInvalid
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.platform.definitions.audits import CHECK, JOB, audit_definitions
@@ -16,11 +17,13 @@ def evaluations(instance, **reports: Report):
     def audit(stream: str) -> Report:
         if stream == "broken":
             raise DefinitionError("broken", "nobody wrote it", "Mend it")
+        if stream == "damaged":
+            raise ArrowInvalid("a file is not what it was")
         if stream not in reports:
             raise NothingYetError(f"{stream} has committed no batch")
         return reports[stream]
 
-    names = ["broken", "minute", "hour", "silent"]
+    names = ["broken", "damaged", "minute", "hour", "silent"]
     streams = Definitions(assets=[AssetSpec(stream_key(name)) for name in names])
     defs = Definitions.merge(streams, audit_definitions(names, audit))
     done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
@@ -36,6 +39,7 @@ def test_every_stream_has_a_check_that_tells_the_first_place(instance) -> None:
     found = evaluations(instance, **reports)
     assert {name: one.passed for name, one in found.items()} == {
         "broken": False,
+        "damaged": False,
         "minute": False,
         "hour": True,
         "silent": True,
@@ -47,7 +51,8 @@ def test_every_stream_has_a_check_that_tells_the_first_place(instance) -> None:
         "| ranges | wrong | sensors/1 offset 150: read by \\| no batch |"
         in found["minute"].metadata["verdicts"].md_str
     )
-    assert found["broken"].description == "it cannot be audited: broken: nobody wrote it. Mend it"
+    assert found["broken"].description == "it could not be made: broken: nobody wrote it. Mend it"
+    assert found["damaged"].description == "it could not be made: a file is not what it was"
     assert found["silent"].metadata["state"].text == "silent has committed no batch"
 
 

@@ -1,13 +1,24 @@
 """What Dagster is told of expectations: a check each, with counts, examples, and the rows."""
 
+import dataclasses
 from collections.abc import Sequence
 
-from dagster import AssetCheckSeverity, AssetSpec, Definitions, RunRequest, SkipReason, build_sensor_context
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckSeverity,
+    AssetSpec,
+    Definitions,
+    RunRequest,
+    SkipReason,
+    build_sensor_context,
+)
+from pyarrow import ArrowInvalid
 from tests.quality.expectations.test_at_rest import MET, MISSED, NOON, outcome
 
 from penstock.platform.definitions.expectations import JOB, Checking, asset_of, expectation_definitions
 from penstock.platform.expectations import Checked
 from penstock.quality.errors import SuiteError
+from penstock.quality.expectations.outcome import Met, Outcome
 from penstock.quality.expectations.suite import Expectation, Suite
 
 TABLE = Suite(
@@ -17,15 +28,29 @@ TOPIC = Suite(
     "topics/sensors",
     (Expectation("expect_x", {}, "warm", "warn"), Expectation("expect_y", {}, "known", "stop")),
 )
+LOST = Suite("topics/damaged", (Expectation("expect_w", {}, "lost", "warn"),))
+WELL = dataclasses.replace(MISSED, passed=True)
 OTHER = Suite("latest/silent", (Expectation("expect_z", {}, "z"),))
 
 
 def definitions(checked: dict[str, Checked], due: list[tuple[str, int]], now_ms: int = NOON) -> Definitions:
+    """Definitions over what was kept of batches, or over what is the matter with a table."""
+
     def check(wanted: Sequence[str]) -> dict[str, Checked]:
         return {about: checked.get(about, []) for about in wanted}
 
-    checking = Checking(check, lambda _: None, lambda: iter(due), lambda _: {"known": 3}, lambda: now_ms)
-    suites = [TABLE, TOPIC, OTHER]
+    def since(about: str, at_ms: int) -> list[Outcome]:
+        kept = checked.get(about, [])
+        assert isinstance(kept, list)
+        return [one for one in kept if one.at_ms > at_ms] or kept[-1:]
+
+    def broken(topic: str) -> dict[str, int]:
+        if topic == "damaged":
+            raise ArrowInvalid("a file is not what it was")
+        return {"known": 3}
+
+    checking = Checking(check, since, lambda: iter(due), broken, lambda: now_ms)
+    suites = [TABLE, TOPIC, OTHER, LOST]
     assets = Definitions(assets=[AssetSpec(asset_of(suite)) for suite in suites])
     return Definitions.merge(assets, expectation_definitions(suites, checking))
 
@@ -40,6 +65,7 @@ def test_every_expectation_is_a_check_with_counts_examples_and_rows(instance) ->
         ("silent", "z"): True,
         ("sensors", "warm"): True,
         ("sensors", "known"): False,
+        ("damaged", "lost"): False,
     }
     missed = found["minutes", "n_set"].metadata
     assert (missed["unexpected_rows"].value, missed["checked_rows"].value) == (2, 5)
@@ -58,8 +84,50 @@ def test_a_suite_that_the_library_refuses_fails_its_own_checks_only(instance) ->
         .execute_in_process(instance=instance)
     )
     found = {one.check_name: one for one in done.get_asset_check_evaluations()}
-    assert [name for name, one in found.items() if not one.passed] == ["n_between", "n_set", "known"]
+    assert [name for name, one in found.items() if not one.passed] == ["n_between", "n_set", "lost", "known"]
     assert found["n_set"].metadata["problem"].text == str(refused)
+
+
+def test_a_table_that_cannot_be_read_fails_its_own_checks_only(instance) -> None:
+    kept: dict[str, Checked] = {
+        "latest/minutes": [outcome(NOON, MET)],
+        "latest/silent": ArrowInvalid("a file is not what it was"),
+    }
+    found = told(definitions(kept, []), instance)
+    assert {name: one.passed for name, one in found.items()} == {
+        "n_between": True, "n_set": True, "z": False, "warm": True, "known": False, "lost": False,
+    }  # fmt: skip
+    for name in ("z", "lost"):
+        assert found[name].description == "it could not be made: a file is not what it was"
+
+
+def told(defs: Definitions, instance) -> dict[str, AssetCheckEvaluation]:
+    done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
+    assert done.success
+    return {one.check_name: one for one in done.get_asset_check_evaluations()}
+
+
+def checked_at(at_ms: int, *met: Met) -> Outcome:
+    return dataclasses.replace(outcome(at_ms, *met), at_ms=at_ms)
+
+
+def test_what_came_of_a_batch_is_told_once_by_whoever_comes_first(instance) -> None:
+    """Batches that somebody else had checked, or whose run was lost, are told by the next run."""
+    kept: dict[str, Checked] = {
+        "latest/minutes": [checked_at(NOON, MET, MISSED), checked_at(NOON + 1, MET, WELL)]
+    }
+    first = told(definitions(kept, []), instance)
+    assert (first["n_set"].passed, first["n_set"].metadata["batches"].value) == (False, 2)
+    again = told(definitions(kept, []), instance)
+    assert again["n_set"].passed
+    assert "batches" not in again["n_set"].metadata
+    trouble: dict[str, Checked] = {"latest/minutes": ArrowInvalid("away for a moment")}
+    assert not told(definitions(trouble, []), instance)["n_set"].passed
+    outcomes = kept["latest/minutes"]
+    assert isinstance(outcomes, list)
+    outcomes += [checked_at(NOON + 2, MISSED), checked_at(NOON + 3, WELL)]
+    after = told(definitions(kept, []), instance)
+    assert (after["n_set"].passed, after["n_set"].metadata["batches_not_as_expected"].value) == (False, 1)
 
 
 def test_tables_are_checked_when_windows_became_final_and_once_an_hour_at_most() -> None:

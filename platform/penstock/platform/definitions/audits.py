@@ -1,6 +1,7 @@
 """Audits in Dagster: a check of each stream, made on a schedule and whenever somebody asks for it."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from dagster import (
     AssetCheckExecutionContext,
@@ -14,9 +15,8 @@ from dagster import (
     multi_asset_check,
 )
 
-from penstock.pipelines.errors import DefinitionError
 from penstock.platform.definitions.names import stream_key
-from penstock.platform.definitions.scheduled import scheduled_checks
+from penstock.platform.definitions.scheduled import guarded, scheduled_checks
 from penstock.quality.audit.verdict import Report
 from penstock.quality.errors import NothingYetError
 
@@ -51,7 +51,7 @@ def _checks(streams: Sequence[str], audit: Audit) -> AssetChecksDefinition:
     @multi_asset_check(name="audits", specs=specs, can_subset=True)
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
-            yield _result(key, audit)
+            yield guarded(key, partial(_result, key, audit))
 
     return check
 
@@ -62,14 +62,6 @@ def _result(key: AssetCheckKey, audit: Audit) -> AssetCheckResult:
     except NothingYetError as nothing:
         return AssetCheckResult(
             passed=True, asset_key=key.asset_key, check_name=CHECK, metadata={"state": str(nothing)}
-        )
-    except DefinitionError as broken:
-        return AssetCheckResult(
-            passed=False,
-            asset_key=key.asset_key,
-            check_name=CHECK,
-            severity=AssetCheckSeverity.ERROR,
-            description=f"it cannot be audited: {broken}",
         )
     unproven = [verdict.check for verdict in report.verdicts if verdict.state == "unproven"]
     return AssetCheckResult(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dagster import (
@@ -22,9 +23,10 @@ from dagster import (
     multi_asset_check,
 )
 
-from penstock.platform.definitions.scheduled import scheduled_checks
+from penstock.pipelines.plan.source import CheckAction
+from penstock.platform.definitions.scheduled import failed, guarded, scheduled_checks
+from penstock.platform.definitions.told import TOLD, told_up_to
 from penstock.platform.expectations import Checked
-from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.outcome import Met, Outcome
 from penstock.quality.expectations.suite import Expectation, Suite
 
@@ -40,8 +42,8 @@ class Checking:
 
     check: Callable[[Sequence[str]], Mapping[str, Checked]]
     """Checks what is due of some tables."""
-    newest: Callable[[str], Outcome | None]
-    """The last batch of a table that was checked."""
+    since: Callable[[str, int], Sequence[Outcome]]
+    """What came of the batches of a table that were checked after a time; the last one where none was."""
     due: Callable[[], Iterator[tuple[str, int]]]
     """The tables that have something to be checked, and up to when."""
     broken: Callable[[str], Mapping[str, int]]
@@ -90,11 +92,13 @@ def _table_checks(suites: Sequence[Suite], checking: Checking) -> AssetChecksDef
         abouts = list(dict.fromkeys("/".join(key.asset_key.path) for key in keys))
         checked = checking.check(abouts)
         for about in abouts:
-            outcomes = checked.get(about) or [last for last in [checking.newest(about)] if last]
+            came = checked.get(about)
             for key in (key for key in keys if "/".join(key.asset_key.path) == about):
-                yield (
-                    _refused(key, outcomes) if isinstance(outcomes, SuiteError) else _of_table(key, outcomes)
-                )
+                told = told_up_to(context.instance, key)
+                if isinstance(came, Exception):
+                    yield failed(key, came, {TOLD: told})
+                else:
+                    yield _of_table(key, checking.since(about, told))
 
     return check
 
@@ -103,22 +107,14 @@ def _of_table(key: AssetCheckKey, outcomes: Sequence[Outcome]) -> AssetCheckResu
     found = [(outcome, one) for outcome in outcomes for one in outcome.met if one.name == key.name]
     wrong = [pair for pair in found if not pair[1].passed]
     metadata = _metadata(*(wrong or found)[-1]) if found else {"state": "no window is final yet"}
+    metadata |= {TOLD: max(outcome.at_ms for outcome in outcomes)} if outcomes else {}
+    metadata |= {"batches_not_as_expected": len(wrong), "batches": len(found)} if len(found) > 1 else {}
     return AssetCheckResult(
         passed=not wrong,
         asset_key=key.asset_key,
         check_name=key.name,
         severity=AssetCheckSeverity.ERROR,
         metadata=metadata,
-    )
-
-
-def _refused(key: AssetCheckKey, problem: SuiteError) -> AssetCheckResult:
-    return AssetCheckResult(
-        passed=False,
-        asset_key=key.asset_key,
-        check_name=key.name,
-        severity=AssetCheckSeverity.ERROR,
-        metadata={"problem": str(problem)},
     )
 
 
@@ -142,21 +138,26 @@ def _topic_checks(suites: Sequence[Suite], checking: Checking) -> AssetChecksDef
     @multi_asset_check(name="expectations_of_topics", specs=_specs(suites), can_subset=True)
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
-            topic = key.asset_key.path[-1]
-            count, action = checking.broken(topic).get(key.name, 0), actions[topic, key.name]
-            yield AssetCheckResult(
-                passed=count == 0,
-                asset_key=key.asset_key,
-                check_name=key.name,
-                severity=AssetCheckSeverity.ERROR if action == "stop" else AssetCheckSeverity.WARN,
-                metadata={
-                    "records_of_a_day": count,
-                    "action": str(action),
-                    "look": f"penstock quarantine list {topic} --reason check:{key.name}",
-                },
-            )
+            action = actions[key.asset_key.path[-1], key.name]
+            yield guarded(key, partial(_of_topic, key, action, checking))
 
     return check
+
+
+def _of_topic(key: AssetCheckKey, action: CheckAction | None, checking: Checking) -> AssetCheckResult:
+    topic = key.asset_key.path[-1]
+    count = checking.broken(topic).get(key.name, 0)
+    return AssetCheckResult(
+        passed=count == 0,
+        asset_key=key.asset_key,
+        check_name=key.name,
+        severity=AssetCheckSeverity.ERROR if action == "stop" else AssetCheckSeverity.WARN,
+        metadata={
+            "records_of_a_day": count,
+            "action": str(action),
+            "look": f"penstock quarantine list {topic} --reason check:{key.name}",
+        },
+    )
 
 
 def _sensor(checking: Checking) -> SensorDefinition:

@@ -37,8 +37,8 @@ from penstock.platform.expectations import (
     broken_within,
     check_tables,
     due_tables,
-    newest,
     shown_suites,
+    told_since,
 )
 from penstock.platform.feeds import open_feed
 from penstock.platform.lineage import Places, client_of, event_of
@@ -79,7 +79,7 @@ def _audit(stream: str) -> Report:
 def _checking() -> Checking:
     return Checking(
         lambda wanted: check_tables(settings, wanted, lambda _: None),
-        lambda about: newest(settings, about),
+        lambda about, at_ms: told_since(settings, about, at_ms),
         lambda: due_tables(settings),
         lambda topic: broken_within(settings, topic, DAY_MS),
         now_ms,

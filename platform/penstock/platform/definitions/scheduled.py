@@ -1,9 +1,14 @@
 """Checks with the job that makes all of them and the schedule that runs it: as every kind of check comes."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from dagster import (
+    AssetCheckKey,
+    AssetCheckResult,
     AssetChecksDefinition,
+    AssetCheckSeverity,
     AssetSelection,
     DefaultScheduleStatus,
     Definitions,
@@ -11,6 +16,8 @@ from dagster import (
     define_asset_job,
     in_process_executor,
 )
+
+log = logging.getLogger(__name__)
 
 
 def scheduled_checks(
@@ -29,3 +36,27 @@ def scheduled_checks(
         description=says,
     )
     return Definitions(asset_checks=checks, jobs=[every], schedules=[when])
+
+
+def guarded(key: AssetCheckKey, make: Callable[[], AssetCheckResult]) -> AssetCheckResult:
+    """Make a check; one that cannot be made fails with the reason, and the others of its run are made."""
+    try:
+        return make()
+    except Exception as problem:  # noqa: BLE001  # whatever it is, it is the answer to this check alone
+        return failed(key, problem)
+
+
+def failed(
+    key: AssetCheckKey, problem: Exception, metadata: Mapping[str, Any] | None = None
+) -> AssetCheckResult:
+    """Return what is told of a check that could not be made: why, with the place in the run's log."""
+    log.error("%s could not be made", key.to_user_string(), exc_info=problem)
+    reason = str(problem) or type(problem).__name__
+    return AssetCheckResult(
+        passed=False,
+        asset_key=key.asset_key,
+        check_name=key.name,
+        severity=AssetCheckSeverity.ERROR,
+        description=f"it could not be made: {reason.splitlines()[0]}",
+        metadata={"problem": reason, **(metadata or {})},
+    )

@@ -1,9 +1,11 @@
 """Statistics in Dagster: figures of the last stretch, which it plots over time, and a check for sudden change."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from dagster import (
     AssetCheckExecutionContext,
+    AssetCheckKey,
     AssetCheckResult,
     AssetChecksDefinition,
     AssetCheckSeverity,
@@ -14,7 +16,7 @@ from dagster import (
 )
 
 from penstock.platform.definitions.expectations import asset_of
-from penstock.platform.definitions.scheduled import scheduled_checks
+from penstock.platform.definitions.scheduled import guarded, scheduled_checks
 from penstock.platform.statistics import Statistics
 from penstock.quality.expectations.suite import Suite
 
@@ -49,16 +51,22 @@ def _checks(suites: Sequence[Suite], measure: Callable[[str], Statistics]) -> As
     @multi_asset_check(name="statistics", specs=specs, can_subset=True)
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
-            found = measure("/".join(key.asset_key.path))
-            if found.last:
-                context.op_execution_context.log_event(AssetObservation(key.asset_key, metadata=found.last))
-            yield AssetCheckResult(
-                passed=not found.changes,
-                asset_key=key.asset_key,
-                check_name=CHECK,
-                severity=AssetCheckSeverity.WARN,
-                description="; ".join(map(str, found.changes)) or None,
-                metadata={**found.last, "stretches": len(found.windows)},
-            )
+            yield guarded(key, partial(_steady, context, key, measure))
 
     return check
+
+
+def _steady(
+    context: AssetCheckExecutionContext, key: AssetCheckKey, measure: Callable[[str], Statistics]
+) -> AssetCheckResult:
+    found = measure("/".join(key.asset_key.path))
+    if found.last:
+        context.op_execution_context.log_event(AssetObservation(key.asset_key, metadata=found.last))
+    return AssetCheckResult(
+        passed=not found.changes,
+        asset_key=key.asset_key,
+        check_name=CHECK,
+        severity=AssetCheckSeverity.WARN,
+        description="; ".join(map(str, found.changes)) or None,
+        metadata={**found.last, "stretches": len(found.windows)},
+    )

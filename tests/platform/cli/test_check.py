@@ -1,0 +1,55 @@
+"""What is expected of tables, as a person asks for it; nothing of it needs Spark."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from penstock.pipelines.host.control import BatchRecord
+from penstock.platform.control import open_control
+from penstock.platform.expectations import due_tables
+from penstock.platform.settings import load_settings
+
+HOUR = 3_600_000
+
+
+@pytest.fixture
+def damaged(home: Path) -> Path:
+    """A table whose log cannot be read, of a stream whose windows are final."""
+    table = home / "warehouse/latest/sensor_minute"
+    write_deltalake(table, pa.table({"device": ["a"]}))
+    (table / "_delta_log/00000000000000000000.json").write_text("{no json")
+    store = open_control(f"sqlite:///{home}/control.db")
+    store.record_batch(BatchRecord("sensor_minute", 0, 1, "tick", 0, 2 * HOUR, ()))
+    store.close()
+    return table
+
+
+def test_a_table_that_cannot_be_opened_is_told_and_the_others_are_checked(
+    run: Callable, damaged: Path, home: Path
+) -> None:
+    answer = run("check", "latest/sensor_minute", "latest/visits")
+    assert answer.code == 1
+    assert f"latest/sensor_minute was not checked: {damaged} cannot be opened" in answer.err
+    assert "latest/visits was not checked" not in answer.err
+    assert "no window is final yet" in answer.out
+    assert (home / "quality/docs/index.html").exists()
+
+
+@pytest.mark.usefixtures("damaged")
+def test_a_table_that_cannot_be_opened_is_due_so_that_its_check_says_it() -> None:
+    assert list(due_tables(load_settings().settings)) == [("latest/sensor_minute", 0)]
+
+
+def test_a_damaged_account_of_a_topic_is_the_trouble_of_that_topic_on_the_page(
+    run: Callable, home: Path
+) -> None:
+    account = home / "warehouse/checks/sensor_minute"
+    write_deltalake(account, pa.table({"topic": ["sensors"]}))
+    next(account.glob("*.parquet")).write_bytes(b"")
+    assert run("check", "latest/visits").code == 0
+    page = (home / "quality/docs/index.html").read_text()
+    assert f"{account} cannot be read" in page
+    assert "<h2 id='latest/visits'>" in page
