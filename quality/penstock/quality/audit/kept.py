@@ -15,7 +15,7 @@ from penstock.pipelines.errors import StoredError
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.spark.stored.archive import StoredArchive
 from penstock.pipelines.spark.stored.pieces import within
-from penstock.pipelines.spark.stored.topic import StoredTopic
+from penstock.pipelines.spark.stored.topic import StoredTopic, ranges_of
 from penstock.quality.audit.chain import Partition
 from penstock.quality.audit.contents import STRETCH, Stretch
 from penstock.quality.audit.delivered import Claims, claims_on
@@ -56,7 +56,9 @@ class Kept:
         except (LedgerError, OSError) as problem:
             self.untold = str(problem)
         try:
-            self.live = {span.partition: (span.start, span.end) for span in self.in_topic.ranges()}
+            broker = self.scope.broker
+            spans = ranges_of(self.topic, broker.bootstrap, broker.client)
+            self.live = {span.partition: (span.start, span.end) for span in spans}
         except (KafkaException, StoredError) as problem:
             self.away = str(problem.args[0])
         try:

@@ -30,19 +30,7 @@ class StoredTopic:
 
     def ranges(self) -> tuple[Range, ...]:
         """Every partition from its oldest record to its newest."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": "2", **self.client})
-        known = admin.list_topics(self.topic, timeout=PATIENCE_S).topics[self.topic]
-        if known.error is not None or not known.partitions:
-            raise StoredError(
-                f"topic {self.topic} at {self.bootstrap}",
-                "it is not there",
-                "Make it with `penstock topics apply`",
-            )
-        places = [TopicPartition(self.topic, number) for number in sorted(known.partitions)]
-        earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client has no types
-        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the client has no types
-        starts, ends = (offsets(admin, places, at) for at in (earliest, latest))
-        return tuple(Range(self.topic, p.partition, starts[p.partition], ends[p.partition]) for p in places)
+        return ranges_of(self.topic, self.bootstrap, self.client)
 
     def offsets_at(self, at_ms: int) -> Mapping[str, int]:
         """The first offset of each partition whose record came at a time or later; the end where none did."""
@@ -60,6 +48,21 @@ class StoredTopic:
         starts, ends = ({str(r.partition): at(r) for r in ranges} for at in (start_of, end_of))
         reader = reader.option("startingOffsets", json.dumps({self.topic: starts}))
         return reader.option("endingOffsets", json.dumps({self.topic: ends})).load()
+
+
+def ranges_of(topic: str, bootstrap: str, client: Mapping[str, str]) -> tuple[Range, ...]:
+    """Every partition of a topic from its oldest record to its newest, as the broker says; it takes no Spark."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": "2", **client})
+    known = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic]
+    if known.error is not None or not known.partitions:
+        raise StoredError(
+            f"topic {topic} at {bootstrap}", "it is not there", "Make it with `penstock topics apply`"
+        )
+    places = [TopicPartition(topic, number) for number in sorted(known.partitions)]
+    earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client has no types
+    latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the client has no types
+    starts, ends = (offsets(admin, places, at) for at in (earliest, latest))
+    return tuple(Range(topic, p.partition, starts[p.partition], ends[p.partition]) for p in places)
 
 
 def start_of(span: Range) -> int:

@@ -1,0 +1,95 @@
+"""`penstock audit`, and Dagster's check, on real tables and a real broker: each damage ends with 1, and its place.
+
+The topic is empty, as one is whose records have expired, so that nothing has to be computed again by Spark.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dagster import AssetSpec, DagsterInstance, Definitions
+from tests.pipelines.batch.stored import Bench
+from tests.pipelines.batch.test_crashes import PLAN, Fuse
+from tests.pipelines.batch.test_crashes import run as live
+from tests.quality.audit.damage import DAMAGES
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.batch.journal import Journal
+from penstock.pipelines.host.host import batch_record
+from penstock.platform import audit
+from penstock.platform.control import open_control
+from penstock.platform.definitions.audits import CHECK, JOB, audit_definitions
+from penstock.platform.definitions.names import stream_key
+from penstock.platform.settings import load_settings
+from penstock.quality.audit.comparable import Sample
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture(scope="module")
+def lived(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home folder in which a stream has lived for six batches."""
+    broker.create_topic("records", 2)
+    bench = Bench(PLAN, tmp_path_factory.mktemp("lived"))
+    live(bench, Fuse(-1))
+    home = tmp_path_factory.mktemp("homes") / "lived"
+    shutil.copytree(bench.folder / "warehouse", home / "warehouse")
+    shutil.copytree(bench.folder / "stream", home / "streams" / "stream")
+    store = open_control(f"sqlite:///{home}/control.db")
+    for outcome in Journal(home / "streams" / "stream" / "journal").outcomes():
+        store.record_batch(batch_record("stream", outcome))
+    store.close()
+    return home
+
+
+@pytest.fixture
+def copied(lived: Path, home: Path, broker: LocalBroker, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same for a test of its own, of a catalog that has the stream."""
+    shutil.copytree(lived, home)
+    monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
+    monkeypatch.setattr(audit, "names", lambda: ("stream",))
+    monkeypatch.setattr(audit, "plan_of", {"stream": PLAN}.__getitem__)
+    return home
+
+
+def test_a_stream_without_damage_ends_with_zero(run: Callable, copied: Path) -> None:
+    answer = run("audit", "stream", "--json")
+    told = {one["check"]: one["state"] for one in json.loads(answer.out)["verdicts"]}
+    assert (answer.code, {check for check, state in told.items() if state == "wrong"}) == (0, set())
+    unproven = {check for check, state in told.items() if state == "unproven"}
+    assert unproven == {"delivery records", "archive records", "reading records", "results"}
+
+
+@pytest.mark.parametrize("name", sorted(DAMAGES))
+def test_each_kind_of_damage_ends_with_one_and_its_place_and_fails_dagsters_check(
+    run: Callable, copied: Path, name: str
+) -> None:
+    damage = DAMAGES[name]
+    damage.do(copied / "warehouse")
+    answer = run("audit", "stream", "--json")
+    told = {one["check"]: one for one in json.loads(answer.out)["verdicts"]}
+    assert answer.code == 1
+    assert told[damage.check]["state"] == "wrong"
+    assert told[damage.check]["said"].startswith(damage.said)
+    evaluation = checked_by_dagster()
+    assert not evaluation.passed
+    assert evaluation.description == f"the first place is {first_of(told)}"
+
+
+def first_of(told: dict[str, dict]) -> str:
+    return next(one["said"] for one in told.values() if one["state"] == "wrong")
+
+
+def checked_by_dagster():
+    settings = load_settings().settings
+    asked = audit_definitions(
+        ["stream"], lambda name: audit.audit_stream(settings, name, Sample(), lambda _: None)
+    )
+    defs = Definitions.merge(Definitions(assets=[AssetSpec(stream_key("stream"))]), asked)
+    with DagsterInstance.ephemeral() as instance:
+        done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
+        (evaluation,) = done.get_asset_check_evaluations()
+    assert evaluation.check_name == CHECK
+    return evaluation

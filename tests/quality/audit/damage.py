@@ -1,0 +1,79 @@
+"""What may happen to the tables of a stream, each in one way: that of `tests.pipelines.batch.test_crashes`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, write_deltalake
+
+from penstock.pipelines.tables.change import Change
+from penstock.pipelines.tables.log import LogTable
+
+LEDGER = "ledger/stream"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What is done to a warehouse, the check that finds it, and what it says first."""
+
+    do: Callable[[Path], None]
+    check: str
+    said: str
+
+
+def _delete_a_file(warehouse: Path) -> None:
+    (warehouse / "latest/stream/batch-000000000003-00000.parquet").unlink()
+
+
+def _duplicate_a_file(warehouse: Path) -> None:
+    path = warehouse / LEDGER
+    copied = pq.read_table(path / "stream-000000000002.parquet")
+    other = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "somebody else")
+    other.commit(0, Change([other.write_file(copied.cast(other.schema), "copy", 0)]), 0)
+
+
+def _skip_an_offset(warehouse: Path) -> None:
+    rows = pa.table(DeltaTable(warehouse / LEDGER).to_pyarrow_table())
+    write_deltalake(
+        warehouse / LEDGER, rows.filter(pc.not_equal(rows.column("batch_id"), 2)), mode="overwrite"
+    )
+
+
+def _edit_a_row(warehouse: Path) -> None:
+    DeltaTable(warehouse / LEDGER).update(
+        {"folded": "folded - 1"}, predicate="batch_id = 0 AND partition = 0"
+    )
+
+
+def _double_a_commit(warehouse: Path) -> None:
+    path = warehouse / LEDGER
+    ledger = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "stream")
+    rows = pq.read_table(path / "stream-000000000002.parquet").cast(ledger.schema)
+    ledger._commit(2, Change([ledger.write_file(rows, "again", 0)]), 0)
+
+
+def _lose_a_table(warehouse: Path) -> None:
+    (warehouse / "late/stream").rename(warehouse / "late/moved")
+
+
+DAMAGES = {
+    "a deleted file": Damage(
+        _delete_a_file, "files", "latest/stream, file batch-000000000003-00000.parquet: the"
+    ),
+    "a duplicated file": Damage(
+        _duplicate_a_file, "ranges", "records/0 offset 2: batch 2 is in the ledger more than once"
+    ),
+    "a skipped offset": Damage(
+        _skip_an_offset, "ranges", "records/0 offset 2: offsets 2 to 2 were read by no batch"
+    ),
+    "an edited row": Damage(
+        _edit_a_row, "accounts", "records/0, batch 0: 2 records read of offsets 0 to 1, and 1 folded"
+    ),
+    "a doubled commit": Damage(_double_a_commit, "files", "ledger/stream, version "),
+    "a lost table": Damage(
+        _lose_a_table, "files", "late/stream: stream has written up to batch 5, and there"
+    ),
+}
