@@ -3,7 +3,7 @@
 The id of a run is made from the stream and its batches, so that one which is told twice is the same run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,14 +12,17 @@ from uuid import NAMESPACE_URL, uuid5
 
 from penstock.infra.secret import read_secret
 from penstock.ingestion.contracts import Contract
-from penstock.pipelines.plan import Plan, Stage, aggregate_fields
+from penstock.pipelines.batch.inputs import topic_of
+from penstock.pipelines.plan import PaneLog, Plan, Sink, Stage
 from penstock.pipelines.tables.places import result_of
 from penstock.platform.control.reports import BatchSummary
+from penstock.platform.origins import origins
 from penstock.platform.settings.model import LineageSettings
 
 if TYPE_CHECKING:
     from openlineage.client import OpenLineageClient
     from openlineage.client.event_v2 import InputDataset, OutputDataset, RunEvent
+    from openlineage.client.facet_v2 import column_lineage_dataset
 
 PRODUCER = "urn:penstock"
 """Who tells, as a URI."""
@@ -45,9 +48,14 @@ class Places:
 
 
 def event_of(
-    summary: BatchSummary, plan: Plan, description: str, contracts: Mapping[str, Contract], places: Places
+    summary: BatchSummary,
+    read: Mapping[str, int],
+    plan: Plan,
+    description: str,
+    contracts: Mapping[str, Contract],
+    places: Places,
 ) -> "RunEvent":
-    """Return the event that tells of some batches of a stream."""
+    """Return the event that tells of some batches of a stream; `read` says what they read, by topic."""
     from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
     from openlineage.client.facet_v2 import documentation_job, job_type_job
 
@@ -61,7 +69,7 @@ def event_of(
         eventTime=datetime.fromtimestamp(summary.newest.clock_ms / 1000, UTC).isoformat(),
         run=Run(str(uuid5(NAMESPACE_URL, batches))),
         job=Job(places.jobs, plan.name, facets),
-        inputs=list(_inputs(summary, plan, contracts, places)),
+        inputs=list(_inputs(read, plan, contracts, places)),
         outputs=list(_outputs(summary, plan, places)),
         producer=PRODUCER,
     )
@@ -85,15 +93,14 @@ def client_of(settings: LineageSettings) -> "OpenLineageClient":
 
 
 def _inputs(
-    summary: BatchSummary, plan: Plan, contracts: Mapping[str, Contract], places: Places
+    read: Mapping[str, int], plan: Plan, contracts: Mapping[str, Contract], places: Places
 ) -> "Iterator[InputDataset]":
     from openlineage.client.event_v2 import InputDataset
     from openlineage.client.facet_v2 import input_statistics_input_dataset, schema_dataset
 
     for source in plan.sources:
-        read = sum(account.read for account in summary.newest.accounts if account.topic == source.name)
         counted = input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
-            rowCount=read, producer=PRODUCER
+            rowCount=read.get(topic_of(source), 0), producer=PRODUCER
         )
         facets: dict[str, Any] = {}
         if source.name in contracts:
@@ -103,7 +110,7 @@ def _inputs(
                 schema_dataset.SchemaDatasetFacetFields(each.name, each.type) for each in source.columns
             ]
             facets["schema"] = schema_dataset.SchemaDatasetFacet(columns, producer=PRODUCER)
-        yield InputDataset(places.topics, source.name, {"inputStatistics": counted}, facets=facets)
+        yield InputDataset(places.topics, topic_of(source), {"inputStatistics": counted}, facets=facets)
 
 
 def facets_of(contract: Contract) -> dict[str, Any]:
@@ -130,43 +137,38 @@ def facets_of(contract: Contract) -> dict[str, Any]:
 
 def _outputs(summary: BatchSummary, plan: Plan, places: Places) -> "Iterator[OutputDataset]":
     from openlineage.client.event_v2 import OutputDataset
-    from openlineage.client.facet_v2 import column_lineage_dataset, output_statistics_output_dataset
 
     for stage in plan.stages:
+        facets = {"columnLineage": _column_lineage(plan, stage, places)}
         for sink in stage.sinks:
-            fields = {
-                column: column_lineage_dataset.Fields(
-                    [column_lineage_dataset.InputField(places.topics, *place) for place in froms]
-                )
-                for column, froms in columns_from(plan, stage).items()
-            }
-            lineage = column_lineage_dataset.ColumnLineageDatasetFacet(fields, producer=PRODUCER)
-            told = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
-                rowCount=summary.rows, producer=PRODUCER
-            )
             name = result_of(sink)
             named = name if "://" in places.warehouse else f"{places.warehouse}/{name}"
-            yield OutputDataset(
-                places.tables, named, {"outputStatistics": told}, facets={"columnLineage": lineage}
-            )
+            yield OutputDataset(places.tables, named, _counted(summary, plan, sink), facets=dict(facets))
 
 
-def columns_from(plan: Plan, stage: Stage) -> Mapping[str, Sequence[tuple[str, str]]]:
-    """Return the topics and fields that each column of a stage is made from, by name."""
-    wanted: dict[str, tuple[str, ...]] = {name: (name,) for name in stage.key}
-    wanted |= {output.name: aggregate_fields(output.of) for output in stage.aggregates}
-    sources = [source for source in plan.sources if source.name in stage.inputs]
-    if stage.join is not None:
-        read = {source.name for source in sources}
-        taken = {each.name: [(each.input, each.field)] for each in stage.join.columns if each.input in read}
-        return {**{name: [(each.name, name) for each in sources] for name in stage.key if sources}, **taken}
-    found = {
-        column: [
-            (source.name, field)
-            for source in sources
-            for field in fields
-            if field in {each.name for each in source.columns}
-        ]
-        for column, fields in wanted.items()
+def _column_lineage(
+    plan: Plan, stage: Stage, places: Places
+) -> "column_lineage_dataset.ColumnLineageDatasetFacet":
+    from openlineage.client.facet_v2 import column_lineage_dataset
+
+    fields = {
+        column: column_lineage_dataset.Fields(
+            [column_lineage_dataset.InputField(places.topics, *place) for place in sorted(origin.made)]
+        )
+        for column, origin in origins(plan, stage).items()
+        if origin.made
     }
-    return {column: froms for column, froms in found.items() if froms}
+    return column_lineage_dataset.ColumnLineageDatasetFacet(fields, producer=PRODUCER)
+
+
+def _counted(summary: BatchSummary, plan: Plan, sink: Sink) -> dict[str, Any]:
+    """How many rows a table was given, where that is known: batches count panes over all stages together."""
+    from openlineage.client.facet_v2 import output_statistics_output_dataset
+
+    if len(plan.stages) > 1 or not isinstance(sink, PaneLog):
+        return {}
+    count = sum(summary.panes.values())
+    told = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+        rowCount=count, producer=PRODUCER
+    )
+    return {"outputStatistics": told}

@@ -15,7 +15,7 @@ from penstock.ingestion.contracts import contract_names
 from penstock.pipelines import catalog
 from penstock.pipelines.fold.stage import ready_stage
 from penstock.pipelines.model import fixed, join, read
-from penstock.pipelines.plan import Distinct, Last, Output, Plan
+from penstock.pipelines.plan import Column, Distinct, Last, Output, Plan
 from penstock.pipelines.tables.columns import table_schema
 from penstock.pipelines.tables.latest import latest_schema
 from penstock.platform.definitions.columns import result_columns, result_lineage
@@ -72,6 +72,8 @@ def test_a_column_is_traced_to_the_field_it_comes_from(make: Callable[..., Defin
 
 def test_a_column_that_shows_what_tells_of_a_person_says_so(example: Callable[[str], Plan]) -> None:
     plan = example("minute")
+    (source,) = plan.sources
+    plan = replace(plan, sources=(replace(source, columns=(*source.columns, Column("site", "STRING"))),))
     outputs = (Output("newest", Last("site")), Output("sites", Distinct("site")), *plan.stage.aggregates)
     stage = replace(plan.stage, aggregates=outputs)
     shown = result_columns(plan, stage, stage.sinks[0], [("sensors", "device"), ("sensors", "site")]).columns
@@ -118,8 +120,11 @@ def test_columns_of_later_stages_are_traced_through_those_before_them() -> None:
     assert (shown["typed"], shown["suggestions"]) == ("string", "array<string>")
     personal = [("tweets", "hashtags"), ("tweets", "tag")]
     told = [c.name for c in result_columns(plan, best, best.sinks[0], personal).columns if c.tags]
-    assert told == ["suggestions"]
-    assert result_lineage(plan, counts).deps_by_column == {}
+    assert told == ["typed", "suggestions"]
+    for stage, columns in ((counts, ["tag"]), (best, ["typed", "suggestions"])):
+        lineage = result_lineage(plan, stage).deps_by_column
+        found = {name: [dep.column_name for dep in deps] for name, deps in lineage.items()}
+        assert found == {name: ["hashtags"] for name in columns}
 
 
 def test_columns_of_one_input_alone_and_of_a_join_are_typed_and_told_where_they_are_from() -> None:

@@ -12,10 +12,11 @@ import pytest
 from dagster import SkipReason, build_sensor_context
 from tests.platform.definitions.conftest import contract
 
+from penstock.pipelines import catalog
 from penstock.pipelines.host.control import BatchRecord
 from penstock.pipelines.plan import Plan
 from penstock.platform.control import ControlStore
-from penstock.platform.control.reports import summarise
+from penstock.platform.control.reports import read_by_topic, summarise
 from penstock.platform.definitions.lineage import lineage_definitions
 from penstock.platform.definitions.pipeline import Pipeline
 from penstock.platform.lineage import Places, client_of, event_of
@@ -30,7 +31,8 @@ def send(example: Callable[[str], Plan]) -> Callable[..., None]:
     declared = replace(contract(), owner="team:sensors", fields=(field, *contract().fields[1:]))
 
     def sent(pipeline: Pipeline, summary: Any, to: LineageSettings) -> None:
-        event = event_of(summary, pipeline.plan, pipeline.description, {"sensors": declared}, PLACES)
+        read = {"sensors": summary.read}
+        event = event_of(summary, read, pipeline.plan, pipeline.description, {"sensors": declared}, PLACES)
         client_of(to).emit(event)
 
     return sent
@@ -68,6 +70,7 @@ def test_a_run_of_a_stream_is_told_from_its_topics_to_its_tables(
     }  # fmt: skip
     assert topic["facets"]["tags"]["tags"][0]["field"] == "device"
     assert topic["facets"]["ownership"]["owners"][0]["name"] == "team:sensors"
+    assert topic["inputFacets"]["inputStatistics"]["rowCount"] == 30
     tables = {table["name"]: table for table in event["outputs"]}
     assert set(tables) == {"/warehouse/latest/minute", "/warehouse/panes/minute"}
     lineage = tables["/warehouse/latest/minute"]["facets"]["columnLineage"]["fields"]
@@ -75,6 +78,40 @@ def test_a_run_of_a_stream_is_told_from_its_topics_to_its_tables(
         "device": ["device"],
         "temperature": ["temperature"],
     }
+    # Three batches showed three panes each; how many windows they are nobody counts.
+    counted = tables["/warehouse/panes/minute"]["outputFacets"]["outputStatistics"]["rowCount"]
+    assert (counted, tables["/warehouse/latest/minute"].get("outputFacets") or {}) == (9, {})
+
+
+def test_records_are_counted_by_topic_over_all_batches_that_are_told(
+    store: ControlStore, sample: Callable[[int], BatchRecord]
+) -> None:
+    for number in range(3):
+        (one,) = sample(number).accounts
+        other = replace(one, topic="clicks", end=one.start + 5, read=5, folded=4)
+        store.record_batch(replace(sample(number), accounts=(one, other)))
+    summary = summarise(store, "minute", 0)
+    assert summary is not None
+    assert read_by_topic(store, summary) == {"sensors": 20, "clicks": 10}
+
+
+def test_columns_of_a_later_stage_are_told_by_the_fields_of_its_topics(
+    store: ControlStore, sample: Callable[..., BatchRecord]
+) -> None:
+    plan = catalog.load("hashtags")
+    store.record_batch(sample(0, "hashtags"))
+    summary = summarise(store, "hashtags", -1)
+    assert summary is not None
+    event = event_of(summary, {}, plan, "", {}, PLACES)
+    fields = {
+        table.name.rpartition("/")[2]: {
+            column: sorted(each.field for each in told.inputFields)
+            for column, told in table.facets["columnLineage"].fields.items()
+        }
+        for table in event.outputs
+    }
+    assert fields["hashtag_counts"] == {"tag": ["hashtags"]}
+    assert fields["hashtags"] == {"typed": ["hashtags"], "suggestions": ["hashtags"]}
 
 
 def test_the_same_batches_are_the_same_run(
@@ -83,12 +120,12 @@ def test_the_same_batches_are_the_same_run(
     store.record_batch(sample(0))
     summary = summarise(store, "minute", -1)
     assert summary is not None
-    one, other = (event_of(summary, example("minute"), "", {}, PLACES).run.runId for _ in range(2))
+    one, other = (event_of(summary, {}, example("minute"), "", {}, PLACES).run.runId for _ in range(2))
     assert one == other
     store.record_batch(sample(1))
     later = summarise(store, "minute", -1)
     assert later is not None
-    assert event_of(later, example("minute"), "", {}, PLACES).run.runId != one
+    assert event_of(later, {}, example("minute"), "", {}, PLACES).run.runId != one
 
 
 class Receiver(BaseHTTPRequestHandler):

@@ -1,5 +1,6 @@
 """What the control store tells Dagster and people: sums over batches, and each stream at a glance."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -74,6 +75,20 @@ def summarise(store: ControlStore, stream: str, after: int) -> BatchSummary | No
         longest_ms=float(row["longest_ms"]),
         **counts,
     )
+
+
+def read_by_topic(store: ControlStore, summary: BatchSummary) -> Mapping[str, int]:
+    """How many records of each topic the batches of a summary read."""
+    of_stream = batches.c.stream == summary.stream
+    query = select(batches.c.accounts).where(
+        of_stream, batches.c.batch_id.between(summary.first, summary.last)
+    )
+    read: Counter[str] = Counter()
+    with store.engine.connect() as connection:
+        for accounts in connection.execute(query).scalars():
+            for account in accounts:
+                read[account["topic"]] += account["read"]
+    return read
 
 
 def overview(store: ControlStore) -> list[StreamOverview]:

@@ -8,26 +8,18 @@ from dagster import TableColumn, TableColumnConstraints, TableColumnDep, TableCo
 from penstock.ingestion.contracts import Contract
 from penstock.pipelines.plan import (
     Aggregate,
-    Collect,
-    Custom,
-    First,
-    Last,
     LatestValues,
-    Max,
-    Min,
     OfInput,
     PaneLog,
     Plan,
     Remembering,
     Sink,
-    Source,
     Stage,
-    Topic,
-    TopN,
     aggregate_fields,
 )
 from penstock.pipelines.tables.latest import SHOWN_ONCE
 from penstock.platform.definitions.names import topic_key
+from penstock.platform.origins import origins
 
 PERSONAL = {"class": "personal"}
 """Tags a column that tells of a person."""
@@ -70,27 +62,26 @@ def result_columns(
 
     `personal` names fields, each with its topic, that tell of a person; a column that shows one does, too.
     """
-    types, telling = read_types(plan, stage), told_of(plan, stage, frozenset(personal))
-
-    def tags(*fields: str) -> Mapping[str, str] | None:
-        return PERSONAL if telling & set(fields) else None
-
+    output = sink.output if isinstance(sink, PaneLog) else None
+    types, from_ = read_types(plan, stage), origins(plan, stage, output)
+    told = {name: PERSONAL if origin.shown & frozenset(personal) else None for name, origin in from_.items()}
     key = [
-        TableColumn(name, types.get(name, "string"), "part of the key", tags=tags(name)) for name in stage.key
+        TableColumn(name, types.get(name, "string"), "part of the key", tags=told[name]) for name in stage.key
     ]
     unsaid = SHOWN_ONCE if isinstance(sink, LatestValues) else ()
     pane = [TableColumn(name, type_, text) for name, type_, text in PANE if name not in unsaid]
-    if isinstance(stage.window, Remembering):
-        # What a function makes of a person's records is taken to tell of that person.
-        made = f"told by {stage.window.function.name}"
-        returned = stage.window.columns_to(sink.output if isinstance(sink, PaneLog) else None)
-        outputs = [TableColumn(c.name, c.type.lower(), made, tags=tags(*telling)) for c in returned]
-        return TableSchema([*key, *outputs, *pane])
-    outputs = [
-        TableColumn(value.name, value.type_of(types), value.said, tags=tags(*value.shows))
-        for value in values(stage)
-    ]
+    outputs = [TableColumn(name, kind, said, tags=told[name]) for name, kind, said in _said(stage, types, output)]
     return TableSchema([*key, *outputs, *pane])
+
+
+def _said(stage: Stage, types: Mapping[str, str], output: str | None) -> Iterator[tuple[str, str, str]]:
+    """Yield name and type of each value of a stage, and what made it."""
+    if isinstance(stage.window, Remembering):
+        for column in stage.window.columns_to(output):
+            yield column.name, column.type.lower(), f"told by {stage.window.function.name}"
+    else:
+        for value in values(stage):
+            yield value.name, value.type_of(types), value.said
 
 
 def read_types(plan: Plan, stage: Stage) -> dict[str, str]:
@@ -103,40 +94,22 @@ def read_types(plan: Plan, stage: Stage) -> dict[str, str]:
     return types
 
 
-def told_of(plan: Plan, stage: Stage, personal: frozenset[tuple[str, str]]) -> set[str]:
-    """The fields that a stage reads which tell of a person."""
-    topics = {source.name for source in _topic_sources(plan, stage)}
-    telling = {field for topic, field in personal if topic in topics}
-    for each in plan.feeding(stage):
-        below = told_of(plan, each, personal)
-        telling |= below & set(each.key)
-        telling |= {value.name for value in values(each) if below & set(value.shows)}
-    return telling
-
-
 def result_lineage(plan: Plan, stage: Stage) -> TableColumnLineage:
-    """Which fields of which topics a stage's columns are made from, through the stages before it.
-
-    By name: a field that a step of the pipeline makes itself has no line.
-    """
-    found = {name: list(_deps(plan, stage, wanted)) for name, wanted in _made_from(stage).items()}
+    """Which fields of which topics a stage's columns are made from, through the stages before it."""
+    found = {
+        name: [TableColumnDep(topic_key(topic), field) for topic, field in sorted(origin.made)]
+        for name, origin in origins(plan, stage).items()
+    }
     return TableColumnLineage({name: deps for name, deps in found.items() if deps})
-
-
-def _made_from(stage: Stage) -> dict[str, tuple[str, ...]]:
-    """The fields that each column of a stage is made from."""
-    fields: dict[str, tuple[str, ...]] = {name: (name,) for name in stage.key}
-    return fields | {value.name: value.made_from for value in values(stage)}
 
 
 @dataclass(frozen=True)
 class Value:
-    """A column that a stage shows beside its key: which fields it is made from, and which it shows as they are."""
+    """A column that a stage shows beside its key, what made it, and from which fields."""
 
     name: str
     said: str
     made_from: tuple[str, ...]
-    shows: tuple[str, ...]
     of: Aggregate | None = None
 
     def type_of(self, types: Mapping[str, str]) -> str:
@@ -148,26 +121,10 @@ def values(stage: Stage) -> list[Value]:
     """The columns that a stage computes, or takes from the two sides of its join."""
     if stage.join is not None:
         taken = stage.join.columns
-        return [Value(c.name, f"{c.input}.{c.field}", (c.field,), (c.field,)) for c in taken]
+        return [Value(c.name, f"{c.input}.{c.field}", (c.field,)) for c in taken]
     return [
-        Value(each.name, formula(each.of), aggregate_fields(each.of), shown_fields(each.of), each.of)
-        for each in stage.aggregates
+        Value(each.name, formula(each.of), aggregate_fields(each.of), each.of) for each in stage.aggregates
     ]
-
-
-def shown_fields(aggregate: Aggregate) -> tuple[str, ...]:
-    """The fields whose values an aggregate shows as they are; a count or a mean shows none of them."""
-    match aggregate:
-        case Min(field) | Max(field) | First(field) | Last(field) | Collect(field):
-            return (field,)
-        case TopN(field=field, by=by):
-            return (field,) if by is None else (field, by)
-        case Custom(fields):
-            return fields
-        case OfInput(of=of):
-            return shown_fields(of)
-        case _:
-            return ()
 
 
 def formula(aggregate: Aggregate) -> str:
@@ -175,24 +132,6 @@ def formula(aggregate: Aggregate) -> str:
     if isinstance(aggregate, OfInput):
         return f"of({aggregate.input}, {formula(aggregate.of)})"
     return f"{type(aggregate).__name__.lower()}({', '.join(aggregate_fields(aggregate))})"
-
-
-def _deps(plan: Plan, stage: Stage, fields: tuple[str, ...]) -> Iterator[TableColumnDep]:
-    for source in _topic_sources(plan, stage):
-        assert isinstance(source.origin, Topic)
-        names = {column.name for column in source.columns}
-        for field in fields:
-            if field in names:
-                yield TableColumnDep(topic_key(source.origin.topic), field)
-    for each in plan.feeding(stage):
-        for field in fields:
-            yield from _deps(plan, each, _made_from(each).get(field, ()))
-
-
-def _topic_sources(plan: Plan, stage: Stage) -> Iterator[Source]:
-    for source in plan.sources:
-        if source.name in stage.inputs and isinstance(source.origin, Topic):
-            yield source
 
 
 def _output_type(aggregate: Aggregate, types: Mapping[str, str]) -> str:

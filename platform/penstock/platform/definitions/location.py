@@ -17,7 +17,7 @@ from penstock.pipelines import catalog
 from penstock.platform.audit import audit_stream
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
-from penstock.platform.control.reports import BatchSummary
+from penstock.platform.control.reports import BatchSummary, read_by_topic
 from penstock.platform.definitions.assets import Surroundings
 from penstock.platform.definitions.audits import audit_definitions
 from penstock.platform.definitions.broken import broken_contracts, broken_pipelines, broken_suites
@@ -93,7 +93,8 @@ def _lineage() -> Definitions:
     by_topic = {contract.topic: contract for contract in found.sound}
 
     def send(pipeline: Pipeline, summary: BatchSummary) -> None:
-        event = event_of(summary, pipeline.plan, pipeline.description, by_topic, places)
+        read = read_by_topic(_store(), summary)
+        event = event_of(summary, read, pipeline.plan, pipeline.description, by_topic, places)
         client_of(settings.lineage).emit(event)
 
     return lineage_definitions(tuple(catalog_pipelines()), _store, send)

@@ -1,0 +1,132 @@
+"""From which fields a column is made, and which it shows, through whatever a pipeline does to them."""
+
+import pytest
+
+from penstock.pipelines import catalog
+from penstock.pipelines.model import collect, count, fixed, join, mean, read
+from penstock.pipelines.model.pipeline import Pipeline
+from penstock.pipelines.plan import Count, OfInput, Stage
+from penstock.platform.origins import origins
+from penstock.platform.projections import Projected, projected
+
+CARD, AMOUNT = ("cards", "card"), ("cards", "amount")
+
+
+def shown(pipeline: Pipeline) -> dict[str, list[str]]:
+    """The fields of payments that each column of the last stage shows."""
+    plan = pipeline.write("told", mode="log").to_plan("told")
+    return {
+        name: sorted(field for _, field in origin.shown) for name, origin in origins(plan, plan.stage).items()
+    }
+
+
+def counted(pipeline: Pipeline, key: str) -> Pipeline:
+    return pipeline.key(key).aggregate(n=count()).window(fixed("1 minute"))
+
+
+ALL = sorted(column.name for column in catalog.load("card_alerts").sources[0].columns)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "fields"),
+    [
+        (counted(read("cards"), "card"), ["card"]),
+        (counted(read("cards").sql("SELECT *, card AS c FROM input"), "c"), ["card"]),
+        (counted(read("cards").sql("SELECT *, upper(concat(card, '-x')) c FROM input AS i"), "c"), ["card"]),
+        (counted(read("cards").sql("SELECT at, id, `merchant` FROM input"), "merchant"), ["merchant"]),
+        (counted(read("cards").select(c="card", m="merchant"), "c"), ["card"]),
+        (counted(read("cards").sql("SELECT *, 'x' AS c FROM input"), "c"), []),
+        (counted(read("cards").sql("SELECT * FROM input WHERE card > 'a'"), "card"), ["card"]),
+        (counted(read("cards").sql("SELECT *, c FROM input LATERAL VIEW explode(x) AS c"), "c"), ALL),
+        (counted(read("cards").apply(lambda df: df), "card"), ["card"]),
+        (counted(read("cards").apply(lambda df: df.withColumn("c", df.card)), "c"), ALL),
+        (counted(read("cards").map(lambda row: row, returns={"c": "STRING"}), "c"), ALL),
+    ],
+)
+def test_a_key_shows_what_it_was_made_from_whatever_it_is_called(
+    pipeline: Pipeline, fields: list[str]
+) -> None:
+    (key, *_) = shown(pipeline).values()
+    assert key == fields
+
+
+def test_a_mean_is_made_from_what_it_does_not_show_and_a_count_from_nothing() -> None:
+    what = read("cards").key("card").aggregate(n=count(), spent=mean("amount"), all=collect("amount"))
+    plan = what.window(fixed("1 minute")).write("told").to_plan("told")
+    found = origins(plan, plan.stage)
+    assert {name: (set(origin.made), set(origin.shown)) for name, origin in found.items()} == {
+        "card": ({CARD}, {CARD}),
+        "n": (set(), set()),
+        "spent": ({AMOUNT}, set()),
+        "all": ({AMOUNT}, {AMOUNT}),
+    }
+
+
+def test_a_joined_column_is_from_its_own_input_also_where_both_have_the_name() -> None:
+    ours = read("cards").sql("SELECT *, merchant AS place FROM input")
+    theirs = read("clicks").sql("SELECT *, page AS place, user AS who FROM input")
+    both = join(ours, theirs, by="place", take={"card": "cards.card", "who": "clicks.who"})
+    plan = both.window(fixed("1 minute")).write("told", mode="log").to_plan("told")
+    found = {name: sorted(origin.shown) for name, origin in origins(plan, plan.stage).items()}
+    assert found == {
+        "place": [("cards", "merchant"), ("clicks", "page")],
+        "card": [CARD],
+        "who": [("clicks", "user")],
+    }
+
+
+def test_columns_of_shipped_pipelines_have_an_origin_unless_they_count() -> None:
+    without = {
+        f"{plan.name}.{stage.name}.{name}"
+        for plan in map(catalog.load, catalog.names())
+        for stage in plan.stages
+        for name, origin in origins(plan, stage).items()
+        if not origin.made and name not in counts(stage)
+    }
+    assert without == WITHOUT
+
+
+def counts(stage: Stage) -> set[str]:
+    """The columns of a stage that count records, of all inputs or of one."""
+    of = {each.name: each.of.of if isinstance(each.of, OfInput) else each.of for each in stage.aggregates}
+    return {name for name, aggregate in of.items() if isinstance(aggregate, Count)}
+
+
+WITHOUT = {
+    "activity.activity.what",
+    "click_through.click_through.clicks",
+    "click_through.click_through.showings",
+    "funnel.funnel.clicks",
+}
+"""A word that a pipeline gives itself, and what is made of counts."""
+
+
+EVERY = Projected(None, frozenset())
+
+
+def named(name: str, *names: str) -> Projected:
+    return Projected(name, frozenset(names))
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("SELECT * FROM input", [EVERY]),
+        ("select i.*, i.a b from input as i where a in ('x,y', 'FROM')", [EVERY, named("b", "i", "a")]),
+        ("SELECT a, -- b, remark\n  round(e / 2) /* f */ AS g FROM input", [named("a", "a"), named("g", "e")]),
+        ("SELECT `b c` AS d FROM input", [named("d", "b c")]),
+        ("SELECT extract(hour FROM at) AS h FROM input", [named("h", "at", "hour", "from")]),
+        ("SELECT i.a FROM input i", [named("a", "a")]),
+        ("SELECT a + 1 FROM input", None),
+        ("SELECT * EXCEPT (a) FROM input", None),
+        ("SELECT explode(m) AS (k, v) FROM input", None),
+        ("SELECT a FROM other", None),
+        ("SELECT a FROM input UNION ALL SELECT b FROM input", None),
+        ("SELECT a FROM input JOIN other USING (b)", None),
+        ("SELECT a FROM (SELECT b AS a FROM input)", None),
+        ("WITH x AS (SELECT 1) SELECT a FROM input", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_a_projection_is_read_where_its_text_tells(text: str, columns: list[Projected] | None) -> None:
+    assert projected(text) == columns
