@@ -10,11 +10,11 @@ from penstock.pipelines.store import Place
 from penstock.platform.clock import now_ms
 from penstock.platform.expectations import table_suites, watermarks
 from penstock.platform.settings import Settings
-from penstock.quality.audit.tables import opened_table
 from penstock.quality.errors import NoSuiteError
 from penstock.quality.expectations.at_rest import stage_of
 from penstock.quality.expectations.suite import Suite
-from penstock.quality.statistics.change import Change, sudden
+from penstock.quality.statistics.change import LOOKED_BACK, Change, sudden
+from penstock.quality.statistics.recent import Stretches, last_points
 from penstock.quality.statistics.series import Point, of_fates, of_windows
 
 
@@ -47,8 +47,8 @@ def measured() -> tuple[Suite, ...]:
     return tuple(suite for suite, _ in table_suites().values() if suite.statistics is not None)
 
 
-def statistics_of(settings: Settings, about: str) -> Statistics:
-    """Measure a table. NoSuiteError where its suite asks for no statistics."""
+def statistics_of(settings: Settings, about: str, stretches: int = LOOKED_BACK + 1) -> Statistics:
+    """Measure the last stretches of a table, so many at least. NoSuiteError where no suite asks for statistics."""
     suite, plan = table_suites().get(about, (None, None))
     if suite is None or plan is None or suite.statistics is None:
         known = ", ".join(one.about for one in measured()) or "none yet"
@@ -56,17 +56,20 @@ def statistics_of(settings: Settings, about: str) -> Statistics:
     stage, asked = stage_of(plan, suite), suite.statistics
     mark = watermarks(settings, [plan.name])[plan.name]
     final = None if mark is None else mark - stage.lateness
-    rows, ledger = (_rows(settings.tables / path) for path in (about, f"ledger/{plan.name}"))
-    values = list(values_of(stage))
-    windows = [] if rows is None else of_windows(rows, stage.key, values, asked.every_ms, final)
-    fates = [] if ledger is None else of_fates(ledger, asked.every_ms, now_ms())
+    values, now, warehouse = list(values_of(stage)), now_ms(), settings.tables
+
+    def told_by_windows(rows: pa.Table) -> list[Point]:
+        return of_windows(rows, stage.key, values, asked.every_ms, final)
+
+    def told_by_ledger(rows: pa.Table) -> list[Point]:
+        return of_fates(rows, asked.every_ms, now)
+
+    ends = Stretches(asked.every_ms, stretches, now if final is None else final)
+    windows = last_points(warehouse / about, "window_end", ends, told_by_windows)
+    clocks = Stretches(asked.every_ms, stretches, now)
+    fates = last_points(warehouse / f"ledger/{plan.name}", "batch_clock", clocks, told_by_ledger)
     changes = [change for points in (windows, fates) for change in sudden(points, asked.sensitivity)]
     return Statistics(about, windows, fates, changes)
-
-
-def _rows(path: Place) -> pa.Table | None:
-    table = opened_table(path)
-    return None if table is None else pa.table(table.to_pyarrow_table())
 
 
 def _last(points: list[Point]) -> dict[str, float]:

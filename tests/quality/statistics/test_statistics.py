@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from penstock.pipelines.batch.tables import LEDGER
 from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.suite import load_suite
 from penstock.quality.statistics.change import AT_LEAST, sudden
+from penstock.quality.statistics.recent import Stretches, last_points, newest
 from penstock.quality.statistics.series import Point, of_fates, of_windows
 
 HOUR = 3_600_000
@@ -107,3 +109,37 @@ def test_statistics_that_cannot_be_made_are_refused(tmp_path: Path, told: str) -
     path.write_text(f"expectations: [{{type: expect_x}}]\nstatistics: {told}\n", "utf-8")
     with pytest.raises(SuiteError, match="statistics: they are"):
         load_suite("latest/minutes", tmp_path)
+
+
+@given(st.lists(st.lists(st.integers(1, 40 * HOUR), max_size=6), max_size=6), st.integers(1, 5))
+def test_the_last_stretches_are_those_of_the_whole_table_however_its_files_lie(
+    tmp_path_factory: pytest.TempPathFactory, files: list[list[int]], wanted: int
+) -> None:
+    path = tmp_path_factory.mktemp("table") / "minutes"
+    tables = [windows(*((end, "a", 1.0, 1) for end in ends)) for ends in files if ends]
+    for table in tables:
+        write_deltalake(path, table, mode="append")
+
+    def told(rows: pa.Table) -> list[Point]:
+        return of_windows(rows, ["device"], ["mean"], HOUR, 40 * HOUR)
+
+    found = last_points(path, "window_end", Stretches(HOUR, wanted, 40 * HOUR), told)
+    whole = told(pa.concat_tables(tables)) if tables else []
+    assert found == whole[len(whole) - len(found) :]
+    assert len(found) >= min(wanted, len(whole))
+
+
+def test_old_files_are_not_read(tmp_path: Path) -> None:
+    for hour in (1, 500, 501, 502):
+        write_deltalake(tmp_path / "minutes", windows((hour * HOUR, "a", 1.0, hour)), mode="append")
+    table = DeltaTable(tmp_path / "minutes")
+    oldest = min(table.file_uris(), key=lambda uri: Path(uri.removeprefix("file://")).stat().st_mtime_ns)
+    Path(oldest.removeprefix("file://")).unlink()
+    found = last_points(
+        tmp_path / "minutes",
+        "window_end",
+        Stretches(HOUR, 3, 502 * HOUR),
+        lambda rows: of_windows(rows, [], [], HOUR, 502 * HOUR),
+    )
+    assert [point.figures["records"] for point in found] == [500, 501, 502]
+    assert newest(table, "window_end") == 502 * HOUR

@@ -32,8 +32,9 @@ def command(table: str, limit: int, as_json: bool) -> int:
     more unlike than that.
     """
     from penstock.platform.statistics import statistics_of
+    from penstock.quality.statistics.change import LOOKED_BACK
 
-    found = statistics_of(current_settings(), table)
+    found = statistics_of(current_settings(), table, max(limit, LOOKED_BACK + 1))
     if as_json:
         print_json(found.as_json())
         return 1 if found.changes else 0

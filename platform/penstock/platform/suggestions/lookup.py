@@ -16,6 +16,7 @@ from penstock.pipelines.store import Place, place_of
 from penstock.pipelines.store.files import delta_table, is_table
 from penstock.pipelines.tables.legible import legible
 from penstock.platform.errors import TableNotFoundError
+from penstock.quality.statistics.recent import newest, rows_after
 
 COLUMNS = ("typed", "window_start", "window_end", "suggestions", "timing")
 
@@ -67,12 +68,20 @@ def longer(known: Mapping[str, Suggested], typed: str) -> Suggested | None:
     return None
 
 
+def _newest_rows(table: DeltaTable) -> pa.Table:
+    """The rows of windows that begin within a window's length of the newest: what came before is not read."""
+    start, end = (newest(table, name) for name in ("window_start", "window_end"))
+    if start is None or end is None:
+        return table.to_pyarrow_table(columns=list(COLUMNS))
+    return rows_after(table, "window_start", start - (end - start) - 1, COLUMNS)[0]
+
+
 def read(table: DeltaTable) -> dict[str, Suggested]:
     """Return what each beginning suggests in the newest window that covers a whole stretch of time, or nearly.
 
     Windows slide: the newest have only begun. So that one counts whose end is nearest to the newest moment.
     """
-    rows = legible(table.to_pyarrow_table(columns=list(COLUMNS)))
+    rows = legible(_newest_rows(table))
     if not rows.num_rows:
         return {}
     newest: datetime = pc.max(rows.column("window_start")).as_py()
