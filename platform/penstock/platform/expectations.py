@@ -15,6 +15,7 @@ from penstock.pipelines.tables.places import result_of
 from penstock.platform.audit import Tell
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
+from penstock.platform.described import columns_of, owner_of
 from penstock.platform.local_spark import spark_session
 from penstock.platform.settings import Settings
 from penstock.platform.streams import sound_plans
@@ -107,9 +108,15 @@ def check_tables(settings: Settings, wanted: Sequence[str], tell: Tell) -> dict[
     return checked
 
 
+def page_of(settings: Settings) -> Path:
+    """Where the page is, once it was published."""
+    return settings.home / "quality" / "docs" / "index.html"
+
+
 def publish_page(settings: Settings) -> Path:
     """Write the page of all suites and of what came of them, and return where it is."""
     known = all_suites()
+    plans = {about: plan for about, (_, plan) in table_suites().items()}
     shown: list[Shown] = []
     trouble: dict[str, Exception] = dict(known.broken)
     for suite in known.sound:
@@ -118,8 +125,13 @@ def publish_page(settings: Settings) -> Path:
         except DamagedTableError as problem:
             trouble[suite.about] = problem
         else:
-            shown.append(Shown(suite, list(Outcomes(settings.home, suite.about).all()), broken))
-    return publish(settings.home / "quality" / "docs", shown, trouble)
+            kept = list(Outcomes(settings.home, suite.about).all())
+            shown.append(
+                Shown(
+                    suite, kept, broken, columns_of(suite, plans.get(suite.about)), owner_of(settings, suite)
+                )
+            )
+    return publish(page_of(settings).parent, shown, trouble)
 
 
 def _broken_of(settings: Settings, suite: Suite) -> dict[str, int]:

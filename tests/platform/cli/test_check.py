@@ -43,6 +43,24 @@ def test_a_table_that_cannot_be_opened_is_due_so_that_its_check_says_it() -> Non
     assert list(due_tables(load_settings().settings)) == [("latest/sensor_minute", 0)]
 
 
+def test_the_page_has_the_columns_of_topics_and_tables_and_whom_to_ask(run: Callable, home: Path) -> None:
+    assert run("check", "latest/visits").code == 0
+    page = (home / "quality/docs/index.html").read_text()
+    topic, table = (
+        page.partition(f"<h2 id='{about}'>")[2].partition("<h2")[0]
+        for about in ("topics/cards", "latest/card_velocity")
+    )
+    assert "Owner: team:payments." in topic
+    assert (
+        "<td><code>card</code><span class='action'>personal</span></td><td><code>string</code></td>"
+        "<td>The card that paid.</td>"
+    ) in topic
+    assert (
+        "<td><code>card</code><span class='action'>personal</span></td><td><code>string</code></td>"
+        "<td>part of the key</td><td><code>cards.card</code></td>"
+    ) in table
+
+
 def test_a_damaged_account_of_a_topic_is_the_trouble_of_that_topic_on_the_page(
     run: Callable, home: Path
 ) -> None:

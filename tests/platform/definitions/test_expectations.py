@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 
 from dagster import (
     AssetCheckEvaluation,
@@ -49,7 +50,7 @@ def definitions(checked: dict[str, Checked], due: list[tuple[str, int]], now_ms:
             raise ArrowInvalid("a file is not what it was")
         return {"known": 3}
 
-    checking = Checking(check, since, lambda: iter(due), broken, lambda: now_ms)
+    checking = Checking(check, since, lambda: iter(due), broken, lambda: now_ms, Path("/docs/index.html"))
     suites = [TABLE, TOPIC, OTHER, LOST]
     assets = Definitions(assets=[AssetSpec(asset_of(suite)) for suite in suites])
     return Definitions.merge(assets, expectation_definitions(suites, checking))
@@ -71,6 +72,8 @@ def test_every_expectation_is_a_check_with_counts_examples_and_rows(instance) ->
     assert (missed["unexpected_rows"].value, missed["checked_rows"].value) == (2, 5)
     assert missed["examples"].data == [{"n": 7, "device": "<b>"}]
     assert missed["rows"].path == "/rows.jsonl"
+    assert missed["page"].path == "/docs/index.html#latest/minutes-n_set"
+    assert found["sensors", "warm"].metadata["page"].path == "/docs/index.html#topics/sensors-warm"
     assert found["silent", "z"].metadata["state"].text == "no window is final yet"
     assert found["sensors", "known"].severity is AssetCheckSeverity.ERROR
     assert found["sensors", "known"].metadata["records_of_a_day"].value == 3

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dagster import (
@@ -49,6 +50,8 @@ class Checking:
     broken: Callable[[str], Mapping[str, int]]
     """How many records of a topic broke each of its checks within a day."""
     now_ms: Callable[[], int]
+    page: Path = Path()
+    """Where the page of all that is expected is."""
 
 
 def expectation_definitions(suites: Sequence[Suite], checking: Checking) -> Definitions:
@@ -98,12 +101,17 @@ def _table_checks(suites: Sequence[Suite], checking: Checking) -> AssetChecksDef
                 if isinstance(came, Exception):
                     yield failed(key, came, {TOLD: told})
                 else:
-                    yield _of_table(key, checking.since(about, told))
+                    yield _of_table(key, checking.since(about, told), on_page(checking, key))
 
     return check
 
 
-def _of_table(key: AssetCheckKey, outcomes: Sequence[Outcome]) -> AssetCheckResult:
+def on_page(checking: Checking, key: AssetCheckKey) -> MetadataValue:
+    """The place on the page where it is told what came of a check, with the columns and what was before."""
+    return MetadataValue.path(f"{checking.page}#{'/'.join(key.asset_key.path)}-{key.name}")
+
+
+def _of_table(key: AssetCheckKey, outcomes: Sequence[Outcome], page: MetadataValue) -> AssetCheckResult:
     found = [(outcome, one) for outcome in outcomes for one in outcome.met if one.name == key.name]
     wrong = [pair for pair in found if not pair[1].passed]
     metadata = _metadata(*(wrong or found)[-1]) if found else {"state": "no window is final yet"}
@@ -114,7 +122,7 @@ def _of_table(key: AssetCheckKey, outcomes: Sequence[Outcome]) -> AssetCheckResu
         asset_key=key.asset_key,
         check_name=key.name,
         severity=AssetCheckSeverity.ERROR,
-        metadata=metadata,
+        metadata={**metadata, "page": page},
     )
 
 
@@ -155,6 +163,7 @@ def _of_topic(key: AssetCheckKey, action: CheckAction | None, checking: Checking
         metadata={
             "records_of_a_day": count,
             "action": str(action),
+            "page": on_page(checking, key),
             "look": f"penstock quarantine list {topic} --reason check:{key.name}",
         },
     )

@@ -37,6 +37,7 @@ from penstock.platform.expectations import (
     broken_within,
     check_tables,
     due_tables,
+    page_of,
     shown_suites,
     told_since,
 )
@@ -83,6 +84,7 @@ def _checking() -> Checking:
         lambda: due_tables(settings),
         lambda topic: broken_within(settings, topic, DAY_MS),
         now_ms,
+        page_of(settings),
     )
 
 

@@ -30,6 +30,17 @@ details { margin-top: .5rem } ul { margin: .3rem 0; padding-left: 1.2rem }
 
 
 @dataclass(frozen=True)
+class ColumnShown:
+    """A column of a topic or a table: what it is, what it is made from, and whether it tells of a person."""
+
+    name: str
+    type: str
+    said: str
+    made_from: Sequence[str] = ()
+    personal: bool = False
+
+
+@dataclass(frozen=True)
 class Shown:
     """A suite, and what came of it.
 
@@ -39,6 +50,9 @@ class Shown:
     suite: Suite
     outcomes: Sequence[Outcome] = ()
     broken: Mapping[str, int] = field(default_factory=dict)
+    columns: Sequence[ColumnShown] = ()
+    owner: str = ""
+    """Whom to ask about it."""
 
     @property
     def newest(self) -> Outcome | None:
@@ -96,7 +110,8 @@ def _summary(one: Shown) -> tuple[int | None, str]:
 
 def _section(one: Shown, folder: Path) -> Iterator[str]:
     suite, about = one.suite, escape(one.suite.about)
-    yield f"<h2 id='{about}'>{about}</h2><p>{_about(suite, one.newest)}</p>"
+    owner = f" Owner: {escape(one.owner)}." if one.owner else ""
+    yield f"<h2 id='{about}'>{about}</h2><p>{_about(suite, one.newest)}{owner}</p>"
     yield "<div class='scroll'><table><tr><th style='width: 50%'>expected</th><th>found</th>"
     yield "<th style='width: 30%'>examples</th></tr>"
     found = {met.name: met for met in one.newest.met} if one.newest else {}
@@ -105,12 +120,26 @@ def _section(one: Shown, folder: Path) -> Iterator[str]:
         examples = _examples(found.get(each.name), folder)
         yield f"<tr id='{about}-{each.name}'><td>{_row(each)}</td><td>{said}</td><td>{examples}</td></tr>"
     yield "</table></div>"
+    yield from _columns(one.columns)
     if len(one.outcomes) > 1:
         lines = (
             f"<li>{_state(outcome.passed)} <code>{escape(outcome.batch.label)}</code></li>"
             for outcome in one.outcomes[1:]
         )
         yield f"<details><summary>batches before</summary><ul>{''.join(lines)}</ul></details>"
+
+
+def _columns(columns: Sequence[ColumnShown]) -> Iterator[str]:
+    if not columns:
+        return
+    yield "<details><summary>columns</summary><div class='scroll'><table>"
+    yield "<tr><th>column</th><th>type</th><th>what it is</th><th>made from</th></tr>"
+    for one in columns:
+        tag = "<span class='action'>personal</span>" if one.personal else ""
+        made_from = "<br>".join(f"<code>{escape(place)}</code>" for place in one.made_from)
+        yield f"<tr><td><code>{escape(one.name)}</code>{tag}</td><td><code>{escape(one.type)}</code></td>"
+        yield f"<td>{escape(one.said)}</td><td>{made_from}</td></tr>"
+    yield "</table></div></details>"
 
 
 def _about(suite: Suite, newest: Outcome | None) -> str:

@@ -1,0 +1,136 @@
+"""The columns of results: type, what made it, from which fields, and whether it tells of a person."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from penstock.pipelines.plan import (
+    Aggregate,
+    LatestValues,
+    OfInput,
+    PaneLog,
+    Plan,
+    Remembering,
+    Sink,
+    Stage,
+    aggregate_fields,
+)
+from penstock.pipelines.plan.relaying import Relayed
+from penstock.pipelines.tables.latest import SHOWN_ONCE
+from penstock.platform.origins import Field, Origin, origins
+
+PANE = (
+    ("window_start", "timestamp", "the window's first moment"),
+    ("window_end", "timestamp", "the first moment after the window"),
+    ("pane", "int", "0, 1, 2 … for each key and window"),
+    ("timing", "string", "early, on_time or late"),
+    ("on_time_index", "int", "-1 for early panes, then 0, 1 …"),
+    ("final", "boolean", "whether nothing comes for the window after it"),
+    ("kind", "string", "insert, or retract for values that are taken back"),
+    ("records", "bigint", "how many records are in it"),
+    ("batch_id", "bigint", "the batch that wrote it"),
+    ("batch_clock", "timestamp", "the batch's clock"),
+    ("watermark", "timestamp", "the watermark after the batch"),
+)
+"""The columns of every pane, after its key and its values."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """A column of a table. `said` is what made it; it is `personal` where it may show who a record is of."""
+
+    name: str
+    type: str
+    said: str
+    origin: Origin
+    personal: bool
+
+
+def described(plan: Plan, stage: Stage, sink: Sink, personal: Collection[Field] = ()) -> list[Described]:
+    """Return what a stage writes to a table: the key, its outputs, and what is told of every pane.
+
+    `personal` names fields, each with its topic, that tell of a person; a column that shows one does, too.
+    """
+    output = sink.output if isinstance(sink, PaneLog) else None
+    types, found, telling = read_types(plan, stage), origins(plan, stage, output), frozenset(personal)
+    named = [
+        *((name, types.get(name, "string"), "part of the key") for name in stage.key),
+        *_said(stage, types, output),
+    ]
+    ours = [
+        Described(name, kind, said, found[name], bool(found[name].shown & telling))
+        for name, kind, said in named
+    ]
+    unsaid = SHOWN_ONCE if isinstance(sink, LatestValues) else ()
+    pane = [Described(*each, Origin(), personal=False) for each in PANE if each[0] not in unsaid]
+    return [*ours, *pane]
+
+
+def _said(stage: Stage, types: Mapping[str, str], output: str | None) -> Iterator[tuple[str, str, str]]:
+    """Yield name and type of each value of a stage, and what made it."""
+    match stage.window:
+        case Remembering() as window:
+            told = f"told by {window.function.name}"
+            yield from ((c.name, c.type.lower(), told) for c in window.columns_to(output))
+        case Relayed(columns=columns):
+            yield from ((c.name, c.type.lower(), "as it was published") for c in columns)
+        case _:
+            yield from ((value.name, value.type_of(types), value.said) for value in values(stage))
+
+
+def read_types(plan: Plan, stage: Stage) -> dict[str, str]:
+    """The types of the fields that a stage reads, by the contracts of its topics or from the stages before it."""
+    types = {c.name: c.type.lower() for s in plan.sources if s.name in stage.inputs for c in s.columns}
+    for each in plan.feeding(stage):
+        below = read_types(plan, each)
+        types |= {name: below.get(name, "string") for name in each.key}
+        types |= {value.name: value.type_of(below) for value in values(each)}
+    return types
+
+
+@dataclass(frozen=True)
+class Value:
+    """A column that a stage shows beside its key, what made it, and from which fields."""
+
+    name: str
+    said: str
+    made_from: tuple[str, ...]
+    of: Aggregate | None = None
+
+    def type_of(self, types: Mapping[str, str]) -> str:
+        """Its type, where those of the fields are known; a joined column has the type of its field."""
+        return types.get(self.made_from[0], "string") if self.of is None else _output_type(self.of, types)
+
+
+def values(stage: Stage) -> list[Value]:
+    """The columns that a stage computes, or takes from the two sides of its join."""
+    if stage.join is not None:
+        taken = stage.join.columns
+        return [Value(c.name, f"{c.input}.{c.field}", (c.field,)) for c in taken]
+    return [
+        Value(each.name, formula(each.of), aggregate_fields(each.of), each.of) for each in stage.aggregates
+    ]
+
+
+def formula(aggregate: Aggregate) -> str:
+    """An aggregate as a person writes it: mean(temperature)."""
+    if isinstance(aggregate, OfInput):
+        return f"of({aggregate.input}, {formula(aggregate.of)})"
+    return f"{type(aggregate).__name__.lower()}({', '.join(aggregate_fields(aggregate))})"
+
+
+def _output_type(aggregate: Aggregate, types: Mapping[str, str]) -> str:
+    if isinstance(aggregate, OfInput):
+        return _output_type(aggregate.of, types)
+    match type(aggregate).__name__:
+        case "Count" | "Distinct":
+            return "bigint"
+        case "Mean":
+            return "double"
+        case "Quantiles":
+            return "array<double>"
+        case "TopN" | "Collect":
+            return f"array<{types.get(aggregate_fields(aggregate)[0], 'string')}>"
+        case "Custom":
+            return "string"
+        case _:
+            return types.get(aggregate_fields(aggregate)[0], "string")
