@@ -8,7 +8,12 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from penstock.pipelines.host.control import BatchRecord
+from penstock.pipelines.plan.columns import values_of
+from penstock.pipelines.tables.places import result_of
+from penstock.platform.columns import described
 from penstock.platform.control import open_control
+from penstock.platform.expectations import table_suites
+from penstock.quality.expectations.at_rest import stage_of
 
 HOUR = 3_600_000
 HOURS = 12
@@ -49,4 +54,14 @@ def test_a_sudden_change_ends_with_one(run: Callable, home: Path) -> None:
 def test_a_table_of_which_no_suite_asks_is_refused_with_those_that_there_are(run: Callable) -> None:
     answer = run("statistics", "latest/nothing")
     assert answer.code == 1
-    assert "there are those of latest/sensor_minute" in answer.err
+    assert "there are those of latest/activity, latest/card_velocity, " in answer.err
+    assert "latest/sensor_minute" in answer.err
+
+
+def test_every_table_that_is_measured_has_the_columns_that_figures_are_made_of() -> None:
+    for about, (suite, plan) in table_suites().items():
+        if suite.statistics is not None:
+            stage = stage_of(plan, suite)
+            (sink,) = (sink for sink in stage.sinks if result_of(sink) == about)
+            there = {column.name for column in described(plan, stage, sink)}
+            assert {"window_end", "records", *stage.key, *values_of(stage)} <= there
