@@ -1,10 +1,15 @@
 """What Dagster shows of archives."""
 
 from collections.abc import Callable
+from pathlib import Path
 
-from dagster import AssetKey, Definitions
+import pyarrow as pa
+from dagster import AssetKey, AssetSelection, AssetSpec, Definitions, define_asset_job
+from deltalake import write_deltalake
 
 from penstock.pipelines.archive.rows import RECORD
+from penstock.platform.definitions.archives import archive_checks
+from penstock.platform.definitions.names import raw_key
 
 
 def test_an_archives_columns_are_those_that_it_writes(make: Callable[..., Definitions]) -> None:
@@ -19,3 +24,29 @@ def test_an_archive_can_be_started_by_the_stream_jobs(make: Callable[..., Defini
     job = make().resolve_job_def("stream_start")
     config = {"stream": "archive-sensors", "wait_seconds": 0.0}
     assert job.execute_in_process(run_config=config, instance=instance).success
+
+
+def test_an_archive_of_which_a_table_is_gone_or_damaged_fails_its_own_check_only(
+    tmp_path: Path, instance
+) -> None:
+    topics = ("lost", "damaged", "none")
+    write_deltalake(tmp_path / "ledger/archive-lost", pa.table({"batch_id": [0]}))
+    for path in ("ledger/archive-damaged", "raw/damaged"):
+        write_deltalake(tmp_path / path, pa.table({"batch_id": [0]}))
+    next((tmp_path / "ledger/archive-damaged").glob("*.parquet")).unlink()
+    assets = [AssetSpec(raw_key(topic)) for topic in topics]
+    defs = Definitions(
+        assets=assets,
+        asset_checks=[archive_checks(topics, str(tmp_path))],
+        jobs=[define_asset_job("look", selection=AssetSelection.all_asset_checks())],
+    )
+    done = defs.resolve_job_def("look").execute_in_process(instance=instance)
+    found = {one.asset_key.path[-1]: one for one in done.get_asset_check_evaluations()}
+    assert {topic: one.passed for topic, one in found.items()} == {
+        "lost": False,
+        "damaged": False,
+        "none": True,
+    }
+    said = "there is no table raw/lost, and the rest of the archive is there"
+    assert found["lost"].metadata["found"].value == [said]
+    assert found["damaged"].description.startswith("it could not be made: ")

@@ -1,12 +1,30 @@
 """What Dagster is told of quarantines."""
 
 from dagster import AssetCheckSeverity, AssetSpec, Definitions
+from pyarrow import ArrowInvalid
 from tests.quality.quarantine.test_decisions import record
 
 from penstock.platform.definitions.names import topic_key
 from penstock.platform.definitions.quarantine import JOB, quarantine_definitions
 from penstock.quality.quarantine.decisions import Decision
-from penstock.quality.quarantine.standing import standings
+from penstock.quality.quarantine.standing import Standing, standings
+
+
+def test_a_quarantine_that_cannot_be_read_fails_its_own_check_only(instance) -> None:
+    def look(topic: str) -> list[Standing]:
+        if topic == "clicks":
+            raise ArrowInvalid("a file is not what it was")
+        return []
+
+    topics = ("clicks", "sensors")
+    defs = Definitions.merge(
+        Definitions(assets=[AssetSpec(topic_key(topic)) for topic in topics]),
+        quarantine_definitions(topics, look),
+    )
+    done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
+    found = {one.asset_key.path[-1]: one for one in done.get_asset_check_evaluations()}
+    assert {topic: one.passed for topic, one in found.items()} == {"clicks": False, "sensors": True}
+    assert found["clicks"].description == "it could not be made: a file is not what it was"
 
 
 def test_records_that_wait_for_a_decision_are_counted_by_reason(instance) -> None:

@@ -1,6 +1,7 @@
 """Archives in Dagster: a stream and a table for each topic, and a check that the table holds every offset once."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from dagster import (
     AssetCheckExecutionContext,
@@ -16,11 +17,12 @@ from dagster import (
 )
 
 from penstock.pipelines.archive.check import disagreements
-from penstock.pipelines.archive.names import archive_of, records_path
+from penstock.pipelines.archive.names import archive_of, ledger_path, records_path
 from penstock.pipelines.store import Place
 from penstock.pipelines.store.files import is_table
 from penstock.platform.definitions.assets import Surroundings
 from penstock.platform.definitions.names import raw_key, stream_key, topic_key
+from penstock.platform.definitions.scheduled import guarded
 from penstock.platform.definitions.sensor import Reported
 
 CHECK = "every_offset_once"
@@ -81,14 +83,17 @@ def archive_checks(topics: Sequence[str], warehouse: Place) -> AssetChecksDefini
     @multi_asset_check(name="archives", specs=specs, can_subset=True)
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in context.selected_asset_check_keys:
-            yield _checked(key.asset_key.path[-1], warehouse)
+            yield guarded(key, partial(_checked, key.asset_key.path[-1], warehouse))
 
     return check
 
 
 def _checked(topic: str, warehouse: Place) -> AssetCheckResult:
-    there = is_table(warehouse / records_path(topic))
-    wrong = disagreements(warehouse, topic) if there else []
+    paths = (records_path(topic), ledger_path(topic))
+    gone = [path for path in paths if not is_table(warehouse / path)]
+    there = len(gone) < len(paths)
+    lost = [f"there is no table {path}, and the rest of the archive is there" for path in gone]
+    wrong = lost or disagreements(warehouse, topic) if there else []
     return AssetCheckResult(
         passed=not wrong,
         asset_key=raw_key(topic),

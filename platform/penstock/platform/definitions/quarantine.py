@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from dagster import (
     AssetCheckExecutionContext,
+    AssetCheckKey,
     AssetCheckResult,
     AssetChecksDefinition,
     AssetCheckSeverity,
@@ -15,7 +17,7 @@ from dagster import (
 )
 
 from penstock.platform.definitions.names import topic_key
-from penstock.platform.definitions.scheduled import scheduled_checks
+from penstock.platform.definitions.scheduled import guarded, scheduled_checks
 from penstock.quality.quarantine.standing import Standing, counts
 
 CHECK = "nothing_held"
@@ -49,20 +51,22 @@ def _checks(topics: Sequence[str], look: Look) -> AssetChecksDefinition:
     @multi_asset_check(name="quarantines", specs=specs, can_subset=True)
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
-            standing = look(key.asset_key.path[-1])
-            held = [one.record for one in standing if one.state == "held"]
-            yield AssetCheckResult(
-                passed=not held,
-                asset_key=key.asset_key,
-                check_name=CHECK,
-                severity=AssetCheckSeverity.WARN,
-                metadata={
-                    **{str(state): count for state, count in counts(standing).items()},
-                    "reasons": MetadataValue.json(dict(Counter(record.reason for record in held))),
-                    "examples": MetadataValue.json(
-                        [f"{record.place} {record.reason}" for record in held[:EXAMPLES]]
-                    ),
-                },
-            )
+            yield guarded(key, partial(_none_waits, key, look))
 
     return check
+
+
+def _none_waits(key: AssetCheckKey, look: Look) -> AssetCheckResult:
+    standing = look(key.asset_key.path[-1])
+    held = [one.record for one in standing if one.state == "held"]
+    return AssetCheckResult(
+        passed=not held,
+        asset_key=key.asset_key,
+        check_name=CHECK,
+        severity=AssetCheckSeverity.WARN,
+        metadata={
+            **{str(state): count for state, count in counts(standing).items()},
+            "reasons": MetadataValue.json(dict(Counter(record.reason for record in held))),
+            "examples": MetadataValue.json([f"{record.place} {record.reason}" for record in held[:EXAMPLES]]),
+        },
+    )
