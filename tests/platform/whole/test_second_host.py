@@ -1,7 +1,4 @@
-"""Two hosts for one stream: one writes, the other waits, and who slept through its lease finds it taken.
-
-What the table holds after this is compared with the topic when the stack is taken down, in test_stack.py.
-"""
+"""Two hosts for one stream: one writes, the other waits, and who slept through its lease finds it taken."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -10,6 +7,8 @@ from contextlib import contextmanager
 import psutil
 import pytest
 from sqlalchemy import select
+from tests.platform.whole.books import balanced
+from tests.platform.whole.killing import counted_once
 from tests.platform.whole.stack import PENSTOCK, ScratchStack, until
 
 from penstock.platform.control import ControlStore, open_control
@@ -38,6 +37,9 @@ def test_a_second_host_waits_and_one_that_slept_through_its_lease_writes_nothing
     until(lambda: running.batch() > batch, 60, "its batches")
     assert min(epochs(store, after=batch)) > lease.epoch + 1
     store.close()
+    with running.without_feed():
+        counted_once(running)
+        balanced(running)
 
 
 def epochs(store: ControlStore, after: int) -> set[int]:

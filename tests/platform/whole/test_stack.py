@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.platform.whole.books import audited, balanced
 from tests.platform.whole.killing import counted_once
 from tests.platform.whole.stack import ScratchStack, until
 
@@ -66,7 +67,6 @@ def test_doctor_finds_nothing_wrong(running: ScratchStack) -> None:
 
 
 def test_a_stream_is_steered_by_word_while_records_flow(running: ScratchStack) -> None:
-    """What the tables hold after all this is compared with the topic when the stack is taken down, below."""
     running.must("stream", "drain", "sensor_minute")
     batch = running.batch()
     time.sleep(1.5)
@@ -79,6 +79,14 @@ def test_a_stream_is_steered_by_word_while_records_flow(running: ScratchStack) -
     batch = running.batch()
     running.must("stream", "restart", "sensor_minute")
     until(lambda: running.batch() > batch, 30, "another batch")
+
+
+def test_after_every_verb_tables_and_books_hold_what_was_acknowledged(running: ScratchStack) -> None:
+    """Before the replays below, which put other tables in the place of those that all this has written."""
+    with running.without_feed():
+        counted_once(running)
+        balanced(running)
+        audited(running)
 
 
 @pytest.mark.parametrize("start", ["topic", "archive"])
@@ -135,6 +143,7 @@ def test_down_ends_everything_in_time_and_up_goes_on_where_it_stopped(running: S
     until(lambda: running.batch() > batch + 5, 60, "more batches")
     with running.without_feed():
         counted_once(running)
+        balanced(running)
     running.down()  # the last that needs it: others on this machine are not to be held up by it
 
 
