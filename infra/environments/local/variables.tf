@@ -52,9 +52,9 @@ variable "workers" {
 }
 
 variable "worker_cores" {
-  description = "Cores that jobs may use on each Spark worker."
+  description = "Cores that jobs may use on each Spark worker: one for streams, and one for what runs beside them."
   type        = number
-  default     = 1
+  default     = 2
 }
 
 variable "worker_memory_mb" {

@@ -6,10 +6,12 @@ PlatformError
 ├── StackError         the local stack cannot start or stop
 │   ├── PortTakenError     somebody else listens where the stack would
 │   └── RequirementError   something the machine needs is missing
+├── NoExecutorError    a Spark cluster gives a command nothing to work with
 ├── UnknownStreamError no pipeline of that name
 ├── UnknownTopicError  no topic of that name at the broker
 ├── UnknownOriginError records are to be read from what is no place
 ├── DemoError          a pipeline cannot be shown: it has no input, or its records did not arrive
+├── UpgradeRefusedError an upgrade takes more than was accepted
 ├── SampleError        a share or a stretch of time that is none
 └── TableNotFoundError no table of that name, or not yet
 
@@ -35,6 +37,10 @@ class ControlError(PlatformError):
 
 class StackError(PlatformError):
     """The local stack is not as it should be."""
+
+
+class NoExecutorError(PlatformError):
+    """A Spark cluster gives a command no executor."""
 
 
 class PortTakenError(StackError):
@@ -63,6 +69,10 @@ class UnknownOriginError(PlatformError):
 
 class DemoError(PlatformError):
     """A demonstration cannot be given."""
+
+
+class UpgradeRefusedError(PlatformError):
+    """An upgrade takes more than was accepted; nothing was done."""
 
 
 class SampleError(PlatformError):

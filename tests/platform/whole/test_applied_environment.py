@@ -110,6 +110,12 @@ def test_control_store_and_dagster_share_a_database_of_postgresql(
     assert not list(stack.home.rglob("control.db")), "and nothing is in SQLite"
 
 
+def test_a_replay_finds_room_on_the_cluster_beside_the_stream(stack: AppliedStack) -> None:
+    stack.must("stream", "replay", "sensor_minute", "--beside", "--name", "beside", seconds=180)
+    assert stack.state() == "running"
+    assert len(executors(stack)) == 2, "and it has given back what it took"
+
+
 @pytest.mark.parametrize("victim", ["host", "executor"])
 def test_a_stream_on_the_cluster_that_is_killed_goes_on(stack: AppliedStack, victim: str) -> None:
     batch = stack.batch()

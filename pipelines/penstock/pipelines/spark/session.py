@@ -26,11 +26,17 @@ class SparkConfig:
     """Where executors find this process; nothing else is listened on."""
     app_name: str = "penstock"
     driver_memory: str = "2g"
+    cores: int | None = None
+    """The most that it takes of a cluster whose cores several sessions share; all there are without."""
+    executor_memory: str | None = None
+    """The heap of each executor on a cluster; what the cluster gives without."""
     shuffle_partitions: int = 2
     java_home: Path | None = None
     ui: bool = False
     log_level: Literal["warn", "error"] = "warn"
     """From what gravity on Spark's own words are written to stderr."""
+    log_form: Literal["text", "json"] = "text"
+    """As lines for a terminal, or each as an object for a collector."""
     more: Mapping[str, str] = field(default_factory=dict)
     """Settings of the user's own; they win over ours."""
     private: Path | None = None
@@ -48,7 +54,8 @@ def settings(config: SparkConfig) -> dict[str, str]:
         "spark.executor.extraClassPath": jars,
         "spark.driver.extraJavaOptions": (
             "-XX:+UseParallelGC -Duser.timezone=UTC -Djava.net.preferIPv4Stack=true "
-            f"-Dlog4j2.configurationFile={LOGGING.as_uri()} -Dpenstock.log={config.log_level}"
+            f"-Dlog4j2.configurationFile={LOGGING.as_uri()} -Dpenstock.log={config.log_level} "
+            f"-Dpenstock.log.form={config.log_form}"
         ),
         "spark.driver.bindAddress": config.driver_host,
         "spark.driver.host": config.driver_host,
@@ -79,8 +86,15 @@ def settings(config: SparkConfig) -> dict[str, str]:
         "spark.databricks.delta.snapshotPartitions": str(config.shuffle_partitions),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        **_share(config),
         **config.more,
     }
+
+
+def _share(config: SparkConfig) -> dict[str, str]:
+    """What a session takes of a cluster: unbounded, the first would take every core and the next wait for ever."""
+    told = {"spark.cores.max": config.cores, "spark.executor.memory": config.executor_memory}
+    return {name: str(value) for name, value in told.items() if value is not None}
 
 
 def open_session(config: SparkConfig) -> "SparkSession":

@@ -30,7 +30,7 @@ from penstock.quality.quarantine.sent_again import SentAgain
 
 
 def spark_config(settings: Settings) -> SparkConfig:
-    """How Spark is started."""
+    """How Spark is started for a host; of a cluster it leaves some cores to commands."""
     return SparkConfig(
         jars=spark_jars(settings.jars, *settings.spark_jar_sets),
         directory=settings.home / "spark",
@@ -38,10 +38,13 @@ def spark_config(settings: Settings) -> SparkConfig:
         driver_host=settings.spark.driver_host,
         app_name="penstock-host",
         driver_memory=settings.spark.driver_memory,
+        cores=settings.spark.host_cores,
+        executor_memory=settings.spark.executor_memory,
         shuffle_partitions=settings.spark.shuffle_partitions,
         java_home=find_java().home,
         private=private_settings(settings),
         more=reading_settings(settings.tables),
+        log_form=settings.host.log_format,
     )
 
 

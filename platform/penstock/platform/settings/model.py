@@ -67,6 +67,15 @@ class SparkSettings(Section):
     )
     secret: str = Field("", description="place of the secret of Spark's master: a file, or env:NAME")
     driver_memory: str = Field("1g", pattern=r"^\d+[mg]$", description="the driver's heap")
+    executor_memory: str = Field(
+        "512m", pattern=r"^\d+[mg]$", description="the heap of each executor, on spark://host:port"
+    )
+    host_cores: int = Field(
+        2, ge=1, description="the most cores that a stream host takes of spark://host:port: leave some over"
+    )
+    command_cores: int = Field(
+        1, ge=1, description="the same for each replay, backfill, audit and check, which run beside hosts"
+    )
     shuffle_partitions: int = Field(
         default_factory=lambda: os.cpu_count() or 1, ge=1, description="partitions of a shuffle"
     )
@@ -114,6 +123,9 @@ class DagsterSettings(Section):
     )
     owner: str = Field("team:data", pattern=r"^(team:.+|.+@.+)$", description="team:NAME, or an address")
     keep_days: int = Field(7, ge=1, description="how long ticks of sensors and schedules are kept")
+    spark_runs: int = Field(
+        2, ge=1, description="how many replays, backfills, audits and checks run at once; the others wait"
+    )
     report_seconds: float = Field(30.0, ge=0, description="least time between materializations of one stream")
 
 
