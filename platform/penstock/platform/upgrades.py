@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.pipelines.catalog import names
 from penstock.pipelines.host.folders import folder_of_stream
 from penstock.pipelines.upgrade.classes import Class, Upgrade
-from penstock.platform.errors import UnknownStreamError
+from penstock.platform.errors import UnknownStreamError, UpgradeRefusedError
 from penstock.platform.lifecycle import VERBS, ask, wait_for
 from penstock.platform.settings import Settings
 from penstock.platform.standstill import standing_still
@@ -64,11 +64,12 @@ class Planned:
 
 @dataclass(frozen=True)
 class UpgradeOrder:
-    """What is asked for: the columns that may count from now on, and where a replay would begin."""
+    """What is asked for: columns that may count from now on, where a replay would begin, the most it may take."""
 
     stream: str
     from_now: tuple[str, ...] = ()
     start: str = ""
+    accept: Class = Class.REPLAY
     wait_seconds: float = RESTART_SECONDS
 
 
@@ -87,8 +88,12 @@ def plan_upgrade(settings: Settings, store: "ControlStore", order: UpgradeOrder)
 def upgrade(
     settings: Settings, store: "ControlStore", order: UpgradeOrder, tell: Callable[[str], None]
 ) -> Planned:
-    """Do what it takes; returns what was planned. A stream that is not to run is upgraded and left at rest."""
+    """Do what it takes; returns what was planned. A stream that is not to run is upgraded and left at rest.
+
+    UpgradeRefusedError, and nothing is done, where it takes more than the order accepts.
+    """
     planned = plan_upgrade(settings, store, order)
+    check_accepted(planned, order.accept)
     match planned.takes:
         case Class.SAME | Class.COMPATIBLE:
             wish = store.desired().get(order.stream)
@@ -104,6 +109,19 @@ def upgrade(
 
             replay(settings, store, Order(order.stream, planned.start), tell)
     return planned
+
+
+def check_accepted(planned: Planned, accept: Class) -> None:
+    """Raise UpgradeRefusedError, which says what the upgrade takes and why, where that is more than accepted."""
+    if planned.takes <= accept:
+        return
+    differences = planned.upgrade.differences if planned.upgrade else ()
+    why = "; ".join(f"{d.what} was {d.before}, is {d.after}" for d in differences if d.takes > accept)
+    raise UpgradeRefusedError(
+        f"the upgrade of {planned.stream} takes more than {accept.word}, which is all that was accepted. It is "
+        f"{planned.takes.word}: {planned.takes.says} ({why}). `penstock stream plan-upgrade {planned.stream}` "
+        f"shows what that costs; to have it done, accept {planned.takes.word}"
+    )
 
 
 def _migrate(

@@ -53,7 +53,7 @@ def test_a_changed_lateness_is_taken_up_by_an_upgrade_and_the_state_is_kept(
 def test_a_column_is_taken_out_of_the_state_by_dagsters_job(running: ScratchStack, catalog: Path) -> None:
     write(catalog, outputs="n=count()", lateness="2 hours")
     assert "migratable" in planned(running)
-    running.launch("stream_upgrade", stream=NAME)
+    running.launch("stream_upgrade", stream=NAME, accept="migratable")
     assert "nothing differs" in planned(running)
     assert goes_on(running)
 

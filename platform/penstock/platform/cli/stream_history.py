@@ -130,6 +130,8 @@ def plan_upgrade(stream: str, from_now: tuple[str, ...], start: str, as_json: bo
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def upgrade(stream: str, from_now: tuple[str, ...], start: str, yes: bool) -> None:
     """Have a stream go by its pipeline as it is written now, by what that takes: a restart, or more."""
+    from dataclasses import replace
+
     from penstock.pipelines.upgrade.classes import Class
     from penstock.platform.upgrades import UpgradeOrder
     from penstock.platform.upgrades import plan_upgrade as look
@@ -143,7 +145,8 @@ def upgrade(stream: str, from_now: tuple[str, ...], start: str, yes: bool) -> No
         if planned.takes > Class.COMPATIBLE and not yes:
             click.confirm("Do it?", abort=True)
         with Steps().step(f"{stream} goes by its new definition") as tell:
-            run(settings, store, order, tell)
+            # The file may be changed again while somebody thinks it over: what was shown is what is accepted.
+            run(settings, store, replace(order, accept=max(planned.takes, Class.COMPATIBLE)), tell)
 
 
 def _show_upgrade(planned: "Planned") -> None:

@@ -15,7 +15,7 @@ from dagster import (
     multi_asset_check,
 )
 
-from penstock.platform.definitions.names import stream_key
+from penstock.platform.definitions.names import SPARK, stream_key
 from penstock.platform.definitions.scheduled import guarded, scheduled_checks
 from penstock.quality.audit.verdict import Report
 from penstock.quality.errors import NothingYetError
@@ -48,7 +48,7 @@ def _checks(streams: Sequence[str], audit: Audit) -> AssetChecksDefinition:
         for stream in streams
     ]
 
-    @multi_asset_check(name="audits", specs=specs, can_subset=True)
+    @multi_asset_check(name="audits", specs=specs, can_subset=True, pool=SPARK)
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
             yield guarded(key, partial(_result, key, audit))

@@ -28,7 +28,7 @@ from dagster import (
     op,
 )
 
-from penstock.platform.definitions.names import stream_key
+from penstock.platform.definitions.names import SPARK, stream_key
 
 if TYPE_CHECKING:
     from penstock.platform.bounded import Ran
@@ -80,7 +80,12 @@ def _job(pipeline: str, days: DailyPartitionsDefinition, run: Run) -> JobDefinit
     says = f"Run {pipeline} over what the archives took on a day, into runs/{pipeline}/DAY of the warehouse."
     most = Field(Noneable(Int), default_value=None, description="cut the day into such batches")
 
-    @op(name=f"backfill_{pipeline}_day", description=says, config_schema={"records_per_batch": most})
+    @op(
+        name=f"backfill_{pipeline}_day",
+        description=says,
+        config_schema={"records_per_batch": most},
+        pool=SPARK,
+    )
     def backfill(context: OpExecutionContext) -> None:
         day, batch = date.fromisoformat(context.partition_key), context.op_config["records_per_batch"]
         ran = run(pipeline, day, batch, lambda text: context.log.info("%s", text))

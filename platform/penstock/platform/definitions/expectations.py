@@ -25,6 +25,7 @@ from dagster import (
 )
 
 from penstock.pipelines.plan.source import CheckAction
+from penstock.platform.definitions.names import SPARK
 from penstock.platform.definitions.scheduled import failed, guarded, scheduled_checks
 from penstock.platform.definitions.told import TOLD, told_up_to
 from penstock.platform.expectations import Checked
@@ -89,7 +90,7 @@ def _description(one: Expectation) -> str:
 
 
 def _table_checks(suites: Sequence[Suite], checking: Checking) -> AssetChecksDefinition:
-    @multi_asset_check(name="expectations_of_tables", specs=_specs(suites), can_subset=True)
+    @multi_asset_check(name="expectations_of_tables", specs=_specs(suites), can_subset=True, pool=SPARK)
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         keys = sorted(context.selected_asset_check_keys)
         abouts = list(dict.fromkeys("/".join(key.asset_key.path) for key in keys))

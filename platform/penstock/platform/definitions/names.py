@@ -7,6 +7,9 @@ from dagster import AssetKey
 from penstock.pipelines.plan import Plan, Sink, Topic
 from penstock.pipelines.tables.places import folder_of
 
+SPARK = "spark"
+"""The pool of runs that may start a Spark of their own: as many at once as `dagster.spark_runs` says."""
+
 
 def topic_key(topic: str) -> AssetKey:
     """The asset of a topic."""

@@ -17,6 +17,8 @@ from dagster import (
     String,
 )
 
+from penstock.pipelines.upgrade.classes import Class
+from penstock.platform.definitions.names import SPARK
 from penstock.platform.definitions.single import single_job
 from penstock.platform.replay import Order, Replayed
 from penstock.platform.upgrades import Planned, UpgradeOrder
@@ -27,6 +29,7 @@ REPLAY = (
 UPGRADE = (
     "Have a stream go by its pipeline as it is written now: by a restart, a rewritten state, or a replay."
 )
+CLASSES = (Class.COMPATIBLE, Class.MIGRATABLE, Class.REPLAY)
 Tell = Callable[[str], None]
 
 
@@ -49,26 +52,32 @@ def replay_job(pipelines: Sequence[str], run: Callable[[Order, Tell], Replayed])
         done = run(Order(**context.op_config), lambda text: context.log.info("%s", text))
         context.add_output_metadata({"replay": MetadataValue.json(asdict(done))})
 
-    return single_job("stream_replay", "replay_stream", REPLAY, schema, replay)
+    return single_job("stream_replay", "replay_stream", REPLAY, schema, replay, SPARK)
 
 
 def upgrade_job(pipelines: Sequence[str], run: Callable[[UpgradeOrder, Tell], Planned]) -> JobDefinition:
-    """Make the job. What it does is what `penstock stream plan-upgrade` shows."""
+    """Make the job. What it does is what `penstock stream plan-upgrade` shows, and no more than is accepted."""
     schema = {
         "stream": _which(pipelines),
         "from_now": Field(
             Array(String), default_value=[], description="columns that may count only what comes from now on"
         ),
         "start": Field(String, default_value="", description="where a replay begins, where it takes one"),
+        "accept": Field(
+            Enum("UpgradeClass", [EnumValue(each.word, description=each.says) for each in CLASSES]),
+            default_value=Class.COMPATIBLE.word,
+            description="the most that it may take; one that takes more is refused, and says what",
+        ),
     }
 
     def upgrade(context: OpExecutionContext) -> None:
         given = context.op_config
-        order = UpgradeOrder(given["stream"], tuple(given["from_now"]), given["start"])
+        accept = Class[given["accept"].upper()]
+        order = UpgradeOrder(given["stream"], tuple(given["from_now"]), given["start"], accept)
         planned = run(order, lambda text: context.log.info("%s", text))
         context.add_output_metadata({"upgrade": MetadataValue.json(planned.as_json())})
 
-    return single_job("stream_upgrade", "upgrade_stream", UPGRADE, schema, upgrade)
+    return single_job("stream_upgrade", "upgrade_stream", UPGRADE, schema, upgrade, SPARK)
 
 
 def _which(pipelines: Sequence[str]) -> Field:

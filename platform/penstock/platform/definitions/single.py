@@ -19,10 +19,14 @@ def single_job(
     says: str,
     schema: Mapping[str, Field],
     do: Callable[[OpExecutionContext], None],
+    pool: str | None = None,
 ) -> JobDefinition:
-    """Make a job of one step, in the run's own process; `do` finds its settings in `context.op_config`."""
+    """Make a job of one step, in the run's own process; `do` finds its settings in `context.op_config`.
 
-    @op(name=step, description=says, config_schema=dict(schema))
+    Of runs of one pool only so many are begun at once as Dagster's instance says; the others wait in its queue.
+    """
+
+    @op(name=step, description=says, config_schema=dict(schema), pool=pool)
     def single(context: OpExecutionContext) -> None:
         do(context)
 

@@ -12,6 +12,7 @@ from dagster import DagsterInstance
 
 from penstock.infra.readiness import tell_ready
 from penstock.platform.clock import now_ms
+from penstock.platform.definitions.names import SPARK
 
 ASKED_EVERY_S = 0.25
 
@@ -31,8 +32,15 @@ def _living(instance: DagsterInstance, since_ms: int) -> set[str]:
     return {kind for kind, beat in beats.items() if beat.timestamp * 1000 >= since_ms}
 
 
+def limit_pool() -> None:
+    """Have Dagster know how many runs may start a Spark: by itself it learns that too late for the first ones."""
+    with DagsterInstance.get() as instance:
+        instance.event_log_storage.initialize_concurrency_limit_to_default(SPARK)
+
+
 def main(arguments: list[str]) -> None:
     """Become Dagster's daemon."""
+    limit_pool()
     stopped = threading.Event()
     watching = threading.Thread(
         target=tell_when_all_live, args=(now_ms(), stopped), name="ready", daemon=True

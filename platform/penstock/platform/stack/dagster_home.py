@@ -40,8 +40,12 @@ def instance(settings: Settings) -> dict[str, Any]:
     found: dict[str, Any] = {
         "telemetry": {"enabled": False},
         "nux": {"enabled": False},
-        # A run only says what should become of a stream and waits: many may wait at once.
-        "concurrency": {"runs": {"max_concurrent_runs": 10}},
+        "concurrency": {
+            # Most runs only say what should become of a stream and wait: many may wait at once.
+            "runs": {"max_concurrent_runs": 10},
+            # Those that start a Spark of their own are in a pool, the only one that there is.
+            "pools": {"default_limit": settings.dagster.spark_runs, "granularity": "run"},
+        },
         "run_monitoring": {"enabled": True},
         "freshness": {"enabled": True},
         "retention": {

@@ -1,0 +1,53 @@
+"""What an upgrade may take before anybody has looked at it."""
+
+import pytest
+from dagster import DagsterInstance
+
+from penstock.pipelines.upgrade.classes import Class, Difference, Upgrade
+from penstock.platform.definitions.replays import upgrade_job
+from penstock.platform.errors import UpgradeRefusedError
+from penstock.platform.upgrades import Cost, Planned, UpgradeOrder, check_accepted
+
+KEY = Difference("key", "device", "site", Class.REPLAY, "")
+LATENESS = Difference("lateness", "1 hour", "2 hours", Class.COMPATIBLE, "")
+
+
+def planned(*differences: Difference) -> Planned:
+    return Planned("minute", Upgrade("minute", differences), "topic", Cost(3, 700, 1_000, None))
+
+
+def test_what_takes_more_than_was_accepted_is_refused_with_what_it_would_take() -> None:
+    with pytest.raises(UpgradeRefusedError) as refused:
+        check_accepted(planned(LATENESS, KEY), Class.MIGRATABLE)
+    said = str(refused.value)
+    assert "It is replay: the state does not fit" in said
+    assert "(key was device, is site)" in said, "and what was accepted is not among the reasons"
+    assert said.endswith("to have it done, accept replay")
+
+
+@pytest.mark.parametrize("accept", [Class.COMPATIBLE, Class.MIGRATABLE, Class.REPLAY])
+def test_what_takes_no_more_is_done(accept: Class) -> None:
+    check_accepted(planned(), accept)
+    check_accepted(planned(LATENESS), accept)
+    check_accepted(Planned("minute", None, "topic", Cost(0, 0, 0, None)), accept)
+
+
+@pytest.mark.parametrize(
+    ("given", "accepted"),
+    [
+        ({}, Class.COMPATIBLE),
+        ({"accept": "migratable"}, Class.MIGRATABLE),
+        ({"accept": "replay"}, Class.REPLAY),
+    ],
+)
+def test_a_launch_with_a_name_alone_replays_nothing(given: dict[str, str], accepted: Class) -> None:
+    orders: list[UpgradeOrder] = []
+
+    def run(order: UpgradeOrder, tell: object) -> Planned:
+        orders.append(order)
+        return planned(LATENESS)
+
+    with DagsterInstance.ephemeral() as instance:
+        job = upgrade_job(["minute"], run)
+        assert job.execute_in_process(run_config={"stream": "minute", **given}, instance=instance).success
+    assert orders == [UpgradeOrder("minute", accept=accepted)]
