@@ -6,12 +6,14 @@ from dataclasses import replace
 import pytest
 from dagster import DagsterInstance, Definitions, SkipReason, build_sensor_context
 
-from penstock.pipelines.host.control import BatchRecord, Desired
+from penstock.pipelines.host.control import BatchRecord, Desired, StreamHealth
 from penstock.platform.alerts import Alert
 from penstock.platform.control import ControlStore
 from penstock.platform.definitions.freshness import Freshness, Limits, freshness_definitions
 
 MINUTE_MS = 60_000
+LIMITS = Limits(15 * MINUTE_MS, 100, MINUTE_MS)
+FOREVER_MS = 10**12
 
 
 @pytest.fixture
@@ -21,7 +23,7 @@ def alerts() -> list[Alert]:
 
 @pytest.fixture
 def tick(store: ControlStore, clock, instance: DagsterInstance, alerts: list[Alert]) -> Callable[[], object]:
-    freshness = Freshness(["minute"], lambda: store, clock, Limits(15 * MINUTE_MS, 100))
+    freshness = Freshness(["minute"], ["archive-sensors"], lambda: store, clock, LIMITS)
     sensor = freshness_definitions(freshness, alerts.append).resolve_sensor_def("freshness")
     cursor: list[str | None] = [None]
 
@@ -44,8 +46,9 @@ def test_checks_are_told_when_they_change_and_people_when_a_stream_falls_behind(
     alerts: list[Alert],
 ) -> None:
     assert tick() == "skipped", "nobody asked for the stream"
-    store.desire("minute", Desired.RUNNING, 0)
-    assert tick() == "skipped", "it did nothing yet"
+    store.desire("minute", Desired.RUNNING, clock.at)
+    store.acquire("minute", "host", clock.at, FOREVER_MS)
+    assert tick() == {"held": True}, "it did nothing yet"
     store.record_batch(sample(0))
     assert tick() == {"lag": True, "watermark_age": True}
     assert (tick(), alerts) == ("skipped", [])
@@ -59,22 +62,105 @@ def test_checks_are_told_when_they_change_and_people_when_a_stream_falls_behind(
         ("minute", "fresh again", "the watermark is 0 s old; 900 s are allowed"),
     ]
     clock.at += 60 * MINUTE_MS
-    assert tick() == {"lag": False, "watermark_age": False}
+    assert tick() == {"held": True, "lag": False, "watermark_age": False}
     store.desire("minute", Desired.DRAINED, 0)
     assert tick() == "skipped"
+
+
+def test_a_topic_that_nobody_writes_to_is_no_fault_of_the_stream(
+    tick: Callable[[], object], store: ControlStore, clock, sample: Callable[..., BatchRecord], alerts
+) -> None:
+    store.desire("minute", Desired.RUNNING, clock.at)
+    lease = store.acquire("minute", "host", clock.at, 60 * MINUTE_MS)
+    store.record_batch(replace(sample(0), lag_records=0))
+    clock.at += 15 * MINUTE_MS - 1_000
+    assert tick() == {"held": True, "lag": True, "watermark_age": True}, "nor for a moment, when it grows old"
+    clock.at += 44 * MINUTE_MS + 1_000
+    assert tick() == "skipped"
+    clock.at += 2 * MINUTE_MS
+    assert tick() == "skipped", "a stream may change hosts"
+    clock.at += 1_000
+    assert tick() == {"held": False, "watermark_age": False}, "nobody looks whether records come"
+    store.renew(lease, clock.at, MINUTE_MS)
+    assert tick() == {"held": True, "watermark_age": True}
+    assert [alert.reason for alert in alerts if "watermark" in alert.reason] == [
+        "the watermark is 3,666 s old; 900 s are allowed",
+        "the watermark is 3,666 s old; no record waits",
+    ]
+
+
+def test_records_that_flow_past_an_old_watermark_are_a_fault_though_none_waits(
+    tick: Callable[[], object], store: ControlStore, clock, sample: Callable[..., BatchRecord]
+) -> None:
+    """A partition that is silent holds it back, say: results on time are overdue."""
+    store.desire("minute", Desired.RUNNING, clock.at)
+    store.acquire("minute", "host", clock.at, FOREVER_MS)
+    old = replace(sample(0), watermark_ms=clock.at - 20 * MINUTE_MS, lag_records=0)
+    store.record_batch(old)
+    assert tick() == {"held": True, "lag": True, "watermark_age": False}
+    store.record_batch(replace(old, batch_id=1, kind="tick"))
+    assert tick() == {"watermark_age": True}
+
+
+def test_a_stream_that_is_to_run_and_has_no_host_for_a_while_is_told_of_even_if_it_never_wrote(
+    tick: Callable[[], object], store: ControlStore, clock, alerts: list[Alert]
+) -> None:
+    store.desire("archive-sensors", Desired.RUNNING, clock.at)
+    clock.at += MINUTE_MS
+    assert tick() == {"held": True}
+    clock.at += 1_000
+    assert tick() == {"held": False}
+    lease = store.acquire("archive-sensors", "host", clock.at, MINUTE_MS)
+    assert tick() == {"held": True}
+    store.release(lease)
+    store.report_health(StreamHealth("archive-sensors", "parked", "no disk", clock.at))
+    clock.at += 2 * MINUTE_MS
+    assert tick() == {"held": False}
+    assert [(alert.stream, alert.state, alert.reason) for alert in alerts] == [
+        ("archive-sensors", "without a host", "no host has it for 61 s; 60 s are allowed"),
+        ("archive-sensors", "held again", "host has it"),
+        (
+            "archive-sensors",
+            "without a host",
+            "no host has it for 120 s; 60 s are allowed, and it is parked: no disk",
+        ),
+    ]
+
+
+def test_an_archive_that_falls_behind_is_told_of(
+    tick: Callable[[], object], store: ControlStore, clock, sample: Callable[..., BatchRecord]
+) -> None:
+    store.desire("archive-sensors", Desired.PAUSED, clock.at)
+    store.acquire("archive-sensors", "host", clock.at, FOREVER_MS)
+    store.record_batch(replace(sample(0, "archive-sensors"), watermark_ms=None, lag_records=101))
+    assert tick() == {"held": True}, "one that is paused is to fall behind"
+    store.desire("archive-sensors", Desired.RUNNING, clock.at)
+    assert tick() == {"lag": False}
 
 
 def test_checks_can_be_asked_for(
     make: Callable[..., Definitions], store: ControlStore, clock, instance: DagsterInstance, sample
 ) -> None:
-    store.desire("minute", Desired.RUNNING, 0)
+    store.desire("minute", Desired.RUNNING, clock.at)
     store.record_batch(sample(0))
-    freshness = Freshness(["minute"], lambda: store, clock, Limits(1_000, 100))
+    freshness = Freshness(
+        ["minute"], ["archive-sensors"], lambda: store, clock, Limits(1_000, 100, MINUTE_MS)
+    )
     defs = Definitions.merge(make(), freshness_definitions(freshness, lambda _: None))
     job = defs.resolve_implicit_global_asset_job_def()
-    keys = {key for key in job.asset_layer.asset_graph.asset_check_keys if key.asset_key.path[-1] == "minute"}
+    names = {"minute", "archive-sensors"}
+    keys = {key for key in job.asset_layer.asset_graph.asset_check_keys if key.asset_key.path[-1] in names}
     result = job.get_subset(asset_check_selection=keys, asset_selection=set()).execute_in_process(
         instance=instance
     )
-    found = {each.check_name: each.passed for each in result.get_asset_check_evaluations()}
-    assert found == {"lag": True, "watermark_age": False}
+    found = {
+        (each.asset_key.path[-1], each.check_name): each.passed
+        for each in result.get_asset_check_evaluations()
+    }
+    assert found == {
+        ("minute", "lag"): True,
+        ("minute", "watermark_age"): False,
+        ("minute", "held"): True,
+        ("archive-sensors", "lag"): True,
+        ("archive-sensors", "held"): True,
+    }

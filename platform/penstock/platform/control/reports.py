@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 
 from penstock.pipelines.host.control import BatchRecord, DesiredState, Lease, StreamHealth
 from penstock.platform.control.rows import COUNTS, TIMINGS, batch_record
 from penstock.platform.control.store import ControlStore
-from penstock.platform.control.tables import batches, health, leases
+from penstock.platform.control.tables import batches, health, leases, streams
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,11 @@ class BatchSummary:
 
 @dataclass(frozen=True)
 class StreamOverview:
-    """One stream: what is wanted, who writes it, what it last did, how it says it is doing."""
+    """One stream: what is wanted, and since when; who writes it, what it last did, how it says it is doing."""
 
     stream: str
     desired: DesiredState | None
+    desired_at_ms: int
     lease: Lease | None
     last: BatchRecord | None
     health: StreamHealth | None
@@ -95,18 +97,34 @@ def overview(store: ControlStore) -> list[StreamOverview]:
     """Every stream that anybody asked for, or that ever wrote."""
     desired = store.desired()
     with store.engine.connect() as connection:
+        since = {row.stream: row.changed_at_ms for row in connection.execute(select(streams))}
         held = {row["stream"]: Lease(**row) for row in connection.execute(select(leases)).mappings()}
         told = {row["stream"]: StreamHealth(**row) for row in connection.execute(select(health)).mappings()}
+        rows = connection.execute(_newest_batches()).mappings()
+        last = {row["stream"]: batch_record(dict(row)) for row in rows}
     return [
         StreamOverview(
             stream=stream,
             desired=desired.get(stream),
+            desired_at_ms=since.get(stream, 0),
             lease=held.get(stream),
-            last=store.last_batch(stream),
+            last=last.get(stream),
             health=told.get(stream),
         )
         for stream in sorted({*desired, *held})
     ]
+
+
+def _newest_batches() -> Select[Any]:
+    """The newest batch of each stream, by one statement that goes down the table's key once a stream."""
+    known = select(streams.c.stream).union(select(leases.c.stream)).subquery()
+    of_stream = batches.alias()
+    newest = select(func.max(of_stream.c.batch_id)).where(of_stream.c.stream == known.c.stream)
+    return select(batches).join(
+        known,
+        (batches.c.stream == known.c.stream)
+        & (batches.c.batch_id == newest.correlate(known).scalar_subquery()),
+    )
 
 
 _SUMMED = (*COUNTS, *(f"panes_{timing}" for timing in TIMINGS), "rows", "duration_ms")

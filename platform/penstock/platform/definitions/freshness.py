@@ -1,6 +1,7 @@
-"""Whether streams keep up: checks of watermark age and lag, told when they change, and each hour.
+"""Whether streams keep up: checks of watermark age, lag and host, told when they change, and each hour.
 
 Dagster's own freshness policies look at materializations, and a stream that falls behind materializes all the time.
+A topic that nobody writes to is no fault: its watermark grows old with nothing to be done about it.
 """
 
 import json
@@ -23,7 +24,7 @@ from dagster import (
     multi_asset_check,
 )
 
-from penstock.pipelines.host.control import Desired
+from penstock.pipelines.host.control import BatchRecord, Desired
 from penstock.platform.alerts import Alert, Raise
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import StreamOverview, overview
@@ -31,15 +32,18 @@ from penstock.platform.definitions.names import stream_key
 
 EVERY_SECONDS = 60
 TOLD_AGAIN_MS = 3_600_000
-AGE, LAG = "watermark_age", "lag"
+AGE, LAG, HELD = "watermark_age", "lag", "held"
+TROUBLE = {AGE: "behind", LAG: "behind", HELD: "without a host"}
+OVER = {AGE: "fresh again", LAG: "fresh again", HELD: "held again"}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How old a watermark may be, and how many records may wait."""
+    """How old a watermark may be, how many records may wait, and how long a stream may be without a host."""
 
     age_ms: int
     records: int
+    unheld_ms: int
 
 
 @dataclass(frozen=True)
@@ -60,29 +64,50 @@ class Judged:
 
 @dataclass(frozen=True)
 class Freshness:
-    """Judges the streams that are to run."""
+    """Judges the streams that a host is to have. Archives have no watermark."""
 
-    streams: Sequence[str]
+    pipelines: Sequence[str]
+    archives: Sequence[str]
     store: Callable[[], ControlStore]
     now_ms: Callable[[], int]
     limits: Limits
 
     def judged(self) -> Iterator[Judged]:
-        """Every check of every stream that is to run, and has run."""
+        """Every check of every stream that is to run or to be paused; what it did only where it is to run."""
+        known = {*self.pipelines, *self.archives}
         for found in overview(self.store()):
-            wanted = found.desired is not None and found.desired.desired is Desired.RUNNING
-            if found.stream in self.streams and wanted and found.last is not None:
-                yield from self._of(found)
+            if found.stream not in known or found.desired is None or not found.desired.held:
+                continue
+            yield self._host(found)
+            if found.desired.desired is Desired.RUNNING and found.last is not None:
+                yield self._lag(found.last)
+                if found.last.watermark_ms is not None:
+                    yield self._age(found, found.last, found.last.watermark_ms)
 
-    def _of(self, found: StreamOverview) -> Iterator[Judged]:
-        assert found.last is not None
-        lag, allowed = found.last.lag_records, self.limits
-        told = f"{lag:,} records wait; {allowed.records:,} may"
-        yield Judged(found.stream, LAG, lag <= allowed.records, told, lag)
-        if found.last.watermark_ms is not None:
-            age = self.now_ms() - found.last.watermark_ms
-            told = f"the watermark is {age / 1000:,.0f} s old; {allowed.age_ms / 1000:,.0f} s are allowed"
-            yield Judged(found.stream, AGE, age <= allowed.age_ms, told, round(age / 1000, 1))
+    def _host(self, found: StreamOverview) -> Judged:
+        """Without a host since it was wanted, since a lease ran out, or since its host last said anything of it."""
+        now, lease, told = self.now_ms(), found.lease, found.health
+        if lease is not None and lease.expires_at_ms > now:
+            return Judged(found.stream, HELD, passed=True, state=f"{lease.holder} has it", figure=0)
+        since = max(found.desired_at_ms, lease.expires_at_ms if lease else 0, told.at_ms if told else 0)
+        said = f", and it is {told.state}: {told.reason}" if told and told.reason else ""
+        allowed, alone = self.limits.unheld_ms, now - since
+        state = f"no host has it for {_seconds(alone)} s; {_seconds(allowed)} s are allowed{said}"
+        return Judged(found.stream, HELD, alone <= allowed, state, round(alone / 1000, 1))
+
+    def _lag(self, last: BatchRecord) -> Judged:
+        told = f"{last.lag_records:,} records wait; {self.limits.records:,} may"
+        return Judged(last.stream, LAG, last.lag_records <= self.limits.records, told, last.lag_records)
+
+    def _age(self, found: StreamOverview, last: BatchRecord, watermark_ms: int) -> Judged:
+        """An old watermark is a fault where records wait, where they flow past it, and where nobody reads them."""
+        now, allowed = self.now_ms(), self.limits.age_ms
+        age = now - watermark_ms
+        passed_by = last.kind == "data" and last.clock_ms - watermark_ms > allowed >= now - last.clock_ms
+        quiet = not last.lag_records and not passed_by and self._host(found).passed
+        told = f"the watermark is {_seconds(age)} s old; "
+        told += "no record waits" if quiet else f"{_seconds(allowed)} s are allowed"
+        return Judged(found.stream, AGE, quiet or age <= allowed, told, round(age / 1000, 1))
 
     def evaluate(self, context: SensorEvaluationContext, alert: Raise) -> SensorResult | SkipReason:
         """One tick of the sensor."""
@@ -96,7 +121,7 @@ class Freshness:
                 events.append(_evaluation(one))
                 told[one.name] = [int(one.passed), now]
             if changed and (before is not None or not one.passed):
-                alert(Alert(one.stream, "fresh again" if one.passed else "behind", one.state, now))
+                alert(Alert(one.stream, (OVER if one.passed else TROUBLE)[one.check], one.state, now))
         if not events:
             return SkipReason("every stream keeps up, or does not, as it did")
         return SensorResult(asset_events=events, cursor=json.dumps(told))
@@ -112,17 +137,20 @@ def freshness_definitions(freshness: Freshness, alert: Raise) -> Definitions:
                 evaluation_fn=lambda context: freshness.evaluate(context, alert),
                 minimum_interval_seconds=EVERY_SECONDS,
                 default_status=DefaultSensorStatus.RUNNING,
-                description="Compares watermark age and lag of streams with what is allowed, and tells of changes.",
+                description="Compares watermark age, lag and host of streams with what is allowed.",
             )
         ],
     )
 
 
 def _checks(freshness: Freshness) -> AssetChecksDefinition:
-    says = {AGE: "Is the watermark young enough?", LAG: "Do few enough records wait?"}
+    of_archives = {LAG: "Do few enough records wait?", HELD: "Has a host the stream, where it is to run?"}
+    of_pipelines = {AGE: "Is the watermark young enough, unless nothing comes?", **of_archives}
+    kinds = ((freshness.pipelines, of_pipelines), (freshness.archives, of_archives))
     specs = [
         AssetCheckSpec(name, asset=stream_key(stream), description=text)
-        for stream in freshness.streams
+        for streams, says in kinds
+        for stream in streams
         for name, text in says.items()
     ]
 
@@ -150,6 +178,10 @@ def _evaluation(one: Judged) -> AssetCheckEvaluation:
         metadata=_metadata(one),
         severity=AssetCheckSeverity.WARN,
     )
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:,.0f}"
 
 
 def _metadata(one: Judged) -> dict[str, str | float]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dagster import Definitions
 
 from penstock.pipelines import catalog
-from penstock.pipelines.archive.names import archive_of, records_path
+from penstock.pipelines.archive.names import archive_names, archive_of, records_path
 from penstock.pipelines.store.files import is_table
 from penstock.platform.alerts import Alerts
 from penstock.platform.clock import now_ms
@@ -68,8 +68,10 @@ def _unarchived(settings: Settings, stream: str) -> str | None:
 
 def _watching(settings: Settings, store: Store) -> Definitions:
     told = settings.alerts
-    limits = Limits(int(told.watermark_minutes * 60_000), told.lag_records)
-    freshness = Freshness(catalog.names(), store, now_ms, limits)
+    limits = Limits(
+        int(told.watermark_minutes * 60_000), told.lag_records, int(told.without_host_seconds * 1000)
+    )
+    freshness = Freshness(catalog.names(), archive_names(), store, now_ms, limits)
     alert = Alerts(told.webhook)
     return Definitions.merge(
         freshness_definitions(freshness, alert), Definitions(sensors=[failure_sensor(alert, now_ms)])

@@ -151,7 +151,12 @@ class AlertSettings(Section):
     """What people are told at once, and where."""
 
     webhook: str = Field("", description="an address that gets alerts as JSON; the log has them anyway")
-    watermark_minutes: float = Field(15.0, gt=0, description="how old a watermark may be")
+    watermark_minutes: float = Field(
+        15.0, gt=0, description="how old a watermark may be while records come or wait"
+    )
+    without_host_seconds: float = Field(
+        60.0, gt=0, description="how long a stream that is to run may be without a host"
+    )
     lag_records: int = Field(100_000, ge=0, description="how many records may wait for a stream")
 
 
