@@ -1,7 +1,7 @@
 """What the sensor tells Dagster of committed batches, and that it tells it once."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from dagster import (
@@ -20,8 +20,9 @@ from penstock.platform.control import ControlStore
 from penstock.platform.control.engine import insert_into
 from penstock.platform.control.rows import batch_row
 from penstock.platform.control.tables import batches
+from penstock.platform.definitions.sensor import MOST_STRETCHES
 
-REPORT_MS = 30_000
+REPORT_MS, START_MS = 30_000, 1_700_000_000_000
 Tick = Callable[[], SensorResult | SkipReason]
 
 
@@ -54,6 +55,12 @@ def told(events: list[object], key: str = "streams/minute") -> list[tuple[int, i
         for one in found
         if one.asset_key.to_user_string() == key
     ]
+
+
+def write(store: ControlStore, records: Iterable[BatchRecord]) -> None:
+    """Many batches in one transaction."""
+    with store.engine.begin() as connection:
+        connection.execute(insert_into(connection, batches), [batch_row(record) for record in records])
 
 
 def test_nothing_is_told_before_the_first_batch(make, instance) -> None:
@@ -126,14 +133,49 @@ def test_what_happened_without_dagster_is_told_afterwards_once(make, instance, s
     assert newest.asset_materialization.metadata["batches"].value == 500
 
 
+def test_an_absence_is_told_in_stretches_of_the_batches_own_time(make, instance, store, sample) -> None:
+    """Two minutes of batches, each ten seconds later than the one before, and half an hour after the sixth."""
+    clocks = [START_MS + number * 10_000 + (1_800_000 if number > 5 else 0) for number in range(12)]
+    for number, clock_ms in enumerate(clocks):
+        store.record_batch(replace(sample(number), clock_ms=clock_ms, watermark_ms=clock_ms - 7_000))
+    events = Daemon(make(), instance).tick()
+    expected = [(0, 2), (3, 5), (6, 8), (9, 11)]
+    assert told(events) == told(events, "latest/minute") == expected
+    shown = [one.metadata for one in events if one.asset_key == AssetKey(["streams", "minute"])]
+    assert [one["committed_at"].value for one in shown] == [clocks[last] / 1000 for _, last in expected]
+    assert {one["lag_seconds"].value for one in shown} == {7.0}, "as it was then, not as it is now"
+
+
+def test_a_long_absence_is_told_in_no_more_stretches_than_an_hour(make, instance, store, sample) -> None:
+    write(store, (replace(sample(number), clock_ms=START_MS + number * 3_600_000) for number in range(500)))
+    found = told(Daemon(make(), instance).tick())
+    assert len(found) in range(90, MOST_STRETCHES + 1)
+    assert [first for first, _ in found] == [0, *(last + 1 for _, last in found[:-1])]
+    assert found[-1][1] == 499
+
+
+def test_a_tick_that_is_full_leaves_the_others_to_the_next(
+    make, instance, store, sample, example: Callable[[str], Plan]
+) -> None:
+    names = [f"stream_{number}" for number in range(4)]
+    for name in names:
+        each = (
+            replace(sample(number, name), clock_ms=START_MS + number * REPORT_MS) for number in range(120)
+        )
+        write(store, each)
+    daemon = Daemon(make(*[example(name) for name in names]), instance)
+    ticks = [daemon.tick() for _ in range(3)]
+    assert [len(events) for events in ticks] == [3 * (3 * 120 + 1), 3 * 120 + 1, 0]
+    for name in names:
+        assert len([one for events in ticks for one in told(events, f"streams/{name}")]) == 120
+
+
 def test_a_tick_over_a_hundred_streams_and_many_old_batches_is_quick(
     make, instance, store: ControlStore, example: Callable[[str], Plan], sample: Callable[..., BatchRecord]
 ) -> None:
     names = [f"stream_{number}" for number in range(100)]
-    with store.engine.begin() as connection:
-        for name in names:
-            rows = [batch_row(replace(sample(number, name), clock_ms=number)) for number in range(50)]
-            connection.execute(insert_into(connection, batches), rows)
+    for name in names:
+        write(store, (replace(sample(number, name), clock_ms=number) for number in range(50)))
     daemon = Daemon(make(*[example(name) for name in names]), instance)
     assert len(daemon.tick()) == 400
     daemon.cursor = None

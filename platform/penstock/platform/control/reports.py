@@ -1,8 +1,9 @@
 """What the control store tells Dagster and people: sums over batches, and each stream at a glance."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from sqlalchemy import Select, func, select
@@ -46,13 +47,14 @@ class StreamOverview:
     health: StreamHealth | None
 
 
-def summarise(store: ControlStore, stream: str, after: int) -> BatchSummary | None:
-    """What a stream did after the batch `after` (-1: from its first); None where it did nothing.
+def summarise(store: ControlStore, stream: str, after: int, before: int | None = None) -> BatchSummary | None:
+    """What a stream did after a batch (-1: from its first), and before another; None where it did nothing.
 
     Sums are the database's, over the table's key: what it costs follows the new batches, not the old ones.
     """
     sums = [func.coalesce(func.sum(batches.c[name]), 0).label(name) for name in _SUMMED]
-    scope = (batches.c.stream == stream, batches.c.batch_id > after)
+    scope = [batches.c.stream == stream, batches.c.batch_id > after]
+    scope += [] if before is None else [batches.c.batch_id < before]
     query = select(
         func.count().label("batches"),
         func.min(batches.c.batch_id).label("first"),
@@ -91,6 +93,45 @@ def read_by_topic(store: ControlStore, summary: BatchSummary) -> Mapping[str, in
             for account in accounts:
                 read[account["topic"]] += account["read"]
     return read
+
+
+def summaries(
+    store: ControlStore, stream: str, after: int, step_ms: int, most: int
+) -> Iterator[BatchSummary]:
+    """What a stream did after a batch, from old to new, in stretches of its batches' own clock.
+
+    A stretch is no longer than `step_ms`, unless there would be more than about `most` of them.
+    """
+    if (span_ms := _span_ms(store, stream, after)) is None:
+        return
+    step_ms, following = max(step_ms, ceil(span_ms / most)), True
+    while following:
+        end = _end_of_stretch(store, stream, after, step_ms)
+        if summary := summarise(store, stream, after, end):
+            yield summary
+            after = summary.last
+        following = end is not None
+
+
+def _span_ms(store: ControlStore, stream: str, after: int) -> int | None:
+    """How long the batches after one took by their own clock; None where there is none."""
+    clocks = select(batches.c.clock_ms).where(batches.c.stream == stream, batches.c.batch_id > after)
+    first, last = (
+        clocks.order_by(order).limit(1) for order in (batches.c.batch_id, batches.c.batch_id.desc())
+    )
+    with store.engine.connect() as connection:
+        begin, end = connection.execute(first).scalar(), connection.execute(last).scalar()
+    return None if begin is None or end is None else end - begin
+
+
+def _end_of_stretch(store: ControlStore, stream: str, after: int, step_ms: int) -> int | None:
+    """The first batch that is `step_ms` younger than the one after `after`; None where none is."""
+    mine = batches.c.stream == stream, batches.c.batch_id > after
+    begin = select(batches.c.clock_ms).where(*mine).order_by(batches.c.batch_id).limit(1).scalar_subquery()
+    younger = select(batches.c.batch_id).where(*mine, batches.c.clock_ms >= begin + step_ms)
+    with store.engine.connect() as connection:
+        found: int | None = connection.execute(younger.order_by(batches.c.batch_id).limit(1)).scalar()
+        return found
 
 
 def overview(store: ControlStore) -> list[StreamOverview]:

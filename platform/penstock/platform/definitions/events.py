@@ -19,9 +19,9 @@ def reported_assets(plan: Plan) -> tuple[AssetKey, ...]:
     return (stream_key(plan.name), *(table_key(sink) for sink in sinks_of(plan)))
 
 
-def materialization(key: AssetKey, summary: BatchSummary, now_ms: int) -> AssetMaterialization:
-    """An asset as the batches of a summary left it."""
-    return AssetMaterialization(key, description=_sentence(summary), metadata=_metadata(summary, now_ms))
+def materialization(key: AssetKey, summary: BatchSummary) -> AssetMaterialization:
+    """An asset as the batches of a summary left it, with the time of the newest: Dagster's is when it was told."""
+    return AssetMaterialization(key, description=_sentence(summary), metadata=_metadata(summary))
 
 
 def observations(summary: BatchSummary) -> Iterator[AssetObservation]:
@@ -45,7 +45,7 @@ def _sentence(summary: BatchSummary) -> str:
     return f"{which}: {summary.read} records read, {summary.rows} rows written"
 
 
-def _metadata(summary: BatchSummary, now_ms: int) -> dict[str, Any]:
+def _metadata(summary: BatchSummary) -> dict[str, Any]:
     newest = summary.newest
     return {
         LAST_BATCH: summary.last,
@@ -66,7 +66,7 @@ def _metadata(summary: BatchSummary, now_ms: int) -> dict[str, Any]:
         "batch_ms_longest": round(summary.longest_ms, 1),
         "committed_at": MetadataValue.timestamp(newest.clock_ms / 1000),
         "offsets": MetadataValue.json(_offsets(newest)),
-        **_watermark(newest, now_ms),
+        **_watermark(newest),
     }
 
 
@@ -77,11 +77,11 @@ def _offsets(record: BatchRecord) -> dict[str, dict[str, int]]:
     return ends
 
 
-def _watermark(record: BatchRecord, now_ms: int) -> dict[str, Any]:
-    """The watermark, and how far it is behind: nothing before the first record."""
+def _watermark(record: BatchRecord) -> dict[str, Any]:
+    """The watermark, and how far it was behind when the batch began: nothing before the first record."""
     if record.watermark_ms is None:
         return {}
     return {
         "watermark": MetadataValue.timestamp(record.watermark_ms / 1000),
-        "lag_seconds": round((now_ms - record.watermark_ms) / 1000, 1),
+        "lag_seconds": round((record.clock_ms - record.watermark_ms) / 1000, 1),
     }

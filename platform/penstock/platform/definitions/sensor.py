@@ -18,11 +18,17 @@ from dagster import (
 )
 
 from penstock.platform.control import ControlStore
-from penstock.platform.control.reports import BatchSummary, summarise
+from penstock.platform.control.reports import BatchSummary, summaries
 from penstock.platform.definitions.events import LAST_BATCH, materialization, observations
 
 NAME = "committed_batches"
 EVERY_SECONDS = 5
+MOST_STRETCHES = 120
+"""In how many materializations of an asset an absence of Dagster is told: an hour of it, each half a minute."""
+
+MOST_EVENTS = 1_000
+"""After how many events a tick leaves other streams to the next: it has a minute, and Dagster keeps each singly."""
+
 FROM_THE_START = -1
 
 Event = AssetMaterialization | AssetObservation
@@ -40,6 +46,8 @@ class Reported:
 class Reporter:
     """Says, of each stream, what it did since it was last told of, no more often than `pause_ms`.
 
+    What happened while Dagster was away is told in stretches of the batches' own clock, each as long as a pause.
+
     What was told is looked up in Dagster's own event log, asset by asset: a daemon that was killed
     after writing an event and before its cursor repeats nothing and leaves nothing out. The cursor
     holds when each stream was last told of.
@@ -56,9 +64,14 @@ class Reporter:
         now = self.now_ms()
         due = [stream for stream in self.streams if now - told.get(stream.name, 0) >= self.pause_ms]
         events: list[Event] = []
-        for stream, found in self._changes(due, context.instance):
+        # Those that a full tick left out come first in the next.
+        for stream, found in self._changes(
+            sorted(due, key=lambda each: told.get(each.name, 0)), context.instance
+        ):
             events += found
             told[stream.name] = now
+            if len(events) >= MOST_EVENTS:
+                break
         if not events:
             return SkipReason("no batch was committed since the last report")
         return SensorResult(asset_events=events, cursor=json.dumps(told))
@@ -72,15 +85,18 @@ class Reporter:
                 yield stream, events
 
     def _events(self, stream: Reported, known: Mapping[AssetKey, int]) -> Iterator[Event]:
-        summaries: dict[int, BatchSummary | None] = {}
+        found: dict[int, list[BatchSummary]] = {}
         for key in stream.assets:
             after = known.get(key, FROM_THE_START)
-            if after not in summaries:
-                summaries[after] = summarise(self.store(), stream.name, after)
-            if summary := summaries[after]:
-                yield materialization(key, summary, self.now_ms())
-        newest = next((summary for summary in summaries.values() if summary), None)
+            if after not in found:
+                found[after] = list(self._stretches(stream.name, after))
+            yield from (materialization(key, summary) for summary in found[after])
+        newest = next((told[-1] for told in found.values() if told), None)
         yield from observations(newest) if newest else ()
+
+    def _stretches(self, stream: str, after: int) -> Iterator[BatchSummary]:
+        step_ms = max(self.pause_ms, EVERY_SECONDS * 1000)
+        return summaries(self.store(), stream, after, step_ms, MOST_STRETCHES)
 
 
 def batch_sensor(reporter: Reporter) -> SensorDefinition:
