@@ -106,7 +106,7 @@ def summaries(
         return
     step_ms, following = max(step_ms, ceil(span_ms / most)), True
     while following:
-        end = _end_of_stretch(store, stream, after, step_ms)
+        end = _end_of_stretch(store, stream, after, step_ms) if span_ms >= step_ms else None
         if summary := summarise(store, stream, after, end):
             yield summary
             after = summary.last
@@ -116,12 +116,13 @@ def summaries(
 def _span_ms(store: ControlStore, stream: str, after: int) -> int | None:
     """How long the batches after one took by their own clock; None where there is none."""
     clocks = select(batches.c.clock_ms).where(batches.c.stream == stream, batches.c.batch_id > after)
-    first, last = (
-        clocks.order_by(order).limit(1) for order in (batches.c.batch_id, batches.c.batch_id.desc())
-    )
+    ends = [
+        clocks.order_by(order).limit(1).scalar_subquery()
+        for order in (batches.c.batch_id, batches.c.batch_id.desc())
+    ]
     with store.engine.connect() as connection:
-        begin, end = connection.execute(first).scalar(), connection.execute(last).scalar()
-    return None if begin is None or end is None else end - begin
+        first, last = connection.execute(select(*ends)).one()
+    return None if first is None else last - first
 
 
 def _end_of_stretch(store: ControlStore, stream: str, after: int, step_ms: int) -> int | None:
