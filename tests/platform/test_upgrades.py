@@ -3,6 +3,7 @@
 import pytest
 from dagster import DagsterInstance
 
+from penstock.pipelines import catalog
 from penstock.pipelines.upgrade.classes import Class, Difference, Upgrade
 from penstock.platform.definitions.replays import upgrade_job
 from penstock.platform.errors import UpgradeRefusedError
@@ -48,6 +49,7 @@ def test_a_launch_with_a_name_alone_replays_nothing(given: dict[str, str], accep
         return planned(LATENESS)
 
     with DagsterInstance.ephemeral() as instance:
-        job = upgrade_job(["minute"], run)
-        assert job.execute_in_process(run_config={"stream": "minute", **given}, instance=instance).success
-    assert orders == [UpgradeOrder("minute", accept=accepted)]
+        job = upgrade_job(catalog.names(), run)
+        config = {"stream": "sensor_minute", **given}
+        assert job.execute_in_process(run_config=config, instance=instance).success
+    assert orders == [UpgradeOrder("sensor_minute", accept=accepted)]

@@ -40,15 +40,14 @@ def test_replays_backfills_audits_and_checks_are_in_the_pool_of_spark_and_steeri
 
 
 def test_two_of_them_run_at_once_and_the_next_waits(configured: DagsterInstance) -> None:
-    def asked(name: str) -> DagsterRun:
-        return configured.create_run_for_job(job(name), run_config={"stream": "sensor_minute"})
-
-    replay, third, start = asked("stream_replay"), asked("stream_replay"), asked("stream_start")
-    assert not blocked(configured, replay)
+    first, third, other = (
+        configured.create_run_for_job(job(name)) for name in ("check_tables", "check_tables", "maintenance")
+    )
+    assert not blocked(configured, first)
     for _ in range(2):
         configured.create_run_for_job(job("audit_streams"), status=DagsterRunStatus.STARTED)
     assert blocked(configured, third)
-    assert not blocked(configured, start)
+    assert not blocked(configured, other)
 
 
 def blocked(instance: DagsterInstance, run: DagsterRun) -> bool:

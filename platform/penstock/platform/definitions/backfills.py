@@ -1,36 +1,40 @@
-"""A job for each pipeline that runs it over a day of its topics' archives: one partition a day.
+"""An asset for each pipeline, and its job: what it makes of its topics' archives, one partition a day.
 
 A schedule does so each night, for the day before, of the pipelines that are asked for.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from dagster import (
-    AssetMaterialization,
+    AssetExecutionContext,
+    AssetsDefinition,
+    AssetSelection,
+    AssetSpec,
     DailyPartitionsDefinition,
     DefaultScheduleStatus,
     Definitions,
     Field,
     Int,
-    JobDefinition,
+    MaterializeResult,
     MetadataValue,
     Noneable,
-    OpExecutionContext,
     RunRequest,
     ScheduleDefinition,
     ScheduleEvaluationContext,
     SkipReason,
-    graph,
+    define_asset_job,
     in_process_executor,
-    op,
+    multi_asset,
 )
 
-from penstock.platform.definitions.names import SPARK, stream_key
+from penstock.platform.definitions.names import SPARK, raw_key, runs_key
 
 if TYPE_CHECKING:
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
     from penstock.platform.bounded import Ran
 
 Tell = Callable[[str], None]
@@ -40,23 +44,31 @@ EVERY_NIGHT = "0 2 * * *"
 
 
 def backfill_definitions(
-    pipelines: Sequence[str], first_day: date, run: Run, nightly: Collection[str], hindered: Hindered
+    pipelines: Mapping[str, Sequence[str]],
+    first_day: date,
+    run: Run,
+    nightly: Collection[str],
+    hindered: Hindered,
 ) -> Definitions:
-    """Make the jobs, and schedules of some. Dagster's backfills launch many days at once, or those that failed.
+    """Make assets and jobs of pipelines, which come with their topics, and schedules of some.
 
-    `hindered` says why a pipeline has no archive to be run over, None where it has.
+    Dagster's backfills launch many days at once, or those that failed. `hindered` says why a pipeline has no
+    archive to be run over, None where it has.
     """
     days = DailyPartitionsDefinition(start_date=first_day.isoformat())
-    jobs = [_job(pipeline, days, run) for pipeline in pipelines]
-    schedules = [
-        _schedule(name, job, first_day, hindered)
-        for name, job in zip(pipelines, jobs, strict=True)
-        if name in nightly
-    ]
-    return Definitions(jobs=jobs, schedules=schedules)
+    jobs = {pipeline: _job(pipeline) for pipeline in pipelines}
+    return Definitions(
+        assets=[_asset(pipeline, topics, days, run) for pipeline, topics in pipelines.items()],
+        jobs=list(jobs.values()),
+        schedules=[
+            _schedule(name, job, first_day, hindered) for name, job in jobs.items() if name in nightly
+        ],
+    )
 
 
-def _schedule(pipeline: str, job: JobDefinition, first_day: date, hindered: Hindered) -> ScheduleDefinition:
+def _schedule(
+    pipeline: str, job: "UnresolvedAssetJobDefinition", first_day: date, hindered: Hindered
+) -> ScheduleDefinition:
     def evaluate(context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
         day = (context.scheduled_execution_time.date() - timedelta(days=1)).isoformat()
         if (reason := hindered(pipeline)) is not None:
@@ -76,31 +88,43 @@ def _schedule(pipeline: str, job: JobDefinition, first_day: date, hindered: Hind
     )
 
 
-def _job(pipeline: str, days: DailyPartitionsDefinition, run: Run) -> JobDefinition:
-    says = f"Run {pipeline} over what the archives took on a day, into runs/{pipeline}/DAY of the warehouse."
+def _asset(
+    pipeline: str, topics: Sequence[str], days: DailyPartitionsDefinition, run: Run
+) -> AssetsDefinition:
     most = Field(Noneable(Int), default_value=None, description="cut the day into such batches")
+    spec = AssetSpec(
+        runs_key(pipeline),
+        deps=[raw_key(topic) for topic in topics],
+        description=_says(pipeline),
+        group_name="backfills",
+        kinds={"deltalake"},
+    )
 
-    @op(
+    @multi_asset(
         name=f"backfill_{pipeline}_day",
-        description=says,
+        specs=[spec],
+        partitions_def=days,
         config_schema={"records_per_batch": most},
         pool=SPARK,
     )
-    def backfill(context: OpExecutionContext) -> None:
-        day, batch = date.fromisoformat(context.partition_key), context.op_config["records_per_batch"]
-        ran = run(pipeline, day, batch, lambda text: context.log.info("%s", text))
-        context.log_event(
-            AssetMaterialization(
-                [*stream_key(pipeline).path, "backfills"],
-                partition=context.partition_key,
-                description=f"{ran.accounts['read']} records of {day}",
-                metadata={"run": MetadataValue.json(asdict(ran)), "tables": ran.tables},
-            )
-        )
+    def backfill(context: AssetExecutionContext) -> MaterializeResult[None]:
+        day, batch = date.fromisoformat(context.partition_key), context.op_execution_context.op_config
+        ran = run(pipeline, day, batch["records_per_batch"], lambda text: context.log.info("%s", text))
+        told = {"run": MetadataValue.json(asdict(ran)), "tables": ran.tables, "records": ran.accounts["read"]}
+        return MaterializeResult(asset_key=spec.key, metadata=told)
 
-    @graph(name=f"backfill_{pipeline}", description=says)
-    def whole() -> None:
-        backfill()
+    return backfill
 
+
+def _job(pipeline: str) -> "UnresolvedAssetJobDefinition":
     # A job of partitions takes its settings as Dagster has them: it knows no form of the job's own.
-    return whole.to_job(executor_def=in_process_executor, partitions_def=days)
+    return define_asset_job(
+        f"backfill_{pipeline}",
+        AssetSelection.assets(runs_key(pipeline)),
+        description=_says(pipeline),
+        executor_def=in_process_executor,
+    )
+
+
+def _says(pipeline: str) -> str:
+    return f"Run {pipeline} over what the archives took on a day, into runs/{pipeline}/DAY of the warehouse."

@@ -26,6 +26,11 @@ def raw_key(topic: str) -> AssetKey:
     return AssetKey(["raw", topic])
 
 
+def runs_key(pipeline: str) -> AssetKey:
+    """The asset of a pipeline's backfills: what it makes of days of its topics' archives."""
+    return AssetKey(["runs", pipeline])
+
+
 def table_key(sink: Sink) -> AssetKey:
     """The asset of a table, by the folder of the warehouse that it is in and its name."""
     return AssetKey([folder_of(sink), sink.table])

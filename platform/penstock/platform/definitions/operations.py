@@ -48,7 +48,7 @@ def _histories(settings: Settings, store: Store) -> Definitions:
     upgrades = upgrade_job(names, lambda order, tell: upgrade(settings, store(), order, tell))
     wanted = settings.dagster
     backfills = backfill_definitions(
-        names,
+        {name: topics_of(plan_of(name)) if problem_of(name) is None else () for name in names},
         date.fromisoformat(wanted.first_day),
         run_day,
         wanted.nightly_backfills,

@@ -26,7 +26,7 @@ EVERY_SECONDS = 5
 MOST_STRETCHES = 120
 """In how many materializations of an asset an absence of Dagster is told: an hour of it, each half a minute."""
 
-MOST_EVENTS = 1_000
+MOST_EVENTS = 500
 """After how many events a tick leaves other streams to the next: it has a minute, and Dagster keeps each singly."""
 
 FROM_THE_START = -1
