@@ -108,6 +108,9 @@ def test_logs_of_a_program_that_has_none_are_refused_with_those_that_there_are(r
     (home / "logs").mkdir(parents=True)
     (home / "logs" / "host.log").write_text("one\ntwo\nthree\n", "utf-8")
     assert run("logs", "-n", "2").out.splitlines() == ["host       two", "host       three"]
+    assert len(run("logs", "-n", "5").out.splitlines()) == 3
+    assert run("logs", "-n", "0").out == ""
+    assert run("logs", "-n", "-1").code == 2
     answer = run("logs", "nonsense")
     assert (answer.code, "there are: host" in answer.err) == (1, True)
 

@@ -23,7 +23,14 @@ def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) 
 
 @click.command(name="logs", epilog=example("penstock logs", "penstock logs host --follow"))
 @click.argument("programs", nargs=-1, shell_complete=_complete)
-@click.option("--lines", "-n", default=20, show_default=True, help="How many lines of each.")
+@click.option(
+    "--lines",
+    "-n",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="How many lines of each; 0 for what comes from now on, with --follow.",
+)
 @click.option("--follow", "-f", is_flag=True, help="Go on as they say more, until Ctrl-C.")
 def command(programs: tuple[str, ...], lines: int, follow: bool) -> None:
     """Show the end of the programs' logs: all of them, or those named."""
@@ -34,7 +41,8 @@ def command(programs: tuple[str, ...], lines: int, follow: bool) -> None:
             raise StackError(f"{name} has no log in {folder}; there are: {', '.join(known) or 'none yet'}")
     chosen = [folder / f"{name}.log" for name in programs or known]
     for path in chosen:
-        for line in path.read_text("utf-8", "replace").splitlines()[-lines:]:
+        said = path.read_text("utf-8", "replace").splitlines()
+        for line in said[max(len(said) - lines, 0) :]:
             _print(path, line)
     if follow:
         _follow(chosen)
