@@ -1,51 +1,61 @@
-"""A stack under random kills, for as long as asked.
+"""A stack under random kills and pauses, for as long as asked.
 
     python -m tests.benchmarks.soak [minutes] [seconds between] [seed]
 
 Every few seconds one kind of the stack's processes is chosen (a program, what it has started, what keeps it), and
-one of that kind is killed with SIGKILL; whatever keeps it brings it back. At the end the feed is stopped, the table
-compared with what DuckDB makes of the topic's own bytes, the topic with what was acknowledged to the producer, and
-Dagster's materializations with the batches: each told once, in order. `tests/platform/whole/test_kills.py` is it in
-short.
+one of that kind is killed with SIGKILL, or stopped with SIGSTOP for up to half a minute, twice as long as a lease;
+whatever keeps it brings it back. At the end the feed is stopped, and compared are: the table with what DuckDB makes
+of the topic's own bytes, and so panes and ledger; the archive with the topic, record by record; the topic with what
+was acknowledged to the producer; Dagster's materializations with the batches, each told once, in order. Then the
+stream is audited. `tests/platform/whole/test_soak.py` is it in short.
 """
 
 import random
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 
 from rich.console import Console
-from tests.platform.whole.killing import exact, kill_for
+from tests.platform.whole.books import archived, audited, balanced
+from tests.platform.whole.disturbing import Disturbance
+from tests.platform.whole.killing import exact
 from tests.platform.whole.stack import ScratchStack
 
 from penstock.infra.jars import ensure_jars
 
 STRETCH_SECONDS = 60.0
+LONGEST_PAUSE = 30.0
 
 
-def main(minutes: float = 30.0, between: float = 8.0, seed: int = 1) -> None:
+def main(minutes: float = 30.0, between: float = 8.0, seed: int | None = None) -> None:
     """Run, compare, print."""
-    console, chance = Console(), random.Random(seed)
-    killed, seen = Counter[str](), set[str]()
+    console = Console()
+    seed = random.SystemRandom().randrange(10**6) if seed is None else seed
+    console.print(f"seed {seed}")
     jars = Path(".penstock/jars").resolve()
     ensure_jars(jars)
     with tempfile.TemporaryDirectory() as scratch:
         stack = ScratchStack(Path(scratch) / "home", jars)
+        disturbance = Disturbance(stack, random.Random(seed), between, LONGEST_PAUSE)
         with stack.ended_at_last():
             stack.up()
             end = time.monotonic() + minutes * 60
             while (left := end - time.monotonic()) > 0:
-                killed += kill_for(stack, min(left, STRETCH_SECONDS), between, chance, seen)
+                disturbance.go_on(min(left, STRETCH_SECONDS))
                 console.print(
-                    f"{left / 60:.0f} min to go, {sum(killed.values())} kills, batch {stack.batch()}"
+                    f"{left / 60:.0f} min to go, {disturbance.done.total()} kills and pauses so far"
                 )
             found = exact(stack)
-    console.print(f"{sum(killed.values())} kills in {minutes:g} min: {dict(sorted(killed.items()))}")
+            balanced(stack)
+            archived(stack)
+            audited(stack)
+    done = dict(sorted(disturbance.done.items()))
+    console.print(f"{disturbance.done.total()} kills and pauses in {minutes:g} min: {done}")
     console.print(
         f"{found.records:,} records, none of the acknowledged missing; {found.windows:,} windows: exact"
     )
+    console.print("panes, ledger and archive hold each record once, and the audit finds nothing")
     console.print(f"{found.told:,} materializations tell of each batch once, in order")
 
 

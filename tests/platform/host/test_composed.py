@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.pipelines.spark.session import SparkConfig
+from penstock.pipelines.spark.session import settings as told_to_spark
 from penstock.pipelines.store import Address, Store
 from penstock.platform.errors import SettingsError
 from penstock.platform.host.compose import private_settings, spark_config
@@ -65,3 +67,12 @@ def test_any_other_address_is_refused_when_settings_are_read(
 
 def jars_of(settings: Settings) -> str:
     return " ".join(jar.name for jar in spark_config(settings).jars)
+
+
+def test_a_session_takes_no_more_of_a_cluster_than_it_is_told_and_all_of_it_where_it_is_told_nothing(
+    tmp_path: Path,
+) -> None:
+    share = {"spark.cores.max": "2", "spark.executor.memory": "512m"}
+    told = told_to_spark(SparkConfig((), tmp_path, cores=2, executor_memory="512m"))
+    assert share.items() <= told.items()
+    assert not share.keys() & told_to_spark(SparkConfig((), tmp_path)).keys()

@@ -1,4 +1,4 @@
-"""Panes and ledger of sensor_minute, compared with the topic's own bytes in another way than the audit's.
+"""Panes, ledger and archive of sensor_minute, compared with the topic's own bytes in another way than the audit's.
 
 The table of newest values forgives much: a value that was wrong and then replaced is not to be seen in it. Panes
 and ledger are only added to: whatever happened to a stream since it began is in them, until a replay takes over.
@@ -48,6 +48,21 @@ def balanced(stack: ScratchStack) -> None:
     ]:
         assert time.monotonic() < deadline, f"{len(found)} places differ: {found[:5]}"
         time.sleep(0.5)
+
+
+def archived(stack: ScratchStack) -> None:
+    """Wait until the archive holds every record of the topic as the broker has it, each once."""
+    expected = stack.records("sensors")
+    deadline = time.monotonic() + SETTLING_SECONDS
+    while (found := in_archive(stack.table("raw", "sensors"))) != expected:
+        assert time.monotonic() < deadline, f"{len(found)} records are archived of {len(expected)}, or others"
+        time.sleep(0.5)
+
+
+def in_archive(table: pa.Table) -> list[tuple[int, int, bytes, bytes]]:
+    """Every record of an archive: partition, offset, key, value."""
+    columns = (table.column(name).to_pylist() for name in ("partition", "offset", "key", "value"))
+    return sorted(zip(*columns, strict=True))
 
 
 def audited(stack: ScratchStack) -> None:

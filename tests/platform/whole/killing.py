@@ -1,9 +1,5 @@
-"""Kills at random among all processes of a stack, and what must be so when they are over."""
+"""All processes of a stack, and what must be so when any of them were killed or stopped for a while."""
 
-import random
-import signal
-import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,34 +63,6 @@ def _label(child: psutil.Process, parent: str) -> str:
         return "manager"
     program = parent.removeprefix("tether of ")
     return program if program != parent else f"{parent.partition(':')[0]}: {child.name()}"
-
-
-def kill_for(
-    stack: ScratchStack, seconds: float, between: float, chance: random.Random, seen: set[str]
-) -> Counter[str]:
-    """Kill something every so often, chosen among all kinds of processes that were ever `seen`, and add to these.
-
-    A kind that is not there at that moment is spared: what is left, the manager above all, would be killed again
-    before it could begin the others. Returns how often each was killed.
-    """
-    killed: Counter[str] = Counter()
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        there = processes(stack)
-        seen |= there.keys()
-        what = chance.choice(sorted(seen))
-        if what in there:
-            killed[what] += _kill(chance.choice(there[what]))
-        time.sleep(chance.uniform(between / 2, 1.5 * between))
-    return killed
-
-
-def _kill(process: psutil.Process) -> bool:
-    try:
-        process.send_signal(signal.SIGKILL)
-    except psutil.NoSuchProcess:
-        return False  # it had just ended, by the kill of another
-    return True
 
 
 def exact(stack: ScratchStack) -> Exact:

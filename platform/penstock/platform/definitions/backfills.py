@@ -110,8 +110,14 @@ def _asset(
     def backfill(context: AssetExecutionContext) -> MaterializeResult[None]:
         day, batch = date.fromisoformat(context.partition_key), context.op_execution_context.op_config
         ran = run(pipeline, day, batch["records_per_batch"], lambda text: context.log.info("%s", text))
-        told = {"run": MetadataValue.json(asdict(ran)), "tables": ran.tables, "records": ran.accounts["read"]}
-        return MaterializeResult(asset_key=spec.key, metadata=told)
+        return MaterializeResult(
+            asset_key=spec.key,
+            metadata={
+                "run": MetadataValue.json(asdict(ran)),
+                "tables": ran.tables,
+                "records": ran.accounts["read"],
+            },
+        )
 
     return backfill
 
