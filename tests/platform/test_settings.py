@@ -150,3 +150,17 @@ def test_settings_do_not_change_once_read() -> None:
     settings: Settings = load_settings().settings
     with pytest.raises(ValueError, match="frozen"):
         settings.kafka.port = 1  # type: ignore[misc]  # the point of the test
+
+
+def test_a_stream_has_limits_of_its_own_in_the_file_and_programs_are_told_them(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(checkout, "[alerts.of.sensor_minute]\nwatermark_minutes = 120\n")
+    loaded = load_settings()
+    assert loaded.settings.alerts.of["sensor_minute"].watermark_minutes == 120
+    assert loaded.origin("alerts.of") is Origin.FILE
+    told = as_variables(loaded.settings, ["alerts"])
+    assert told["PENSTOCK_ALERTS__OF"] == '{"sensor_minute": {"watermark_minutes": 120.0}}'
+    (checkout / "penstock.toml").unlink()
+    monkeypatch.setenv("PENSTOCK_ALERTS__OF", told["PENSTOCK_ALERTS__OF"])
+    assert load_settings().settings.alerts == loaded.settings.alerts

@@ -138,6 +138,24 @@ def test_an_archive_that_falls_behind_is_told_of(
     assert tick() == {"lag": False}
 
 
+def test_a_stream_may_have_limits_of_its_own(
+    store: ControlStore, clock, sample: Callable[..., BatchRecord]
+) -> None:
+    for name in ("minute", "hour"):
+        store.desire(name, Desired.RUNNING, clock.at)
+        store.record_batch(replace(sample(0, name), lag_records=500))
+    clock.at += 20 * MINUTE_MS
+    own = {"hour": Limits(60 * MINUTE_MS, 1_000, MINUTE_MS)}
+    freshness = Freshness(["minute", "hour"], [], lambda: store, clock, LIMITS, own)
+    found = {(one.stream, one.check): one.passed for one in freshness.judged() if one.check != "held"}
+    assert found == {
+        ("minute", "lag"): False,
+        ("minute", "watermark_age"): False,
+        ("hour", "lag"): True,
+        ("hour", "watermark_age"): True,
+    }
+
+
 def test_checks_can_be_asked_for(
     make: Callable[..., Definitions], store: ControlStore, clock, instance: DagsterInstance, sample
 ) -> None:

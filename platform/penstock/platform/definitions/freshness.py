@@ -5,8 +5,8 @@ A topic that nobody writes to is no fault: its watermark grows old with nothing 
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from dagster import (
     AssetCheckEvaluation,
@@ -71,6 +71,8 @@ class Freshness:
     store: Callable[[], ControlStore]
     now_ms: Callable[[], int]
     limits: Limits
+    own: Mapping[str, Limits] = field(default_factory=dict)
+    """Those of single streams."""
 
     def judged(self) -> Iterator[Judged]:
         """Every check of every stream that is to run or to be paused; what it did only where it is to run."""
@@ -96,18 +98,21 @@ class Freshness:
         return Judged(found.stream, HELD, alone <= allowed, state, round(alone / 1000, 1))
 
     def _lag(self, last: BatchRecord) -> Judged:
-        told = f"{last.lag_records:,} records wait; {self.limits.records:,} may"
-        return Judged(last.stream, LAG, last.lag_records <= self.limits.records, told, last.lag_records)
+        lag, allowed = last.lag_records, self._limits(last.stream).records
+        return Judged(last.stream, LAG, lag <= allowed, f"{lag:,} records wait; {allowed:,} may", lag)
 
     def _age(self, found: StreamOverview, last: BatchRecord, watermark_ms: int) -> Judged:
         """An old watermark is a fault where records wait, where they flow past it, and where nobody reads them."""
-        now, allowed = self.now_ms(), self.limits.age_ms
+        now, allowed = self.now_ms(), self._limits(found.stream).age_ms
         age = now - watermark_ms
         passed_by = last.kind == "data" and last.clock_ms - watermark_ms > allowed >= now - last.clock_ms
         quiet = not last.lag_records and not passed_by and self._host(found).passed
         told = f"the watermark is {_seconds(age)} s old; "
         told += "no record waits" if quiet else f"{_seconds(allowed)} s are allowed"
         return Judged(found.stream, AGE, quiet or age <= allowed, told, round(age / 1000, 1))
+
+    def _limits(self, stream: str) -> Limits:
+        return self.own.get(stream, self.limits)
 
     def evaluate(self, context: SensorEvaluationContext, alert: Raise) -> SensorResult | SkipReason:
         """One tick of the sensor."""

@@ -21,6 +21,7 @@ from penstock.platform.definitions.replays import replay_job, upgrade_job
 from penstock.platform.maintenance import maintain
 from penstock.platform.replay import replay
 from penstock.platform.settings import Settings
+from penstock.platform.settings.model import AlertSettings, OwnLimits
 from penstock.platform.streams import plan_of, problem_of
 from penstock.platform.upgrades import upgrade
 
@@ -68,14 +69,18 @@ def _unarchived(settings: Settings, stream: str) -> str | None:
 
 def _watching(settings: Settings, store: Store) -> Definitions:
     told = settings.alerts
-    limits = Limits(
-        int(told.watermark_minutes * 60_000), told.lag_records, int(told.without_host_seconds * 1000)
-    )
-    freshness = Freshness(catalog.names(), archive_names(), store, now_ms, limits)
+    own = {stream: _limits(told, told.of[stream]) for stream in told.of}
+    freshness = Freshness(catalog.names(), archive_names(), store, now_ms, _limits(told, OwnLimits()), own)
     alert = Alerts(told.webhook)
     return Definitions.merge(
         freshness_definitions(freshness, alert), Definitions(sensors=[failure_sensor(alert, now_ms)])
     )
+
+
+def _limits(told: AlertSettings, own: OwnLimits) -> Limits:
+    minutes = told.watermark_minutes if own.watermark_minutes is None else own.watermark_minutes
+    records = told.lag_records if own.lag_records is None else own.lag_records
+    return Limits(int(minutes * 60_000), records, int(told.without_host_seconds * 1000))
 
 
 def _maintenance(settings: Settings, store: Store) -> Definitions:

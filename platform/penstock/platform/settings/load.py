@@ -55,9 +55,9 @@ class Loaded:
 
     def origin(self, name: str) -> Origin:
         """Where the value of a dotted name came from."""
-        if name in self.from_variables:
+        if _names_part_of(name, self.from_variables):
             return Origin.VARIABLE
-        return Origin.FILE if name in self.from_file else Origin.DEFAULT
+        return Origin.FILE if _names_part_of(name, self.from_file) else Origin.DEFAULT
 
 
 def load_settings() -> Loaded:
@@ -117,6 +117,11 @@ def _paths(values: Mapping[str, object], prefix: str = "") -> Iterator[str]:
 
 def _within(name: str, paths: frozenset[str]) -> bool:
     return any(path == name or path.startswith(name + ".") for path in paths)
+
+
+def _names_part_of(name: str, paths: frozenset[str]) -> bool:
+    """Whether a value, or some of one that has parts, was read."""
+    return name in paths or any(path.startswith(name + ".") for path in paths)
 
 
 def leaves(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, object, str]]:

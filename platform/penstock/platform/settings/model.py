@@ -147,6 +147,13 @@ class WarehouseStoreSettings(Section):
     region: str = Field("", description="the bucket's region; as AWS_REGION says without it")
 
 
+class OwnLimits(Section):
+    """What one stream may, where that is something else than for the others."""
+
+    watermark_minutes: float | None = Field(None, gt=0)
+    lag_records: int | None = Field(None, ge=0)
+
+
 class AlertSettings(Section):
     """What people are told at once, and where."""
 
@@ -158,6 +165,9 @@ class AlertSettings(Section):
         60.0, gt=0, description="how long a stream that is to run may be without a host"
     )
     lag_records: int = Field(100_000, ge=0, description="how many records may wait for a stream")
+    of: dict[str, OwnLimits] = Field(
+        {}, description="watermark_minutes and lag_records of single streams, by their names"
+    )
 
 
 class FeedSettings(Section):

@@ -1,5 +1,6 @@
 """Settings as variables: how a program that the stack runs is told what was decided at its start."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -33,5 +34,7 @@ def as_text(value: object) -> str:
             return str(value).lower()
         case Path() | str() | int() | float():
             return str(value)
+        case dict():
+            return json.dumps({key: part.model_dump(exclude_none=True) for key, part in value.items()})
         case _:
             raise TypeError(f"a setting of type {type(value).__name__} has no form as a variable")

@@ -1,6 +1,6 @@
 """Bringing the local stack up: checked first, begun in order, undone where it fails."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -21,7 +21,7 @@ from penstock.platform.stack.dagster_home import write_dagster_home
 from penstock.platform.stack.manager import manager_of
 from penstock.platform.stack.programs import broker, broker_config, stack_programs
 from penstock.platform.stack.requirements import check_machine, check_ports
-from penstock.platform.streams import check_stream
+from penstock.platform.streams import check_stream, stream_names
 
 
 class Progress(Protocol):
@@ -42,7 +42,8 @@ def bring_up(settings: Settings, progress: Progress) -> None:
     manager = manager_of(settings)
     with progress.step("contracts and pipelines are sound"):
         topics = declared()
-        check_known(settings.dagster.nightly_backfills, catalog.names())
+        check_known("dagster.nightly_backfills", settings.dagster.nightly_backfills, catalog.names())
+        check_known("alerts.of", settings.alerts.of, stream_names())
         streams = {stream: check_stream(stream) for stream in settings.streams}
     missing = {f"topic {topic}": problem for topic, problem in topics.broken.items()}
     for what, problem in {**missing, **streams}.items():
@@ -59,13 +60,12 @@ def bring_up(settings: Settings, progress: Progress) -> None:
         _start(manager, stack_programs(settings, jars), progress)
 
 
-def check_known(nightly: Sequence[str], known: Sequence[str]) -> None:
-    """Raise SettingsError where a pipeline is to be run each night that there is not."""
-    for name in nightly:
+def check_known(setting: str, names: Iterable[str], known: Sequence[str]) -> None:
+    """Raise SettingsError where a setting names a stream that there is not."""
+    for name in names:
         if name not in known:
             raise SettingsError(
-                f"dagster.nightly_backfills names {name!r}, and there is no such pipeline; "
-                f"there are: {', '.join(known)}"
+                f"{setting} names {name!r}, and there is no such stream; there are: {', '.join(known)}"
             )
 
 
