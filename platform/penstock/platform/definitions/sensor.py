@@ -65,9 +65,8 @@ class Reporter:
         due = [stream for stream in self.streams if now - told.get(stream.name, 0) >= self.pause_ms]
         events: list[Event] = []
         # Those that a full tick left out come first in the next.
-        for stream, found in self._changes(
-            sorted(due, key=lambda each: told.get(each.name, 0)), context.instance
-        ):
+        due.sort(key=lambda each: told.get(each.name, 0))
+        for stream, found in self._changes(due, context.instance):
             events += found
             told[stream.name] = now
             if len(events) >= MOST_EVENTS:
