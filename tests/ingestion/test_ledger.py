@@ -1,10 +1,16 @@
 import copy
+import os
 import random
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.ingestion.errors import LedgerError
@@ -68,6 +74,75 @@ def test_a_segment_is_packed_whole_or_not_at_all(tmp_path: Path):
     path.with_suffix(".packed").write_bytes(b"cut off by a kill")
     pack(path)
     assert [tuple(address) for address in read_addresses(tmp_path / "feed")] == expected
+
+
+class KilledError(BaseException):
+    pass
+
+
+@contextmanager
+def killed_at(step: int) -> Iterator[None]:
+    """Die at the so-manieth call that changes something on the disk; of what was being written half is there."""
+    steps = count()
+
+    def dying(name: str) -> Any:
+        # What is synced makes a difference only to a power cut, which no test can bring about.
+        call = (lambda _handle: None) if name == "fdatasync" else getattr(os, name)
+
+        def once_more(*arguments: Any) -> Any:
+            if next(steps) != step:
+                return call(*arguments)
+            if name == "write":
+                call(arguments[0], arguments[1][: len(arguments[1]) // 2])
+            raise KilledError
+
+        return once_more
+
+    names = ("write", "fdatasync", "rename", "replace", "unlink", "truncate")
+    with ExitStack() as patched, suppress(KilledError):
+        for name in names:
+            patched.enter_context(mock.patch.object(os, name, dying(name)))
+        yield
+
+
+def work_on(directory: Path, until: int, opened: list[Ledger]) -> None:
+    """Settle what is in doubt and go on, two records at a time of which one chunk more is in flight."""
+    tick = count(1_000)
+    opened.append(ledger := Ledger(directory, lambda: next(tick), segment_bytes=120, keep_ms=10**6))
+    settle_all(ledger)
+    ledger.begin(TARGETS, [ledger.state.reached - 1, -1, -1], "a test")
+    for first in range(ledger.state.reached, until, 4):
+        ledger.intend(first, 2, {"next": first})
+        ledger.intend(first + 2, 2, {"next": first + 2})
+        settle_all(ledger)
+
+
+def let_go(ledger: Ledger) -> None:
+    """Close what the end of a process closes, and write nothing."""
+    for handle in (ledger._lock, ledger._journal._file):
+        with suppress(OSError):
+            os.close(handle)
+
+
+def settle_all(ledger: Ledger) -> None:
+    for intent in tuple(ledger.state.intents):
+        ledger.acknowledge([(intent.first, [0, 0], {0: [(intent.first, 2)]})])
+
+
+@settings(deadline=None, max_examples=50)
+@example([7, 3])
+@given(st.lists(st.integers(0, 40), max_size=4))
+def test_a_ledger_killed_at_any_step_goes_on_with_every_address(kills: list[int]):
+    with TemporaryDirectory() as folder:
+        for kill in [*kills, -1]:
+            opened: list[Ledger] = []
+            with killed_at(kill):
+                work_on(Path(folder), 40, opened)
+            for ledger in opened:
+                let_go(ledger)
+        found = [(address.sequence, address.offset) for address in read_addresses(Path(folder))]
+        assert found == [(number, number) for number in range(len(found))]
+        assert len(found) >= 40
 
 
 def test_a_segment_keeps_what_sessions_and_abandoned_records_say(tmp_path: Path):

@@ -27,13 +27,17 @@ class Session(msgspec.Struct, tag="session", array_like=True, frozen=True):
 
 
 class Intent(msgspec.Struct, tag="intent", array_like=True, frozen=True):
-    """These are about to be sent; reading the source from `position` gives `skip` others, then them again."""
+    """These are about to be sent; reading the source from `position` gives `skip` others, then them again.
+
+    Reading it from `after` gives what follows them; None where only the first way leads there.
+    """
 
     first: int
     count: int
     position: Any
     skip: int
     at_ms: int
+    after: Any = None
 
 
 class Acknowledged(msgspec.Struct, tag="acknowledged", array_like=True, frozen=True):

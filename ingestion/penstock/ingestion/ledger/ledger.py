@@ -56,11 +56,11 @@ class Ledger:
         self._write(Session(list(targets), list(ends), state.reached, source, state.last, now, route))
         self._journal.sync()
 
-    def intend(self, first: int, count: int, position: Any, skip: int = 0) -> None:
+    def intend(self, first: int, count: int, position: Any, skip: int = 0, after: Any = None) -> None:
         """Note that records are about to be sent; this survives a kill, not a power cut."""
         if self._journal.size > self._segment_bytes:
             self._next_segment()
-        self._write(Intent(first, count, position, skip, self._clock()))
+        self._write(Intent(first, count, position, skip, self._clock(), after))
 
     def acknowledge(self, chunks: Sequence[tuple[int, Sequence[int], Runs]]) -> None:
         """Note the addresses of consecutive records, given as first sequence, targets and runs; then sync."""
@@ -95,7 +95,9 @@ class Ledger:
         path = _segment(self.directory, _number(over) + 1)
         state, now = self.state, self._clock()
         # Under another name until it is whole: a segment without its head would forget what was reached.
-        head = Journal(path.with_suffix(".new"))
+        unfinished = path.with_suffix(".new")
+        unfinished.unlink(missing_ok=True)
+        head = Journal(unfinished)
         session = Session(
             state.targets, state.ends, state.reached, state.source, state.last, now, state.route
         )
