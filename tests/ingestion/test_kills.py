@@ -30,9 +30,11 @@ def make_topic(broker: LocalBroker, name: str) -> None:
     ensure_topics(broker.bootstrap, [dataclasses.replace(load_contract("sensors"), topic=name)])
 
 
-def start(broker: LocalBroker, ledger: Path, topic: str, until: int, rate: int = 0) -> subprocess.Popen[str]:
+def start(
+    broker: LocalBroker, ledger: Path, topic: str, until: int, rate: int = 0, file: Path | None = None
+) -> subprocess.Popen[str]:
     command = [sys.executable, str(SCRIPT), broker.bootstrap, str(ledger), topic, str(until), str(rate), "7"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([*command, *([str(file)] if file else [])], stdout=subprocess.PIPE, text=True)
 
 
 def check_all(records: list[Read], ledger: Path, expected: int) -> None:
@@ -70,6 +72,21 @@ def test_a_producer_killed_at_random_moments_delivers_each_record_once(broker: L
     process = start(broker, ledger, "killed", until=total)
     assert process.communicate(timeout=60)[0].split() == [str(total), "True"]
     check_all(whole_topic(broker.bootstrap, "killed"), ledger, total)
+
+
+def test_a_file_sent_at_a_rate_goes_on_after_each_kill(broker: LocalBroker, tmp_path: Path):
+    make_topic(broker, "paced")
+    ledger, file, number = tmp_path / "feed", tmp_path / "readings", 12_000
+    reading = '{"id":"7-%d","device":"d%d","site":"s","at":1700000000000,"temperature":21.5}\n'
+    file.write_text("".join(reading % (n, n % 5) for n in range(number)))
+    for moment in (1_000, 5_500):
+        process = start(broker, ledger, "paced", number, 4_000, file)
+        wait_until_reached(ledger, process, moment)
+        process.kill()
+        process.communicate()
+    process = start(broker, ledger, "paced", number, 4_000, file)
+    assert process.communicate(timeout=60)[0].split() == [str(number), "True"]
+    check_all(whole_topic(broker.bootstrap, "paced"), ledger, number)
 
 
 def wait_until_it_settles(ledger: Path, process: subprocess.Popen[str]) -> None:

@@ -262,6 +262,24 @@ def test_a_replay_sends_records_when_they_are_due(pace: Pace, expected: list[int
     assert [abs(found - wanted) <= 3 for found, wanted in zip(due, expected, strict=True)] == [True] * 4
 
 
+@pytest.mark.parametrize(
+    "pace", [Pace(rate=1_000), Pace(speed=10), Pace(speed=10, disorder=0.3, disorder_ms=50)]
+)
+@pytest.mark.parametrize("sent", [1, 40, 99, 100])
+def test_a_paced_replay_goes_on_where_it_was_with_what_is_due_next(pace: Pace, sent: int, tmp_path: Path):
+    now = count()
+    clock = lambda: next(now)  # noqa: E731 - a clock that ticks when it is looked at
+    source = opened("json-lines", write_json_lines(tmp_path / "file", ROWS[:100]), clock=clock, pace=pace)
+    whole = [value for batch in source.repeat(None) for value in batch.values]
+    first = next(batch for batch in source.read(None) if len(batch))
+    began = clock()
+    rest = [(batch, clock() - began) for batch in rest_of(source, first.position, sent) if len(batch)]
+    assert [value for batch, _ in rest for value in batch.values] == whole[sent:]
+    if rest:
+        assert rest[0][1] < 20, "what was sent is not waited for a second time"
+        assert 100 - sent - 20 <= rest[-1][1], "and what was not is sent at its pace"
+
+
 def test_disorder_is_as_declared_and_the_same_again(tmp_path: Path):
     pace = Pace(disorder=0.2, disorder_ms=500, seed=3)
     source = opened("json-lines", write_json_lines(tmp_path / "file", ROWS), pace=pace)

@@ -152,6 +152,8 @@ class _Run:
             return
         if last is None or last.position is None:
             yield from self._feed.source.read(None)
+        elif last.after is not None:
+            yield from rest_of(self._feed.source, last.after, 0)
         else:
             yield from rest_of(self._feed.source, last.position, last.skip + last.count)
 

@@ -40,7 +40,7 @@ class AvroChecker:
                 values.append(value)
                 keys.append(None)
                 broken[place] = error
-        return Batch(values, batch.position, keys, broken, batch.skip)
+        return batch.checked(keys, broken, values)
 
     def _checked(self, batch: Batch) -> Batch:
         keys: list[bytes | None] = [None] * len(batch)
@@ -54,7 +54,7 @@ class AvroChecker:
             except BrokenRecordError as error:
                 keys[place] = None
                 broken[place] = error
-        return Batch(batch.values, batch.position, keys, broken, batch.skip, encoded=True)
+        return batch.checked(keys, broken)
 
     def _pass(
         self, values: Sequence[bytes], places: Sequence[int], head: bytes, keys: list[bytes | None]

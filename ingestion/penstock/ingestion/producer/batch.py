@@ -1,7 +1,7 @@
 """Records on their way to a topic."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.ingestion.errors import BrokenRecordError
@@ -14,8 +14,9 @@ class Batch:
     """Consecutive records of a source.
 
     Reading the source from `position` gives `skip` others and then these again, byte for byte, and then those
-    that follow; a source that cannot repeat itself has no position. Where `keys` is None the values still have to
-    be checked.
+    that follow; a source that cannot repeat itself has no position. Reading it from `after` gives only those that
+    follow, also when these are gone by then; a part that is not the end of its batch has none. Where `keys` is None
+    the values still have to be checked.
     `broken` tells by place which records break their contract; their value is the original bytes. Values are JSON,
     unless `encoded` says that they are in the encoding of the topic.
     """
@@ -26,6 +27,7 @@ class Batch:
     broken: Mapping[int, BrokenRecordError] = field(default_factory=dict)
     skip: int = 0
     encoded: bool = False
+    after: Any = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -34,16 +36,22 @@ class Batch:
         """Return some of the records."""
         keys = None if self.keys is None else self.keys[first : first + count]
         broken = {place - first: error for place, error in self.broken.items() if 0 <= place - first < count}
-        return Batch(
-            self.values[first : first + count], self.position, keys, broken, self.skip + first, self.encoded
-        )
+        values = self.values[first : first + count]
+        after = self.after if first + count >= len(self) else None
+        return Batch(values, self.position, keys, broken, self.skip + first, self.encoded, after)
 
     def arranged(self, order: Sequence[int]) -> "Batch":
         """Return the whole batch in another order."""
         keys = None if self.keys is None else [self.keys[place] for place in order]
         broken = {at: self.broken[place] for at, place in enumerate(order) if place in self.broken}
         values = [self.values[place] for place in order]
-        return Batch(values, self.position, keys, broken, self.skip, self.encoded)
+        return Batch(values, self.position, keys, broken, self.skip, self.encoded, self.after)
+
+    def checked(
+        self, keys: Keys, broken: Mapping[int, BrokenRecordError], values: Sequence[bytes] | None = None
+    ) -> "Batch":
+        """Return the batch with what a check has found, and with other values where it has encoded them."""
+        return replace(self, keys=keys, broken=broken, values=self.values if values is None else values)
 
 
 def parts(batch: Batch, records: int, size: int) -> Iterator[Batch]:

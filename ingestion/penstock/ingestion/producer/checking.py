@@ -42,7 +42,7 @@ class JsonChecker:
             except (BrokenRecordError, *self._codec.failures) as error:
                 keys.append(None)
                 broken[place] = self._codec.broken(error)
-        return Batch(batch.values, batch.position, keys, broken, batch.skip)
+        return batch.checked(keys, broken)
 
 
 def key_of(contract: Contract) -> Callable[[msgspec.Struct], bytes | None]:

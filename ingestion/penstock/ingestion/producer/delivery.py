@@ -117,7 +117,7 @@ class LedgeredProducer:
         for part in parts(batch, self._window.chunk_records, self._window.chunk_bytes):
             self._wait_for_room(flight, len(part))
             lanes, keys = self._routed(part, self.sent, len(self._ledger.state.targets) - 1)
-            self._ledger.intend(self.sent, len(part), part.position, part.skip)
+            self._ledger.intend(self.sent, len(part), part.position, part.skip, part.after)
             flight.send(Chunk(self.sent, part, lanes, keys))
             self.sent += len(part)
             flight.serve(0)

@@ -24,7 +24,7 @@ import uvicorn
 from penstock.ingestion.errors import IngestionError, SourceError
 from penstock.ingestion.producer.batch import Batch, joined
 from penstock.ingestion.producer.checking import Checker
-from penstock.ingestion.sources.source import NOTHING
+from penstock.ingestion.sources.source import NOTHING, Once
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,12 @@ class _Request:
     ends: int = 0
 
 
-class HttpPush:
+class HttpPush(Once):
     """Serves senders, and hands what they send to the feed.
 
     It cannot repeat itself and needs not: who got no answer sends again. So a record may be there twice when its
     sender was not answered; a sender that needs better gives its records ids.
     """
-
-    repeats = False
 
     def __init__(self, host: str, port: int, checker: Checker, limits: PushLimits | None = None) -> None:
         self.description = "HTTP push"
@@ -106,10 +104,6 @@ class HttpPush:
                 yield joined([request.batch for request in requests]) if requests else NOTHING
         finally:
             self._stop()
-
-    def repeat(self, position: Any) -> Iterator[Batch]:
-        """Give nothing: the senders repeat."""
-        raise SourceError(f"{self.description} cannot go back to {position}: its senders send again")
 
     def acknowledged(self, records: int) -> None:
         """Answer the senders of the first so many records."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -56,44 +57,51 @@ class Replay:
 
     def read(self, position: Any | None) -> Iterator[Batch]:
         """Yield batches, or parts of them, when they are due."""
-        begun: tuple[int, int] | None = None
-        sent = 0
-        for batch in self._source.read(position):
-            if not len(batch):
-                yield batch
-                continue
-            shuffled, times = self._in_order(batch)
-            begun = begun or (self._clock(), next((time for time in times if time is not None), 0))
-            due = self._due(times, begun, sent)
-            yield from self._when_due(shuffled, due)
-            sent += len(batch)
+        return self.paced(map(self._arranged, self._source.read(position)))
 
     def repeat(self, position: Any) -> Iterator[Batch]:
         """Yield the batches of a position again, at once."""
-        for batch in self._source.repeat(position):
-            yield self._in_order(batch)[0] if len(batch) else batch
+        return map(self._arranged, self._source.repeat(position))
+
+    def paced(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Yield batches in their disorder, or parts of them, when they are due, counting from the first."""
+        begun: tuple[int, int] | None = None
+        sent = 0
+        for batch in batches:
+            if not len(batch):
+                yield batch
+                continue
+            times = self._sendings(batch)
+            begun = begun or (self._clock(), times[0])
+            yield from self._when_due(batch, self._due(times, begun, sent))
+            sent += len(batch)
 
     def acknowledged(self, records: int) -> None:
         """Pass on how many records are delivered."""
         self._source.acknowledged(records)
 
-    def _in_order(self, batch: Batch) -> tuple[Batch, list[int | None]]:
-        times = list(self._times_of(batch))
-        if not self._pace.disorder:
-            return batch, times
+    def _arranged(self, batch: Batch) -> Batch:
+        """Return a batch in the disorder that is declared; where nothing is held back, as it is."""
+        if not self._pace.disorder or not len(batch):
+            return batch
         chance = np.random.default_rng([self._pace.seed, *msgspec.json.encode(batch.position)])
         held = chance.random(len(batch)) < self._pace.disorder
         delays = np.where(held, chance.integers(0, self._pace.disorder_ms + 1, len(batch)), 0).tolist()
-        sendings = _filled(times)
-        order = sorted(range(len(batch)), key=lambda place: sendings[place] + delays[place])
-        return batch.arranged(order), [sendings[place] + delays[place] for place in order]
+        times = _filled(self._times_of(batch))
+        return batch.arranged(sorted(range(len(batch)), key=lambda place: times[place] + delays[place]))
 
-    def _due(self, times: Sequence[int | None], begun: tuple[int, int], sent: int) -> list[float]:
+    def _sendings(self, batch: Batch) -> list[int]:
+        """Return when each record was sent by its own time; one that is held back comes with those before it."""
+        if self._pace.speed is None:
+            return [0] * len(batch)
+        return list(accumulate(_filled(self._times_of(batch)), max))
+
+    def _due(self, times: Sequence[int], begun: tuple[int, int], sent: int) -> list[float]:
         clock, first = begun
         if self._pace.rate is not None:
             return [clock + (sent + place + 1) * 1_000 / self._pace.rate for place in range(len(times))]
         if self._pace.speed is not None:
-            return [clock + (time - first) / self._pace.speed for time in _filled(times)]
+            return [clock + (time - first) / self._pace.speed for time in times]
         return [0.0] * len(times)
 
     def _when_due(self, batch: Batch, due: Sequence[float]) -> Iterator[Batch]:

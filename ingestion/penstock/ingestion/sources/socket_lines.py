@@ -11,14 +11,14 @@ from penstock.ingestion.ledger import Clock
 from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.sources.files import LONGEST_LINE
 from penstock.ingestion.sources.lines import MakeBatch
-from penstock.ingestion.sources.source import NOTHING
+from penstock.ingestion.sources.source import NOTHING, Once
 
 _LOG = logging.getLogger(__name__)
 _RECEIVED_AT_ONCE = 262_144
 _TRY_AGAIN_MS = 1_000
 
 
-class SocketLines:
+class SocketLines(Once):
     """Connects to whoever serves lines (`nc -lk 9999`) and reads until they hang up.
 
     With a clock it then connects again, and goes on trying once a second while nobody is there.
@@ -27,8 +27,6 @@ class SocketLines:
     process is killed, and nobody can send them again. That is what a broker adds. What it does promise: it reads no
     faster than the broker takes, so a slow broker slows the sender down instead of filling memory.
     """
-
-    repeats = False
 
     def __init__(self, host: str, port: int, make_batch: MakeBatch, again: Clock | None = None) -> None:
         self.description = f"socket {host}:{port}"
@@ -67,13 +65,6 @@ class SocketLines:
                     yield self._make_batch(lines, None)
                 if not received:
                     return
-
-    def repeat(self, position: Any) -> Iterator[Batch]:
-        """Give nothing: a socket cannot repeat itself."""
-        raise SourceError(f"{self.description} cannot go back to {position}: a socket keeps nothing")
-
-    def acknowledged(self, records: int) -> None:
-        """Take note of nothing: the sender of lines waits for no answer."""
 
     def _connected(self) -> socket.socket:
         try:

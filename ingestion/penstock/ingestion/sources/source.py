@@ -24,7 +24,10 @@ class Source(Protocol):
         """Yield batches from a position on, or from the beginning, as they are due."""
 
     def repeat(self, position: Any) -> Iterator[Batch]:
-        """Yield the batches of a position again, without waiting until they are due."""
+        """Yield the batches of a position again and those that follow, without waiting until they are due."""
+
+    def paced(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Yield what `repeat` gives as it is due, the first of it now."""
 
     def acknowledged(self, records: int) -> None:
         """Be told that so many of the records that `read` has yielded are delivered."""
@@ -40,8 +43,30 @@ class Repeatable:
         raise NotImplementedError
 
     def repeat(self, position: Any) -> Iterator[Batch]:
-        """Yield the batches of a position again."""
+        """Yield the batches of a position again, and those that follow."""
         return self.read(position)
+
+    def paced(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Yield batches as they are: they are due when they are there."""
+        return batches
+
+    def acknowledged(self, records: int) -> None:
+        """Take note of nothing: there is nobody to tell."""
+
+
+class Once:
+    """What sources have in common that give each record once."""
+
+    repeats = False
+    description: str
+
+    def repeat(self, position: Any) -> Iterator[Batch]:
+        """Give nothing."""
+        raise SourceError(f"{self.description} cannot go back to {position}: it gives each record once")
+
+    def paced(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Yield batches as they are."""
+        return batches
 
     def acknowledged(self, records: int) -> None:
         """Take note of nothing: there is nobody to tell."""
@@ -78,8 +103,12 @@ def _without_first(batches: list[Batch], skip: int) -> list[Batch]:
 
 
 def rest_of(source: Source, position: Any, skip: int) -> Iterator[Batch]:
-    """Yield what follows the first `skip` records after a position; all of them have to be there still."""
-    for batch in source.read(position):
+    """Yield what follows the first `skip` records after a position, as it is due; they have to be there still."""
+    yield from source.paced(_beyond(source, position, skip))
+
+
+def _beyond(source: Source, position: Any, skip: int) -> Iterator[Batch]:
+    for batch in source.repeat(position):
         if skip and not len(batch):
             break
         if skip >= len(batch) > 0:
