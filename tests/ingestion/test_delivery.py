@@ -135,6 +135,33 @@ def test_a_record_that_the_broker_refuses_stops_the_feed_with_the_sequence_it_re
     assert sorted(map(int, ids(whole_topic(broker.bootstrap, "small")))) == list(range(2_000))
 
 
+def test_whatever_its_contract_lets_pass_the_topic_takes_with_its_key(broker: LocalBroker, tmp_path: Path):
+    contract = dataclasses.replace(load_contract("sensors"), topic="heavy", max_bytes=3_000_000)
+    ensure_topics(broker.bootstrap, [contract])
+    chance = random.Random(2)
+
+    def record(device_bytes: int, site_bytes: int) -> bytes:
+        device, site = (chance.randbytes(size // 2).hex() for size in (device_bytes, site_bytes))
+        return b'{"id":"x","device":"%s","site":"%s","at":1}' % (device.encode(), site.encode())
+
+    rest = len(record(0, 0))
+    fits = [record(1_400_000, 200_000 - rest), record(0, 3_000_000 - rest)]
+    # One byte more than the contract allows in all, one that is too large with its key alone, and one too large
+    # also for the dead letters.
+    refused = [record(1_400_000, 200_002 - rest), record(1_600_000, 0), b"x" * 40_000_000]
+    values = [*fits, *refused, GOOD % (1, 1)]
+    summary = run(broker, contract, Given(values), tmp_path / "feed")
+    assert (summary.acknowledged, summary.dead_letters) == (6, 3)
+    assert {record.value for record in whole_topic(broker.bootstrap, "heavy")} == {*fits, values[-1]}
+    first, second, cut = whole_topic(broker.bootstrap, "heavy.dead-letters")
+    assert [first.value, second.value] == refused[:2]
+    assert {letter.headers["penstock-reason"] for letter in (first, second, cut)} == {b"too large"}
+    assert "penstock-whole-bytes" not in first.headers
+    assert cut.headers["penstock-whole-bytes"] == b"40000000"
+    assert len(cut.value) > 33_000_000
+    assert cut.value == b"x" * len(cut.value)
+
+
 def test_a_route_is_not_changed_while_records_are_in_doubt(broker: LocalBroker, tmp_path: Path):
     contract = topic_of(broker, "routed")
     source = Given([GOOD % (n, n % 5) for n in range(900)], size=300)

@@ -134,6 +134,24 @@ def test_json_for_an_avro_topic_is_encoded_on_its_way(tmp_path: Path):
     assert codec().decode(checked.values[0]).temperature == 2.5
 
 
+def test_json_that_is_too_large_once_it_is_avro_is_told(tmp_path: Path):
+    small = dataclasses.replace(ODD, max_bytes=1_000, fields=(*ODD.fields, Field("n", "array<double>", "N.")))
+    checker = format_of(small, FileRegistry(tmp_path)).checker
+    record = {"text": "t", "deep": [], "yes": True, "at": 1}
+    checked = checker.check(Batch([json.dumps(record | {"n": [0] * n}).encode() for n in (100, 200)]))
+    assert {place: error.reason for place, error in checked.broken.items()} == {1: "too large"}
+
+
+def test_avro_is_judged_with_its_key():
+    made = [codec(ODD).encode({"text": "k" * n, "deep": [], "yes": True, "at": 1}) for n in (480, 500)]
+    small = dataclasses.replace(ODD, max_bytes=1_000)
+    from penstock.ingestion.producer.avro_checking import AvroChecker
+
+    checked = AvroChecker(codec(small)).check(Batch(made, encoded=True))
+    assert {place: error.reason for place, error in checked.broken.items()} == {1: "too large"}
+    assert checked.keys == [b"k" * 480, None]
+
+
 @pytest.mark.parametrize(
     ("break_it", "reason"),
     [

@@ -165,6 +165,12 @@ def test_a_broken_row_of_csv_keeps_its_bytes_and_its_reason(tmp_path: Path):
     assert json.loads(batch.values[6]) == {"id": "g", "device": "d", "site": "s", "at": 2}
 
 
+def test_a_row_that_is_too_large_with_its_key_is_told(tmp_path: Path):
+    rows = [ROWS[0] | {"device": "d" * size} for size in (400_000, 500_000)]
+    (batch,) = opened("csv", write_csv(tmp_path / "file", rows)).read(None)
+    assert {place: error.reason for place, error in batch.broken.items()} == {1: "too large"}
+
+
 def test_a_line_longer_than_any_record_is_cut_and_the_next_one_is_read(tmp_path: Path):
     path = tmp_path / "file"
     path.write_bytes(b"x" * 40_000_000 + b'\n{"id":1}\n')

@@ -1,3 +1,4 @@
+import dataclasses
 from typing import Any
 
 import pytest
@@ -19,6 +20,12 @@ def changed(**changes: object) -> dict[str, TopicSpec]:
 
 def test_each_contract_declares_its_topic_and_its_dead_letters():
     assert [spec.name for spec in DECLARED] == ["sensors", "sensors.dead-letters"]
+
+
+@pytest.mark.parametrize(("max_bytes", "taken"), [(900_000, 1_048_588), (5_000_000, 5_001_024)])
+def test_a_topic_takes_what_its_contract_lets_pass(max_bytes: int, taken: int):
+    topic, _ = declared([dataclasses.replace(load_contract("sensors"), max_bytes=max_bytes)])
+    assert dict(topic.settings)["max.message.bytes"] == str(taken)
 
 
 def test_a_cluster_that_is_as_declared_needs_nothing():

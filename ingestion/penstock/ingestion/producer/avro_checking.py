@@ -9,7 +9,7 @@ from penstock.ingestion.contracts.avro_codec import HEADER_BYTES, AvroCodec
 from penstock.ingestion.contracts.avro_columns import AvroColumns
 from penstock.ingestion.errors import BrokenRecordError
 from penstock.ingestion.producer.batch import Batch
-from penstock.ingestion.producer.checking import key_of
+from penstock.ingestion.producer.checking import SizeLimit, key_of
 
 
 class AvroChecker:
@@ -19,6 +19,7 @@ class AvroChecker:
         self._codec = codec
         self._contract: Contract = codec.contract
         self._key_of = key_of(codec.contract)
+        self._size = SizeLimit(codec.contract)
 
     def check(self, batch: Batch) -> Batch:
         """Return the batch with its keys, and with what is wrong with the records that break the contract."""
@@ -34,12 +35,13 @@ class AvroChecker:
         for place, value in enumerate(batch.values):
             try:
                 record = decode(value)
-                values.append(self._codec.encode(record))
-                keys.append(self._key_of(record))
+                key, made = self._key_of(record), self._codec.encode(record)
+                self._size.check(key, made)
             except BrokenRecordError as error:
-                values.append(value)
-                keys.append(None)
+                key, made = None, value
                 broken[place] = error
+            keys.append(key)
+            values.append(made)
         return batch.checked(keys, broken, values)
 
     def _checked(self, batch: Batch) -> Batch:
@@ -51,6 +53,7 @@ class AvroChecker:
         for place in sorted(doubtful):
             try:
                 keys[place] = self._key_of(self._codec.decode(batch.values[place]))
+                self._size.check(keys[place], batch.values[place])
             except BrokenRecordError as error:
                 keys[place] = None
                 broken[place] = error
@@ -66,7 +69,7 @@ class AvroChecker:
             return list(places)
         picked = values if len(places) == len(values) else [values[place] for place in places]
         columns = AvroColumns(picked, fields, HEADER_BYTES)
-        clear = columns.good & (columns.lengths <= self._contract.max_bytes)
+        clear = columns.good & (columns.lengths <= self._size.harmless)
         key = next((field for field in fields if field.name == self._contract.key), None)
         if key is not None:
             texts = columns.keys(key)

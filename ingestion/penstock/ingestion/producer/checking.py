@@ -10,6 +10,9 @@ from penstock.ingestion.contracts import Contract, json_codec
 from penstock.ingestion.errors import BrokenRecordError
 from penstock.ingestion.producer.batch import Batch
 
+# A number takes more as the text of a key than in Avro, or in JSON with an exponent.
+_LONGEST_NUMBER = 64
+
 
 class Checker(Protocol):
     """Finds the keys of a batch, and which of its records break the contract."""
@@ -23,7 +26,7 @@ class JsonChecker:
 
     def __init__(self, contract: Contract) -> None:
         self._codec = json_codec(contract)
-        self._limit = contract.max_bytes
+        self._size = SizeLimit(contract)
         self._key_of = key_of(contract)
 
     def check(self, batch: Batch) -> Batch:
@@ -33,16 +36,40 @@ class JsonChecker:
         keys: list[bytes | None] = []
         broken: dict[int, BrokenRecordError] = {}
         decode: Callable[[bytes], msgspec.Struct] = self._codec.decode
-        find = self._key_of
-        if max(map(len, batch.values), default=0) <= self._limit:
+        find: Callable[[msgspec.Struct], bytes | None] = self._key_of
+        measured = max(map(len, batch.values), default=0) > self._size.harmless
+        if not measured:
             decode = self._codec.decode_unmeasured
         for place, value in enumerate(batch.values):
             try:
-                keys.append(find(decode(value)))
+                key = find(decode(value))
+                if measured:
+                    self._size.check(key, value)
+                keys.append(key)
             except (BrokenRecordError, *self._codec.failures) as error:
                 keys.append(None)
                 broken[place] = self._codec.broken(error)
         return batch.checked(keys, broken)
+
+
+class SizeLimit:
+    """What a record may weigh, its key and its value together: the topic is made to take that much."""
+
+    def __init__(self, contract: Contract) -> None:
+        self._limit = contract.max_bytes
+
+    @property
+    def harmless(self) -> int:
+        """How many bytes a value may have that is not too large with any key, which is a field of it as text."""
+        return (self._limit - _LONGEST_NUMBER) // 2
+
+    def check(self, key: bytes | None, value: bytes) -> None:
+        """Raise BrokenRecordError for a record that is too large."""
+        size = len(key or b"") + len(value)
+        if size > self._limit:
+            raise BrokenRecordError(
+                "too large", f"{size} bytes with its key, and the contract allows {self._limit}"
+            )
 
 
 def key_of(contract: Contract) -> Callable[[msgspec.Struct], bytes | None]:

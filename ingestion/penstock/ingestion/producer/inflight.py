@@ -17,7 +17,7 @@ from penstock.ingestion.errors import DeliveryError, LedgerError
 from penstock.ingestion.ledger import Ledger, runs_of
 from penstock.ingestion.producer.chunk import Chunk
 from penstock.ingestion.producer.client import Targets
-from penstock.ingestion.producer.dead_letters import headers_of
+from penstock.ingestion.producer.dead_letters import KEPT_BYTES, headers_of
 from penstock.ingestion.producer.readback import match, read_range
 
 _SHARED_FOR = 100
@@ -123,11 +123,12 @@ class InFlight:
         topic, partition = self._targets[lane]
         report = self._each(chunk, lane, len(places))
         for place in places:
+            value, error = chunk.batch.values[place], chunk.batch.broken[place]
             headers = headers_of(
-                self._ledger.name, chunk.first + place, self._targets[0][0], chunk.batch.broken[place]
+                self._ledger.name, chunk.first + place, self._targets[0][0], error, len(value)
             )
             self._producer.produce(
-                topic, chunk.batch.values[place], None, partition, on_delivery=report, headers=headers
+                topic, value[:KEPT_BYTES], None, partition, on_delivery=report, headers=headers
             )
 
     def _messages(self, chunk: Chunk, places: Sequence[int]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from penstock.ingestion.contracts import Contract, record_type
 from penstock.ingestion.contracts.json_codec import reason_of
 from penstock.ingestion.errors import BrokenRecordError
 from penstock.ingestion.producer.batch import Batch
-from penstock.ingestion.producer.checking import Encode, key_of
+from penstock.ingestion.producer.checking import Encode, SizeLimit, key_of
 
 Row = Mapping[str, Any]
 
@@ -22,6 +22,7 @@ class RowReader:
         self._type = record_type(contract)
         self._encode = encode
         self._key_of = key_of(contract)
+        self._size = SizeLimit(contract)
         self._optional = {field.name for field in contract.fields if not field.required}
 
     def batch(
@@ -34,12 +35,13 @@ class RowReader:
         for row, original in zip(rows, originals, strict=True):
             try:
                 record = self.record(row)
-                values.append(self._encode(record))
-                keys.append(self._key_of(record))
+                key, value = self._key_of(record), self._encode(record)
+                self._size.check(key, value)
             except BrokenRecordError as error:
                 broken[len(values)] = error
-                values.append(original)
-                keys.append(None)
+                key, value = None, original
+            values.append(value)
+            keys.append(key)
         return Batch(values, position, keys, broken)
 
     def record(self, row: Row | BrokenRecordError) -> msgspec.Struct:

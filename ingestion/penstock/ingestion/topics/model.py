@@ -8,6 +8,10 @@ from penstock.ingestion.contracts import Contract, TopicLayout
 
 # Room for the original bytes of a record that was refused for being too large.
 DEAD_LETTER_MAX_BYTES = 33_554_432
+# Kafka's own default, which also holds what the producer sends together.
+_LEAST_MAX_BYTES = 1_048_588
+# Of a record that is sent alone: what its batch says beside key and value.
+_OVERHEAD_BYTES = 1_024
 Action = Literal["create", "grow", "configure", "recreate", "delete"]
 
 
@@ -60,7 +64,8 @@ def environments(contracts: Iterable[Contract]) -> tuple[str, ...]:
 
 
 def _records(contract: Contract, layout: TopicLayout) -> TopicSpec:
-    settings = dict(layout.settings) | {
+    settings = {"max.message.bytes": str(max(_LEAST_MAX_BYTES, contract.max_bytes + _OVERHEAD_BYTES))}
+    settings |= dict(layout.settings) | {
         "cleanup.policy": "compact" if layout.compacted else "delete",
         "retention.ms": str(layout.retention_ms),
     }
