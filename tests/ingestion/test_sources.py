@@ -113,6 +113,63 @@ def test_a_folder_takes_up_new_files_once_each_and_survives_a_restart(kind: str,
     assert as_rows(rest) == ROWS[4_000:5_000]
 
 
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_batch_holds_no_more_than_some_megabytes(kind: str, tmp_path: Path):
+    rows = [row | {"site": f"{n}" * 200_000} for n, row in enumerate(ROWS[:100])]
+    source = opened(kind, WRITERS[kind](tmp_path / "file", rows))
+    batches = list(source.read(None))
+    assert max(sum(map(len, batch.values)) for batch in batches) < 10_000_000
+    assert as_rows(batches) == rows
+    check_positions(source, batches)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_after_a_batch_comes_what_follows_it_also_when_its_file_is_gone(kind: str, tmp_path: Path):
+    folder, index = tmp_path / "in", tmp_path / "index"
+    folder.mkdir()
+    WRITERS[kind](folder / "a", ROWS[:6_000])
+    first, second = until_nothing(opened(kind, folder, follow=True, index=index).read(None))[-2:]
+    again = opened(kind, folder, follow=True, index=index)
+    assert as_rows(until_nothing(rest_of(again, first.after, 0))) == as_rows([second])
+    (folder / "a").unlink()
+    WRITERS[kind](folder / "b", ROWS[7_000:8_000])
+    again = opened(kind, folder, follow=True, index=index)
+    assert as_rows(until_nothing(rest_of(again, second.after, 0))) == ROWS[7_000:8_000]
+    with pytest.raises(SourceError, match="bring it back"):
+        next(rest_of(again, first.after, 0))
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_another_file_in_the_place_of_the_one_that_was_read_is_refused(kind: str, tmp_path: Path):
+    path = WRITERS[kind](tmp_path / "file", ROWS[:6_000])
+    source = opened(kind, path)
+    batch = next(source.read(None))
+    WRITERS[kind](path, ROWS[6_000:])
+    for position in (batch.position, batch.after):
+        with pytest.raises(SourceError, match="another file than the one that was read"):
+            next(rest_of(source, position, 0))
+
+
+def test_lines_that_were_added_to_a_file_are_what_follows(tmp_path: Path):
+    path = write_json_lines(tmp_path / "file", ROWS[:10])
+    source = opened("json-lines", path)
+    (batch,) = source.read(None)
+    write_json_lines(path, ROWS[:25])
+    assert as_rows(list(rest_of(source, batch.after, 0))) == ROWS[10:25]
+    write_json_lines(path, ROWS[:5])
+    with pytest.raises(SourceError, match=r"shorter than it was|another file"):
+        list(rest_of(source, batch.after, 0))
+
+
+def test_a_place_is_the_same_however_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "in").mkdir()
+    path = write_json_lines(tmp_path / "in" / "file", ROWS[:1])
+    monkeypatch.chdir(tmp_path / "in")
+    assert opened("json-lines", "file").description == opened("json-lines", path).description
+    monkeypatch.chdir(tmp_path)
+    assert opened("json-lines", "in/file").description == opened("json-lines", path).description
+
+
 def test_text_is_of_the_time_of_its_file_and_the_same_again_from_any_position(tmp_path: Path):
     texts = [f"line {n}" if n % 7 else "" for n in range(6_000)] + ["wört", "no end"]
     path = tmp_path / "book.txt"
@@ -174,8 +231,8 @@ def test_a_row_that_is_too_large_with_its_key_is_told(tmp_path: Path):
 def test_a_line_longer_than_any_record_is_cut_and_the_next_one_is_read(tmp_path: Path):
     path = tmp_path / "file"
     path.write_bytes(b"x" * 40_000_000 + b'\n{"id":1}\n')
-    (batch,) = opened("json-lines", path).read(None)
-    assert [len(value) for value in batch.values] == [16_777_216, 8]
+    batches = opened("json-lines", path).read(None)
+    assert [len(value) for batch in batches for value in batch.values] == [16_777_216, 8]
 
 
 def test_what_is_not_there_is_said(tmp_path: Path):

@@ -16,7 +16,7 @@ import pyarrow.csv as pa_csv
 
 from penstock.ingestion.errors import SourceError
 from penstock.ingestion.producer.batch import Batch
-from penstock.ingestion.sources.files import BATCH
+from penstock.ingestion.sources.cutting import BATCH
 from penstock.ingestion.sources.rows import RowReader
 from penstock.ingestion.sources.source import Repeatable
 

@@ -25,6 +25,11 @@ class FileOrder:
         if index is not None and index.exists():
             self._names = index.read_text(encoding="utf-8").splitlines()
 
+    @property
+    def many(self) -> bool:
+        """Whether these are the files of a folder, each of which is whole once it is there."""
+        return self._index is not None
+
     def file(self, number: int) -> Path | None:
         """Return a file by its number, after looking for new ones; None where there are not so many."""
         if not self._path.is_dir():

@@ -68,7 +68,8 @@ class _Opening:
     def path(self) -> Path:
         if not self.options.place:
             raise SourceOptionsError("this source needs a place: name a file or a folder")
-        return Path(self.options.place)
+        # A ledger knows its source by this: two folders may have a file of one name.
+        return Path(self.options.place).absolute()
 
     def replayed(self, source: Source) -> Source:
         pace = self.options.pace

@@ -4,14 +4,16 @@ import http.client
 import queue
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from penstock.ingestion.errors import SourceError, SourceOptionsError
 from penstock.ingestion.producer.batch import Batch
-from penstock.ingestion.sources.files import BATCH, LONGEST_LINE
+from penstock.ingestion.sources.cutting import BATCH, BATCH_BYTES
+from penstock.ingestion.sources.files import LONGEST_LINE
 from penstock.ingestion.sources.lines import MakeBatch
 from penstock.ingestion.sources.source import NOTHING, Repeatable
 
@@ -31,8 +33,9 @@ class Event(NamedTuple):
 class ServerSentEvents(Repeatable):
     """Reads events, and resumes after the last one it knows by `Last-Event-ID`, as the standard has it.
 
-    A position is the id before its batch, and how many it had; the source repeats itself as far as its server does.
-    Events without ids have no positions: what of them is in flight at a kill is written down as abandoned.
+    A position is the id before its batch, how many it had, and the last of them: the source repeats itself as far
+    as its server does, and is refused where that gives other events by then. What is acknowledged is not asked for
+    again. Events without ids have no positions: what of them is in flight at a kill is written down as abandoned.
     """
 
     def __init__(self, url: str, make_batch: MakeBatch) -> None:
@@ -50,16 +53,22 @@ class ServerSentEvents(Repeatable):
         with _opened(self._url, last, self.description) as response:
             arriving = _Arriving(response, last, self.description)
             try:
-                yield from self._batches(arriving, last, 0 if position is None else int(position["count"]))
+                yield from self._batches(arriving, last, position or {"count": 0})
             finally:
                 arriving.leave()
 
-    def _batches(self, arriving: "_Arriving", last: str, again: int) -> Iterator[Batch]:
-        events: list[Event] | None = arriving.repeated(again)
+    def _batches(self, arriving: "_Arriving", last: str, position: Mapping[str, Any]) -> Iterator[Batch]:
+        events: list[Event] | None = arriving.repeated(int(position["count"]))
+        if events and events[-1].id != position.get("last", events[-1].id):
+            raise SourceError(
+                f"{self.description} no longer has the {len(events)} events after '{last}', up to "
+                f"'{position['last']}', and sent others: use another producer name to begin with what there is"
+            )
         while events is not None:
             if events:
-                yield self._make_batch([event.data for event in events], _position(last, events))
+                batch = self._make_batch([event.data for event in events], _position(last, events))
                 last = events[-1].id
+                yield batch if batch.position is None else replace(batch, after={"after": last, "count": 0})
             else:
                 yield NOTHING
             events = arriving.take()
@@ -67,14 +76,19 @@ class ServerSentEvents(Repeatable):
 
 def _position(last: str, events: list[Event]) -> Any | None:
     """Return where the events can be read again, which only ids make possible."""
-    return {"after": last, "count": len(events)} if all(event.id for event in events) else None
+    ids = {event.id for event in events}
+    if "" in ids or last in ids or len(ids) < len(events):
+        return None  # One that has no id of its own would come again after the id before it.
+    return {"after": last, "count": len(events), "last": events[-1].id}
 
 
 class _Arriving:
     """Reads events in a thread of its own, so that nobody waits in a read; holds no more than a batch."""
 
     def __init__(self, response: http.client.HTTPResponse, last: str, description: str) -> None:
-        self._queue: queue.Queue[Event | Exception | None] = queue.Queue(BATCH)
+        self._queue: queue.SimpleQueue[Event | Exception | None] = queue.SimpleQueue()
+        self._held = 0
+        self._room = threading.Condition()
         self._description = description
         self._ended = False
         self._left = False
@@ -83,12 +97,14 @@ class _Arriving:
     def take(self) -> list[Event] | None:
         """Return what has come, which may be nothing; None at the end."""
         events: list[Event] = []
-        while len(events) < BATCH and not self._ended:
+        size = 0
+        while size < BATCH_BYTES and not self._ended:
             try:
                 found = self._queue.get_nowait()
             except queue.Empty:
                 return events
             self._add(events, found)
+            size += _weight(found)
         return None if self._ended and not events else events
 
     def repeated(self, count: int) -> list[Event]:
@@ -102,6 +118,9 @@ class _Arriving:
         return events
 
     def _add(self, events: list[Event], found: Event | Exception | None) -> None:
+        with self._room:
+            self._held -= _weight(found)
+            self._room.notify()
         if isinstance(found, Event):
             events.append(found)
         elif found is None:
@@ -123,14 +142,21 @@ class _Arriving:
 
     def _put(self, found: Event | Exception | None) -> None:
         while not self._left:
-            with suppress(queue.Full):
-                self._queue.put(found, timeout=_LOOK_SECONDS)
-                return
+            with self._room:
+                if self._held < BATCH_BYTES or self._room.wait(_LOOK_SECONDS):
+                    self._held += _weight(found)
+                    self._queue.put(found)
+                    return
         raise ConnectionAbortedError("nobody reads these events any more")
 
     def leave(self) -> None:
         """Say that nobody takes events any more."""
         self._left = True
+
+
+def _weight(found: Event | Exception | None) -> int:
+    """Return what counts of an event where a batch of them is as much as may be held: of a small one its number."""
+    return max(len(found.data), BATCH_BYTES // BATCH) if isinstance(found, Event) else 0
 
 
 def parsed(lines: Iterator[bytes], last: str) -> Iterator[Event]:

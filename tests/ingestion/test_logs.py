@@ -1,0 +1,155 @@
+"""A log that is rotated while somebody reads it, while nobody does, and oftener than anybody looks."""
+
+import json
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.ingestion.errors import SourceError
+from penstock.ingestion.producer import Batch
+from penstock.ingestion.sources.lines import json_batch
+from penstock.ingestion.sources.log import GrowingLog
+from penstock.ingestion.sources.source import rest_of
+
+
+class Log:
+    """Writes numbered lines, and rotates as logrotate does: by numbers, or with a date in the name."""
+
+    def __init__(self, path: Path, dated: bool = False) -> None:
+        self.path = path
+        self._dated = dated
+        self._numbers = count()
+        self._days = count(20_260_101)
+        self._changed = count(1_700_000_000)
+        path.touch()
+
+    def write(self, number: int) -> None:
+        with self.path.open("ab") as file:
+            file.writelines(b'{"n":%d}\n' % next(self._numbers) for _ in range(number))
+        self._is_later()
+
+    def rotate(self) -> None:
+        if self._dated:
+            self.path.rename(f"{self.path}-{next(self._days)}")
+        else:
+            for number in range(len(list(self.path.parent.iterdir())) - 1, 0, -1):
+                self.numbered(number).rename(self.numbered(number + 1))
+            self.path.rename(self.numbered(1))
+        self.path.touch()
+        self._is_later()
+
+    def numbered(self, number: int) -> Path:
+        return Path(f"{self.path}.{number}")
+
+    def _is_later(self) -> None:
+        os.utime(self.path, (moment := next(self._changed), moment))
+
+
+def numbers_in(batches: list[Batch]) -> list[int]:
+    return [json.loads(value)["n"] for batch in batches for value in batch.values]
+
+
+def until_quiet(stream: Iterator[Batch]) -> list[Batch]:
+    """Return what comes before there is nothing for some looks: between two files there may be nothing for one."""
+    found, quiet = [], 0
+    while quiet < 5:
+        batch = next(stream)
+        quiet = 0 if len(batch) else quiet + 1
+        found += [batch] if len(batch) else []
+    return found
+
+
+@settings(deadline=None)
+@given(
+    st.booleans(),
+    st.lists(st.sampled_from(["write", "rotate", "read", "restart"]), max_size=25),
+)
+def test_every_line_is_read_once_whenever_the_log_is_rotated(
+    tmp_path_factory: pytest.TempPathFactory, dated: bool, steps: list[str]
+):
+    path = tmp_path_factory.mktemp("logs") / "app.log"
+    log, source = Log(path, dated), GrowingLog(path, json_batch)
+    stream, last, found = source.read(None), None, []
+    log.write(1)
+    for step in ["read", *steps, "restart"]:
+        if step == "write":
+            log.write(3)
+        elif step == "rotate":
+            log.rotate()
+        elif step == "restart" and last is not None:
+            stream = rest_of(source, last, 0)
+        if step in ("read", "restart"):
+            batches = until_quiet(stream)
+            found += numbers_in(batches)
+            last = batches[-1].after if batches else last
+    assert found == list(range(found[-1] + 1))
+    assert found[-1] + 1 == 1 + 3 * steps.count("write")
+
+
+def started(path: Path) -> tuple[Log, GrowingLog, Any]:
+    log, source = Log(path), GrowingLog(path, json_batch)
+    log.write(2)
+    (batch,) = until_quiet(source.read(None))
+    return log, source, batch.after
+
+
+def test_a_file_that_is_missing_between_two_is_told(tmp_path: Path):
+    log, source, position = started(tmp_path / "app.log")
+    for _ in range(3):
+        log.rotate()
+        log.write(1)
+    log.numbered(2).rename(tmp_path / "app.log.2.gz")
+    with pytest.raises(SourceError, match=r"app.log.2.gz is packed.*unpack it"):
+        until_quiet_or_error(rest_of(source, position, 0))
+    (tmp_path / "app.log.2.gz").unlink()
+    with pytest.raises(SourceError, match=r"number 2 of its files.* is gone"):
+        until_quiet_or_error(rest_of(source, position, 0))
+
+
+def until_quiet_or_error(stream: Iterator[Batch]) -> None:
+    for _ in range(1_000):
+        next(stream)
+
+
+def test_a_file_is_not_taken_for_another_that_got_its_inode(tmp_path: Path):
+    log, source, position = started(tmp_path / "app.log")
+    content = b"".join(b'{"n":%d}\n' % number for number in range(100, 110))
+    log.path.write_bytes(content)
+    with pytest.raises(SourceError, match="no longer in"):
+        next(rest_of(source, position, 0))
+
+
+def test_a_log_that_was_copied_and_cut_is_read_on_in_the_copy(tmp_path: Path):
+    log, source, position = started(tmp_path / "app.log")
+    log.write(2)
+    log.numbered(1).write_bytes(log.path.read_bytes())
+    log.path.write_bytes(b"")
+    log.write(3)
+    assert numbers_in(until_quiet(rest_of(source, position, 0))) == [2, 3, 4, 5, 6]
+
+
+def test_a_log_that_was_cut_while_nobody_read_is_read_from_its_start_and_that_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    log, source, position = started(tmp_path / "app.log")
+    log.path.write_bytes(b"")
+    log.write(1)
+    assert numbers_in(until_quiet(rest_of(source, position, 0))) == [2]
+    assert "was cut while nobody read it" in caplog.text
+
+
+def test_a_log_that_was_cut_and_became_longer_between_two_looks_is_read_from_its_start(tmp_path: Path):
+    path = tmp_path / "app.log"
+    log, source = Log(path), GrowingLog(path, json_batch)
+    log.write(2)
+    stream = source.read(None)
+    assert numbers_in(until_quiet(stream)) == [0, 1]
+    path.write_bytes(b"")
+    log.write(9)
+    assert numbers_in(until_quiet(stream)) == list(range(2, 11))
