@@ -4,7 +4,7 @@ import csv
 import json
 import os
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.ingestion.contracts import Contract, json_codec, load_contract
+from penstock.ingestion.contracts import Contract, Field, json_codec, load_contract
 from penstock.ingestion.errors import SourceError
 from penstock.ingestion.producer import Batch, format_of
 from penstock.ingestion.sources import Source
@@ -115,7 +115,7 @@ def test_a_folder_takes_up_new_files_once_each_and_survives_a_restart(kind: str,
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_a_batch_holds_no_more_than_some_megabytes(kind: str, tmp_path: Path):
-    rows = [row | {"site": f"{n}" * 200_000} for n, row in enumerate(ROWS[:100])]
+    rows = [row | {"site": f"{n}" * 200_000} for n, row in enumerate(ROWS[:60])]
     source = opened(kind, WRITERS[kind](tmp_path / "file", rows))
     batches = list(source.read(None))
     assert max(sum(map(len, batch.values)) for batch in batches) < 10_000_000
@@ -220,6 +220,64 @@ def test_a_broken_row_of_csv_keeps_its_bytes_and_its_reason(tmp_path: Path):
     }
     assert batch.values[3] == b"d,\xff,s,1,2\r\n"
     assert json.loads(batch.values[6]) == {"id": "g", "device": "d", "site": "s", "at": 2}
+
+
+NUMBERS = Contract(
+    "numbers",
+    "N.",
+    (
+        Field("must", "double", "M."),
+        Field("may", "float", "M.", required=False),
+        Field("many", "array<double>", "M.", required=False),
+        Field("at", "timestamp", "A.", required=False),
+    ),
+)
+NAN, INF = float("nan"), float("inf")
+
+
+def test_what_is_no_number_is_absent_where_it_may_be_and_else_broken(tmp_path: Path):
+    rows = [
+        {"must": 1.5, "may": NAN, "many": [1.0, 2.0]},
+        {"must": NAN, "may": 1.0, "many": None},
+        {"must": -INF, "may": 1.0, "many": None},
+        {"must": 1.0, "may": INF, "many": None},
+        {"must": 1.0, "may": 1.0, "many": [1.0, NAN]},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "file")
+    (batch,) = opened("parquet", tmp_path / "file", NUMBERS).read(None)
+    assert json.loads(batch.values[0]) == {"must": 1.5, "many": [1.0, 2.0]}
+    assert {place: error.reason for place, error in batch.broken.items()} == dict.fromkeys(
+        range(1, 5), "wrong type"
+    )
+    (tmp_path / "csv").write_text("must,may\n1,\nnan,1\n1,inf\n2,NaN\n")
+    (batch,) = opened("csv", tmp_path / "csv", NUMBERS).read(None)
+    assert sorted(batch.broken) == [1, 2]
+    assert [json.loads(batch.values[place]) for place in (0, 3)] == [{"must": 1.0}, {"must": 2.0}]
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("1700000000123", 1_700_000_000_123),
+        ("-5", -5),
+        ("2023-11-14T22:13:20.123Z", 1_700_000_000_123),
+        ("2023-11-14 23:13:20.123+01:00", 1_700_000_000_123),
+        ("2023-11-14T22:13:20", 1_700_000_000_000),
+        ("2023-11-14", 1_699_920_000_000),
+        ("0001-01-01T00:00:00", -62_135_596_800_000),
+    ],
+)
+def test_times_in_text_are_numbers_or_as_the_standard_writes_them(text: str, at: int, tmp_path: Path):
+    (tmp_path / "csv").write_text(f"must,at\n1,{text}\n")
+    (batch,) = opened("csv", tmp_path / "csv", NUMBERS).read(None)
+    assert not batch.broken
+    assert json.loads(batch.values[0])["at"] == at
+
+
+def test_a_date_of_parquet_is_the_beginning_of_its_day(tmp_path: Path):
+    pq.write_table(pa.Table.from_pylist([{"must": 1.0, "at": date(2023, 11, 14)}]), tmp_path / "file")
+    (batch,) = opened("parquet", tmp_path / "file", NUMBERS).read(None)
+    assert json.loads(batch.values[0])["at"] == 1_699_920_000_000
 
 
 def test_a_row_that_is_too_large_with_its_key_is_told(tmp_path: Path):

@@ -208,9 +208,19 @@ def _named(names: list[str], values: list[str]) -> Row | BrokenRecordError:
     if len(values) != len(names):
         return BrokenRecordError("malformed", f"{len(values)} values, and the file names {len(names)} fields")
     for name, value in zip(names, values, strict=True):
-        if any("\udc80" <= letter <= "\udcff" for letter in value):
+        if not _is_text(value):
             return BrokenRecordError("invalid utf-8", f"in field '{name}'")
     return dict(zip(names, values, strict=True))
+
+
+def _is_text(value: str) -> bool:
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class ParquetFiles:
