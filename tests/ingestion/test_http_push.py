@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -50,11 +50,16 @@ class Taken:
         self._thread.join(30)
 
     def post(self, body: bytes) -> int:
+        return self._posted(body)[0]
+
+    def answer(self, body: bytes) -> dict[str, Any]:
+        return self._posted(body)[1]
+
+    def _posted(self, body: bytes) -> tuple[int, dict[str, Any]]:
         with closing(http.client.HTTPConnection("127.0.0.1", self.source.port, timeout=30)) as connection:
             connection.request("POST", "/", body, {"Content-Type": "application/x-ndjson"})
             with connection.getresponse() as response:
-                json.loads(response.read())
-                return response.status
+                return response.status, json.loads(response.read())
 
     def half(self, body: bytes, whole: int) -> socket.socket:
         """Send the beginning of a body, and say that it is longer."""
@@ -93,6 +98,37 @@ def test_what_is_half_received_counts_too(taken: Taken) -> None:
         assert taken.post(lines(0, 100)) == 429
     taken.holds(0)
     assert taken.values == []
+
+
+def test_of_a_sender_who_stops_in_the_middle_nothing_is_held_for_ever() -> None:
+    limits = PushLimits(waiting_bytes=20_000, answer_seconds=0.2, body_seconds=0.3)
+    checker = format_of(load_contract("sensors")).checker
+    with (
+        Taken(HttpPush("127.0.0.1", 0, checker, limits)) as taken,
+        taken.half(lines(0, 3), whole=1_000) as client,
+    ):
+        client.settimeout(30)
+        assert client.recv(10_000).startswith(b"HTTP/1.1 408 ")
+        taken.holds(0)
+        assert taken.post(lines(7, 1)) == 503
+        assert taken.values == [lines(7, 1)]
+
+
+def test_broken_lines_are_named_by_their_place_in_the_body() -> None:
+    with Taken(HttpPush("127.0.0.1", 0, format_of(load_contract("sensors")).checker)) as taken:
+        check_places_of_broken_lines(taken)
+
+
+def check_places_of_broken_lines(taken: Taken) -> None:
+    body = b"\n".join([GOOD % 0, b"", b"{", b"", GOOD % 1, b"["])
+    answers: list[dict[str, Any]] = []
+    sender = threading.Thread(target=lambda: answers.append(taken.answer(body)))
+    sender.start()
+    wait_until(lambda: len(taken.values) == 4, 30, "the lines to be taken")
+    taken.source.acknowledged(4)
+    sender.join(30)
+    (answer,) = answers
+    assert (answer["records"], list(answer["broken"])) == (4, ["2", "5"])
 
 
 def test_where_nothing_can_be_checked_nothing_is_taken_and_nothing_held() -> None:

@@ -4,7 +4,8 @@
 
 | answer | meaning |
 |---|---|
-| 200 | all records are acknowledged and in the ledger; `broken` names the lines that went to the dead letters |
+| 200 | all records are in the ledger; `broken` names the lines, counted from 0, that went to the dead letters |
+| 408 | the body did not come to its end in time; nothing was taken |
 | 413 | the body is larger than allowed; nothing was taken |
 | 429 | too much is waiting for the broker; nothing was taken; try again after `Retry-After` |
 | 503 | stopping, no registry to check by, or no acknowledgement in time; delivered or not, send the records again |
@@ -37,6 +38,7 @@ class PushLimits:
     body_bytes: int = 16_777_216
     waiting_bytes: int = 67_108_864
     answer_seconds: float = 30.0
+    body_seconds: float = 60.0
 
 
 @dataclass(slots=True)
@@ -131,8 +133,9 @@ class HttpPush(Once):
         """Return a body, which counts as waiting from its first byte; the rest of a refused one is dropped."""
         parts: list[bytes] = []
         size, refused = 0, None
+        deadline = asyncio.get_running_loop().time() + self._limits.body_seconds
         try:
-            async for part in _parts(receive):
+            async for part in _parts(receive, deadline):
                 if refused is None:
                     parts.append(part)
                     size += len(part)
@@ -142,6 +145,12 @@ class HttpPush(Once):
                     parts.clear()
             if refused is not None:
                 raise refused
+        except TimeoutError as error:
+            self._waiting_bytes -= size
+            seconds = self._limits.body_seconds
+            raise _RefusedError(
+                408, f"the body did not come to its end within {seconds:g} s; send it again"
+            ) from error
         except BaseException:
             self._waiting_bytes -= size
             raise
@@ -162,16 +171,19 @@ class HttpPush(Once):
             self._waiting_bytes -= len(body)
             return 503, {"error": "stopping; send the records again"}
         many = b"ndjson" in dict(scope["headers"]).get(b"content-type", b"")
-        values = [line for line in body.splitlines() if line] if many else [body]
+        lines = (
+            [(number, line) for number, line in enumerate(body.splitlines()) if line] if many else [(0, body)]
+        )
         try:
-            batch = self._checker.check(Batch(values))
+            batch = self._checker.check(Batch([line for _, line in lines]))
         except IngestionError as error:
             # No fault of the records: a registry that is away, for one.
             self._waiting_bytes -= len(body)
             return 503, {"error": f"the records cannot be checked now: {error}"}
-        return await self._delivered(batch, len(body))
+        broken = {lines[place][0]: str(error) for place, error in batch.broken.items()}
+        return await self._delivered(batch, len(body), broken)
 
-    async def _delivered(self, batch: Batch, size: int) -> tuple[int, dict[str, Any]]:
+    async def _delivered(self, batch: Batch, size: int, broken: dict[int, str]) -> tuple[int, dict[str, Any]]:
         request = _Request(batch, size, asyncio.get_running_loop().create_future())
         self._arrived.put(request)
         try:
@@ -181,7 +193,6 @@ class HttpPush(Once):
             return 503, {"error": "the broker did not acknowledge in time; send the records again"}
         if not delivered:
             return 503, {"error": "stopping; send the records again"}
-        broken = {place: str(error) for place, error in batch.broken.items()}
         return 200, {"records": len(batch), "broken": broken}
 
     def _take(self) -> list[_Request]:
@@ -235,10 +246,14 @@ class _RefusedError(Exception):
         self.answer = (status, {"error": why})
 
 
-async def _parts(receive: Any) -> AsyncIterator[bytes]:
-    """Yield the parts of a body as they come; ConnectionAbortedError when the sender leaves before its end."""
+async def _parts(receive: Any, deadline: float) -> AsyncIterator[bytes]:
+    """Yield the parts of a body as they come, until a time of the loop, after which TimeoutError is raised.
+
+    Raises ConnectionAbortedError when the sender leaves before the end.
+    """
     while True:
-        message = await receive()
+        async with asyncio.timeout_at(deadline):
+            message = await receive()
         if message["type"] == "http.disconnect":
             raise ConnectionAbortedError("the sender left")
         yield message.get("body", b"")
