@@ -6,6 +6,7 @@ import pytest
 from penstock.ingestion.contracts import (
     Contract,
     Field,
+    TopicLayout,
     contract_from,
     contracts,
     declared,
@@ -81,6 +82,23 @@ def test_a_contract_that_contradicts_itself_is_refused_with_the_field():
         ({"event_time": "device"}, "timestamp"),
         ({"id": "humidity"}, "required"),
         ({"fields": (*SENSORS.fields, SENSORS.fields[0])}, "twice"),
+        (
+            {"fields": (*SENSORS.fields, Field("many", "array<int>", "M.")), "key": "many"},
+            "array 'many' as key",
+        ),
+        ({"fields": (Field("1a", "int", "A."),), "key": None, "event_time": None, "id": None}, "field '1a'"),
+        ({"fields": (*SENSORS.fields, Field("class", "int", "A."))}, "field 'class'"),
+        ({"fields": (*SENSORS.fields, Field("a b", "int", "A."))}, "field 'a b'"),
+        ({"topic": "a b"}, "no topic can have"),
+        ({"topic": ".."}, "no topic can have"),
+        ({"topic": "a" * 240}, "240 letters"),
+        ({"max_bytes": -5}, "max_bytes -5"),
+        ({"max_bytes": 40_000_000}, "max_bytes 40000000"),
+        ({"layout": TopicLayout(partitions=0)}, "in layout 0 partitions; write 1"),
+        ({"layout": TopicLayout(partitions=-1)}, "-1 partitions"),
+        ({"environments": (("production", TopicLayout(replicas=0)),)}, "in production 0 replicas"),
+        ({"layout": TopicLayout(retention_ms=-7)}, "-7 ms"),
+        ({"layout": TopicLayout(compacted=True), "key": None}, "no key"),
     ):
         with pytest.raises(ContractError, match=word):
             dataclasses.replace(SENSORS, **changes)

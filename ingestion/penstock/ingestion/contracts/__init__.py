@@ -11,8 +11,9 @@ from penstock.ingestion.contracts.catalog import (
     read_contract,
 )
 from penstock.ingestion.contracts.json_codec import JsonCodec, json_codec
-from penstock.ingestion.contracts.model import Compatibility, Contract, Encoding, Field, TopicLayout
+from penstock.ingestion.contracts.model import Contract, Field, TopicLayout
 from penstock.ingestion.contracts.records import record_type
+from penstock.ingestion.contracts.types import Compatibility, Encoding
 
 __all__ = [
     "CATALOG",

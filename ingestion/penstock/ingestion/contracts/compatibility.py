@@ -8,8 +8,8 @@ that it does not know, and reads a narrower number as a wider one.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.ingestion.contracts.model import Compatibility, Field
-from penstock.ingestion.contracts.types import FieldType, parse_type
+from penstock.ingestion.contracts.model import Field
+from penstock.ingestion.contracts.types import Compatibility, FieldType, parse_type
 
 _WIDENS: dict[str, tuple[str, ...]] = {
     "int": ("int", "long", "float", "double"),

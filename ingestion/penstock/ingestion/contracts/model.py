@@ -1,15 +1,10 @@
 """What a topic's records look like, declared once."""
 
-import re
 from dataclasses import dataclass, field
-from typing import Literal, get_args
 
-from penstock.ingestion.contracts.types import FieldType, parse_type, spark_type
+from penstock.ingestion.contracts.soundness import check_contract
+from penstock.ingestion.contracts.types import Compatibility, Encoding, FieldType, parse_type, spark_type
 from penstock.ingestion.errors import ContractError
-
-_OWNER = re.compile(r"team:[\w-]+|[^@\s]+@[^@\s]+")
-Encoding = Literal["json", "avro"]
-Compatibility = Literal["none", "backward", "forward", "full"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,7 @@ class Contract:
     owner: str | None = None
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_contract(self)
 
     @property
     def dead_letters(self) -> str:
@@ -92,29 +87,3 @@ class Contract:
         Every column is nullable: Spark reads what is in the topic, and judging it is the contract's business.
         """
         return ", ".join(f"`{item.name}` {spark_type(item.kind)}" for item in self.fields)
-
-
-def _check(contract: Contract) -> None:
-    where = f"contract {contract.topic}"
-    if contract.owner is not None and not _OWNER.fullmatch(contract.owner):
-        raise ContractError(
-            f"{where} has the owner '{contract.owner}': write an address, or team: and a name, as in team:sensors"
-        )
-    for role, known in (("encoding", get_args(Encoding)), ("compatibility", get_args(Compatibility))):
-        if (said := getattr(contract, role)) not in known:
-            raise ContractError(f"{where} has the {role} '{said}'; use one of {', '.join(known)}")
-    names = [item.name for item in contract.fields]
-    if len(set(names)) != len(names):
-        raise ContractError(f"{where} declares a field twice: {', '.join(sorted(names))}")
-    for item in contract.fields:
-        parse_type(item.type)
-    for role in ("key", "event_time", "id"):
-        name = getattr(contract, role)
-        if name is not None and name not in names:
-            raise ContractError(f"{where} names '{name}' as {role}, and has no such field; declare the field")
-    if contract.event_time is not None and contract.field(contract.event_time).type != "timestamp":
-        raise ContractError(f"{where}: the event time '{contract.event_time}' must be of type timestamp")
-    for role in ("key", "event_time", "id"):
-        name = getattr(contract, role)
-        if name is not None and not contract.field(name).required:
-            raise ContractError(f"{where}: '{name}' is the {role} and must be required")

@@ -1,4 +1,4 @@
-"""The types that a field may have, and what each is called elsewhere.
+"""The types that a field may have, and what each is called elsewhere; the words that contracts are written in.
 
 An event time is a `timestamp`: milliseconds since the epoch, UTC, as a long in every encoding, so that a
 record carries the same number whether it is read as JSON, as Avro or by Spark.
@@ -6,9 +6,12 @@ record carries the same number whether it is read as JSON, as Avro or by Spark.
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from penstock.ingestion.errors import ContractError
 
+Encoding = Literal["json", "avro"]
+Compatibility = Literal["none", "backward", "forward", "full"]
 # name -> (Spark, Avro)
 SCALARS: dict[str, tuple[str, str]] = {
     "string": ("STRING", "string"),
