@@ -2,6 +2,7 @@ import dataclasses
 import io
 import json
 import random
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.ingestion.contracts import Contract, Field, contracts, load_contract
+from penstock.ingestion.contracts import Contract, Field, JsonCodec, contracts, json_codec, load_contract
 from penstock.ingestion.contracts.avro_codec import AvroCodec
 from penstock.ingestion.contracts.avro_columns import AvroColumns
 from penstock.ingestion.contracts.compatibility import violations
@@ -64,6 +65,61 @@ def test_what_is_called_compatible_is_what_avro_can_read(old: tuple[Field, ...],
     readable = all(reads(writer, reader, record) for record in (full, bare))
     assert (violations(old, new, "backward") == ()) == readable
     assert violations(new, old, "forward") != () or readable
+
+
+EXTREMES = {
+    "string": ['"x"', '""'],
+    "boolean": ["true", "false"],
+    "int": [str(-(2**31)), str(2**31 - 1)],
+    "long": [str(-(2**63)), str(2**63 - 1)],
+    "float": ["0.5", "-1e300"],
+    "double": ["0.5", "-1e300"],
+    "timestamp": ["-62135596800000", "253402300799999"],
+}
+OLD_AND_NEW = st.lists(
+    st.builds(
+        Field,
+        st.sampled_from("ab"),
+        st.sampled_from([*EXTREMES, *(f"array<{name}>" for name in EXTREMES)]),
+        st.just("A field."),
+        st.booleans(),
+    ),
+    min_size=1,
+    unique_by=lambda field: field.name,
+).map(tuple)
+
+
+@given(OLD_AND_NEW, OLD_AND_NEW)
+def test_what_is_called_compatible_is_what_the_reader_of_json_takes(
+    old: tuple[Field, ...], new: tuple[Field, ...]
+):
+    reader = json_codec(Contract("t", "T.", new))
+    readable = all(takes(reader, record) for record in extreme_records(old))
+    assert (violations(old, new, "backward", "json") == ()) == readable
+    assert (violations(new, old, "forward", "json") == ()) == readable
+
+
+def extreme_records(fields: tuple[Field, ...]) -> Iterator[bytes]:
+    """Yield records with the least and the greatest of each field, and one with what is required alone."""
+    for at in (0, 1):
+        yield as_json({field.name: extreme(field.type, at) for field in fields})
+    yield as_json({field.name: extreme(field.type, 0) for field in fields if field.required})
+
+
+def extreme(kind: str, at: int) -> str:
+    return f"[{EXTREMES[kind[6:-1]][at]}]" if kind.startswith("array") else EXTREMES[kind][at]
+
+
+def as_json(members: dict[str, str]) -> bytes:
+    return "{{{}}}".format(",".join(f'"{name}":{value}' for name, value in members.items())).encode()
+
+
+def takes(reader: JsonCodec, record: bytes) -> bool:
+    try:
+        reader.decode(record)
+    except BrokenRecordError:
+        return False
+    return True
 
 
 def sample(field: Field) -> object:

@@ -1,20 +1,33 @@
 """Whether a changed contract still reads what is there, and is still read by who is there.
 
 *Backward*: the new contract reads records of the old one. *Forward*: the old one reads records of the new one.
-*Full*: both. The rules are Avro's: a reader fills a missing field only where it may be absent, ignores fields
-that it does not know, and reads a narrower number as a wider one.
+*Full*: both. The rules are those of who reads. Avro's reader fills a missing field only where it may be absent,
+ignores fields that it does not know, and reads a narrower number as a wider one. The reader of JSON refuses fields
+that it does not know, and reads a whole number where every one of its kind lies in the range of the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.ingestion.contracts.model import Field
-from penstock.ingestion.contracts.types import Compatibility, FieldType, parse_type
+from penstock.ingestion.contracts.types import Compatibility, Encoding, FieldType, parse_type
 
-_WIDENS: dict[str, tuple[str, ...]] = {
-    "int": ("int", "long", "float", "double"),
-    "long": ("long", "float", "double"),
-    "float": ("float", "double"),
+# What is written -> as what else it can be read, by the encoding.
+_FRACTIONS = ("float", "double")
+_WIDENS: Mapping[Encoding, Mapping[str, tuple[str, ...]]] = {
+    "avro": {
+        "int": ("long", "timestamp", *_FRACTIONS),
+        "long": ("timestamp", *_FRACTIONS),
+        "timestamp": ("long", *_FRACTIONS),
+        "float": ("double",),
+    },
+    "json": {
+        "int": ("long", "timestamp", *_FRACTIONS),
+        "long": _FRACTIONS,
+        "timestamp": ("long", *_FRACTIONS),
+        "float": ("double",),
+        "double": ("float",),
+    },
 }
 
 
@@ -30,46 +43,55 @@ class Violation:
         return f"field '{self.field}' breaks {self.rule}: {self.why}"
 
 
-def violations(old: Sequence[Field], new: Sequence[Field], rule: Compatibility) -> tuple[Violation, ...]:
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Who reads what, in words, and by which rules."""
+
+    rule: str
+    who: str
+    what: str
+    encoding: Encoding
+
+    def violations(self, reader: Sequence[Field], writer: Sequence[Field]) -> list[Violation]:
+        written = {field.name: field for field in writer}
+        found = [self._judged(field, written.get(field.name)) for field in reader]
+        if self.encoding == "json":
+            known = {field.name for field in reader}
+            why = f"{self.who} do not know it and refuse it, and {self.what} may have it"
+            found += [Violation(field.name, self.rule, why) for field in writer if field.name not in known]
+        return [violation for violation in found if violation is not None]
+
+    def _judged(self, field: Field, other: Field | None) -> Violation | None:
+        if field.required and (other is None or not other.required):
+            lacking = "do not have it" if other is None else "may leave it out"
+            return Violation(field.name, self.rule, f"{self.who} must have it, and {self.what} {lacking}")
+        if other is None or reads(parse_type(field.type), parse_type(other.type), self.encoding):
+            return None
+        return Violation(
+            field.name, self.rule, f"{self.who} take {field.type}, and {self.what} have {other.type}"
+        )
+
+
+def violations(
+    old: Sequence[Field], new: Sequence[Field], rule: Compatibility, encoding: Encoding = "avro"
+) -> tuple[Violation, ...]:
     """Return what a change from the old fields to the new ones breaks; nothing means that it is compatible."""
     found: list[Violation] = []
     if rule in ("backward", "full"):
-        found += _unreadable(
-            new, old, "backward compatibility", "the new contract", "records already written"
+        backward = _Reading(
+            "backward compatibility", "readers of the new contract", "records already written", encoding
         )
+        found += backward.violations(new, old)
     if rule in ("forward", "full"):
-        found += _unreadable(old, new, "forward compatibility", "readers of the old contract", "new records")
+        forward = _Reading("forward compatibility", "readers of the old contract", "new records", encoding)
+        found += forward.violations(old, new)
     return tuple(found)
 
 
-def _unreadable(
-    reader: Sequence[Field], writer: Sequence[Field], rule: str, who: str, what: str
-) -> list[Violation]:
-    written = {field.name: field for field in writer}
-    found = []
-    for field in reader:
-        other = written.get(field.name)
-        if other is None:
-            if field.required:
-                found.append(Violation(field.name, rule, f"{who} must have it, and {what} do not have it"))
-        elif field.required and not other.required:
-            found.append(Violation(field.name, rule, f"{who} must have it, and {what} may leave it out"))
-        elif not reads(parse_type(field.type), parse_type(other.type)):
-            found.append(
-                Violation(field.name, rule, f"{who} takes {field.type}, and {what} have {other.type}")
-            )
-    return found
-
-
-def reads(reader: FieldType, writer: FieldType) -> bool:
+def reads(reader: FieldType, writer: FieldType, encoding: Encoding) -> bool:
     """Say whether every value of the writer's type can be read as the reader's."""
     if reader.item is not None and writer.item is not None:
-        return reads(reader.item, writer.item)
+        return reads(reader.item, writer.item, encoding)
     if reader.item is not None or writer.item is not None:
         return False
-    wanted, given = _number(reader.name), _number(writer.name)
-    return wanted == given or wanted in _WIDENS.get(given, ())
-
-
-def _number(name: str) -> str:
-    return "long" if name == "timestamp" else name
+    return reader.name == writer.name or reader.name in _WIDENS[encoding].get(writer.name, ())

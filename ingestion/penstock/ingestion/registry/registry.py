@@ -50,7 +50,9 @@ def check_contract(registry: Registry, contract: Contract) -> int | None:
     subject, schema = subject_of(contract), schema_of(contract)
     versions = registry.versions(subject)
     for version in versions:
-        broken = violations(fields_in(version.schema), fields_in(schema), contract.compatibility)
+        broken = violations(
+            fields_in(version.schema), fields_in(schema), contract.compatibility, contract.encoding
+        )
         if broken:
             raise IncompatibleChangeError(
                 f"contract {contract.topic} cannot follow version {version.version} of {subject}: "
