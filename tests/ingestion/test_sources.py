@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.ingestion.contracts import Contract, Field, json_codec, load_contract
-from penstock.ingestion.errors import SourceError
+from penstock.ingestion.errors import SourceError, SourceOptionsError
 from penstock.ingestion.producer import Batch, format_of
 from penstock.ingestion.sources import Source
 from penstock.ingestion.sources.access_log import parsed
@@ -301,6 +301,32 @@ def test_what_is_not_there_is_said(tmp_path: Path):
     with pytest.raises(SourceError, match="sensors"):
         opened("sensor", "")
     assert {"csv", "http", "nexmark-bids", "sse"} < set(source_kinds())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"pace": Pace(speed=2, rate=5)}, "a speed or at a rate"),
+        ({"pace": Pace(disorder=0.5)}, "say also by how much"),
+        ({"pace": Pace(disorder_ms=50)}, "say also which share"),
+        ({"replay_by": "at"}, "without a speed or disorder"),
+        ({"replay_by": "at", "pace": Pace(rate=5)}, "without a speed or disorder"),
+        ({"follow": True}, "is a file, and a folder is what is followed"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(options: dict[str, Any], said: str, tmp_path: Path):
+    path = write_json_lines(tmp_path / "file", ROWS[:1])
+    with pytest.raises(SourceOptionsError, match=said):
+        opened("json-lines", path, **options)
+
+
+def test_disorder_that_is_longer_than_what_is_read_at_once_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    path = write_json_lines(tmp_path / "file", ROWS)
+    list(opened("json-lines", path, pace=Pace(disorder=0.5, disorder_ms=7_200_000)).read(None))
+    (told,) = caplog.records
+    assert "5000 records that are read at once span 49990 ms" in told.getMessage()
 
 
 def test_a_file_that_became_shorter_is_refused(tmp_path: Path):

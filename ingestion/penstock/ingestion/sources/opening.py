@@ -84,6 +84,11 @@ class _Opening:
 
     def files(self, read_file: ReadFile) -> Source:
         path, options = self.path(), self.options
+        if options.follow and path.is_file():
+            raise SourceOptionsError(
+                f"{path} is a file, and a folder is what is followed for new files; a file that grows is of the "
+                "source 'log'"
+            )
         order = FileOrder(path, options.index if path.is_dir() else None)
         return self.replayed(
             Files(f"files {path}", order, read_file, follow=options.follow and path.is_dir())
@@ -152,7 +157,22 @@ def open_source(kind: str, contract: Contract, form: Format, clock: Clock, optio
                 f"source '{kind}' does nothing with {_in_words(name, value)}; "
                 f"it takes {', '.join(_words_of(takes))}"
             )
+    _check_together(options)
     return _KINDS[kind].open(_Opening(contract, form, clock, options))
+
+
+def _check_together(options: SourceOptions) -> None:
+    """Refuse an option that does nothing without another one, or with another one."""
+    pace = options.pace
+    if pace.speed is not None and pace.rate is not None:
+        raise SourceOptionsError("a replay goes at a speed or at a rate: leave out one of them")
+    if bool(pace.disorder) != bool(pace.disorder_ms):
+        missing = "by how much at most (held-back)" if pace.disorder else "which share (disorder)"
+        raise SourceOptionsError(f"records are held back by two options: say also {missing}")
+    if options.replay_by is not None and pace.speed is None and not pace.disorder:
+        raise SourceOptionsError(
+            f"replay by '{options.replay_by}' does nothing without a speed or disorder: name one, or leave it out"
+        )
 
 
 def _host_and_port(place: str) -> tuple[str, int]:

@@ -1,5 +1,6 @@
 """Sending stored records as they once came: at their own times, faster, or at a rate; in disorder if wanted."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -14,6 +15,7 @@ from penstock.ingestion.ledger import Clock
 from penstock.ingestion.producer.batch import Batch
 from penstock.ingestion.sources.source import NOTHING, Source
 
+_LOG = logging.getLogger(__name__)
 # Milliseconds at which each record of a batch was once sent, or None where a record does not say.
 TimesOf = Callable[[Batch], Sequence[int | None]]
 
@@ -36,7 +38,8 @@ class Replay:
     """Paces another source.
 
     Disorder is within a batch of that source, and the same each time: a function of the seed and of the batch's
-    position. Nothing is held back beyond the last record of its batch. Only a source that repeats can be replayed.
+    position. Nothing is held back beyond the last record of its batch; where that is less than declared, a warning
+    says so. Only a source that repeats can be replayed.
     """
 
     repeats = True
@@ -54,6 +57,7 @@ class Replay:
         self._times_of = times_of
         self._pace = pace
         self._clock = clock
+        self._warned = False
 
     def read(self, position: Any | None) -> Iterator[Batch]:
         """Yield batches, or parts of them, when they are due."""
@@ -88,7 +92,17 @@ class Replay:
         held = chance.random(len(batch)) < self._pace.disorder
         delays = np.where(held, chance.integers(0, self._pace.disorder_ms + 1, len(batch)), 0).tolist()
         times = _filled(self._times_of(batch))
+        self._warn_of_a_short_batch(max(times) - min(times), len(batch))
         return batch.arranged(sorted(range(len(batch)), key=lambda place: times[place] + delays[place]))
+
+    def _warn_of_a_short_batch(self, span: int, records: int) -> None:
+        if span < self._pace.disorder_ms and not self._warned:
+            self._warned = True
+            _LOG.warning(
+                "%s: %d records that are read at once span %d ms, and none is held back by more than that, though "
+                "%d ms were asked for",
+                self.description, records, span, self._pace.disorder_ms,
+            )  # fmt: skip
 
     def _sendings(self, batch: Batch) -> list[int]:
         """Return when each record was sent by its own time; one that is held back comes with those before it."""

@@ -53,10 +53,15 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.option("--speed", type=POSITIVE, help="Times the records' own pace.")
 @click.option("--replay-by", help="The field whose times --speed goes by; the event time without.")
 @click.option("--disorder", default=0.0, type=click.FloatRange(0, 1), help="Share of records held back.")
-@click.option("--held-back", "disorder_ms", callback=_span, help="By how much at most, as in 30s.")
+@click.option(
+    "--held-back",
+    "disorder_ms",
+    callback=_span,
+    help="By how much at most, as in 30s; not beyond some thousand records.",
+)
 @click.option("--count", type=click.IntRange(min=1), help="End after so many; else with the source.")
 @click.option("--seed", type=int, help="Where random numbers begin; 1 without.")
-@click.option("--follow", is_flag=True, help="Keep looking for new files in the folder; connect again.")
+@click.option("--follow", is_flag=True, help="Look for new files in the folder for ever; connect again.")
 @click.option("--text", is_flag=True, help="Lines are text, no JSON.")
 @click.option(
     "--route",
