@@ -9,6 +9,7 @@ import pytest
 from deltalake import write_deltalake
 from tests.catalogs import PIPELINE, Write
 
+from penstock.infra.ports import free_ports
 from penstock.pipelines.host.control import BatchRecord, Desired, PartitionAccount, StreamHealth
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
@@ -79,6 +80,30 @@ def test_doctor_names_what_is_missing_and_the_way_out(run, home: Path) -> None:
     assert not found["jars"]["ok"]
     assert "`penstock up` fetches them" in found["jars"]["detail"]
     assert not home.exists()
+
+
+def test_doctor_looks_at_what_the_settings_place_elsewhere(
+    run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (port,) = free_ports(1)
+    (tmp_path / "file").write_text("")
+    for name, value in {
+        "KAFKA__REGISTRY": f"http://127.0.0.1:{port}",
+        "SPARK__MASTER": f"spark://127.0.0.1:{port}",
+        "DAGSTER__STORAGE_URL": f"postgresql://dagster:hidden@127.0.0.1:{port}/dagster",
+        "WAREHOUSE": str(tmp_path / "file" / "warehouse"),
+    }.items():
+        monkeypatch.setenv(f"PENSTOCK_{name}", value)
+    found = {one["what"]: one for one in json.loads(run("doctor", "--json").out)}
+    for what, said in {
+        "registry": f"127.0.0.1:{port}",
+        "spark master": f"no Spark master answers at spark://127.0.0.1:{port}",
+        "dagster storage": "start that server",
+        "warehouse": "is no folder: move it away, or set PENSTOCK_WAREHOUSE",
+    }.items():
+        assert not found[what]["ok"]
+        assert said in found[what]["detail"]
+    assert "hidden" not in str(found)
 
 
 def test_a_table_is_shown_newest_first(run, sensor_table: None) -> None:

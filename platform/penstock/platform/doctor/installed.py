@@ -27,7 +27,8 @@ def installed(settings: Settings) -> Iterator[Finding]:
     yield look("packages", lambda: _packages(settings.root / LOCK))
     yield look("java", _java)
     yield look("jars", lambda: _jars(settings.jars))
-    yield look("home", lambda: _writable(settings.home))
+    yield look("home", lambda: _writable(settings.home, "PENSTOCK_HOME"))
+    yield look("warehouse", lambda: _warehouse(settings.warehouse))
     yield look("disk", lambda: disk_room(settings.home))
 
 
@@ -79,10 +80,18 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _writable(folder: Path) -> str:
+def _warehouse(place: str) -> str:
+    if "://" in place:
+        return f"{place}, which is not looked into: a stream that cannot write there says so"
+    return _writable(Path(place), "PENSTOCK_WAREHOUSE")
+
+
+def _writable(folder: Path, setting: str) -> str:
     there = _nearest(folder)
+    if not there.is_dir():
+        raise RequirementError(f"{there} is no folder: move it away, or set {setting}")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise RequirementError(f"{there} cannot be written to: change its owner, or set PENSTOCK_HOME")
+        raise RequirementError(f"{there} cannot be written to: change its owner, or set {setting}")
     return str(folder)
 
 
