@@ -17,6 +17,17 @@ def another_python() -> str:
     return next((path for path in found if path), "")
 
 
+def way_out() -> str:
+    """Return what to do; where the system's own Python is too new, its package of that name brings no other."""
+    if sys.version_info[:2] < SUPPORTED[0]:
+        return "Install one, on Debian or Ubuntu with: apt-get install python3 python3-venv"
+    return (
+        "That one is newer than what the packages here were locked for. Install 3.13 beside it: with apt-get "
+        "install python3.13 python3.13-venv where the system has it, else with `uv python install 3.13`, so that "
+        "python3.13 is on PATH"
+    )
+
+
 def main() -> int:
     """Hand over to a Python that is new enough, or say that there is none."""
     if sys.version_info[:2] in SUPPORTED:
@@ -29,7 +40,8 @@ def main() -> int:
     major, minor = sys.version_info[:2]
     sys.stderr.write(
         f"Python 3.11, 3.12 or 3.13 is needed; {sys.executable} is {major}.{minor} and no other is on PATH. "
-        "Install one, on Debian or Ubuntu with: apt-get install python3 python3-venv\n"
+        + way_out()
+        + "\n"
     )
     return 2
 

@@ -16,7 +16,8 @@ from penstock.infra.bootstrap.checkout import Checkout
 from penstock.infra.bootstrap.environment import is_current
 from penstock.infra.bootstrap.main import bootstrap
 from penstock.infra.bootstrap.requirements import Missing, mend, missing
-from penstock.infra.errors import BootstrapError
+from penstock.infra.errors import BootstrapError, JavaMissingError
+from penstock.infra.java import find_java
 from penstock.infra.ports import free_ports
 
 BUILDERS = ("hatchling", "editables", "packaging", "pathspec", "pluggy", "trove-classifiers")
@@ -265,6 +266,38 @@ def test_too_little_room_is_said_before_anything_is_made(
     with pytest.raises(BootstrapError, match=r"MB free and \d+ MB are needed"):
         bootstrap(checkout, "run")
     assert not checkout.environment.exists()
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [("3, 9, 2", "apt-get install python3 python3-venv"), ("3, 14, 0", "uv python install 3.13")],
+)
+def test_a_python_that_cannot_be_used_is_told_what_helps(
+    pytestconfig: pytest.Config, tmp_path: Path, version: str, said: str
+) -> None:
+    script = pytestconfig.rootpath / "infra" / "bootstrap.py"
+    code = (
+        f"import sys, runpy; sys.version_info = ({version}); sys.argv = ['x']\n"
+        f"runpy.run_path({str(script)!r}, run_name='__main__')"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 2
+    assert said in told.stderr
+
+
+def test_by_hand_is_installed_what_the_system_offers(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    machine.has("git")
+    machine.has("apt-get")
+    machine.has("apt-cache", '[ "$2" = openjdk-21-jre-headless ] && echo Package: it')
+    with pytest.raises(BootstrapError, match="Install it: apt-get install openjdk-21-jre-headless"):
+        mend(missing(), None)
+    with pytest.raises(JavaMissingError, match="apt-get install openjdk-21-jre-headless"):
+        find_java()
 
 
 def test_an_old_python_is_told_what_is_needed(pytestconfig: pytest.Config, tmp_path: Path) -> None:

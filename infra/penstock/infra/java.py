@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from penstock.infra.errors import JavaMissingError
 
 OLDEST_JAVA = 17
 """Spark 4.2 and Kafka 4.3 run on nothing older."""
+
+JAVA_PACKAGES = ("openjdk-17-jre-headless", "openjdk-21-jre-headless", "default-jre-headless")
+"""Names to try in turn: distributions carry different versions."""
 
 INSTALLED_JAVAS = Path("/usr/lib/jvm")
 
@@ -49,8 +52,18 @@ def find_java(environment: Mapping[str, str] | None = None, installed: Path | No
     seen = "; ".join(looked_at) or "JAVA_HOME is unset and no java is on PATH or in " + str(installed)
     raise JavaMissingError(
         f"Java {OLDEST_JAVA} or newer is needed and was not found ({seen}). "
-        f"Install one, on Debian or Ubuntu with: apt-get install openjdk-17-jre-headless"
+        f"Install one, on Debian or Ubuntu with: apt-get install {offered(JAVA_PACKAGES, environment)}"
     )
+
+
+def offered(packages: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    """Return the first of some packages that the system's package manager knows; the first if nobody can tell."""
+    asked = shutil.which("apt-cache", path=(os.environ if environment is None else environment).get("PATH"))
+    for package in packages if asked else ():
+        known = subprocess.run([str(asked), "show", package], capture_output=True, check=False)
+        if known.returncode == 0 and known.stdout:
+            return package
+    return packages[0]
 
 
 def java_version(home: Path) -> int | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from penstock.infra.bootstrap.checkout import Checkout
 from penstock.infra.bootstrap.steps import say
 from penstock.infra.errors import BootstrapError, JavaMissingError
-from penstock.infra.java import find_java
+from penstock.infra.java import JAVA_PACKAGES, find_java, offered
 
 NEEDED_BYTES = 2_500 * 1024 * 1024
 """An environment for development is 1.5 GB; the rest is room to run in."""
@@ -52,8 +52,7 @@ def missing() -> list[Missing]:
     try:
         find_java()
     except JavaMissingError:
-        names = ("openjdk-17-jre-headless", "openjdk-21-jre-headless", "default-jre-headless")
-        found.append(Missing("Java 17 or newer is neither in JAVA_HOME nor on PATH", names))
+        found.append(Missing("Java 17 or newer is neither in JAVA_HOME nor on PATH", JAVA_PACKAGES))
     return found
 
 
@@ -64,13 +63,13 @@ def mend(lacking: Sequence[Missing], ask: Callable[[str], bool] | None) -> None:
     install when that cannot be done or is not wanted.
     """
     problems = "; ".join(each.problem for each in lacking)
-    by_hand = f"Install it: apt-get install {' '.join(each.packages[0] for each in lacking)} (as root)"
+    by_hand = f"Install it: apt-get install {' '.join(offered(each.packages) for each in lacking)} (as root)"
     prefix = _privilege(problems, ask)
     if prefix is None:
         raise BootstrapError(f"{problems}. {by_hand}, then say `make` again.")
     say(f"{problems}: installing it with the system's package manager")
     _apt(prefix, ["update", "-q"], by_hand)
-    packages = [_available(each) for each in lacking]
+    packages = [offered(each.packages) for each in lacking]
     _apt(prefix, ["install", "-q", "-y", "--no-install-recommends", *packages], by_hand)
     still = missing()
     if still:
@@ -88,14 +87,6 @@ def _privilege(problems: str, ask: Callable[[str], bool] | None) -> list[str] | 
     if ask is not None and shutil.which("sudo") and ask(f"{problems}. Install it now with sudo apt-get?"):
         return ["sudo"]
     return None
-
-
-def _available(wanted: Missing) -> str:
-    for package in wanted.packages:
-        known = subprocess.run(["apt-cache", "show", package], capture_output=True, check=False)
-        if known.returncode == 0 and known.stdout:
-            return package
-    return wanted.packages[0]
 
 
 def _apt(prefix: Sequence[str], words: Sequence[str], by_hand: str) -> None:
