@@ -12,7 +12,7 @@ from penstock.ingestion.ledger.addresses import Runs, pack_lanes
 from penstock.ingestion.ledger.entries import Abandoned, Acknowledged, Closed, Entry, Intent, Session
 from penstock.ingestion.ledger.journal import Journal, cut_torn_end, read_entries
 from penstock.ingestion.ledger.packing import pack
-from penstock.ingestion.ledger.reading import segments, state_of
+from penstock.ingestion.ledger.reading import LedgerState, segments, state_of
 
 Clock = Callable[[], int]
 SEGMENT_BYTES = 8_388_608
@@ -36,11 +36,11 @@ class Ledger:
         self._segment_bytes = segment_bytes
         self._keep_ms = keep_ms
         self._lock: int | None = _lock(directory)
-        paths = segments(directory)
-        if paths:
-            cut_torn_end(paths[-1])
-        self.state = state_of(paths)
-        self._journal = Journal(paths[-1] if paths else _segment(directory, 0))
+        try:
+            self.state, self._journal = _opened(directory)
+        except BaseException:
+            os.close(self._lock)
+            raise
 
     @property
     def name(self) -> str:
@@ -116,6 +116,13 @@ class Ledger:
             if _begun(following) >= now - self._keep_ms:
                 return
             path.unlink()
+
+
+def _opened(directory: Path) -> tuple[LedgerState, Journal]:
+    paths = segments(directory)
+    if paths:
+        cut_torn_end(paths[-1])
+    return state_of(paths), Journal(paths[-1] if paths else _segment(directory, 0))
 
 
 def _segment(directory: Path, number: int) -> Path:
