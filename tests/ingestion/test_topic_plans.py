@@ -5,6 +5,7 @@ import pytest
 
 from penstock.ingestion.contracts import load_contract
 from penstock.ingestion.topics import TopicSpec, declared, plan_topics
+from penstock.ingestion.topics.model import TO_DEFAULT
 
 DECLARED = declared([load_contract("sensors")])
 THERE = {spec.name: spec for spec in DECLARED}
@@ -58,3 +59,22 @@ def test_an_undeclared_topic_is_listed_and_only_deleted_by_name():
     assert plan_topics(DECLARED, found).undeclared == ("old",)
     plan = plan_topics(DECLARED, found, destroy=["old"])
     assert [(change.action, change.topic) for change in plan.destructive] == [("delete", "old")]
+
+
+@pytest.mark.parametrize(
+    ("topic", "override", "destroys"),
+    [
+        ("sensors", ("segment.ms", "1"), False),
+        ("sensors", ("retention.bytes", "1000"), False),
+        ("sensors.dead-letters", ("cleanup.policy", "compact"), True),
+    ],
+)
+def test_what_is_set_on_a_topic_and_not_declared_goes_back_to_the_default(
+    topic: str, override: tuple[str, str], destroys: bool
+):
+    spec = THERE[topic]
+    found = THERE | {topic: dataclasses.replace(spec, overrides=(override, *spec.settings))}
+    (change,) = plan_topics(DECLARED, found).changes
+    assert (change.action, change.topic) == ("configure", topic)
+    assert change.differences == ((*override, TO_DEFAULT),)
+    assert (change.destroys is not None) == destroys

@@ -7,6 +7,7 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import Contract, Field, TopicLayout
 from penstock.ingestion.errors import TopicsError
 from penstock.ingestion.topics import apply_plan, ensure_topics, observe, plan_for
+from penstock.ingestion.topics.model import TO_DEFAULT
 
 pytestmark = pytest.mark.kafka
 
@@ -37,6 +38,18 @@ def test_a_topic_grows_and_is_configured_and_then_nothing_is_left_to_do(broker: 
     assert actions(broker, later) == []
     found = observe(broker.bootstrap, ["retention.ms"])["grown"]
     assert (found.partitions, found.settings) == (5, (("retention.ms", "-1"),))
+
+
+def test_a_setting_that_is_no_longer_declared_goes_back_to_the_default(broker: LocalBroker):
+    before = contract("settled", settings=(("segment.ms", "60000"), ("min.insync.replicas", "1")))
+    ensure_topics(broker.bootstrap, [before])
+    assert actions(broker, before) == []
+    after = contract("settled", settings=(("min.insync.replicas", "1"),))
+    (change,) = plan_for(broker.bootstrap, [after]).changes
+    assert change.differences == (("segment.ms", "60000", TO_DEFAULT),)
+    ensure_topics(broker.bootstrap, [after])
+    assert actions(broker, after) == []
+    assert dict(observe(broker.bootstrap, ["segment.ms"])["settled"].settings) == {"segment.ms": "604800000"}
 
 
 def test_what_would_destroy_records_is_refused_whole_without_the_name(broker: LocalBroker):

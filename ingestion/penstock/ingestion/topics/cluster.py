@@ -1,6 +1,6 @@
 """Reading and changing a cluster's topics."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future
 from typing import Any
 
@@ -10,6 +10,7 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    ConfigSource,
     NewPartitions,
     NewTopic,
     ResourceType,
@@ -18,7 +19,7 @@ from confluent_kafka.admin import (
 from penstock.ingestion.clients import PLAIN, ClientSettings, admin_client, said
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import TopicsError
-from penstock.ingestion.topics.model import Change, TopicPlan, TopicSpec, declared
+from penstock.ingestion.topics.model import TO_DEFAULT, Change, TopicPlan, TopicSpec, declared
 from penstock.ingestion.topics.planning import plan_topics
 
 _SECONDS = 30.0
@@ -38,14 +39,19 @@ def observe(
     try:
         found = admin.list_topics(timeout=seconds).topics
         names = [name for name in found if not name.startswith("__")]
-        values = _settings(admin, names, set(settings))
+        found_settings = _settings(admin, names)
     except KafkaException as error:
         raise TopicsError(
             f"the topics at {bootstrap} cannot be read: {said(error)}; is the broker up?"
         ) from error
+    asked = set(settings)
     return {
         name: TopicSpec(
-            name, len(found[name].partitions), len(found[name].partitions[0].replicas), values[name]
+            name,
+            len(found[name].partitions),
+            len(found[name].partitions[0].replicas),
+            _values(found_settings[name], lambda entry: entry.name in asked),
+            _values(found_settings[name], _is_override),
         )
         for name in names
     }
@@ -105,18 +111,24 @@ def ensure_topics(
     return apply_plan(bootstrap, harmless, client=client)
 
 
-def _settings(
-    admin: AdminClient, names: list[str], wanted: set[str]
-) -> dict[str, tuple[tuple[str, str], ...]]:
-    if not wanted or not names:
-        return dict.fromkeys(names, ())
+def _settings(admin: AdminClient, names: list[str]) -> dict[str, dict[str, ConfigEntry]]:
+    if not names:
+        return {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
     described = admin.describe_configs(resources, request_timeout=_SECONDS)
-    return {resource.name: _values(_wait(future), wanted) for resource, future in described.items()}
+    return {resource.name: _wait(future) for resource, future in described.items()}
 
 
-def _values(entries: dict[str, ConfigEntry], wanted: set[str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((key, str(entry.value)) for key, entry in entries.items() if key in wanted))
+def _values(
+    entries: dict[str, ConfigEntry], wanted: Callable[[ConfigEntry], bool]
+) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((key, str(entry.value)) for key, entry in entries.items() if wanted(entry)))
+
+
+def _is_override(entry: ConfigEntry) -> bool:
+    """Say whether it is set on the topic; what tools set while they move replicas is theirs."""
+    found = ConfigSource(entry.source) == ConfigSource.DYNAMIC_TOPIC_CONFIG
+    return found and not entry.name.endswith("replication.throttled.replicas")
 
 
 def _carry_out(admin: AdminClient, change: Change) -> None:
@@ -129,12 +141,15 @@ def _carry_out(admin: AdminClient, change: Change) -> None:
     elif change.action == "grow":
         _wait_all(admin.create_partitions([NewPartitions(change.topic, change.after.partitions)]))
     else:
-        entries = [
-            ConfigEntry(key, after, incremental_operation=AlterConfigOpType.SET)
-            for key, _, after in change.differences
-        ]
+        entries = [_altered(key, after) for key, _, after in change.differences]
         resource = ConfigResource(ResourceType.TOPIC, change.topic, incremental_configs=entries)
         _wait_all(admin.incremental_alter_configs([resource]))
+
+
+def _altered(key: str, after: str) -> ConfigEntry:
+    if after == TO_DEFAULT:
+        return ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE)
+    return ConfigEntry(key, after, incremental_operation=AlterConfigOpType.SET)
 
 
 def _create(admin: AdminClient, spec: TopicSpec, *, patient: bool) -> None:

@@ -12,17 +12,23 @@ DEAD_LETTER_MAX_BYTES = 33_554_432
 _LEAST_MAX_BYTES = 1_048_588
 # Of a record that is sent alone: what its batch says beside key and value.
 _OVERHEAD_BYTES = 1_024
+# What a setting becomes that is set by hand, or was declared once: whatever the brokers do without.
+TO_DEFAULT = "(the brokers' default)"
 Action = Literal["create", "grow", "configure", "recreate", "delete"]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """One topic: as it is declared, or as the cluster has it."""
+    """One topic: as it is declared, or as the cluster has it.
+
+    Of a cluster's topic `overrides` are the settings that somebody has given to this topic, whoever that was.
+    """
 
     name: str
     partitions: int
     replicas: int
     settings: tuple[tuple[str, str], ...]
+    overrides: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,10 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from penstock.ingestion.topics.model import Change, TopicPlan, TopicSpec
+from penstock.ingestion.topics.model import TO_DEFAULT, Change, TopicPlan, TopicSpec
+
+# What brokers do with a topic that says nothing, unless they were told otherwise.
+_DEFAULTS = {"cleanup.policy": "delete", "retention.ms": "604800000"}
 
 
 def plan_topics(
@@ -54,14 +57,17 @@ def _partitions(spec: TopicSpec, found: TopicSpec) -> tuple[str, str, str]:
 
 
 def _differences(spec: TopicSpec, found: TopicSpec) -> tuple[tuple[str, str, str], ...]:
-    before = dict(found.settings)
-    return tuple(
-        (key, before.get(key, ""), value) for key, value in spec.settings if before.get(key) != value
+    before, wanted = dict(found.settings), dict(spec.settings)
+    set_otherwise = tuple(
+        (key, before.get(key, ""), value) for key, value in wanted.items() if before.get(key) != value
     )
+    set_besides = tuple((key, value, TO_DEFAULT) for key, value in found.overrides if key not in wanted)
+    return set_otherwise + set_besides
 
 
 def _lost(differences: tuple[tuple[str, str, str], ...]) -> str | None:
-    for setting, before, after in differences:
+    for setting, before, told in differences:
+        after = _DEFAULTS.get(setting, "") if told == TO_DEFAULT else told
         if setting in ("retention.ms", "retention.bytes") and _shorter(before, after):
             return f"records beyond the shorter {setting}"
         if setting == "cleanup.policy" and "compact" in after and "compact" not in before:
