@@ -7,17 +7,19 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.ingestion.topic_reading import Read, whole_topic
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.infra.waiting import wait_until
 from penstock.ingestion.contracts import load_contract
-from penstock.ingestion.ledger import read_addresses, read_state
+from penstock.ingestion.ledger import Ledger, read_addresses, read_state
 from penstock.ingestion.ledger.reading import segments
 from penstock.ingestion.topics import ensure_topics
 
@@ -147,3 +149,44 @@ def test_a_producer_stopped_while_the_broker_is_away_ends_and_is_resumed(
     process = start(own_broker, ledger, "away", until=20_000)
     assert process.communicate(timeout=60)[0].split() == ["20000", "True"]
     check_all(whole_topic(own_broker.bootstrap, "away"), ledger, 20_000)
+
+
+def test_a_producer_stopped_while_it_settles_and_the_broker_is_away_ends_and_is_resumed(
+    own_broker: LocalBroker, tmp_path: Path
+):
+    make_topic(own_broker, "doubts")
+    ledger = tmp_path / "feed"
+    process = start(own_broker, ledger, "doubts", until=10_000_000)
+    wait_until_it_sends(ledger, process, -1)
+    process.kill()
+    process.communicate()
+    own_broker.kill()
+    if not read_state(ledger).intents:
+        leave_one_in_doubt(ledger)
+    process = start(own_broker, ledger, "doubts", until=10_000_000)
+    wait_while_it_runs(process, lambda: holds(process, ledger))
+    process.terminate()
+    reached = read_state(ledger).reached
+    assert process.communicate(timeout=20)[0].split() == [str(reached), "False"]
+    assert process.returncode == 0
+    own_broker.start()
+    total = reached + 30_000
+    process = start(own_broker, ledger, "doubts", until=total)
+    assert process.communicate(timeout=60)[0].split() == [str(total), "True"]
+    check_all(whole_topic(own_broker.bootstrap, "doubts"), ledger, total)
+
+
+def leave_one_in_doubt(ledger: Path) -> None:
+    """Write down what a producer would have done next, had it been killed a moment later."""
+    opened = Ledger(ledger, lambda: time.time_ns() // 1_000_000)
+    last = opened.state.last
+    assert last is not None
+    position = {**last.position, "next": opened.state.reached, "count": 500}
+    opened.intend(opened.state.reached, 500, position)
+    opened.close(in_order=False)
+
+
+def holds(process: subprocess.Popen[str], ledger: Path) -> bool:
+    """Say whether a producer has come to its ledger: from then on it is stopped in order."""
+    lock = str(ledger / "lock")
+    return any(file.path == lock for file in psutil.Process(process.pid).open_files())

@@ -106,7 +106,7 @@ class _Run:
         self._checker = format_of(feed.contract, feed.registry).checker
         self._dead = 0
         self._first = 0
-        self._finishing = False
+        self._finish_by: int | None = None
         self._begun = feed.clock()
         self._producer = LedgeredProducer(
             feed.bootstrap,
@@ -123,15 +123,25 @@ class _Run:
     def run(self) -> Summary:
         """Carry out the feed."""
         try:
-            self._first = self._producer.resume(self._replay())
-            with closing(self._batches()) as batches:
-                self._send_all(batches)
-                complete = self._finish()
+            complete = self._resume() and self._deliver()
         finally:
             self._producer.close()
         return Summary(
             self._ledger.name, self._first, self._producer.reached, self._dead, self._elapsed(), complete
         )
+
+    def _resume(self) -> bool:
+        try:
+            self._first = self._producer.resume(self._replay())
+        except _StoppedWaitingError:
+            self._first = self._producer.reached
+            return False
+        return True
+
+    def _deliver(self) -> bool:
+        with closing(self._batches()) as batches:
+            self._send_all(batches)
+            return self._finish()
 
     def _send_all(self, batches: Iterator[Batch]) -> None:
         try:
@@ -178,16 +188,23 @@ class _Run:
         return min(ends)
 
     def _finish(self) -> bool:
-        self._finishing = True
-        deadline = self._feed.clock() + self._limits.finish_ms
-        complete = self._producer.flush(lambda: self._feed.clock() > deadline)
+        self._finish_by = self._feed.clock() + self._limits.finish_ms
+        try:
+            complete = self._producer.flush(self._waited_enough)
+        except _StoppedWaitingError:
+            complete = False
         self._tell()
         return complete
 
     def _waiting(self, waiting: Waiting) -> None:
         self._tell(waiting.heard or "the broker takes no more for now")
-        if self._stop.is_set() and not self._finishing:
+        if self._waited_enough():
             raise _StoppedWaitingError
+
+    def _waited_enough(self) -> bool:
+        if self._finish_by is None:
+            return self._stop.is_set()
+        return self._feed.clock() > self._finish_by
 
     def _elapsed(self) -> int:
         return self._feed.clock() - self._begun

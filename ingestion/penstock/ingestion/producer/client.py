@@ -3,6 +3,8 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
@@ -10,9 +12,15 @@ from penstock.ingestion.clients import ClientSettings, said
 from penstock.ingestion.errors import TopicsError
 
 Targets = list[tuple[str, int]]
+# Told again and again while somebody waits for the broker; ends the waiting by raising.
+Told = Callable[[], None]
+Answer = TypeVar("Answer")
 _SECONDS = 30.0
 _PAUSE_SECONDS = 0.2
-_LEADER_IS_GONE = {
+_ANSWER_SECONDS = 3.0
+_MAY_PASS = {
+    "_ALL_BROKERS_DOWN",
+    "_TIMED_OUT",
     "_DESTROY_BROKER",
     "_TRANSPORT",
     "FENCED_LEADER_EPOCH",
@@ -20,6 +28,10 @@ _LEADER_IS_GONE = {
     "NOT_LEADER_FOR_PARTITION",
     "UNKNOWN_LEADER_EPOCH",
 }
+
+
+def silently() -> None:
+    """Wait, and tell nobody."""
 
 
 def new_producer(bootstrap: str, on_error: Callable[[KafkaError], None], client: ClientSettings) -> Producer:
@@ -65,10 +77,12 @@ def new_reader(bootstrap: str, client: ClientSettings) -> Consumer:
     )
 
 
-def targets_of(bootstrap: str, reader: Consumer, topic: str, dead_letters: str) -> Targets:
+def targets_of(
+    bootstrap: str, reader: Consumer, topic: str, dead_letters: str, waiting: Told = silently
+) -> Targets:
     """Return the partitions of a topic, and last the partition that takes its dead letters."""
     for name in (topic, dead_letters):
-        found = _partitions(bootstrap, reader, name)
+        found = _partitions(bootstrap, reader, name, waiting)
         if not found:
             raise TopicsError(f"there is no topic {name} at {bootstrap}; `penstock topics apply` makes it")
         if name == topic:
@@ -76,30 +90,47 @@ def targets_of(bootstrap: str, reader: Consumer, topic: str, dead_letters: str) 
     return [*targets, (dead_letters, 0)]
 
 
-def offset_ranges(reader: Consumer, targets: Sequence[tuple[str, int]]) -> list[tuple[int, int]]:
+def offset_ranges(
+    reader: Consumer, targets: Sequence[tuple[str, int]], waiting: Told = silently
+) -> list[tuple[int, int]]:
     """Return for each target its first offset and the one after its last.
 
     Where a broker has just gone it waits, as long as for any answer, until another one leads its partitions.
     """
     deadline = time.monotonic() + _SECONDS
-    return [_offset_range(reader, TopicPartition(*target), deadline) for target in targets]
+    return [_offset_range(reader, TopicPartition(*target), deadline, waiting) for target in targets]
 
 
-def _offset_range(reader: Consumer, place: TopicPartition, deadline: float) -> tuple[int, int]:
-    while True:
-        left = max(1.0, deadline - time.monotonic())
-        try:
-            return reader.get_watermark_offsets(place, timeout=left)
-        except KafkaException as error:
-            if error.args[0].name() not in _LEADER_IS_GONE or time.monotonic() > deadline:
-                raise
+def _offset_range(reader: Consumer, place: TopicPartition, deadline: float, waiting: Told) -> tuple[int, int]:
+    def look_for_the_leader() -> None:
+        waiting()
         reader.poll(_PAUSE_SECONDS)
-        reader.list_topics(place.topic, timeout=left)
+        # What it cannot be told now it is told, or not, when it asks again.
+        with suppress(KafkaException):
+            reader.list_topics(place.topic, timeout=_ANSWER_SECONDS)
+
+    return _answer(
+        lambda seconds: reader.get_watermark_offsets(place, timeout=seconds), deadline, look_for_the_leader
+    )
 
 
-def _partitions(bootstrap: str, reader: Consumer, topic: str) -> int:
+def _answer(ask: Callable[[float], Answer], deadline: float, waiting: Told) -> Answer:
+    """Ask until there is an answer; between two tries `waiting` is told, which may end the waiting by raising."""
+    while True:
+        try:
+            return ask(_ANSWER_SECONDS)
+        except KafkaException as error:
+            if error.args[0].name() not in _MAY_PASS or time.monotonic() > deadline:
+                raise
+        waiting()
+
+
+def _partitions(bootstrap: str, reader: Consumer, topic: str, waiting: Told) -> int:
+    deadline = time.monotonic() + _SECONDS
     try:
-        metadata = reader.list_topics(topic, timeout=_SECONDS).topics[topic]
+        metadata = _answer(
+            lambda seconds: reader.list_topics(topic, timeout=seconds), deadline, waiting
+        ).topics[topic]
     except KafkaException as error:
         raise TopicsError(
             f"topic {topic} at {bootstrap} cannot be looked up: {said(error)}; is the broker up?"

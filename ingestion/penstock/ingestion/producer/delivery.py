@@ -82,6 +82,7 @@ class LedgeredProducer:
     def resume(self, replay: Replay | None) -> int:
         """Settle what an earlier producer left in doubt, begin a session, and return the next sequence.
 
+        While the broker is waited for `on_wait` is told, and ends that by raising; the next `resume` begins anew.
         Without `replay` the source cannot repeat itself: what is in doubt is noted as abandoned.
         """
         state = self._ledger.state
@@ -103,10 +104,10 @@ class LedgeredProducer:
         if self._ledger.state.intents:
             self._recover(replay)
         reader = self._reading()
-        targets = targets_of(self._bootstrap, reader, self._topic, self._dead_letters)
-        ends = [high - 1 for _, high in offset_ranges(reader, targets)]
+        targets = targets_of(self._bootstrap, reader, self._topic, self._dead_letters, self._wait)
+        ends = [high - 1 for _, high in offset_ranges(reader, targets, self._wait)]
         self._ledger.begin(targets, ends, self._source, self._route_name)
-        self._flight = InFlight(self._producer, self._reading, self._ledger, targets, ends)
+        self._flight = InFlight(self._producer, self._reading, self._ledger, targets, ends, self._wait)
         self._forget_reader()
         self.sent = self._ledger.state.reached
         return self.sent
@@ -133,7 +134,7 @@ class LedgeredProducer:
         flight = self._started()
         while flight.records and not give_up():
             if not self.serve(0.2) and flight.records:
-                self._on_wait(Waiting(flight.records, self.reached, self._heard))
+                self._wait()
         return not flight.records
 
     def close(self) -> None:
@@ -155,10 +156,12 @@ class LedgeredProducer:
             last = state.intents[-1]
             self._ledger.abandon(state.reached, last.first + last.count - state.reached)
             return
-        tails = read_tails(self._reading(), state, str(self._ledger.directory))
+        tails = read_tails(self._reading(), state, str(self._ledger.directory), self._wait)
         chunks = in_doubt(state, replay, self._routed)
         offsets = arrived(chunks, tails, self._ledger.name)
-        flight = InFlight(self._producer, self._reading, self._ledger, state.targets, list(state.ends))
+        flight = InFlight(
+            self._producer, self._reading, self._ledger, state.targets, list(state.ends), self._wait
+        )
         self._flight = flight
         for chunk in chunks:
             flight.send(chunk, fill_in(chunk, offsets))
@@ -177,7 +180,11 @@ class LedgeredProducer:
         window = self._window
         while flight.records and (flight.records + records > window.records or flight.bytes > window.bytes):
             if not self.serve(0.2):
-                self._on_wait(Waiting(flight.records, self.reached, self._heard))
+                self._wait()
+
+    def _wait(self) -> None:
+        in_flight = 0 if self._flight is None else self._flight.records
+        self._on_wait(Waiting(in_flight, self.reached, self._heard))
 
     def _started(self) -> InFlight:
         if self._flight is None:

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from penstock.ingestion.errors import DeliveryError, LedgerError
 from penstock.ingestion.ledger import Ledger, runs_of
 from penstock.ingestion.producer.chunk import Chunk
-from penstock.ingestion.producer.client import Targets
+from penstock.ingestion.producer.client import Targets, Told, silently
 from penstock.ingestion.producer.dead_letters import KEPT_BYTES, headers_of
 from penstock.ingestion.producer.readback import match, read_range
 
@@ -33,15 +33,17 @@ class InFlight:
         ledger: Ledger,
         targets: Targets,
         ends: list[int],
+        waiting: Told = silently,
     ) -> None:
         self._producer = producer
         self._reader = reader
         self._ledger = ledger
         self._targets = targets
         self._ends = ends
+        self._waiting = waiting
         self._shared = [0] * len(targets)
         self._chunks: deque[Chunk] = deque()
-        self._doubts: list[tuple[Chunk, int, int, int]] = []
+        self._doubts: deque[tuple[Chunk, int, int, int]] = deque()
         self._failure: KafkaError | None = None
         self.records = 0
         self.bytes = 0
@@ -65,10 +67,11 @@ class InFlight:
         except KafkaException as error:
             # How the client library says that it has met an error after which it sends nothing more.
             self.fail(error.args[0])
-        for chunk, lane, first, last in self._doubts:
+        while self._doubts:
+            chunk, lane, first, last = self._doubts[0]
             chunk.runs[lane] = runs_of(self._read_back(chunk, lane, first, last))
             chunk.waiting -= 1
-        self._doubts.clear()
+            self._doubts.popleft()
         settled = self._settled()
         if self._failure is not None:
             raise self._stopped(self._failure)
@@ -175,7 +178,7 @@ class InFlight:
     def _read_back(self, chunk: Chunk, lane: int, first: int, last: int) -> list[int]:
         expected = chunk.expected(lane)
         # Backwards, for the last record is known to be ours, and what lies before ours may look like it.
-        tail = read_range(self._reader(), *self._targets[lane], first, last)
+        tail = read_range(self._reader(), *self._targets[lane], first, last, self._waiting)
         offsets = match(expected[::-1], tail[::-1])[::-1]
         if len(offsets) < len(expected):
             topic, partition = self._targets[lane]

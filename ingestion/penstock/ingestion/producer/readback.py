@@ -11,7 +11,7 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from penstock.ingestion.errors import LedgerError
-from penstock.ingestion.producer.client import Targets, offset_ranges
+from penstock.ingestion.producer.client import Targets, Told, offset_ranges, silently
 
 # How often, and how far apart in seconds, the broker is asked before the tail of a killed producer is read.
 SETTLE_ROUNDS, SETTLE_PAUSE = 20, 0.05
@@ -27,27 +27,35 @@ class Found(NamedTuple):
     headers: Mapping[str, bytes]
 
 
-def settle(reader: Consumer, targets: Targets) -> list[tuple[int, int]]:
+def settle(reader: Consumer, targets: Targets, waiting: Told = silently) -> list[tuple[int, int]]:
     """Return the offset ranges once requests that were under way at a kill have been served.
 
     What a killed process had handed to its sockets is still served by the broker. Each round is a request that
     takes its turn behind them; a connection of a dead process has at most five requests, one served at a time.
     """
     for _ in range(SETTLE_ROUNDS):
-        ranges = offset_ranges(reader, targets)
+        ranges = offset_ranges(reader, targets, waiting)
         reader.poll(SETTLE_PAUSE)
     return ranges
 
 
-def read_range(reader: Consumer, topic: str, partition: int, first: int, last: int) -> list[Found]:
-    """Return the records of a partition from offset `first` to `last`, both included."""
+def read_range(
+    reader: Consumer, topic: str, partition: int, first: int, last: int, waiting: Told = silently
+) -> list[Found]:
+    """Return the records of a partition from offset `first` to `last`, both included.
+
+    Waits for the broker for as long as it takes, and tells `waiting` whenever nothing came.
+    """
     found: list[Found] = []
     if last < first:
         return found
     reader.assign([TopicPartition(topic, partition, first)])
     reached = first
     while reached <= last:
-        for message in reader.consume(2_000, timeout=_GATHER_SECONDS):
+        messages = reader.consume(2_000, timeout=_GATHER_SECONDS)
+        if not messages:
+            waiting()
+        for message in messages:
             offset = _offset(message)
             reached = max(reached, offset if message.error() is not None else offset + 1)
             if message.error() is None and offset <= last:

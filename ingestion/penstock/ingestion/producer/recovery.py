@@ -10,6 +10,7 @@ from penstock.ingestion.errors import SourceError
 from penstock.ingestion.ledger import LedgerState, runs_of
 from penstock.ingestion.producer.batch import Batch, joined
 from penstock.ingestion.producer.chunk import Chunk
+from penstock.ingestion.producer.client import Told, silently
 from penstock.ingestion.producer.dead_letters import sequence_of
 from penstock.ingestion.producer.readback import Found, check_tail, match, read_range, settle
 
@@ -18,12 +19,14 @@ Replay = Callable[[Any, int, int], Sequence[Batch]]
 Missing = Mapping[int, Sequence[int]]
 
 
-def read_tails(reader: Consumer, state: LedgerState, ledger: str) -> list[list[Found]]:
+def read_tails(
+    reader: Consumer, state: LedgerState, ledger: str, waiting: Told = silently
+) -> list[list[Found]]:
     """Return, for each target, what was written to it since the last acknowledged record."""
-    ranges = settle(reader, state.targets)
+    ranges = settle(reader, state.targets, waiting)
     check_tail(state.targets, state.ends, ranges, ledger)
     return [
-        read_range(reader, *target, end + 1, high - 1)
+        read_range(reader, *target, end + 1, high - 1, waiting)
         for target, end, (_, high) in zip(state.targets, state.ends, ranges, strict=True)
     ]
 
