@@ -34,24 +34,27 @@ def observe(
     seconds: float = _LOOK_SECONDS,
     client: ClientSettings = PLAIN,
 ) -> dict[str, TopicSpec]:
-    """Return the cluster's topics, internal ones left out, with the values of the settings asked for."""
+    """Return the cluster's topics, internal ones left out, with the values of the settings asked for.
+
+    Where any are asked for, it tells also what is set on the topics themselves.
+    """
     admin = admin_client(bootstrap, client)
     try:
         found = admin.list_topics(timeout=seconds).topics
         names = [name for name in found if not name.startswith("__")]
-        found_settings = _settings(admin, names)
+        asked = set(settings)
+        found_settings = _settings(admin, names if asked else [])
     except KafkaException as error:
         raise TopicsError(
             f"the topics at {bootstrap} cannot be read: {said(error)}; is the broker up?"
         ) from error
-    asked = set(settings)
     return {
         name: TopicSpec(
             name,
             len(found[name].partitions),
             len(found[name].partitions[0].replicas),
-            _values(found_settings[name], lambda entry: entry.name in asked),
-            _values(found_settings[name], _is_override),
+            _values(found_settings.get(name, {}), lambda entry: entry.name in asked),
+            _values(found_settings.get(name, {}), _is_override),
         )
         for name in names
     }
