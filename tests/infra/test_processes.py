@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from penstock.infra.errors import ManagerError, ProgramsNotReadyError
+from penstock.infra.errors import ManagerError, NotInTimeError, ProgramsNotReadyError
 from penstock.infra.ports import free_ports
 from penstock.infra.processes import Manager, Program
 
@@ -227,6 +228,29 @@ def test_a_program_that_does_not_heed_its_signal_is_ended_by_force(
     manager.start([python_program("deaf", DEAF, stop_seconds=0.5)])
     manager.stop()
     assert "ended by force" in manager.tail("deaf")
+
+
+def test_all_together_stop_within_the_time_there_is_whatever_hangs(
+    manager: Manager, python_program: MakeProgram, left: Left
+) -> None:
+    deaf = [python_program(f"deaf-{n}", DEAF, stop_seconds=6, start_order=n) for n in range(4)]
+    manager.start([*deaf, python_program("host", DEAF, stop_seconds=6, start_order=9)])
+    host = next(status for status in manager.status() if status.name == "host")
+    for pid in (host.pid, host.tether_pid):
+        os.kill(pid or 0, signal.SIGSTOP)
+    began = time.monotonic()
+    manager.stop(6)
+    assert time.monotonic() - began < 6 + 6, "one after the other they would take 50 s"
+    assert left() == []
+
+
+def test_what_does_not_stop_in_time_is_named(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_vain(*_: object) -> None:
+        raise NotInTimeError("Waited 30 s for host to stop, in vain.")
+
+    monkeypatch.setattr(Manager, "_apply", in_vain)
+    with pytest.raises(NotInTimeError, match="host to stop"):
+        manager.start([])
 
 
 def test_programs_stop_in_the_reverse_of_their_order(

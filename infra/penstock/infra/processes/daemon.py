@@ -64,11 +64,11 @@ class Daemon:
                     f"The end of {self._layout.log}:\n{said}"
                 )
 
-    def end(self) -> None:
-        """End supervisord and all that is under it; return when nothing of them is left."""
+    def end(self, seconds: float = KEEPER_SECONDS) -> None:
+        """End supervisord and all that is under it, in order for so long; return when nothing of them is left."""
         keeper = self.keeper()
         if keeper is not None:
-            self._end(self._end_keeper(keeper))
+            self._end(self._end_keeper(keeper, seconds))
         self._end(self._strays())
 
     def _launch(self) -> None:
@@ -107,14 +107,14 @@ class Daemon:
             return False
         return self._supervisor.answers()
 
-    def _end_keeper(self, keeper: int) -> list[psutil.Process]:
+    def _end_keeper(self, keeper: int, patience: float) -> list[psutil.Process]:
         """End the keeper, and return all that was under it.
 
         It is given time, for it alone finds what descends from processes that end meanwhile; by force
         it is ended only when it hangs.
         """
         under: list[psutil.Process] = []
-        for by, seconds in ((signal.SIGTERM, KEEPER_SECONDS), (signal.SIGKILL, GONE_SECONDS)):
+        for by, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, GONE_SECONDS)):
             try:
                 under += psutil.Process(keeper).children(recursive=True)
                 os.kill(keeper, by)

@@ -5,9 +5,11 @@ itself with all its programs, and one whose own tether is killed ends with every
 """
 
 import json
+import math
+import time
 import xmlrpc.client
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -26,6 +28,8 @@ READY_SECONDS = 180.0
 TURN_SECONDS = 60.0
 LONGEST_STOP_SECONDS = 30.0
 LOG_LINES_IN_ERRORS = 12
+DOWN_SECONDS = 17.0
+"""`make down` is promised within 20 s; the rest is for finding what a manager left behind."""
 
 _NOT_RUNNING = 70
 _ALREADY_STARTED = 60
@@ -66,18 +70,20 @@ class Manager:
         names = {program.name for program in programs}
         self._wait_until_ready(names if awaited is None else names & set(awaited), seconds, ready)
 
-    def stop(self) -> None:
+    def stop(self, seconds: float = DOWN_SECONDS) -> None:
         """Stop every program in order, then the manager; return when nothing of them is left.
 
-        Takes as long as the slowest of each order, at most its `stop_seconds` and a little; a manager
-        that does not answer is ended by force. Nothing to stop is no error.
+        Takes as long as the slowest of each order, at most its `stop_seconds` and a little. What has not stopped
+        within three quarters of the time there is, because it or the manager hangs, is ended with the manager,
+        and by force. Nothing to stop is no error.
         """
         with self._turn():
+            deadline = time.monotonic() + seconds
             try:
                 if self._supervisor.answers():
-                    self._stop_in_order()
+                    self._stop_in_order(deadline - seconds / 4)
             finally:
-                self._daemon.end()
+                self._daemon.end(max(seconds / 6, deadline - time.monotonic()))
 
     def running(self) -> bool:
         """Say whether a manager lives, answering or not."""
@@ -123,16 +129,21 @@ class Manager:
         """Let one start or stop happen at a time."""
         try:
             self._layout.directory.mkdir(parents=True, exist_ok=True)
-            with held(self._layout.turn, TURN_SECONDS):
+            with ExitStack() as turn:
+                self._wait_for_turn(turn)
                 yield
-        except NotInTimeError as error:
-            raise ManagerError(
-                "Another `make up` or `make down` has not come to its end; try again."
-            ) from error
         except OSError as error:
             raise ManagerError(
                 f"The process manager cannot use {error.filename or self._layout.directory}: {error.strerror}. "
                 "Make it writable, with some space free, and try again."
+            ) from error
+
+    def _wait_for_turn(self, turn: ExitStack) -> None:
+        try:
+            turn.enter_context(held(self._layout.turn, TURN_SECONDS))
+        except NotInTimeError as error:
+            raise ManagerError(
+                "Another `make up` or `make down` has not come to its end; try again."
             ) from error
 
     def _write(self, programs: Sequence[Program]) -> None:
@@ -199,20 +210,20 @@ class Manager:
             for status in late
         )
 
-    def _stop_in_order(self) -> None:
+    def _stop_in_order(self, deadline: float) -> None:
         # What does not stop so, because it or the manager hangs, is ended with the manager.
-        with suppress(NotInTimeError, ManagerError):
+        with suppress(ManagerError):
             for tier in self._tiers_to_stop():
-                self._stop_all(tier)
+                self._stop_all(tier, deadline - time.monotonic())
 
     def _tiers_to_stop(self) -> list[list[TetherSpec]]:
         index = sorted(self._index(), reverse=True)
         tiers = groupby(index, key=lambda entry: entry[0])
         return [[TetherSpec.read(Path(path)) for _, path in tier] for _, tier in tiers]
 
-    def _stop_all(self, specs: Sequence[TetherSpec]) -> None:
-        longest = max((spec.stop_seconds for spec in specs), default=0)
-        self._stop_names([spec.name for spec in specs], longest + STOP_MARGIN_SECONDS + 1)
+    def _stop_all(self, specs: Sequence[TetherSpec], at_most: float = math.inf) -> None:
+        longest = max((spec.stop_seconds for spec in specs), default=0) + STOP_MARGIN_SECONDS + 1
+        self._stop_names([spec.name for spec in specs], min(longest, at_most))
 
     def _stop_names(self, names: Sequence[str], seconds: float) -> None:
         for name in names:
@@ -221,7 +232,13 @@ class Manager:
         def stopped() -> bool:
             return all(self._supervisor.call("getProcessInfo", name)["statename"] in _ENDED for name in names)
 
-        wait_until(stopped, seconds, f"{', '.join(names)} to stop")
+        try:
+            wait_until(stopped, seconds, f"{', '.join(names)} to stop")
+        except NotInTimeError as error:
+            raise ManagerError(
+                f"{', '.join(names)} did not stop within {seconds:g} s. `make down` ends all programs, by force "
+                "where that is needed; `make up` begins again."
+            ) from error
 
     def _order(self, method: str, name: str, unless: int) -> None:
         try:
