@@ -28,6 +28,7 @@ from penstock.infra.terraform.errors import (
     PlanFailedError,
     ProviderMissingError,
     StalePlanError,
+    StateUnreadableError,
     UnknownPlanError,
 )
 from penstock.infra.terraform.plans import UNKNOWN
@@ -78,6 +79,18 @@ def test_what_was_applied_needs_no_second_change(workspace: MakeWorkspace, engin
     assert one.outputs()["size"].value == 3
     assert one.resources() == ("terraform_data.one",)
     assert one.plan().is_empty
+
+
+def test_a_state_that_cannot_be_read_is_not_one_that_is_empty(
+    workspace: MakeWorkspace, engine: Engine, folder: Path
+) -> None:
+    one = workspace(ONE, engine, variables={"size": 3})
+    one.apply(one.plan())
+    (folder / "terraform.tfstate").write_text("cut of")
+    with pytest.raises(StateUnreadableError, match=r"Reading the state environment failed"):
+        one.resources()
+    with pytest.raises(StateUnreadableError, match="credentials are still good"):
+        one.outputs()
 
 
 def test_a_change_is_shown_from_what_to_what(workspace: MakeWorkspace, engine: Engine) -> None:

@@ -116,6 +116,15 @@ def test_drift_is_a_check_that_fails_until_it_is_mended(run: Run, catalog: Catal
     assert drift(run) == (False, 1)
 
 
+def test_a_state_that_cannot_be_read_fails_the_check(run: Run, catalog: Catalog) -> None:
+    """What expired credentials and a lost bucket look like from here: nobody knows whether anything drifted."""
+    plan(run, catalog)
+    (catalog.directory / "small" / "terraform.tfstate").write_text("cut of")
+    (found,) = run("environment_drift").get_asset_check_evaluations()
+    assert (found.passed, found.severity.value) == (False, "ERROR")
+    assert "Reading the state small failed" in str(found.metadata["not_looked_at"].value)
+
+
 def test_a_secret_is_on_no_page(run: Run, catalog: Catalog, instance, tmp_path: Path) -> None:
     """All that Dagster keeps of a plan, an apply and a check is searched for a value that is a secret."""
     plan_id = plan(run, catalog)

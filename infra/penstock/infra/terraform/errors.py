@@ -7,7 +7,8 @@ TerraformError
 ├── CommandFailedError      Terraform said no; holds its diagnostics
 │   ├── ConfigurationError      the HCL or a variable is wrong
 │   ├── PlanFailedError         nothing was changed
-│   └── ApplyFailedError        something may have been changed
+│   ├── ApplyFailedError        something may have been changed
+│   └── StateUnreadableError    nobody can say what was applied
 ├── StateLockedError        somebody else is changing this environment
 ├── TimeLimitError          it took too long and was asked to stop
 ├── StalePlanError          the state moved on since the plan was shown
@@ -68,6 +69,10 @@ class PlanFailedError(CommandFailedError):
 
 class ApplyFailedError(CommandFailedError):
     """Some changes may have been made; the state says which, a new plan shows the rest."""
+
+
+class StateUnreadableError(CommandFailedError):
+    """The state could not be read: what was applied is not known, which is not that nothing was."""
 
 
 class StateLockedError(TerraformError):

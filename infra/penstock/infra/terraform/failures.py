@@ -14,6 +14,7 @@ from penstock.infra.terraform.errors import (
     ProviderMissingError,
     StalePlanError,
     StateLockedError,
+    StateUnreadableError,
     TerraformError,
 )
 
@@ -52,7 +53,13 @@ APPLY = Doing(
     ApplyFailedError,
     "What was done before that is in the state. Correct the cause and plan again: the plan shows the rest.",
 )
-READ = Doing("Reading the state", ConfigurationError, "Nothing was changed.")
+READ = Doing(
+    "Reading the state",
+    StateUnreadableError,
+    "Nothing was changed. See that the credentials are still good and that the state is where the backend says.",
+)
+
+UNLOCK = Doing("Releasing the lock of", ConfigurationError, "Nothing was changed.")
 
 
 def failure(doing: Doing, subject: str, diagnostics: Sequence[Diagnostic]) -> TerraformError:

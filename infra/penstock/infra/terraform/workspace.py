@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.infra.terraform import failures, prepared
-from penstock.infra.terraform.diagnostics import Diagnostic, read_diagnostic
+from penstock.infra.terraform.diagnostics import Diagnostic, plain_diagnostics, read_diagnostic
 from penstock.infra.terraform.engines import Engine
 from penstock.infra.terraform.errors import StalePlanError
 from penstock.infra.terraform.events import Event, Progress
@@ -131,15 +131,21 @@ class Workspace:
         return {name: Output(item["value"], item["sensitive"]) for name, item in documents.items()}
 
     def resources(self) -> tuple[str, ...]:
-        """The addresses in the state; empty when nothing is there."""
+        """The addresses in the state; empty only where it was read, and nothing is in it or it is not there."""
         self.prepare()
         ended = self._runner.answer(failures.READ, self.limits.plan, "state", "list")
-        return tuple(ended.output.splitlines())
+        if ended.code and self._has_state():
+            raise self._runner.failure(failures.READ, plain_diagnostics(ended.errors or ended.output))
+        return tuple(ended.output.splitlines()) if not ended.code else ()
 
     def unlock(self, lock_id: str) -> None:
         """Release a lock that was left behind. Only for a lock whose holder certainly is no more."""
         self.prepare()
-        self._runner.text(failures.READ, self.limits.plan, "force-unlock", "-force", lock_id)
+        self._runner.text(failures.UNLOCK, self.limits.plan, "force-unlock", "-force", lock_id)
+
+    def _has_state(self) -> bool:
+        """Whether there is a state: listing one that is not there fails, fetching it succeeds with nothing."""
+        return bool(self._runner.text(failures.READ, self.limits.plan, "state", "pull").strip())
 
     @property
     def _runner(self) -> Runner:

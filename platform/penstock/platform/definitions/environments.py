@@ -38,7 +38,9 @@ from dagster import AssetChecksDefinition as Check
 
 from penstock.infra.environments import Environment, EnvironmentOutputs
 from penstock.infra.environments.errors import NotAppliedError
+from penstock.infra.errors import InfraError
 from penstock.infra.terraform import Plan, ResourceChange
+from penstock.infra.terraform.errors import StateLockedError
 
 Open = Callable[[str], Environment]
 GROUP = "environments"
@@ -114,6 +116,10 @@ def _drift_check(name: str, around: Around) -> Check:
             found = around.open(name).drift()
         except NotAppliedError as error:
             return AssetCheckResult(passed=True, metadata={"state": str(error)})
+        except StateLockedError as error:
+            return _unknown(error, AssetCheckSeverity.WARN)
+        except InfraError as error:
+            return _unknown(error, AssetCheckSeverity.ERROR)
         return AssetCheckResult(
             passed=not found,
             severity=AssetCheckSeverity.ERROR,
@@ -121,6 +127,11 @@ def _drift_check(name: str, around: Around) -> Check:
         )
 
     return drift
+
+
+def _unknown(error: InfraError, severity: AssetCheckSeverity) -> AssetCheckResult:
+    """Whether it drifted could not be found out: that is not the same as that it did not."""
+    return AssetCheckResult(passed=False, severity=severity, metadata={"not_looked_at": str(error)})
 
 
 def _jobs(names: Sequence[str], around: Around) -> Iterator[JobDefinition]:
