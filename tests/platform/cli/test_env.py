@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.platform.small_environment import OUTPUTS
 
+from penstock.infra.environments.settings_file import with_settings
+
 pytestmark = pytest.mark.whole  # dozens of Terraform runs, a second each
 
 MAIN = """
@@ -71,6 +73,36 @@ def test_using_an_environment_sets_the_platforms_settings(folder: Path, tmp_path
     assert told["warehouse"]["value"] == "/warehouse"
     assert run("env", "use", "--none").code == 0
     assert tomllib.loads((tmp_path / "penstock.toml").read_text()) == {}
+
+
+@pytest.mark.parametrize(
+    ("there", "other", "reason"),
+    [
+        ('mechanism = ""', 'mechanism = "AWS_MSK_IAM"', "kafka.security.mechanism"),
+        ("secrets = {}", 'secrets = { auditor = "/there" }', "kafka.security.secrets.auditor"),
+    ],
+)
+def test_an_environment_that_the_settings_do_not_take_is_refused_and_nothing_is_written(
+    folder: Path, tmp_path: Path, run, there: str, other: str, reason: str
+) -> None:
+    (folder / "outputs.tf").write_text(OUTPUTS.replace(there, other))
+    (tmp_path / "penstock.toml").write_text("[feed]\nrate = 1.0\n")
+    run("env", "apply", "small", "--yes")
+    answer = run("env", "use", "small")
+    assert answer.code == 2
+    assert "cannot run on small" in answer.err
+    assert reason in answer.err
+    assert (tmp_path / "penstock.toml").read_text() == "[feed]\nrate = 1.0\n"
+
+
+def test_using_none_is_the_way_back_from_lines_that_no_command_can_use(
+    folder: Path, tmp_path: Path, run
+) -> None:
+    file = tmp_path / "penstock.toml"
+    file.write_text(with_settings("[feed]\nrate = 1.0\n", {"kafka.security.mechanism": "NONE_SUCH"}, "small"))
+    assert run("status").code == 2
+    assert run("env", "use", "--none").code == 0
+    assert file.read_text() == "[feed]\nrate = 1.0\n"
 
 
 def test_using_needs_a_name_or_none(folder: Path, run) -> None:

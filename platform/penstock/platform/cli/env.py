@@ -7,6 +7,9 @@ import click
 
 from penstock.platform.cli.context import current_settings
 from penstock.platform.cli.output import Steps, example, print_json, print_table
+from penstock.platform.errors import SettingsError
+from penstock.platform.settings import check_settings, find_root
+from penstock.platform.settings.names import FILE
 
 if TYPE_CHECKING:
     from penstock.infra.environments import Catalog, Environment
@@ -146,14 +149,17 @@ def use(name: str | None, nothing: bool, engine: str) -> None:
 
     if (name is None) != nothing:
         raise click.UsageError("Name an environment, or say --none.")
-    path = current_settings().root / "penstock.toml"
+    path = find_root() / FILE
     text = path.read_text("utf-8") if path.exists() else ""
     if name is None:
+        # Without asking for the settings: this is the way back from lines that no command can use.
         path.write_text(without_marked(text), "utf-8")
         click.echo(f"{path} names no environment any more")
         return
     settings = platform_settings(_open(name, engine).outputs())
-    path.write_text(with_settings(text, settings, name), "utf-8")
+    changed = with_settings(text, settings, name)
+    _refuse_what_cannot_be_used(changed, name)
+    path.write_text(changed, "utf-8")
     print_table(("setting", "value"), sorted(settings.items()))
 
 
@@ -168,6 +174,14 @@ def unlock(name: str, lock_id: str, yes: bool, engine: str) -> None:
         click.confirm("Is it certain that nobody works on it any more?", abort=True)
     _open(name, engine).workspace.unlock(lock_id)
     click.echo(f"the state of {name} is unlocked")
+
+
+def _refuse_what_cannot_be_used(text: str, name: str) -> None:
+    """Settings that the platform cannot use would stop every command, also the one that takes them back."""
+    try:
+        check_settings(text)
+    except SettingsError as error:
+        raise SettingsError(f"The platform cannot run on {name}, and {FILE} is as it was: {error}") from None
 
 
 def _catalog(engine: str) -> "Catalog":

@@ -63,7 +63,17 @@ class Loaded:
 def load_settings() -> Loaded:
     """Read the settings of this process. SettingsError names each value that cannot be used."""
     root = find_root()
-    file, variables = _read_file(root / FILE), _read_variables()
+    return _load(root, _read_file(root / FILE))
+
+
+def check_settings(text: str) -> None:
+    """SettingsError where this process could not use settings that its file says so: before they are written."""
+    root = find_root()
+    _load(root, _read(text, root / FILE))
+
+
+def _load(root: Path, file: Mapping[str, object]) -> Loaded:
+    variables = _read_variables()
     from_file, from_variables = frozenset(_paths(file)), frozenset(_paths(variables))
     try:
         settings = Settings.model_validate({**_merged(file, variables), "root": root})
@@ -84,8 +94,16 @@ def _read_file(path: Path) -> dict[str, object]:
     if not path.is_file():
         return {}
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not TOML ({error}): mend that line, or move the file away") from None
+    return _read(text, path)
+
+
+def _read(text: str, path: Path) -> dict[str, object]:
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path} is not TOML ({error}): mend that line, or move the file away") from None
     if "root" in values:
         raise SettingsError(f"{path} sets root, which says where that file is: set {PREFIX}ROOT instead")
