@@ -79,7 +79,7 @@ def scope_of(
 
 def committed(settings: Settings, stream: str) -> list[BatchRecord]:
     """Return the batches that the control store knows of a stream."""
-    store = open_control(settings.control_url)
+    store = open_control(settings.control_url, settings.control_secret)
     try:
         return history(store, stream)
     finally:

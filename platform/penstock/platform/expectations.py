@@ -67,7 +67,7 @@ def table_suites() -> dict[str, tuple[Suite, Plan]]:
 
 def watermarks(settings: Settings, streams: Sequence[str]) -> dict[str, int | None]:
     """The watermark of each stream after its last batch; None where it has none yet."""
-    store = open_control(settings.control_url)
+    store = open_control(settings.control_url, settings.control_secret)
     try:
         last = {stream: store.last_batch(stream) for stream in streams}
     finally:

@@ -14,7 +14,7 @@ from penstock.infra.terraform.errors import OutputError
 class Security(msgspec.Struct, frozen=True):
     """How clients talk to brokers: Kafka's protocol and mechanism, the certificate they trust.
 
-    `secrets` names, for each user, where its password is: a path or the name of a managed secret.
+    `secrets` says for each of the platform's users where its password is: a file, or env:NAME for a variable.
     """
 
     protocol: str
@@ -60,7 +60,7 @@ class Warehouse(msgspec.Struct, frozen=True):
 
 
 class ControlStore(msgspec.Struct, frozen=True):
-    """Where the control store is, without a password; `secret` names where one is, if there is one."""
+    """Where the control store is, without a password; `secret` is the place of one: a file, or env:NAME."""
 
     url: str
     secret: str
@@ -93,6 +93,7 @@ def platform_settings(outputs: EnvironmentOutputs) -> dict[str, str]:
     settings = {
         "warehouse": outputs.warehouse.root,
         "control_url": outputs.control_store.url,
+        "control_secret": outputs.control_store.secret,
         "kafka.bootstrap": outputs.kafka.bootstrap,
         "kafka.layout": outputs.kafka.layout,
         "kafka.security.protocol": security.protocol,

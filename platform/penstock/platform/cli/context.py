@@ -30,7 +30,7 @@ def control_store(settings: Settings) -> "Iterator[ControlStore]":
     """The control store, opened for one command."""
     from penstock.platform.control import open_control
 
-    store = open_control(settings.control_url)
+    store = open_control(settings.control_url, settings.control_secret)
     try:
         yield store
     finally:

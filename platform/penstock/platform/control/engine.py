@@ -1,5 +1,6 @@
 """Connections to the control store, the same to use over SQLite and PostgreSQL."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.sql.schema import Table
 
+from penstock.infra.secret import read_secret
 from penstock.platform.control.place import look_there
 from penstock.platform.errors import ControlError
 
@@ -30,11 +32,16 @@ LOCK_AT_ONCE = "penstock_lock_at_once"
 """Execution option: a SQLite transaction takes the write lock when it begins."""
 
 
-def make_engine(url: str) -> Engine:
-    """An engine for the store at `url`. ControlError where the address is of no kind the store knows."""
+def make_engine(url: str, secret: str = "") -> Engine:
+    """An engine for the store at `url`. ControlError where the address is of no kind the store knows.
+
+    A password that has a place is read there for each new connection: a file that was changed is taken up.
+    """
     address = _address(url)
     if address.get_backend_name() == "postgresql":
         engine = create_engine(address, pool_pre_ping=True, connect_args=_not_for_ever(address))
+        if secret:
+            event.listen(engine, "do_connect", partial(_log_in, secret))
         event.listen(engine, "connect", look_there, insert=True)
         return engine
     _make_folder(address)
@@ -67,6 +74,10 @@ def _address(url: str) -> URL:
 
 def _not_for_ever(address: URL) -> dict[str, int]:
     return {name: value for name, value in NOT_FOR_EVER.items() if name not in address.query}
+
+
+def _log_in(place: str, _dialect: object, _record: object, _arguments: object, told: dict[str, Any]) -> None:
+    told["password"] = read_secret(place, "The control store's password")
 
 
 def _make_folder(address: URL) -> None:

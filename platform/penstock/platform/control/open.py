@@ -17,9 +17,12 @@ MIGRATION_LOCK = 0x70656E73
 """Names the advisory lock on PostgreSQL under which one process at a time migrates."""
 
 
-def open_control(url: str) -> ControlStore:
-    """The store at `url`, with today's schema. ControlError where it cannot be reached or is newer."""
-    engine = make_engine(url)
+def open_control(url: str, secret: str = "") -> ControlStore:
+    """The store at `url`, with today's schema. ControlError where it cannot be reached or is newer.
+
+    `secret` is the place of a PostgreSQL user's password; without it libpq looks where it always does.
+    """
+    engine = make_engine(url, secret)
     try:
         if revision(engine) != HEAD:
             migrate(engine)

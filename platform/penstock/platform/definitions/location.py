@@ -58,7 +58,7 @@ found = declared()
 
 @cache
 def _store() -> ControlStore:
-    return open_control(settings.control_url)
+    return open_control(settings.control_url, settings.control_secret)
 
 
 def _environments() -> Definitions:

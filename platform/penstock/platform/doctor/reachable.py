@@ -89,7 +89,7 @@ def _storage(url: str) -> str:
 def _control(settings: Settings) -> str:
     if not control_exists(settings.control_url):
         return "not made yet"
-    store = open_control(settings.control_url)
+    store = open_control(settings.control_url, settings.control_secret)
     try:
         return f"{len(overview(store))} streams known"
     finally:

@@ -95,7 +95,7 @@ def _plan_for_host(name: str) -> Plan:
 
 def run_host(settings: Settings) -> None:
     """Run streams until told to stop; the control store says which."""
-    store, registry = open_control(settings.control_url), CollectorRegistry()
+    store, registry = open_control(settings.control_url, settings.control_secret), CollectorRegistry()
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     groups = StreamGroups(settings.kafka.servers, settings.kafka.client("host"))

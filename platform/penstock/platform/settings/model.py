@@ -200,6 +200,9 @@ class Settings(BaseSettings):
     jars: Path = Field(Path(), description="the jars of Spark and Kafka; in the home folder by default")
     warehouse: str = Field("", description="where the tables are, a folder or s3://bucket/prefix")
     control_url: str = Field("", description="the control store; SQLite in the home folder without it")
+    control_secret: str = Field(
+        "", description="place of the control store's password: a file, or env:NAME; libpq's own without it"
+    )
     streams: Annotated[tuple[str, ...], NoDecode] = Field(
         ("sensor_minute", "archive-sensors"), description="what a fresh stack runs, with commas between"
     )

@@ -23,7 +23,16 @@ CODE_SERVER = "penstock.platform.stack.code_server"
 # What is fed by another stops before it: the feed first, the broker last.
 BROKER_ORDER, DAGSTER_ORDER, HOST_ORDER, FEED_ORDER = 10, 40, 60, 70
 
-_PLACES = ("root", "home", "jars", "warehouse", "warehouse_store", "control_url", "streams")
+_PLACES = (
+    "root",
+    "home",
+    "jars",
+    "warehouse",
+    "warehouse_store",
+    "control_url",
+    "control_secret",
+    "streams",
+)
 _FOR_HOST = (*_PLACES, "kafka", "spark", "host", "alerts")
 _FOR_DAGSTER = (*_PLACES, "kafka", "dagster")
 _FOR_RUNS = (*_FOR_DAGSTER, "spark", "host", "maintenance", "alerts")

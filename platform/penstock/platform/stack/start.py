@@ -84,7 +84,7 @@ def _prepare(settings: Settings, progress: Progress) -> list[Path]:
         with progress.step("the broker has its folder"):
             format_storage(broker_config(settings), jars)
     with progress.step("control store and Dagster's home are ready"):
-        store = open_control(settings.control_url)
+        store = open_control(settings.control_url, settings.control_secret)
         want_streams(store, settings.streams)
         store.close()
         write_dagster_home(settings)

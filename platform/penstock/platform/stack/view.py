@@ -49,7 +49,7 @@ def look(settings: Settings, now_ms: int) -> View:
     programs = manager_of(settings).status()
     if not control_exists(settings.control_url):
         return View(now_ms, programs, [])
-    store = open_control(settings.control_url)
+    store = open_control(settings.control_url, settings.control_secret)
     try:
         streams = overview(store)
         found = {
