@@ -56,6 +56,8 @@ lock: dev-environment ## make every lock again: packages, installer, jars
 	$(LOCK) --group build pyproject.toml -c requirements.lock -o requirements.lock && \
 	$(LOCK) --group build --group dev pyproject.toml -c requirements.lock -o requirements-dev.lock && \
 	$(LOCK) infra/bootstrap.in -o infra/bootstrap.lock && \
+	$(LOCK) docker/kafka.in -c requirements.lock -o docker/kafka.lock && \
+	$(LOCK) docker/dagster.in -c requirements.lock -o docker/dagster.lock && \
 	$(LOCK) tests/pipelines/beam/beam.in -o tests/pipelines/beam/beam.lock && \
 	$(BIN)/python -m penstock.infra.jar_lock
 

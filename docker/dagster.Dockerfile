@@ -1,24 +1,21 @@
-# Dagster's code server, webserver or daemon. It asks for streams and runs none, so there is no Java in it.
+# Dagster's webserver or daemon. Neither loads code of ours: the code server does, and runs it, from the image `host`.
 FROM python:3.11.10-slim-bookworm AS build
 WORKDIR /build
-COPY requirements.lock ./
+COPY docker/dagster.lock ./
 RUN python -m venv /opt/penstock/venv \
-    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --require-hashes -r requirements.lock
-COPY ingestion/penstock /opt/penstock/code/penstock
-COPY pipelines/penstock /opt/penstock/code/penstock
-COPY quality/penstock /opt/penstock/code/penstock
+    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes -r dagster.lock
 COPY infra/penstock /opt/penstock/code/penstock
-COPY platform/penstock /opt/penstock/code/penstock
 COPY docker/dagster /opt/penstock/dagster
+COPY docker/certificates /opt/penstock/certificates
 
 FROM python:3.11.10-slim-bookworm
-RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin penstock \
-    && install --directory --owner 10001 --group 10001 /var/lib/penstock
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin penstock
 COPY --from=build /opt/penstock /opt/penstock
 ENV PATH=/opt/penstock/venv/bin:$PATH PYTHONPATH=/opt/penstock/code PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     DAGSTER_HOME=/opt/penstock/dagster DAGSTER_DISABLE_TELEMETRY=1
 USER 10001:10001
-VOLUME /var/lib/penstock
-EXPOSE 3000 4000
+# Where an engine puts a volume of its own, as Fargate does, the folder has the rights that it has here: anybody's.
+VOLUME /tmp
+EXPOSE 3000
 ENTRYPOINT ["python", "-m", "penstock.infra.container"]
 CMD ["--help"]

@@ -1,4 +1,5 @@
-# The stream host, a Spark application that runs streams, and the commands that feed and look at it.
+# The stream host, a Spark application that runs streams; the commands that feed and look at it; and Dagster's code
+# server, whose runs are its children and start Spark as the host does.
 FROM python:3.11.10-slim-bookworm AS build
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
@@ -6,12 +7,14 @@ RUN apt-get update \
 WORKDIR /build
 COPY requirements.lock ./
 RUN python -m venv /opt/penstock/venv \
-    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --require-hashes -r requirements.lock
+    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes -r requirements.lock
 COPY ingestion/penstock /opt/penstock/code/penstock
 COPY pipelines/penstock /opt/penstock/code/penstock
 COPY quality/penstock /opt/penstock/code/penstock
 COPY infra/penstock /opt/penstock/code/penstock
 COPY platform/penstock /opt/penstock/code/penstock
+COPY docker/dagster /opt/penstock/dagster
+COPY docker/certificates /opt/penstock/certificates
 RUN PYTHONPATH=/opt/penstock/code /opt/penstock/venv/bin/python -m penstock.infra.jars --quiet --set spark --set store /opt/penstock/jars
 
 FROM python:3.11.10-slim-bookworm
@@ -21,9 +24,11 @@ RUN apt-get update \
     && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin penstock \
     && install --directory --owner 10001 --group 10001 /var/lib/penstock
 COPY --from=build /opt/penstock /opt/penstock
-ENV PATH=/opt/penstock/venv/bin:$PATH PYTHONPATH=/opt/penstock/code PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+ENV PATH=/opt/penstock/venv/bin:$PATH PYTHONPATH=/opt/penstock/code PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
+    DAGSTER_HOME=/opt/penstock/dagster DAGSTER_DISABLE_TELEMETRY=1
 USER 10001:10001
-VOLUME /var/lib/penstock
-EXPOSE 9464
+# Where an engine puts a volume of its own, as Fargate does, a folder has the rights that it has here.
+VOLUME ["/tmp", "/var/lib/penstock"]
+EXPOSE 4000 9464
 ENTRYPOINT ["python", "-m", "penstock.infra.container"]
 CMD ["--help"]

@@ -7,12 +7,12 @@ RUN apt-get update \
 WORKDIR /build
 COPY requirements.lock ./
 RUN python -m venv /build/venv \
-    && /build/venv/bin/pip install --no-cache-dir --no-compile --require-hashes -r requirements.lock
+    && /build/venv/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes -r requirements.lock
 COPY infra/penstock /opt/penstock/code/penstock
 RUN PYTHONPATH=/opt/penstock/code /build/venv/bin/python -m penstock.infra.jars --quiet --set kafka /opt/penstock/jars
 COPY docker/kafka.lock ./
 RUN python -m venv /opt/penstock/venv \
-    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --require-hashes -r kafka.lock
+    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes -r kafka.lock
 
 FROM python:3.11.10-slim-bookworm
 RUN apt-get update \

@@ -6,7 +6,7 @@ RUN apt-get update \
 WORKDIR /build
 COPY requirements.lock ./
 RUN python -m venv /opt/penstock/venv \
-    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --require-hashes -r requirements.lock
+    && /opt/penstock/venv/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes -r requirements.lock
 COPY infra/penstock /opt/penstock/code/penstock
 COPY ingestion/penstock /opt/penstock/code/penstock
 COPY pipelines/penstock /opt/penstock/code/penstock

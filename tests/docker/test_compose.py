@@ -90,8 +90,28 @@ def test_the_streams_of_a_fresh_stack_run_here_too(compose: Compose) -> None:
 
 def test_all_that_is_ours_has_the_same_home(compose: Compose) -> None:
     """The registry of schemas is in it: who registers them and who reads by them must mean the same one."""
-    for name in ("topics", "feed", "host", "code", "webserver", "daemon", "spark-worker"):
-        assert compose.services[name].volumes == ["home:/var/lib/penstock"], name
+    ours = {name for name, service in compose.services.items() if "PENSTOCK_HOME" in service.environment}
+    homes = {
+        name for name, service in compose.services.items() if service.volumes == ["home:/var/lib/penstock"]
+    }
+    assert homes == {"topics", "feed", "host", "code", "spark-worker"}
+    assert ours - homes == {"streams"}, "it writes to the control store alone"
+
+
+def test_what_java_unpacks_into_tmp_can_be_loaded_from_there(compose: Compose) -> None:
+    """An engine's tmpfs is noexec where nothing else is said; zstd and snappy come as libraries to be unpacked."""
+    for name, service in compose.services.items():
+        assert service.tmpfs == ([] if name == "postgres" else ["/tmp:exec"]), name
+
+
+def test_whoever_runs_jobs_can_start_spark(compose: Compose) -> None:
+    """Runs are children of the code server: they need the host's Java, jars and packages, and its places."""
+    code, host = compose.services["code"], compose.services["host"]
+    assert code.image == host.image == "penstock/host"
+    told = {
+        name: value for name, value in host.environment.items() if not name.startswith("PENSTOCK_SPARK__")
+    }
+    assert told.items() <= code.environment.items()
 
 
 def test_no_secret_is_in_the_file(compose: Compose) -> None:

@@ -69,9 +69,10 @@ def test_it_does_not_run_as_root(file: Path) -> None:
 
 
 def test_packages_come_from_a_lock_with_hashes(file: Path) -> None:
+    """And from nothing else: a lock is whole, and pip refuses it where it works out again what a package needs."""
     installs = [run for run in of(file, "RUN") if "pip install" in run]
     assert installs
-    assert all("--require-hashes -r" in run and "--no-cache-dir" in run for run in installs)
+    assert all("--no-deps --require-hashes -r" in run and "--no-cache-dir" in run for run in installs)
 
 
 def test_nothing_but_what_is_needed_stays(file: Path) -> None:
@@ -124,11 +125,28 @@ def test_no_secret_and_no_host_is_written_into_it(file: Path) -> None:
     assert not re.search(r"password=|token=|https?://", text, re.IGNORECASE)
 
 
+def locked(name: str) -> dict[str, str]:
+    return dict(PIN.findall((ROOT / name).read_text("utf-8")))
+
+
 def test_the_brokers_lock_has_the_versions_of_the_whole() -> None:
-    whole = dict(PIN.findall((ROOT / "requirements.lock").read_text("utf-8")))
-    few = dict(PIN.findall((ROOT / "docker" / "kafka.lock").read_text("utf-8")))
+    few = locked("docker/kafka.lock")
     assert few.keys() == {"confluent-kafka", "msgspec", "psutil"}
-    assert few.items() <= whole.items()
+    assert few.items() <= locked("requirements.lock").items()
+
+
+def test_dagsters_lock_has_the_versions_of_the_whole_and_nothing_of_spark() -> None:
+    few = locked("docker/dagster.lock")
+    assert few.items() <= locked("requirements.lock").items()
+    assert few.keys() >= {"dagster-webserver", "dagster-postgres", "confluent-kafka", "msgspec", "psutil"}
+    assert not few.keys() & {"pyspark", "delta-spark", "pyarrow", "pandas", "polars", "great-expectations"}
+
+
+def test_what_a_task_of_fargate_writes_to_has_the_rights_that_the_image_gives_it() -> None:
+    """A task's own volume is root's alone, unless the image declares a volume at that very path."""
+    docker = ROOT / "docker"
+    declared = {role: of(docker / f"{role}.Dockerfile", "VOLUME") for role in ("dagster", "host")}
+    assert declared == {"dagster": ["/tmp"], "host": ['["/tmp", "/var/lib/penstock"]']}
 
 
 def imports(file: Path, seen: set[Path]) -> Iterator[str]:

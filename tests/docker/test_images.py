@@ -2,6 +2,7 @@
 
 Left out, because they would change this machine: packages of the system, and the user. `requirements.lock` is not
 installed again: packages are those of this environment, which was made from that lock, hash by hash.
+Smaller locks are installed.
 """
 
 from __future__ import annotations
@@ -118,6 +119,17 @@ def test_what_it_runs_makes_what_its_command_needs(file: Path, built: Built) -> 
     assert "usage: python -m penstock.infra.container" in said.stdout
     where = image.program(["python", "-c", "import penstock.infra.jars as it; print(it.__file__)"])
     assert where.stdout.startswith(str(image.folder)), "the code is not the image's"
+
+
+@pytest.mark.parametrize("program", ["dagster-webserver", "dagster-daemon"])
+def test_dagsters_programs_start_on_what_their_image_holds(built: Built, program: str) -> None:
+    """Its packages are really installed, from its own lock: a program that wants another would say so."""
+    said = built("dagster").program(
+        ["python", "-m", "penstock.infra.container", "exec", program, "--version"]
+    )
+    assert (said.returncode, said.stderr) == (0, "")
+    missing = built("dagster").program(["python", "-c", "import dagster_postgres, pyspark"])
+    assert "No module named 'pyspark'" in missing.stderr
 
 
 def test_a_broker_runs_on_what_its_image_holds(built: Built, tmp_path: Path) -> None:
