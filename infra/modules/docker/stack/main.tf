@@ -1,6 +1,14 @@
 locals {
   file  = "${var.directory}/compose.yaml"
-  parts = sort(concat(["compose.yaml"], tolist(fileset(var.directory, "*.Dockerfile")), tolist(fileset(var.directory, "dagster/*"))))
+  parts = sort(flatten([for files in ["compose.yaml", "*.Dockerfile*", "*.lock", "certificates/*", "dagster/*", "postgres/*"] : tolist(fileset(var.directory, files))]))
+
+  # What images are built from beside this folder: packages by their lock, and our code.
+  root = "${var.directory}/.."
+  code = sort(flatten([
+    tolist(fileset(local.root, "requirements.lock")),
+    [for folder in ["infra", "ingestion", "pipelines", "platform", "quality"] :
+    [for file in fileset(local.root, "${folder}/penstock/**") : file if !strcontains(file, "__pycache__")]],
+  ]))
 }
 
 # The stack as such: to lose it is to end every container and remove what they kept.
@@ -28,6 +36,7 @@ resource "terraform_data" "running" {
   triggers_replace = {
     workers = var.workers
     parts   = { for part in local.parts : part => filesha256("${var.directory}/${part}") }
+    code    = sha256(join("", [for file in local.code : "${file} ${filesha256("${local.root}/${file}")}\n"]))
   }
 
   provisioner "local-exec" {

@@ -74,11 +74,30 @@ def test_more_workers_change_what_runs_and_end_nothing(make: Callable[..., Works
     assert "down" not in asked.read_text()
 
 
-def test_a_changed_dockerfile_is_a_change(make: Callable[..., Workspace], checkout: Path) -> None:
+PARTS = (
+    "docker/host.Dockerfile",
+    "docker/dagster.lock",
+    "docker/postgres/dagster.sql",
+    "requirements.lock",
+    "pipelines/penstock/pipelines/engine.py",
+)
+
+
+def test_what_an_image_is_built_from_is_part_of_the_plan(
+    make: Callable[..., Workspace], checkout: Path
+) -> None:
+    code = checkout / "pipelines" / "penstock" / "pipelines"
+    (code / "__pycache__").mkdir(parents=True)
+    (code / "engine.py").touch()
+    (checkout / "requirements.lock").touch()
     make().apply(make().plan())
-    path = checkout / "docker" / "host.Dockerfile"
-    path.write_text(path.read_text() + "# another line\n")
-    assert [change.address for change in make().plan().changes] == ["module.stack.terraform_data.running"]
+    (code / "__pycache__" / "engine.pyc").write_text("made by running it")
+    assert make().plan().is_empty
+    for part in PARTS:
+        before = (checkout / part).read_text()
+        (checkout / part).write_text(f"{before}# another line\n")
+        assert [one.address for one in make().plan().changes] == ["module.stack.terraform_data.running"], part
+        (checkout / part).write_text(before)
 
 
 def test_destroy_takes_the_stack_down_with_what_it_kept(make: Callable[..., Workspace], asked: Path) -> None:
