@@ -18,6 +18,7 @@ from tests.platform.conftest import SERVERS
 from tests.platform.whole.applied import NAME, AppliedStack
 from tests.platform.whole.killing import counted_once
 from tests.platform.whole.stack import until
+from tests.platform.whole.stored import tables_holding
 
 from penstock.infra.ports import LOCALHOST, answers
 
@@ -144,8 +145,10 @@ def test_the_table_holds_what_was_acknowledged(stack: AppliedStack) -> None:
         counted_once(stack)
 
 
-def test_no_secret_is_where_it_should_not_be(stack: AppliedStack) -> None:
+def test_no_secret_is_where_it_should_not_be(stack: AppliedStack, database: str | None) -> None:
     """Plans, state, logs, tables, the control store and Dagster's storage are searched for every secret."""
+    if database is not None:
+        assert tables_holding(database, set(stack.secrets().values())) == []
     spark = stack.run_folder / "spark"
     may_hold = {*stack.secrets(), *spark.glob("*.properties"), stack.home / "spark" / "private.properties"}
     holding = stack.files_with_a_secret()
