@@ -102,6 +102,18 @@ def test_every_group_of_prices_says_where_it_is_from_and_whether_it_was_compared
         assert source["compared"] == "never" or source["compared"] >= document["date"], group
 
 
+def test_an_estimate_says_which_prices_nobody_compared_and_what_it_leaves_out() -> None:
+    found = estimate([], Usage(), read_prices())
+    never = {
+        g
+        for g, s in yaml.safe_load(PRICES_FILE.read_text("utf-8"))["sources"].items()
+        if s["compared"] == "never"
+    }
+    assert set(found.never_compared) == never
+    assert never == {"spark", "warehouse", "key_month", "secret_month", "alarm_month"}
+    assert any("file system" in one for one in found.not_counted)
+
+
 def test_a_table_that_is_no_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "prices.yaml").write_text("- 1\n")
     with pytest.raises(PriceError, match="cannot be read"):

@@ -48,6 +48,8 @@ class Estimate:
     region: str
     date: str
     usage: Usage
+    never_compared: tuple[str, ...] = ()
+    not_counted: tuple[str, ...] = ()
 
     @property
     def monthly(self) -> Decimal:
@@ -57,11 +59,16 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Prices:
-    """A table of prices in US dollars."""
+    """A table of prices in US dollars.
+
+    `never_compared` names groups that nobody has held against a public copy, `not_counted` what has no price here.
+    """
 
     region: str
     date: str
     table: Mapping[str, Any]
+    never_compared: tuple[str, ...] = ()
+    not_counted: tuple[str, ...] = ()
 
     def __getitem__(self, path: str) -> Decimal:
         found: Any = self.table
@@ -78,7 +85,9 @@ def read_prices(path: Path = PRICES) -> Prices:
     """Read a table of prices."""
     try:
         document = yaml.safe_load(path.read_text("utf-8"))
-        return Prices(document["region"], str(document["date"]), document["prices"])
+        never = tuple(name for name, told in document["sources"].items() if told["compared"] == "never")
+        left_out = tuple(document["not_counted"])
+        return Prices(document["region"], str(document["date"]), document["prices"], never, left_out)
     except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
         raise PriceError(f"The price table {path} cannot be read: {error}.") from error
 
@@ -87,7 +96,9 @@ def estimate(resources: Iterable[Resource], usage: Usage, prices: Prices) -> Est
     """Reckon what these resources cost a month; what has no price of its own is left out."""
     items = [item for resource in resources for item in _items(resource, usage, prices)]
     items.sort(key=lambda item: (-item.monthly, item.address))
-    return Estimate(tuple(items), prices.region, prices.date, usage)
+    return Estimate(
+        tuple(items), prices.region, prices.date, usage, prices.never_compared, prices.not_counted
+    )
 
 
 def _items(resource: Resource, usage: Usage, prices: Prices) -> Iterator[Item]:

@@ -132,10 +132,13 @@ def cost(name: str, spark_hours: int, warehouse_gb: int, log_gb: int, engine: st
     rows = [(str(item.monthly), item.what, item.address) for item in found.items]
     if as_json:
         items = [dict(zip(("usd", "what", "address"), row, strict=True)) for row in rows]
-        print_json({"usd": str(found.monthly), "region": found.region, "date": found.date, "items": items})
+        about = {"region": found.region, "date": found.date, "never_compared": found.never_compared}
+        print_json({"usd": str(found.monthly), **about, "not_counted": found.not_counted, "items": items})
         return
     print_table(("USD a month", "for", "resource"), rows, empty="nothing in it has a price")
     click.echo(f"{found.monthly} USD a month, at list prices of {found.region} of {found.date}")
+    click.echo(f"prices of {', '.join(found.never_compared)} were never compared with a published copy")
+    click.echo(f"not counted: {'; '.join(found.not_counted)}")
 
 
 @command.command(epilog=example("penstock env use local", "penstock env use --none"))
