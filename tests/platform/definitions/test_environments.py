@@ -87,7 +87,10 @@ def test_apply_takes_only_a_plan_that_was_shown_and_approved(run: Run, catalog: 
     with pytest.raises(NotApprovedError):
         run("environment_apply", environment="small", plan=plan_id)
     assert catalog.open("small").workspace.resources() == ()
-    assert run("environment_approve", environment="small", plan=plan_id, by="ann").success
+    approved = run("environment_approve", environment="small", plan=plan_id, by="ann")
+    approval = catalog.open("small").approval(plan_id)
+    assert approval is not None
+    assert approval.by == f"ann (as said in run {approved.run_id})"
     assert run("environment_apply", environment="small", plan=plan_id).success
     assert catalog.open("small").workspace.resources() == ("terraform_data.it",)
 

@@ -138,7 +138,7 @@ def _jobs(names: Sequence[str], around: Around) -> Iterator[JobDefinition]:
     name = Field(str, description=f"which environment: {', '.join(names)}")
     plan_id = Field(str, description="the id of a plan that was shown")
     destroy = Field(bool, default_value=False, description="plan to remove everything")
-    by = Field(str, description="who approves of it")
+    by = Field(str, description="who approves of it, as they say: Dagster has no users to compare it with")
 
     def plan(context: OpExecutionContext, values: Mapping[str, str]) -> None:
         made = around.open(values["environment"]).plan(destroy=bool(values["destroy"]))
@@ -146,7 +146,8 @@ def _jobs(names: Sequence[str], around: Around) -> Iterator[JobDefinition]:
         context.log.info("plan %s: %s", made.plan_id, made)
 
     def approve(context: OpExecutionContext, values: Mapping[str, str]) -> None:
-        given = around.open(values["environment"]).approve(values["plan"], values["by"], around.now())
+        by = f"{values['by']} (as said in run {context.run_id})"
+        given = around.open(values["environment"]).approve(values["plan"], by, around.now())
         context.log.info("plan %s was approved by %s", given.plan_id, given.by)
 
     def apply(context: OpExecutionContext, values: Mapping[str, str]) -> None:
