@@ -3,41 +3,13 @@ data "aws_caller_identity" "me" {}
 locals {
   zones  = [for letter in var.zones : "${var.region}${letter}"]
   scram  = var.kafka_authentication == "scram"
-  values = var.kafka_secrets_filled ? [for secret in module.secrets.kafka_secrets : secret.arn] : []
+  values = var.secrets_filled ? [for secret in module.secrets.kafka_secrets : secret.arn] : []
 
-  # Dagster keeps topics and brings records in: it logs in as these two, by secrets that its tasks are handed.
-  logins = local.scram && var.kafka_secrets_filled ? {
-    for user in ["ingestion", "topics"] : user => module.secrets.kafka_secrets[user].arn
-    if contains(var.kafka_principals, user)
-  } : {}
+  # The platform's own users; a further one is for others, who are told where their password is by ours.
+  users = [for user in ["host", "ingestion", "topics"] : user if local.scram && contains(var.kafka_principals, user)]
 
-  registry_settings = var.schema_registry == "" ? {} : { PENSTOCK_KAFKA__REGISTRY = var.schema_registry }
-
-  kafka_settings = local.scram ? merge(
-    {
-      PENSTOCK_KAFKA__SECURITY__PROTOCOL  = module.kafka.security.protocol
-      PENSTOCK_KAFKA__SECURITY__MECHANISM = module.kafka.security.mechanism
-    },
-    { for user in keys(local.logins) : "PENSTOCK_KAFKA__SECURITY__SECRETS__${upper(user)}" => "env:KAFKA_${upper(user)}" },
-  ) : {}
-
-  dagster = {
-    webserver = {
-      image   = "dagster"
-      command = ["exec", "dagster-webserver", "-h", "0.0.0.0", "-p", "3000", "-w", "/opt/penstock/dagster/workspace.yaml"]
-      cpu     = 512, memory_mb = 2048, port = 3000
-    }
-    daemon = {
-      image   = "dagster"
-      command = ["exec", "dagster-daemon", "run", "-w", "/opt/penstock/dagster/workspace.yaml"]
-      cpu     = 512, memory_mb = 2048, port = 0
-    }
-    code = {
-      image   = "dagster"
-      command = ["exec", "dagster", "code-server", "start", "-h", "0.0.0.0", "-p", "4000", "-m", "penstock.platform.definitions.location", "--location-name", "penstock"]
-      cpu     = 1024, memory_mb = 4096, port = 4000
-    }
-  }
+  # Services log in by passwords that are put in by hand, and cannot start before that.
+  runs = local.scram && var.secrets_filled
 }
 
 module "secrets" {
@@ -52,7 +24,7 @@ module "logs" {
   source = "../../modules/aws/logs"
 
   name    = var.name
-  parts   = ["flow", "kafka", "spark", "dagster"]
+  parts   = ["flow", "kafka", "spark", "dagster", "host"]
   key_arn = module.secrets.key_arn
 }
 
@@ -64,6 +36,21 @@ module "network" {
   bucket_arns        = [module.warehouse.bucket_arn]
   flow_log_group_arn = module.logs.groups["flow"].arn
   flow_log_role_arn  = module.identity.role_arns["flow"]
+
+  # Whom each talks to, beside AWS: Kafka 9096 (by role 9098), PostgreSQL 5432, the home 2049, Dagster's code 4000.
+  services = {
+    host      = [2049, 5432, 9096]
+    code      = [2049, 5432, 9096]
+    webserver = [4000, 5432]
+    daemon    = [4000, 5432]
+    spark     = [local.scram ? 9096 : 9098]
+    keepers   = [3000, 5432, 9098, 11001, 11002]
+  }
+  listeners = {
+    code      = { first = 4000, last = 4000, callers = ["webserver", "daemon"] }
+    webserver = { first = 3000, last = 3000, callers = ["keepers"] }
+    spark     = { first = 1024, last = 65535, callers = ["spark"] }
+  }
 }
 
 module "kafka" {
@@ -72,7 +59,8 @@ module "kafka" {
   name              = var.name
   vpc_id            = module.network.vpc_id
   subnet_ids        = module.network.subnet_ids
-  client_group_id   = module.network.client_group_id
+  client_group_ids  = { for service in ["host", "code", "spark"] : service => module.network.group_ids[service] }
+  keeper_group_id   = module.network.group_ids["keepers"]
   key_arn           = module.secrets.key_arn
   brokers           = var.brokers
   instance_type     = var.broker_size
@@ -93,71 +81,64 @@ module "warehouse" {
 module "spark" {
   source = "../../modules/aws/spark"
 
-  name            = var.name
-  subnet_ids      = module.network.subnet_ids
-  client_group_id = module.network.client_group_id
-  workers         = var.workers
-  most_workers    = var.most_workers
+  name         = var.name
+  subnet_ids   = module.network.subnet_ids
+  group_id     = module.network.group_ids["spark"]
+  workers      = var.workers
+  most_workers = var.most_workers
 }
 
 module "control_store" {
   source = "../../modules/aws/control_store"
 
-  name            = var.name
-  vpc_id          = module.network.vpc_id
-  subnet_ids      = module.network.subnet_ids
-  client_group_id = module.network.client_group_id
-  key_arn         = module.secrets.key_arn
-  instance_class  = var.control_store_size
-  two_zones       = var.protected
-  protected       = var.protected
+  name             = var.name
+  vpc_id           = module.network.vpc_id
+  subnet_ids       = module.network.subnet_ids
+  client_group_ids = { for service in ["host", "code", "webserver", "daemon", "keepers"] : service => module.network.group_ids[service] }
+  key_arn          = module.secrets.key_arn
+  instance_class   = var.control_store_size
+  two_zones        = var.protected
+  protected        = var.protected
+}
+
+module "home" {
+  source = "../../modules/aws/home"
+
+  name             = var.name
+  vpc_id           = module.network.vpc_id
+  subnet_ids       = module.network.subnet_ids
+  client_group_ids = { for service in ["host", "code"] : service => module.network.group_ids[service] }
+  role_arns        = [for service in ["host", "code"] : module.identity.role_arns[service]]
+  key_arn          = module.secrets.key_arn
 }
 
 module "identity" {
   source = "../../modules/aws/identity"
 
-  name                     = var.name
-  key_arn                  = module.secrets.key_arn
-  bucket_arn               = module.warehouse.bucket_arn
-  cluster_arn              = module.kafka.cluster_arn
-  application_arn          = module.spark.application_arn
-  control_store_secret_arn = module.control_store.secret_arn
-  kafka_secret_arns        = [for secret in module.secrets.kafka_secrets : secret.arn]
-  log_group_arns           = { for part in ["flow", "spark", "dagster"] : part => module.logs.groups[part].arn }
-  repository_arns          = module.orchestrator.repository_arns
+  name              = var.name
+  key_arn           = module.secrets.key_arn
+  bucket_arn        = module.warehouse.bucket_arn
+  cluster_arn       = module.kafka.cluster_arn
+  application_arn   = module.spark.application_arn
+  file_system_arn   = module.home.file_system_arn
+  access_point_arn  = module.home.access_point_arn
+  kafka_by_role     = !local.scram
+  spark_secret_arns = [for user in local.users : module.secrets.kafka_secrets[user].arn if user == "host"]
+  log_group_arns    = { for part in ["flow", "spark"] : part => module.logs.groups[part].arn }
+  started           = local.started
 }
 
-module "orchestrator" {
-  source = "../../modules/aws/orchestrator"
+module "services" {
+  source = "../../modules/aws/services"
 
-  name            = var.name
-  vpc_id          = module.network.vpc_id
-  subnet_ids      = module.network.subnet_ids
-  client_group_id = module.network.client_group_id
-  key_arn         = module.secrets.key_arn
-  task_role_arn   = module.identity.role_arns["orchestrator"]
-  start_role_arn  = module.identity.role_arns["start"]
-  log_group       = module.logs.groups["dagster"].name
-  image_tag       = var.image_tag
-  services        = local.dagster
-
-  environment = merge(local.kafka_settings, local.registry_settings, {
-    DAGSTER_CODE_HOST             = "code.${var.name}.internal"
-    DAGSTER_CODE_PORT             = "4000"
-    PENSTOCK_CONTROL_URL          = module.control_store.url
-    PENSTOCK_DAGSTER__STORAGE_URL = module.control_store.dagster_url
-    PENSTOCK_HOME                 = "/tmp/penstock"
-    PENSTOCK_KAFKA__BOOTSTRAP     = join(",", module.kafka.brokers)
-    PENSTOCK_KAFKA__LAYOUT        = "production"
-    PENSTOCK_ROOT                 = "/opt/penstock"
-    PENSTOCK_WAREHOUSE            = module.warehouse.root
-  })
-
-  # PostgreSQL's clients look there for a password that the URL does not have; Kafka's where the settings say.
-  secrets = merge(
-    { PGPASSWORD = "${module.control_store.secret_arn}:password::" },
-    { for user, arn in local.logins : "KAFKA_${upper(user)}" => arn },
-  )
+  name       = var.name
+  vpc_id     = module.network.vpc_id
+  subnet_ids = module.network.subnet_ids
+  key_arn    = module.secrets.key_arn
+  image_tag  = var.image_tag
+  home       = module.home.place
+  runs       = local.runs
+  services   = local.services
 }
 
 module "alarms" {
@@ -166,7 +147,8 @@ module "alarms" {
   name     = var.name
   key_arn  = module.secrets.key_arn
   mail     = var.mail
-  services = keys(local.dagster)
+  services = keys(local.tasks)
+  brokers  = var.brokers
 }
 
 module "budget" {

@@ -1,21 +1,21 @@
 # The same outputs, of the same types, in every environment: penstock.infra.environments reads them.
 
 output "kafka" {
-  description = "Where Kafka is, how clients talk to it and how topics are kept; `secrets` names the secret of each user."
+  description = "Where Kafka is, how clients talk to it and how topics are kept; `secrets` says where our users' passwords are."
   value = {
     brokers = module.kafka.brokers
     layout  = "production"
     security = merge(module.kafka.security, {
-      secrets = { for user, secret in module.secrets.kafka_secrets : user => secret.name }
+      secrets = { for user in local.users : user => "env:KAFKA_${upper(user)}" }
     })
   }
 }
 
 output "spark" {
-  description = "How Spark is reached: a standalone master's URL, or an application and the role of its jobs."
+  description = "How Spark is reached: a master, and where there is one an application and the role of its jobs."
   value = {
     kind        = "emr-serverless"
-    master      = ""
+    master      = var.host_master
     application = module.spark.application
     job_role    = module.identity.role_arns["spark"]
     secret      = ""
@@ -28,14 +28,35 @@ output "warehouse" {
 }
 
 output "control_store" {
-  description = "Where the control store is, without a password, and the secret that holds one."
+  description = "Where the control store is, without a password, and the place of one."
   value = {
     url    = module.control_store.url
-    secret = module.control_store.secret_arn
+    secret = "env:CONTROL_STORE"
   }
 }
 
 output "orchestrator" {
   description = "Where Dagster's pages are."
-  value       = { url = module.orchestrator.url }
+  value       = { url = module.services.url }
+}
+
+output "images" {
+  description = "Images to where they are pushed, under the tag that `image_tag` names."
+  value       = module.services.repositories
+}
+
+output "secrets" {
+  description = "Names of the secrets that are filled by hand: Kafka's users and PostgreSQL's."
+  value = {
+    kafka    = { for user, secret in module.secrets.kafka_secrets : user => secret.name }
+    database = { for user, secret in module.secrets.database_secrets : user => secret.name }
+  }
+}
+
+output "keepers" {
+  description = "Security group for a session of a person's inside the network, and keeper's password in PostgreSQL."
+  value = {
+    group_id = module.network.group_ids["keepers"]
+    database = module.control_store.keeper_secret_arn
+  }
 }

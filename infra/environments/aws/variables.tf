@@ -46,7 +46,7 @@ variable "broker_storage_gb" {
 }
 
 variable "kafka_authentication" {
-  description = "How clients prove who they are: scram (every client of Kafka can) or iam (no passwords)."
+  description = "How clients prove who they are: scram, or iam (no passwords), by which none of our own services can."
   type        = string
   default     = "scram"
 }
@@ -57,14 +57,14 @@ variable "kafka_principals" {
   default     = ["ingestion", "host", "topics"]
 }
 
-variable "kafka_secrets_filled" {
-  description = "Whether the users' secrets have values; only then can they be given to Kafka (see ../README.md)."
+variable "secrets_filled" {
+  description = "Whether the users' secrets have values; only then can they be given to Kafka, and services start (see ../README.md)."
   type        = bool
   default     = false
 }
 
 variable "schema_registry" {
-  description = "Address of a Confluent-compatible schema registry; where none is named each task has one of its own, which goes with it."
+  description = "Address of a Confluent-compatible schema registry; where none is named a folder of the home is one."
   type        = string
   default     = ""
 }
@@ -91,6 +91,30 @@ variable "protected" {
   description = "Whether data survives: the database refuses to be destroyed, the bucket is kept while it holds anything."
   type        = bool
   default     = true
+}
+
+variable "host_master" {
+  description = "Where the stream host runs Spark: in its own task, or a cluster's spark://host:port."
+  type        = string
+  default     = "local[*]"
+}
+
+variable "host_cpu" {
+  description = "Size of the stream host's task, in CPU units: 1024 are a core."
+  type        = number
+  default     = 4096
+}
+
+variable "host_memory_mb" {
+  description = "Memory of the stream host's task, in MB; Fargate takes 8192 to 30720 with four cores."
+  type        = number
+  default     = 16384
+}
+
+variable "host_heap" {
+  description = "How much of that Spark's Java machine has; the rest is for Python's workers."
+  type        = string
+  default     = "6g"
 }
 
 variable "image_tag" {

@@ -1,7 +1,7 @@
 # The same outputs, of the same types, in every environment: penstock.infra.environments reads them.
 
 output "kafka" {
-  description = "Where Kafka is, how clients talk to it and how topics are kept; `secrets` names the secret of each user."
+  description = "Where Kafka is, how clients talk to it and how topics are kept; `secrets` says where our users' passwords are."
   value = {
     brokers  = module.stack.brokers
     layout   = "production"
@@ -10,7 +10,7 @@ output "kafka" {
 }
 
 output "spark" {
-  description = "How Spark is reached: a standalone master's URL, or an application and the role of its jobs."
+  description = "How Spark is reached: a master, and where there is one an application and the role of its jobs."
   value = {
     kind        = "standalone"
     master      = module.stack.master
@@ -26,6 +26,6 @@ output "warehouse" {
 }
 
 output "control_store" {
-  description = "Where the control store is, without a password, and the secret that holds one."
+  description = "Where the control store is, without a password, and the place of one."
   value       = module.stack.control_store
 }

@@ -17,11 +17,6 @@ locals {
         statistic = "Maximum", comparison = "LessThanThreshold", threshold = 1
         meaning   = "No broker leads the cluster"
       }
-      kafka-disk = {
-        namespace = "AWS/Kafka", metric = "KafkaDataLogsDiskUsed", dimensions = local.kafka
-        statistic = "Maximum", comparison = "GreaterThanThreshold", threshold = 80
-        meaning   = "A broker's disk is more than 80 % full"
-      }
       control-store-disk = {
         namespace = "AWS/RDS", metric = "FreeStorageSpace", dimensions = local.database
         statistic = "Minimum", comparison = "LessThanThreshold", threshold = 2 * 1024 * 1024 * 1024
@@ -33,6 +28,13 @@ locals {
         meaning   = "The control store has been busy for a quarter of an hour"
       }
     },
+    # MSK tells of disks broker by broker: without a broker's number there is no such metric.
+    { for broker in range(1, var.brokers + 1) : "kafka-disk-${broker}" => {
+      namespace  = "AWS/Kafka", metric = "KafkaDataLogsDiskUsed"
+      dimensions = merge(local.kafka, { "Broker ID" = tostring(broker) })
+      statistic  = "Maximum", comparison = "GreaterThanThreshold", threshold = 80
+      meaning    = "The disk of broker ${broker} is more than 80 % full"
+    } },
     { for service in var.services : "${service}-down" => {
       namespace  = "ECS/ContainerInsights", metric = "RunningTaskCount"
       dimensions = { ClusterName = var.name, ServiceName = service }

@@ -15,6 +15,11 @@ variable "mail" {
 }
 
 variable "services" {
-  description = "Services of the orchestrator that must always run."
+  description = "Services that must always run."
   type        = set(string)
+}
+
+variable "brokers" {
+  description = "How many Kafka brokers there are; each has a disk of its own."
+  type        = number
 }

@@ -1,6 +1,7 @@
 locals {
-  database = "penstock"
-  user     = "penstock"
+  address = aws_db_instance.this.endpoint
+  # Only who shows a certificate of RDS's own authority, for this very name, is given a password.
+  checked = "sslmode=verify-full&sslrootcert=${var.authority_file}"
 }
 
 resource "aws_db_subnet_group" "this" {
@@ -16,9 +17,11 @@ resource "aws_security_group" "database" {
 }
 
 resource "aws_vpc_security_group_ingress_rule" "from_clients" {
+  for_each = var.client_group_ids
+
   security_group_id            = aws_security_group.database.id
-  description                  = "PostgreSQL from our own"
-  referenced_security_group_id = var.client_group_id
+  description                  = "PostgreSQL from ${each.key}"
+  referenced_security_group_id = each.value
   ip_protocol                  = "tcp"
   from_port                    = 5432
   to_port                      = 5432
@@ -35,15 +38,24 @@ resource "aws_db_parameter_group" "this" {
   }
 }
 
+# RDS would make it itself: under its own key, and for ever.
+resource "aws_cloudwatch_log_group" "postgresql" {
+  name              = "/aws/rds/instance/${var.name}/postgresql"
+  retention_in_days = var.log_days
+  kms_key_id        = var.key_arn
+}
+
 resource "aws_db_instance" "this" {
   identifier     = var.name
   engine         = "postgres"
   engine_version = "16"
   instance_class = var.instance_class
 
-  db_name  = local.database
-  username = local.user
-  # RDS makes the password, keeps it in Secrets Manager and changes it; Terraform never sees it.
+  db_name  = "penstock"
+  username = "keeper"
+  # RDS makes keeper's password, keeps it in Secrets Manager and changes it every week; Terraform never sees it.
+  # Whoever is handed a password when it starts would have an old one then, so no service logs in as keeper:
+  # users.sql makes users of their own.
   manage_master_user_password   = true
   master_user_secret_kms_key_id = var.key_arn
 
@@ -69,4 +81,6 @@ resource "aws_db_instance" "this" {
   deletion_protection       = var.protected
   skip_final_snapshot       = !var.protected
   final_snapshot_identifier = var.protected ? "${var.name}-last" : null
+
+  depends_on = [aws_cloudwatch_log_group.postgresql]
 }

@@ -13,9 +13,21 @@ variable "subnet_ids" {
   type        = list(string)
 }
 
-variable "client_group_id" {
-  description = "Security group whose members may talk to the database."
+variable "client_group_ids" {
+  description = "Clients to the security group whose members may talk to the database."
+  type        = map(string)
+}
+
+variable "authority_file" {
+  description = "File, where the clients run, with the certificates of RDS's own authority."
   type        = string
+  default     = "/opt/penstock/certificates/rds.pem"
+}
+
+variable "log_days" {
+  description = "How long the database's log is kept."
+  type        = number
+  default     = 30
 }
 
 variable "key_arn" {

@@ -1,12 +1,17 @@
-# One role a service. What each may do is in permissions.tf, and nothing else is allowed anywhere.
+# A role for each service, and one for each start of a task, which is handed that task's secrets and no other's. What
+# each may do is in permissions.tf, and nothing else is allowed anywhere. Dagster's webserver and daemon ask AWS for
+# nothing, so they have a start and no role.
 
 locals {
-  services = {
-    flow         = "vpc-flow-logs.amazonaws.com"
-    spark        = "emr-serverless.amazonaws.com"
-    orchestrator = "ecs-tasks.amazonaws.com"
-    start        = "ecs-tasks.amazonaws.com"
-  }
+  services = merge(
+    {
+      flow  = "vpc-flow-logs.amazonaws.com"
+      spark = "emr-serverless.amazonaws.com"
+      host  = "ecs-tasks.amazonaws.com"
+      code  = "ecs-tasks.amazonaws.com"
+    },
+    { for service in keys(var.started) : "start-${service}" => "ecs-tasks.amazonaws.com" },
+  )
 }
 
 data "aws_caller_identity" "me" {}
@@ -42,12 +47,12 @@ data "aws_iam_policy_document" "does" {
       resources = statement.value.resources
 
       dynamic "condition" {
-        for_each = try([statement.value.passed_to], [])
+        for_each = try([statement.value.only_where], [])
 
         content {
           test     = "StringEquals"
-          variable = "iam:PassedToService"
-          values   = [condition.value]
+          variable = condition.value.variable
+          values   = [condition.value.is]
         }
       }
     }

@@ -23,23 +23,33 @@ variable "application_arn" {
   type        = string
 }
 
-variable "control_store_secret_arn" {
-  description = "The secret with the control store's user and password."
-  type        = string
+variable "kafka_by_role" {
+  description = "Whether clients log in to Kafka by their role; otherwise they do by a password."
+  type        = bool
 }
 
-variable "kafka_secret_arns" {
-  description = "Secrets of Kafka's users; empty when clients log in by role."
+variable "spark_secret_arns" {
+  description = "Secrets that Spark's jobs read themselves: that of Kafka's user who reads topics, where he has one."
   type        = list(string)
   default     = []
 }
 
 variable "log_group_arns" {
-  description = "Log groups of the parts flow, spark and dagster."
-  type        = object({ flow = string, spark = string, dagster = string })
+  description = "Log groups of the parts flow and spark."
+  type        = object({ flow = string, spark = string })
 }
 
-variable "repository_arns" {
-  description = "Image repositories that services are started from."
-  type        = list(string)
+variable "file_system_arn" {
+  description = "The file system that the platform's home is on."
+  type        = string
+}
+
+variable "access_point_arn" {
+  description = "The door by which the home is mounted."
+  type        = string
+}
+
+variable "started" {
+  description = "Services that are started as tasks: where their image, their secrets and their logs are."
+  type        = map(object({ repository_arn = string, secret_arns = list(string), log_group_arn = string }))
 }

@@ -10,26 +10,28 @@ resource "aws_security_group" "brokers" {
   tags        = { Name = "${var.name}-brokers" }
 }
 
-# By role is always a way in: under SCRAM nobody may do anything at first, and only a role may give the users their
-# permissions (../../../environments/README.md says how).
 resource "aws_vpc_security_group_ingress_rule" "from_clients" {
-  for_each = toset(["iam", var.authentication])
+  for_each = var.client_group_ids
 
   security_group_id            = aws_security_group.brokers.id
-  description                  = "TLS with ${each.key} from our own"
-  referenced_security_group_id = var.client_group_id
+  description                  = "TLS with ${var.authentication} from ${each.key}"
+  referenced_security_group_id = each.value
   ip_protocol                  = "tcp"
-  from_port                    = local.ports[each.key]
-  to_port                      = local.ports[each.key]
+  from_port                    = local.ports[var.authentication]
+  to_port                      = local.ports[var.authentication]
 }
 
-resource "aws_vpc_security_group_ingress_rule" "metrics_from_clients" {
+# By role is always a way in for keepers: under SCRAM nobody may do anything at first, and only a role may give the
+# users their permissions (../../../environments/README.md says how). They may read the metrics, too.
+resource "aws_vpc_security_group_ingress_rule" "from_keepers" {
+  for_each = { by-role = [9098, 9098], metrics = [11001, 11002] }
+
   security_group_id            = aws_security_group.brokers.id
-  description                  = "Prometheus metrics of broker and node"
-  referenced_security_group_id = var.client_group_id
+  description                  = "${each.key} from keepers"
+  referenced_security_group_id = var.keeper_group_id
   ip_protocol                  = "tcp"
-  from_port                    = 11001
-  to_port                      = 11002
+  from_port                    = each.value[0]
+  to_port                      = each.value[1]
 }
 
 resource "aws_msk_configuration" "this" {

@@ -13,8 +13,13 @@ variable "subnet_ids" {
   type        = list(string)
 }
 
-variable "client_group_id" {
-  description = "Security group whose members may talk to the brokers."
+variable "client_group_ids" {
+  description = "Clients to the security group whose members may talk to the brokers, as the authentication says."
+  type        = map(string)
+}
+
+variable "keeper_group_id" {
+  description = "Security group of people who keep it: they come in by role, and read metrics."
   type        = string
 }
 

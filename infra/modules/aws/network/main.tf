@@ -47,58 +47,6 @@ resource "aws_flow_log" "this" {
   tags                 = { Name = var.name }
 }
 
-locals {
-  groups = {
-    # Everything of ours that talks to Kafka, the control store or AWS wears this one.
-    clients = {
-      description  = "Spark jobs, hosts and Dagster: talk to each other, Kafka, the control store and AWS"
-      from_clients = { description = "Spark drivers, executors and Dagster's servers among themselves", from = 1024, to = 65535 }
-    }
-    endpoints = {
-      description  = "AWS endpoints in this network"
-      from_clients = { description = "HTTPS from our own", from = 443, to = 443 }
-    }
-  }
-}
-
-resource "aws_security_group" "this" {
-  for_each = local.groups
-
-  name        = "${var.name}-${each.key}"
-  description = each.value.description
-  vpc_id      = aws_vpc.this.id
-  tags        = { Name = "${var.name}-${each.key}" }
-}
-
-resource "aws_vpc_security_group_ingress_rule" "from_clients" {
-  for_each = local.groups
-
-  security_group_id            = aws_security_group.this[each.key].id
-  description                  = each.value.from_clients.description
-  referenced_security_group_id = aws_security_group.this["clients"].id
-  ip_protocol                  = "tcp"
-  from_port                    = each.value.from_clients.from
-  to_port                      = each.value.from_clients.to
-}
-
-resource "aws_vpc_security_group_egress_rule" "clients_to_network" {
-  security_group_id = aws_security_group.this["clients"].id
-  description       = "To anything in this network"
-  cidr_ipv4         = var.cidr
-  ip_protocol       = "tcp"
-  from_port         = 443
-  to_port           = 65535
-}
-
-resource "aws_vpc_security_group_egress_rule" "clients_to_s3" {
-  security_group_id = aws_security_group.this["clients"].id
-  description       = "To S3 through its gateway"
-  prefix_list_id    = aws_vpc_endpoint.s3.prefix_list_id
-  ip_protocol       = "tcp"
-  from_port         = 443
-  to_port           = 443
-}
-
 resource "aws_vpc_endpoint" "s3" {
   vpc_id            = aws_vpc.this.id
   vpc_endpoint_type = "Gateway"
@@ -115,7 +63,7 @@ resource "aws_vpc_endpoint" "services" {
   vpc_endpoint_type   = "Interface"
   service_name        = "com.amazonaws.${data.aws_region.here.name}.${each.key}"
   subnet_ids          = [for subnet in aws_subnet.private : subnet.id]
-  security_group_ids  = [aws_security_group.this["endpoints"].id]
+  security_group_ids  = [aws_security_group.endpoints.id]
   private_dns_enabled = true
   policy              = data.aws_iam_policy_document.through[each.key].json
   tags                = { Name = "${var.name}-${each.key}" }

@@ -8,7 +8,7 @@ output "subnet_ids" {
   value       = [for zone in var.zones : aws_subnet.private[zone].id]
 }
 
-output "client_group_id" {
-  description = "Security group for everything that talks to Kafka, the control store or AWS."
-  value       = aws_security_group.this["clients"].id
+output "group_ids" {
+  description = "Services to the security groups they wear."
+  value       = { for service, group in aws_security_group.service : service => group.id }
 }

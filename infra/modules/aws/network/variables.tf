@@ -59,3 +59,14 @@ variable "flow_log_role_arn" {
   description = "Role that may write the flow logs."
   type        = string
 }
+
+variable "services" {
+  description = "Who is in the network, and the ports they may reach in it beside AWS's endpoints."
+  type        = map(set(number))
+}
+
+variable "listeners" {
+  description = "Services that others call: on which ports, and which services alone."
+  type        = map(object({ first = number, last = number, callers = set(string) }))
+  default     = {}
+}

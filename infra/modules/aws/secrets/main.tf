@@ -4,7 +4,10 @@ data "aws_region" "here" {}
 
 locals {
   root = "arn:${data.aws_partition.here.partition}:iam::${data.aws_caller_identity.me.account_id}:root"
-  logs = "arn:${data.aws_partition.here.partition}:logs:${data.aws_region.here.name}:${data.aws_caller_identity.me.account_id}:log-group:/${var.name}/"
+  logs = "arn:${data.aws_partition.here.partition}:logs:${data.aws_region.here.name}:${data.aws_caller_identity.me.account_id}:log-group:"
+
+  # Ours, and those that RDS and Container Insights write to.
+  groups = ["/${var.name}/", "/aws/rds/instance/${var.name}/", "/aws/ecs/containerinsights/${var.name}/"]
 }
 
 # A key's policy speaks of that key alone: "*" as its resource means the key itself.
@@ -57,7 +60,7 @@ data "aws_iam_policy_document" "key" {
     condition {
       test     = "ArnLike"
       variable = "kms:EncryptionContext:aws:logs:arn"
-      values   = ["${local.logs}*"]
+      values   = [for group in local.groups : "${local.logs}${group}*"]
     }
   }
 
@@ -96,6 +99,15 @@ resource "aws_secretsmanager_secret" "kafka" {
 
   name                    = "AmazonMSK_${var.name}_${each.key}"
   description             = "Kafka user ${each.key}: {\"username\": …, \"password\": …}"
+  kms_key_id              = aws_kms_key.this.arn
+  recovery_window_in_days = var.recovery_days
+}
+
+resource "aws_secretsmanager_secret" "database" {
+  for_each = var.database_users
+
+  name                    = "${var.name}/database/${each.key}"
+  description             = "PostgreSQL user ${each.key}: {\"username\": …, \"password\": …}"
   kms_key_id              = aws_kms_key.this.arn
   recovery_window_in_days = var.recovery_days
 }

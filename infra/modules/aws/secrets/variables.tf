@@ -9,6 +9,12 @@ variable "kafka_principals" {
   default     = []
 }
 
+variable "database_users" {
+  description = "PostgreSQL users that get an empty secret of their own, filled by hand as Kafka's are."
+  type        = set(string)
+  default     = ["dagster", "penstock"]
+}
+
 variable "recovery_days" {
   description = "How long a removed secret and the removed key can be had back, in days."
   type        = number

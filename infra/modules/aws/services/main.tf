@@ -30,8 +30,17 @@ resource "aws_ecr_lifecycle_policy" "this" {
   })
 }
 
+# Container Insights would make it itself: under AWS's key, and for a day or for ever.
+resource "aws_cloudwatch_log_group" "insights" {
+  name              = "/aws/ecs/containerinsights/${var.name}/performance"
+  retention_in_days = var.log_days
+  kms_key_id        = var.key_arn
+}
+
 resource "aws_ecs_cluster" "this" {
   name = var.name
+
+  depends_on = [aws_cloudwatch_log_group.insights]
 
   setting {
     name  = "containerInsights"
@@ -67,35 +76,69 @@ resource "aws_ecs_task_definition" "this" {
   network_mode             = "awsvpc"
   cpu                      = each.value.cpu
   memory                   = each.value.memory_mb
-  task_role_arn            = var.task_role_arn
-  execution_role_arn       = var.start_role_arn
+  task_role_arn            = each.value.task_role_arn
+  execution_role_arn       = each.value.start_role_arn
 
-  # Dagster writes its run's working files under /tmp; all else of the image stays as it was built.
+  # Working files go under /tmp; all else of the image stays as it was built. A task's own volume has the rights that
+  # the image gives the folder by its VOLUME, and those of root where it has none.
   volume {
     name = "tmp"
   }
 
-  container_definitions = jsonencode([{
-    name                   = each.key
-    image                  = "${aws_ecr_repository.this[each.value.image].repository_url}:${var.image_tag}"
-    command                = each.value.command
-    essential              = true
-    readonlyRootFilesystem = true
-    user                   = "10001:10001"
-    environment            = [for name, value in var.environment : { name = name, value = value }]
-    secrets                = [for name, place in var.secrets : { name = name, valueFrom = place }]
-    portMappings           = each.value.port == 0 ? [] : [{ containerPort = each.value.port, protocol = "tcp" }]
-    mountPoints            = [{ sourceVolume = "tmp", containerPath = "/tmp" }]
-    linuxParameters        = { initProcessEnabled = true }
-    logConfiguration = {
-      logDriver = "awslogs"
-      options = {
-        awslogs-group         = var.log_group
-        awslogs-region        = data.aws_region.here.name
-        awslogs-stream-prefix = each.key
+  dynamic "volume" {
+    for_each = each.value.home == "" ? [] : [var.home]
+
+    content {
+      name = "home"
+
+      efs_volume_configuration {
+        file_system_id     = volume.value.file_system_id
+        transit_encryption = "ENABLED"
+
+        authorization_config {
+          access_point_id = volume.value.access_point_id
+          iam             = "ENABLED"
+        }
       }
     }
-  }])
+  }
+
+  container_definitions = jsonencode([merge(
+    {
+      name                   = each.key
+      image                  = "${aws_ecr_repository.this[each.value.image].repository_url}:${var.image_tag}"
+      command                = each.value.command
+      essential              = true
+      readonlyRootFilesystem = true
+      user                   = "10001:10001"
+      environment            = [for name, value in each.value.environment : { name = name, value = value }]
+      secrets                = [for name, place in each.value.secrets : { name = name, valueFrom = place }]
+      portMappings           = each.value.port == 0 ? [] : [{ containerPort = each.value.port, protocol = "tcp" }]
+      mountPoints = concat(
+        [{ sourceVolume = "tmp", containerPath = "/tmp" }],
+        each.value.home == "" ? [] : [{ sourceVolume = "home", containerPath = each.value.home }],
+      )
+      linuxParameters = { initProcessEnabled = true }
+      stopTimeout     = each.value.stop_seconds
+      logConfiguration = {
+        logDriver = "awslogs"
+        options = {
+          awslogs-group         = each.value.log_group
+          awslogs-region        = data.aws_region.here.name
+          awslogs-stream-prefix = each.key
+        }
+      }
+    },
+    each.value.answers_at == "" ? {} : {
+      healthCheck = {
+        command     = ["CMD", "python", "-m", "penstock.infra.container", "healthy", each.value.answers_at]
+        interval    = 30
+        timeout     = 10
+        retries     = 4
+        startPeriod = 120
+      }
+    },
+  )])
 }
 
 resource "aws_ecs_service" "this" {
@@ -104,11 +147,11 @@ resource "aws_ecs_service" "this" {
   name                   = each.key
   cluster                = aws_ecs_cluster.this.id
   task_definition        = aws_ecs_task_definition.this[each.key].arn
-  desired_count          = 1
+  desired_count          = var.runs ? 1 : 0
   launch_type            = "FARGATE"
   enable_execute_command = false
 
-  # Two daemons at once would both launch runs: the old one ends before the new one begins.
+  # Two daemons at once would both launch runs, two hosts would wait for each other's leases: the old one ends first.
   deployment_minimum_healthy_percent = 0
   deployment_maximum_percent         = 100
 
@@ -119,7 +162,7 @@ resource "aws_ecs_service" "this" {
 
   network_configuration {
     subnets          = var.subnet_ids
-    security_groups  = [var.client_group_id]
+    security_groups  = [each.value.group_id]
     assign_public_ip = false
   }
 

@@ -9,6 +9,6 @@ output "repositories" {
 }
 
 output "repository_arns" {
-  description = "Image repositories, for policies."
-  value       = [for repository in aws_ecr_repository.this : repository.arn]
+  description = "Images to their repositories, for policies."
+  value       = { for name, repository in aws_ecr_repository.this : name => repository.arn }
 }

@@ -13,28 +13,8 @@ variable "subnet_ids" {
   type        = list(string)
 }
 
-variable "client_group_id" {
-  description = "Security group that services wear."
-  type        = string
-}
-
 variable "key_arn" {
-  description = "Key that encrypts images."
-  type        = string
-}
-
-variable "task_role_arn" {
-  description = "Role of our code while it runs."
-  type        = string
-}
-
-variable "start_role_arn" {
-  description = "Role that fetches images and hands over secrets when a service starts."
-  type        = string
-}
-
-variable "log_group" {
-  description = "Log group that takes the services' logs."
+  description = "Key that encrypts images and logs."
   type        = string
 }
 
@@ -49,25 +29,40 @@ variable "repositories" {
   default     = ["dagster", "host"]
 }
 
+variable "runs" {
+  description = "Whether services are started: a secret that one is handed must have a value by then."
+  type        = bool
+  default     = true
+}
+
+variable "home" {
+  description = "The platform's home, for the services that mount it."
+  type        = object({ file_system_id = string, access_point_id = string })
+}
+
+variable "log_days" {
+  description = "How long figures of containers are kept."
+  type        = number
+  default     = 30
+}
+
 variable "services" {
-  description = "What runs: its image, its command, its size (1024 CPU units are a core), its port (0 for none)."
+  # task_role_arn is our code's while it runs, start_role_arn fetches image and secrets; home is where it is mounted.
+  description = "What runs: image, command, size (1024 CPU units are a core), port (0 for none), and what it may and is told."
   type = map(object({
-    image     = string
-    command   = list(string)
-    cpu       = number
-    memory_mb = number
-    port      = number
+    image          = string
+    command        = list(string)
+    cpu            = number
+    memory_mb      = number
+    port           = optional(number, 0)
+    answers_at     = optional(string, "")
+    stop_seconds   = optional(number, 30)
+    home           = optional(string, "")
+    log_group      = string
+    group_id       = string
+    task_role_arn  = optional(string)
+    start_role_arn = string
+    environment    = map(string)
+    secrets        = map(string)
   }))
-}
-
-variable "environment" {
-  description = "Settings that are no secrets, for all services."
-  type        = map(string)
-  default     = {}
-}
-
-variable "secrets" {
-  description = "Settings that are secrets: their name to the ARN, and the key inside, of where the value is."
-  type        = map(string)
-  default     = {}
 }

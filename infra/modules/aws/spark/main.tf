@@ -59,7 +59,7 @@ resource "aws_emrserverless_application" "this" {
 
   network_configuration {
     subnet_ids         = var.subnet_ids
-    security_group_ids = [var.client_group_id]
+    security_group_ids = [var.group_id]
   }
 
   lifecycle {

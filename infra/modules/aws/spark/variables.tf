@@ -8,7 +8,7 @@ variable "subnet_ids" {
   type        = list(string)
 }
 
-variable "client_group_id" {
+variable "group_id" {
   description = "Security group that drivers and executors wear."
   type        = string
 }

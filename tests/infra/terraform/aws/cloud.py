@@ -3,7 +3,7 @@
 Nothing of the provider is replaced: it speaks to a server on 127.0.0.1. What is added here is only what
 AWS documents and moto does not answer: MSK's configurations, bootstrap addresses, users and updates, a
 cluster that becomes active, an EMR Serverless application that waits to be started, subscribers of a
-budget's notification.
+budget's notification, a file system's backups and the end of its policy.
 """
 
 from __future__ import annotations
@@ -255,6 +255,8 @@ class Cloud:
 
     def _answer(self, environ: Environ, raw: bytes) -> Answer | None:
         service = _service(environ)
+        if service == "elasticfilesystem":
+            return _home(environ, raw)
         if service == "kafka":
             path = unquote(environ["PATH_INFO"])
             given = json.loads(raw or b"{}")
@@ -275,6 +277,20 @@ class Cloud:
             for found in get_backend("emr-serverless")[DEFAULT_ACCOUNT_ID][REGION].applications.values():
                 found.state = "CREATED"
                 found.architecture = "X86_64"
+
+
+def _home(environ: Environ, raw: bytes) -> Answer | None:
+    """What moto lacks of file systems: backups that are switched, and a policy that is taken away."""
+    found = re.fullmatch(r"/2015-02-01/file-systems/(fs-\w+)/(backup-policy|policy)", environ["PATH_INFO"])
+    if found is None or (found[2] == "policy" and environ["REQUEST_METHOD"] != "DELETE"):
+        return None
+    system = _backend("efs").file_systems_by_id[found[1]]
+    if found[2] == "policy":
+        system.file_system_policy = None
+        return 200, {}
+    if environ["REQUEST_METHOD"] == "PUT":
+        system._backup = json.loads(raw)["BackupPolicy"]["Status"] == "ENABLED"
+    return 200, {"BackupPolicy": {"Status": "ENABLED" if system._backup else "DISABLED"}}
 
 
 def _service(environ: Environ) -> str:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from penstock.infra.environments.outputs import platform_settings, read_outputs
+from penstock.infra.environments.settings_file import with_settings
 from penstock.infra.terraform import Action, Plan, Workspace
 from penstock.infra.terraform.errors import PlanFailedError
 from penstock.platform.settings import Settings, load_settings
@@ -66,22 +69,53 @@ def test_outputs_have_the_form_of_every_environment(applied: Workspace) -> None:
     assert outputs["kafka"]["brokers"] == [
         f"b-{n}.penstock.kafka.eu-west-1.amazonaws.com:9096" for n in (1, 2, 3)
     ]
-    assert outputs["kafka"]["security"]["secrets"]["host"] == "AmazonMSK_penstock_host"
     assert outputs["spark"]["kind"] == "emr-serverless"
     assert outputs["warehouse"] == {"root": "s3://penstock-warehouse-123456789012-eu-west-1/warehouse"}
     assert "@" in outputs["control_store"]["url"]
-    assert ":secretsmanager:" in outputs["control_store"]["secret"]
+    assert outputs["secrets"]["kafka"]["host"] == "AmazonMSK_penstock_host"
+    assert outputs["secrets"]["database"] == {
+        "dagster": "penstock/database/dagster",
+        "penstock": "penstock/database/penstock",
+    }
 
 
-def dagsters_containers(plan: Plan) -> Iterator[dict[str, Any]]:
-    for definition in values(plan, "aws_ecs_task_definition"):
-        yield from json.loads(definition["container_definitions"])
+def test_outputs_give_all_settings_that_the_platform_needs_there(
+    applied: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What `penstock env use aws` writes, read as every command reads it, and used as a client uses it."""
+    forget_settings(monkeypatch)
+    monkeypatch.setenv("PENSTOCK_ROOT", str(tmp_path))
+    text = with_settings("", platform_settings(read_outputs(applied.outputs())), "aws")
+    (tmp_path / "penstock.toml").write_text(text)
+    settings = load_settings().settings
+    assert settings.spark.master == "local[*]"
+    assert settings.control_secret == "env:CONTROL_STORE"
+    assert settings.kafka.layout == "production"
+    for user in ("ingestion", "host", "topics"):
+        monkeypatch.setenv(f"KAFKA_{user.upper()}", json.dumps({"username": user, "password": f"of {user}"}))
+        client = settings.kafka.client(user)
+        assert (client["sasl.username"], client["sasl.password"]) == (user, f"of {user}")
+        assert client["sasl.mechanism"] == "SCRAM-SHA-512"
+
+
+def containers(plan: Plan) -> dict[str, dict[str, Any]]:
+    """Every task's container, by its service's name."""
+    found = [
+        container
+        for definition in values(plan, "aws_ecs_task_definition")
+        for container in json.loads(definition["container_definitions"])
+    ]
+    return {container["name"]: container for container in found}
+
+
+def forget_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("PENSTOCK_")]:
+        monkeypatch.delenv(name)
 
 
 def told_settings(container: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Settings:
     """The platform's settings as the container's variables make them."""
-    for name in [name for name in os.environ if name.startswith("PENSTOCK_")]:
-        monkeypatch.delenv(name)
+    forget_settings(monkeypatch)
     for one in container["environment"]:
         monkeypatch.setenv(one["name"], one["value"])
     loaded = load_settings()
@@ -89,19 +123,82 @@ def told_settings(container: dict[str, Any], monkeypatch: pytest.MonkeyPatch) ->
     return loaded.settings
 
 
-def test_dagster_is_told_by_settings_that_the_platform_has(
+def test_host_and_dagsters_code_are_told_by_settings_that_the_platform_has(
     settled: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = [told_settings(container, monkeypatch) for container in dagsters_containers(settled)]
-    assert len(told) == 3
-    for settings in told:
+    found = containers(settled)
+    assert found.keys() == {"host", "code", "webserver", "daemon"}
+    for name in ("host", "code"):
+        settings = told_settings(found[name], monkeypatch)
         assert settings.kafka.bootstrap == ",".join(
             f"b-{n}.penstock.kafka.eu-west-1.amazonaws.com:9096" for n in (1, 2, 3)
         )
         assert settings.kafka.layout == "production"
         assert settings.warehouse.startswith("s3://penstock-warehouse-")
-        assert settings.control_url.endswith("/penstock?sslmode=require")
-        assert str(settings.dagster.storage_url).endswith("/dagster?sslmode=require")
+        assert settings.control_url.startswith("postgresql+psycopg://penstock@")
+        assert "/penstock?sslmode=verify-full&" in settings.control_url
+        assert settings.home == Path("/var/lib/penstock")
+    for name in ("code", "webserver", "daemon"):
+        storage = str(told_settings(found[name], monkeypatch).dagster.storage_url)
+        assert storage.startswith("postgresql://dagster@")
+        assert "/dagster?sslmode=verify-full&" in storage
+
+
+def test_host_and_runs_share_a_home_that_outlives_their_tasks(settled: Plan) -> None:
+    (system,), (door,) = values(settled, "aws_efs_file_system"), values(settled, "aws_efs_access_point")
+    for definition in values(settled, "aws_ecs_task_definition"):
+        (container,) = json.loads(definition["container_definitions"])
+        mounted = {mount["sourceVolume"]: mount["containerPath"] for mount in container["mountPoints"]}
+        shared = [volume for volume in definition["volume"] if volume["name"] == "home"]
+        if container["name"] in ("webserver", "daemon"):
+            assert (mounted, shared) == ({"tmp": "/tmp"}, [])
+            continue
+        assert mounted == {"tmp": "/tmp", "home": "/var/lib/penstock"}
+        (how,) = shared[0]["efs_volume_configuration"]
+        assert (how["file_system_id"], how["transit_encryption"]) == (system["id"], "ENABLED")
+        assert how["authorization_config"] == [{"access_point_id": door["id"], "iam": "ENABLED"}]
+
+
+SECRETS = {
+    "host": {"CONTROL_STORE", "KAFKA_HOST"},
+    "code": {"CONTROL_STORE", "PGPASSWORD", "KAFKA_HOST", "KAFKA_INGESTION", "KAFKA_TOPICS"},
+    "webserver": {"PGPASSWORD"},
+    "daemon": {"PGPASSWORD"},
+}
+
+
+def test_a_service_is_handed_its_own_secrets_and_may_hand_over_no_other(settled: Plan) -> None:
+    found = containers(settled)
+    named = {name: {one["name"] for one in container["secrets"]} for name, container in found.items()}
+    assert named == SECRETS
+    policies = {policy["role"]: policy["policy"] for policy in values(settled, "aws_iam_role_policy")}
+    for name, container in found.items():
+        handed = {arn(one["valueFrom"]) for one in container["secrets"]}
+        allowed = {
+            resource
+            for statement in json.loads(policies[f"penstock-start-{name}"])["Statement"]
+            if statement["Action"] == "secretsmanager:GetSecretValue"
+            for resource in as_list(statement["Resource"])
+        }
+        assert allowed == handed
+
+
+def arn(place: str) -> str:
+    """A secret's ARN out of a place, which may name a key inside it."""
+    return ":".join(place.split(":")[:7])
+
+
+def test_each_service_wears_a_group_of_its_own(settled: Plan) -> None:
+    groups = {group["id"]: group["name"] for group in values(settled, "aws_security_group")}
+    worn = {
+        service["name"]: [groups[one] for one in service["network_configuration"][0]["security_groups"]]
+        for service in values(settled, "aws_ecs_service")
+    }
+    assert worn == {name: [f"penstock-{name}"] for name in ("host", "code", "webserver", "daemon")}
+
+
+def test_nothing_is_started_before_its_secrets_have_values(settled: Plan) -> None:
+    assert {service["desired_count"] for service in values(settled, "aws_ecs_service")} == {0}
 
 
 def test_no_policy_allows_a_wildcard_action(settled: Plan) -> None:
@@ -133,15 +230,17 @@ def test_nothing_is_public(settled: Plan) -> None:
 
 def test_everything_is_encrypted_with_the_customers_key(settled: Plan) -> None:
     (key,) = values(settled, "aws_kms_key")
-    arn = key["arn"]
+    own = key["arn"]
     (cluster,) = values(settled, "aws_msk_cluster")
-    assert cluster["encryption_info"][0]["encryption_at_rest_kms_key_arn"] == arn
+    assert cluster["encryption_info"][0]["encryption_at_rest_kms_key_arn"] == own
     (database,) = values(settled, "aws_db_instance")
     assert database["storage_encrypted"]
-    assert {database["kms_key_id"], database["performance_insights_kms_key_id"]} == {arn}
-    assert {group["kms_key_id"] for group in values(settled, "aws_cloudwatch_log_group")} == {arn}
-    assert {secret["kms_key_id"] for secret in values(settled, "aws_secretsmanager_secret")} == {arn}
-    assert {topic["kms_master_key_id"] for topic in values(settled, "aws_sns_topic")} == {arn}
+    assert {database["kms_key_id"], database["performance_insights_kms_key_id"]} == {own}
+    assert {group["kms_key_id"] for group in values(settled, "aws_cloudwatch_log_group")} == {own}
+    assert {secret["kms_key_id"] for secret in values(settled, "aws_secretsmanager_secret")} == {own}
+    (home,) = values(settled, "aws_efs_file_system")
+    assert (home["encrypted"], home["kms_key_id"]) == (True, own)
+    assert {topic["kms_master_key_id"] for topic in values(settled, "aws_sns_topic")} == {own}
 
 
 def test_everything_says_which_environment_it_belongs_to(settled: Plan) -> None:
@@ -169,12 +268,14 @@ def test_the_state_is_in_the_bucket_and_holds_no_password(applied: Workspace, aw
 def test_growing_changes_in_place(applied: Workspace, environment: Environment) -> None:
     larger = environment(brokers=6, broker_storage_gb=300, workers=3, monthly_usd=3000)
     plan = larger.plan()
-    assert {change.action for change in plan.changes if change.changes_something} == {Action.UPDATE}
-    assert {change.kind for change in plan.changes if change.changes_something} == {
-        "aws_msk_cluster",
-        "aws_emrserverless_application",
-        "aws_budgets_budget",
+    changes = {(change.kind, change.action) for change in plan.changes if change.changes_something}
+    assert changes == {
+        ("aws_msk_cluster", Action.UPDATE),
+        ("aws_emrserverless_application", Action.UPDATE),
+        ("aws_budgets_budget", Action.UPDATE),
+        ("aws_cloudwatch_metric_alarm", Action.CREATE),
     }
+    assert plan.count(Action.CREATE) == 3, "each new broker's disk is watched"
     larger.apply(plan)
     again = larger.plan()
     assert again.is_empty
@@ -182,34 +283,32 @@ def test_growing_changes_in_place(applied: Workspace, environment: Environment) 
     assert cluster["number_of_broker_nodes"] == 6
 
 
-def test_users_are_given_to_kafka_and_to_dagster_once_their_secrets_have_values(
-    applied: Workspace, environment: Environment, monkeypatch: pytest.MonkeyPatch
+def test_users_are_given_to_kafka_and_services_start_once_their_secrets_have_values(
+    applied: Workspace, environment: Environment
 ) -> None:
     filled = environment(
         brokers=6,
         broker_storage_gb=300,
         workers=3,
         monthly_usd=3000,
-        kafka_secrets_filled=True,
-        schema_registry="https://registry:8081",
+        secrets_filled=True,
     )
     plan = filled.plan()
     assert {change.kind for change in plan.changes if change.changes_something} == {
         "aws_msk_scram_secret_association",
-        "aws_ecs_task_definition",
         "aws_ecs_service",
     }
     filled.apply(plan)
     again = filled.plan()
     assert again.is_empty
-    for told in dagsters_containers(again):
-        assert {one["name"] for one in told["secrets"]} == {"PGPASSWORD", "KAFKA_INGESTION", "KAFKA_TOPICS"}
-        assert all(":secretsmanager:" in one["valueFrom"] for one in told["secrets"])
-        kafka = told_settings(told, monkeypatch).kafka
-        assert (kafka.security.protocol, kafka.security.mechanism) == ("SASL_SSL", "SCRAM-SHA-512")
-        assert kafka.registry == "https://registry:8081"
-        monkeypatch.setenv("KAFKA_TOPICS", '{"username": "topics", "password": "canary"}')
-        assert kafka.client("topics")["sasl.password"] == "canary"
+    assert {service["desired_count"] for service in values(again, "aws_ecs_service")} == {1}
+
+
+def test_who_logs_in_by_role_gets_no_password_and_starts_no_service_of_ours(environment: Environment) -> None:
+    plan = environment(kafka_authentication="iam", secrets_filled=True).plan()
+    assert {service["desired_count"] for service in values(plan, "aws_ecs_service")} == {0}
+    for container in values(plan, "aws_ecs_task_definition"):
+        assert "KAFKA_" not in str(container["container_definitions"]).replace("PENSTOCK_KAFKA__", "")
 
 
 def test_a_bad_name_is_refused_before_anything_is_asked(environment: Environment) -> None:
@@ -218,7 +317,7 @@ def test_a_bad_name_is_refused_before_anything_is_asked(environment: Environment
 
 
 def test_destroy_leaves_nothing(environment: Environment, aws: Any) -> None:
-    workspace = environment(kafka_secrets_filled=True)
+    workspace = environment(secrets_filled=True)
     workspace.apply(workspace.plan(destroy=True))
     assert workspace.resources() == ()
     from moto.backends import get_backend

@@ -11,6 +11,7 @@ variables {
   name     = "acme"
   key_arn  = "arn:aws:kms:eu-west-1:123456789012:key/1"
   services = ["daemon"]
+  brokers  = 3
 }
 
 run "every_alarm_is_told_to_somebody" {
@@ -22,6 +23,17 @@ run "every_alarm_is_told_to_somebody" {
   assert {
     condition     = contains(keys(aws_cloudwatch_metric_alarm.this), "daemon-down")
     error_message = "Nobody would notice that a service is down."
+  }
+}
+
+run "each_brokers_disk_is_watched_by_the_dimensions_that_msk_tells" {
+  assert {
+    condition = {
+      for name, alarm in aws_cloudwatch_metric_alarm.this : name => alarm.dimensions if alarm.metric_name == "KafkaDataLogsDiskUsed"
+      } == {
+      for broker in ["1", "2", "3"] : "kafka-disk-${broker}" => tomap({ "Cluster Name" = "acme", "Broker ID" = broker })
+    }
+    error_message = "A broker's disk could fill up without anybody being told."
   }
 }
 

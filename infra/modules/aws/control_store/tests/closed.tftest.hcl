@@ -9,16 +9,16 @@ mock_provider "aws" {
 }
 
 variables {
-  name            = "acme"
-  vpc_id          = "vpc-1"
-  subnet_ids      = ["subnet-1", "subnet-2"]
-  client_group_id = "sg-1"
-  key_arn         = "arn:aws:kms:eu-west-1:123456789012:key/1"
+  name             = "acme"
+  vpc_id           = "vpc-1"
+  subnet_ids       = ["subnet-1", "subnet-2"]
+  client_group_ids = { host = "sg-1", daemon = "sg-2" }
+  key_arn          = "arn:aws:kms:eu-west-1:123456789012:key/1"
 }
 
 run "it_is_closed_and_encrypted" {
   assert {
-    condition     = !aws_db_instance.this.publicly_accessible && aws_vpc_security_group_ingress_rule.from_clients.cidr_ipv4 == null
+    condition     = !aws_db_instance.this.publicly_accessible && alltrue([for rule in aws_vpc_security_group_ingress_rule.from_clients : rule.cidr_ipv4 == null])
     error_message = "The database can be reached from outside."
   }
 
@@ -40,8 +40,8 @@ run "no_password_passes_through_terraform" {
   }
 
   assert {
-    condition     = output.url == "postgresql+psycopg://penstock@acme.internal:5432/penstock?sslmode=require"
-    error_message = "The URL is not the one without a password."
+    condition     = output.url == "postgresql+psycopg://penstock@acme.internal:5432/penstock?sslmode=verify-full&sslrootcert=/opt/penstock/certificates/rds.pem" && startswith(output.dagster_url, "postgresql://dagster@acme.internal:5432/dagster?sslmode=verify-full&")
+    error_message = "A URL holds a password, is the keeper's, or trusts whoever answers."
   }
 }
 
@@ -49,5 +49,12 @@ run "it_survives_mistakes" {
   assert {
     condition     = aws_db_instance.this.deletion_protection && !aws_db_instance.this.skip_final_snapshot && aws_db_instance.this.backup_retention_period >= 7
     error_message = "A mistake would lose the control store."
+  }
+}
+
+run "its_log_is_encrypted_and_ends" {
+  assert {
+    condition     = aws_cloudwatch_log_group.postgresql.name == "/aws/rds/instance/acme/postgresql" && aws_cloudwatch_log_group.postgresql.kms_key_id == var.key_arn && aws_cloudwatch_log_group.postgresql.retention_in_days == 30
+    error_message = "RDS would make the log group itself."
   }
 }

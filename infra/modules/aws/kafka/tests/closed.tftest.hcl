@@ -12,12 +12,13 @@ mock_provider "aws" {
 }
 
 variables {
-  name            = "acme"
-  vpc_id          = "vpc-1"
-  subnet_ids      = ["subnet-1", "subnet-2", "subnet-3"]
-  client_group_id = "sg-1"
-  key_arn         = "arn:aws:kms:eu-west-1:123456789012:key/1"
-  log_group       = "/acme/kafka"
+  name             = "acme"
+  vpc_id           = "vpc-1"
+  subnet_ids       = ["subnet-1", "subnet-2", "subnet-3"]
+  client_group_ids = { host = "sg-1" }
+  keeper_group_id  = "sg-keepers"
+  key_arn          = "arn:aws:kms:eu-west-1:123456789012:key/1"
+  log_group        = "/acme/kafka"
 }
 
 run "everything_is_encrypted_with_the_customers_key" {
@@ -39,7 +40,7 @@ run "nothing_is_public" {
   }
 
   assert {
-    condition     = alltrue([for rule in aws_vpc_security_group_ingress_rule.from_clients : rule.cidr_ipv4 == null && rule.referenced_security_group_id == "sg-1"])
+    condition     = alltrue([for rule in aws_vpc_security_group_ingress_rule.from_clients : rule.cidr_ipv4 == null && rule.referenced_security_group_id == "sg-1"]) && alltrue([for rule in aws_vpc_security_group_ingress_rule.from_keepers : rule.cidr_ipv4 == null && rule.referenced_security_group_id == "sg-keepers"])
     error_message = "Others than our own are let in."
   }
 }
@@ -56,7 +57,7 @@ run "under_scram_a_role_can_still_give_the_users_their_permissions" {
     authentication = "scram"
   }
   assert {
-    condition     = aws_msk_cluster.this.client_authentication[0].sasl[0].iam && aws_msk_cluster.this.client_authentication[0].sasl[0].scram && toset([for rule in aws_vpc_security_group_ingress_rule.from_clients : rule.from_port]) == toset([9096, 9098])
+    condition     = aws_msk_cluster.this.client_authentication[0].sasl[0].iam && aws_msk_cluster.this.client_authentication[0].sasl[0].scram && aws_vpc_security_group_ingress_rule.from_clients["host"].from_port == 9096 && aws_vpc_security_group_ingress_rule.from_keepers["by-role"].from_port == 9098
     error_message = "Users who may do nothing at first could never be allowed anything."
   }
   assert {

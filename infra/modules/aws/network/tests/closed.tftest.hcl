@@ -13,6 +13,12 @@ variables {
   bucket_arns        = ["arn:aws:s3:::acme"]
   flow_log_group_arn = "arn:aws:logs:eu-west-1:123456789012:log-group:/acme/flow"
   flow_log_role_arn  = "arn:aws:iam::123456789012:role/acme-flow"
+  services           = { web = [4000], code = [5432], spark = [9096], keepers = [3000] }
+  listeners = {
+    web   = { first = 3000, last = 3000, callers = ["keepers"] }
+    code  = { first = 4000, last = 4000, callers = ["web"] }
+    spark = { first = 1024, last = 65535, callers = ["spark"] }
+  }
 }
 
 run "no_machine_gets_a_public_address" {
@@ -32,15 +38,34 @@ run "there_is_no_way_out_to_the_internet" {
 run "nobody_outside_may_come_in" {
   assert {
     condition = alltrue([
-      for rule in aws_vpc_security_group_ingress_rule.from_clients :
+      for rule in concat(values(aws_vpc_security_group_ingress_rule.between), values(aws_vpc_security_group_ingress_rule.endpoints)) :
       rule.cidr_ipv4 == null && rule.cidr_ipv6 == null && rule.referenced_security_group_id != null
     ])
     error_message = "A rule lets in addresses instead of one of our groups."
   }
+}
+
+run "a_service_is_reached_by_those_alone_who_call_it" {
+  assert {
+    condition     = { for name, rule in aws_vpc_security_group_ingress_rule.between : name => "${rule.from_port}-${rule.to_port}" } == { web-from-keepers = "3000-3000", code-from-web = "4000-4000", spark-from-spark = "1024-65535" }
+    error_message = "A service can be reached by others, or at other ports."
+  }
 
   assert {
-    condition     = aws_vpc_security_group_egress_rule.clients_to_network.cidr_ipv4 == var.cidr
+    condition     = aws_vpc_security_group_ingress_rule.between["code-from-web"].referenced_security_group_id == aws_security_group.service["web"].id && aws_vpc_security_group_ingress_rule.between["code-from-web"].security_group_id == aws_security_group.service["code"].id
+    error_message = "A rule is about other groups than its name says."
+  }
+}
+
+run "a_service_talks_to_nothing_but_what_was_said" {
+  assert {
+    condition     = alltrue([for rule in aws_vpc_security_group_egress_rule.to_network : rule.cidr_ipv4 == var.cidr && rule.from_port == rule.to_port])
     error_message = "Our own may talk to more than this network and S3."
+  }
+
+  assert {
+    condition     = toset([for name, rule in aws_vpc_security_group_egress_rule.to_network : rule.from_port if startswith(name, "code-")]) == toset([443, 5432])
+    error_message = "A service may talk to ports that it was not given."
   }
 }
 

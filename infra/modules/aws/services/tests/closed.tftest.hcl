@@ -17,19 +17,29 @@ mock_provider "aws" {
 }
 
 variables {
-  name            = "acme"
-  vpc_id          = "vpc-1"
-  subnet_ids      = ["subnet-1", "subnet-2"]
-  client_group_id = "sg-1"
-  key_arn         = "arn:aws:kms:eu-west-1:123456789012:key/1"
-  task_role_arn   = "arn:aws:iam::123456789012:role/acme-orchestrator"
-  start_role_arn  = "arn:aws:iam::123456789012:role/acme-start"
-  log_group       = "/acme/dagster"
-  image_tag       = "1"
-  secrets         = { PASSWORD = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:rds:password::" }
+  name       = "acme"
+  vpc_id     = "vpc-1"
+  subnet_ids = ["subnet-1", "subnet-2"]
+  key_arn    = "arn:aws:kms:eu-west-1:123456789012:key/1"
+  image_tag  = "1"
+  home       = { file_system_id = "fs-1", access_point_id = "fsap-1" }
   services = {
-    webserver = { image = "dagster", command = ["dagster-webserver"], cpu = 512, memory_mb = 1024, port = 3000 }
-    daemon    = { image = "dagster", command = ["dagster-daemon", "run"], cpu = 512, memory_mb = 1024, port = 0 }
+    host = {
+      image          = "host", command = ["host"], cpu = 1024, memory_mb = 4096
+      home           = "/var/lib/penstock", answers_at = "127.0.0.1:9464", stop_seconds = 120
+      log_group      = "/acme/host", group_id = "sg-host"
+      task_role_arn  = "arn:aws:iam::123456789012:role/acme-host"
+      start_role_arn = "arn:aws:iam::123456789012:role/acme-start-host"
+      environment    = {}
+      secrets        = { KAFKA_HOST = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:AmazonMSK_acme_host" }
+    }
+    daemon = {
+      image          = "dagster", command = ["dagster-daemon", "run"], cpu = 512, memory_mb = 1024
+      log_group      = "/acme/dagster", group_id = "sg-daemon"
+      start_role_arn = "arn:aws:iam::123456789012:role/acme-start-daemon"
+      environment    = {}
+      secrets        = { PGPASSWORD = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:database:password::" }
+    }
   }
 }
 
@@ -50,13 +60,58 @@ run "containers_are_not_root_and_cannot_write_to_themselves" {
   }
 }
 
-run "a_secret_is_handed_over_by_its_name" {
+run "a_service_is_handed_its_own_secrets_by_their_names" {
+  assert {
+    condition = {
+      for name, task in aws_ecs_task_definition.this : name => jsondecode(task.container_definitions)[0].secrets
+      } == {
+      for name, service in var.services : name => [for what, place in service.secrets : { name = what, valueFrom = place }]
+    }
+    error_message = "A secret is not a reference, or is another service's."
+  }
+}
+
+run "each_has_its_own_roles_and_group" {
+  assert {
+    condition     = aws_ecs_task_definition.this["host"].task_role_arn == "arn:aws:iam::123456789012:role/acme-host" && aws_ecs_task_definition.this["daemon"].task_role_arn == null && aws_ecs_task_definition.this["daemon"].execution_role_arn == "arn:aws:iam::123456789012:role/acme-start-daemon"
+    error_message = "A service has another's role."
+  }
+
+  assert {
+    condition     = { for name, service in aws_ecs_service.this : name => tolist(service.network_configuration[0].security_groups) } == { host = tolist(["sg-host"]), daemon = tolist(["sg-daemon"]) }
+    error_message = "A service wears another's group."
+  }
+}
+
+run "the_home_is_mounted_over_tls_by_its_door_and_only_where_it_is_wanted" {
   assert {
     condition = alltrue([
-      for task in aws_ecs_task_definition.this :
-      alltrue([for container in jsondecode(task.container_definitions) : container.secrets == [{ name = "PASSWORD", valueFrom = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:rds:password::" }]])
-    ])
-    error_message = "A secret is not a reference."
+      for volume in aws_ecs_task_definition.this["host"].volume :
+      volume.name == "tmp" || (volume.efs_volume_configuration[0].transit_encryption == "ENABLED" && volume.efs_volume_configuration[0].authorization_config[0].iam == "ENABLED" && volume.efs_volume_configuration[0].authorization_config[0].access_point_id == "fsap-1")
+    ]) && length(aws_ecs_task_definition.this["host"].volume) == 2
+    error_message = "The home is mounted in plain text, or around its door."
+  }
+
+  assert {
+    condition     = [for volume in aws_ecs_task_definition.this["daemon"].volume : volume.name] == ["tmp"]
+    error_message = "A service mounts the home that has no business there."
+  }
+}
+
+run "nothing_is_started_while_secrets_are_empty" {
+  variables {
+    runs = false
+  }
+  assert {
+    condition     = alltrue([for service in aws_ecs_service.this : service.desired_count == 0])
+    error_message = "A task would fail to start for want of its secrets."
+  }
+}
+
+run "figures_of_containers_are_encrypted_and_end" {
+  assert {
+    condition     = aws_cloudwatch_log_group.insights.name == "/aws/ecs/containerinsights/acme/performance" && aws_cloudwatch_log_group.insights.kms_key_id == var.key_arn && aws_cloudwatch_log_group.insights.retention_in_days == 30
+    error_message = "AWS would make the log group itself."
   }
 }
 

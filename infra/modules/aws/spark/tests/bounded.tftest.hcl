@@ -1,9 +1,9 @@
 mock_provider "aws" {}
 
 variables {
-  name            = "acme"
-  subnet_ids      = ["subnet-1"]
-  client_group_id = "sg-1"
+  name       = "acme"
+  subnet_ids = ["subnet-1"]
+  group_id   = "sg-1"
 }
 
 run "it_stops_by_itself_and_has_a_ceiling" {
