@@ -16,10 +16,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
 import pytest
+from sqlalchemy import NullPool, create_engine, text
 from tests.docker.compose_model import Compose, Service
 from tests.platform.conftest import Postgres, postgres  # noqa: F401  a fixture is used by its name
 
@@ -227,6 +229,33 @@ def test_what_is_fed_in_stands_in_the_tables(machine: Machine) -> None:
 
     machine.wait(lambda: rows("sensor_minute"), "rows of results", "host")
     machine.wait(lambda: rows("sensors", "--kind", "raw"), "rows of the archive", "host")
+
+
+def test_a_run_of_dagster_starts_spark_where_the_code_server_is(machine: Machine) -> None:
+    """A backfill, launched as a person would, queued by the daemon, run by the code server on the host's image."""
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
+    launch = ["dagster", "job", "launch", "-w", str(machine.folder / "dagster" / "workspace.yaml")]
+    what = ["-j", "backfill_sensor_minute", "--tags", json.dumps({"dagster/partition": yesterday})]
+    launched = subprocess.run(
+        [*launch, *what],
+        env=machine.environment("code"),
+        cwd=machine.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert launched.returncode == 0, launched.stderr
+
+    store = create_engine(machine.dagster.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+    asked = text("SELECT status FROM runs WHERE pipeline_name = 'backfill_sensor_minute'")
+
+    def ended() -> str | None:
+        with store.connect() as connection:
+            (status,) = connection.execute(asked).scalars()
+        return str(status) if status in ("SUCCESS", "FAILURE") else None
+
+    machine.wait(ended, "the end of the run", "code")
+    assert ended() == "SUCCESS", machine.end_of_log("code")
 
 
 def test_every_command_was_run(machine: Machine) -> None:
