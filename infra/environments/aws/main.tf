@@ -3,6 +3,7 @@ data "aws_caller_identity" "me" {}
 locals {
   zones  = [for letter in var.zones : "${var.region}${letter}"]
   scram  = var.kafka_authentication == "scram"
+  kafka  = local.scram ? 9096 : 9098
   values = var.secrets_filled ? [for secret in module.secrets.kafka_secrets : secret.arn] : []
 
   # The platform's own users; a further one is for others, who are told where their password is by ours.
@@ -37,13 +38,15 @@ module "network" {
   flow_log_group_arn = module.logs.groups["flow"].arn
   flow_log_role_arn  = module.identity.role_arns["flow"]
 
-  # Whom each talks to, beside AWS: Kafka 9096 (by role 9098), PostgreSQL 5432, the home 2049, Dagster's code 4000.
+  # Whom each talks to, beside AWS: Kafka, PostgreSQL 5432, the home 2049, Dagster's code 4000. Producers are a team's
+  # own programs, keepers its people.
   services = {
-    host      = [2049, 5432, 9096]
-    code      = [2049, 5432, 9096]
+    host      = [2049, 5432, local.kafka]
+    code      = [2049, 5432, local.kafka]
     webserver = [4000, 5432]
     daemon    = [4000, 5432]
-    spark     = [local.scram ? 9096 : 9098]
+    spark     = [local.kafka]
+    producers = [local.kafka]
     keepers   = [3000, 5432, 9098, 11001, 11002]
   }
   listeners = {
@@ -59,7 +62,7 @@ module "kafka" {
   name              = var.name
   vpc_id            = module.network.vpc_id
   subnet_ids        = module.network.subnet_ids
-  client_group_ids  = { for service in ["host", "code", "spark"] : service => module.network.group_ids[service] }
+  client_group_ids  = { for service in ["host", "code", "spark", "producers"] : service => module.network.group_ids[service] }
   keeper_group_id   = module.network.group_ids["keepers"]
   key_arn           = module.secrets.key_arn
   brokers           = var.brokers

@@ -53,10 +53,12 @@ output "secrets" {
   }
 }
 
-output "keepers" {
-  description = "Security group for a session of a person's inside the network, and keeper's password in PostgreSQL."
-  value = {
-    group_id = module.network.group_ids["keepers"]
-    database = module.control_store.keeper_secret_arn
-  }
+output "groups" {
+  description = "Security groups for what is not in here: programs that write topics, and people's sessions inside the network."
+  value       = { for who in ["keepers", "producers"] : who => module.network.group_ids[who] }
+}
+
+output "keeper" {
+  description = "The secret with the password of PostgreSQL's keeper, who makes users."
+  value       = module.control_store.keeper_secret_arn
 }
