@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count, takewhile
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -47,6 +50,7 @@ class Story:
     run: Path
     first_port: int
     acknowledged: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
 
     @property
     def bootstrap(self) -> str:
@@ -59,19 +63,39 @@ class Story:
         found = [*self.run.glob("kafka/broker-*.json"), *self.run.glob("spark/spark-*.json")]
         return {path.stem: json.loads(path.read_text())["pid"] for path in found}
 
-    def write(self, count: int, between: Callable[[int], None] = lambda _number: None) -> None:
+    def write(self, messages: int, between: Callable[[int], None] = lambda _number: None) -> None:
         """Write messages that every copy must have; remember those that Kafka acknowledged."""
+        self.write_each(range(messages), between)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Write one message after the other, some two hundred a second, for as long as the context lasts."""
+        over = Event()
+        with ThreadPoolExecutor(1) as threads:
+            written = threads.submit(self.write_each, takewhile(lambda _: not over.wait(0.005), count()))
+            try:
+                yield
+            finally:
+                over.set()
+            written.result()
+
+    def write_each(
+        self, numbers: Iterable[int], between: Callable[[int], None] = lambda _number: None
+    ) -> None:
+        """Write a message for each number, on top of those that are there."""
 
         def told(error: object, message: Message) -> None:
             if error is None:
                 self.acknowledged[message.value()] = (message.partition(), message.offset())
+            else:
+                self.refused.append(f"{message.value()!r}: {error}")
 
         settings = {"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "log_level": 0}
         producer = Producer({**settings, "delivery.timeout.ms": 60_000})
         begin = len(self.acknowledged)
-        for number in range(begin, begin + count):
-            between(number - begin)
-            producer.produce(TOPIC, str(number).encode(), callback=told)
+        for number in numbers:
+            between(number)
+            producer.produce(TOPIC, str(begin + number).encode(), callback=told)
             producer.poll(0)
         producer.flush(90)
 
@@ -189,13 +213,17 @@ def test_a_killed_broker_is_drift_that_plan_shows_and_apply_mends(story: Story) 
     assert {len(partition.isrs) for partition in partitions} == {3}
 
 
-def test_growing_and_a_larger_heap_are_applied_in_place(story: Story) -> None:
+def test_growing_and_a_larger_heap_are_applied_in_place_while_others_write(story: Story) -> None:
     before = story.pids()
     larger = story.make(broker_heap_mb=448, brokers=4, workers=3)
     plan = larger.plan()
     assert not plan.count(Action.DELETE)
     assert 'module.kafka.module.broker["1"].terraform_data.place' not in changed(plan)
-    larger.apply(plan)
+    written, refused = len(story.acknowledged), len(story.refused)
+    with story.writing():
+        larger.apply(plan)
+    assert len(story.acknowledged) - written > 500, "nobody wrote while brokers were changed"
+    assert story.refused[refused:] == []
     assert larger.plan().is_empty
     after = story.pids()
     assert after.keys() - before.keys() == {"broker-4", "spark-worker-3"}
@@ -208,7 +236,9 @@ def test_growing_and_a_larger_heap_are_applied_in_place(story: Story) -> None:
         assert "-Xmx448m" in psutil.Process(after[f"broker-{node}"]).cmdline()
     client = AdminClient({"bootstrap.servers": story.bootstrap, "log_level": 0})
     assert set(client.list_topics(timeout=30).brokers) == {1, 2, 3, 4}
-    assert story.read().keys() >= story.acknowledged.keys()
+    found = story.read()
+    assert {value: found.get(value) for value in story.acknowledged} == story.acknowledged
+    assert refused or found == story.acknowledged
 
 
 def test_a_broker_that_holds_partitions_does_not_go(story: Story) -> None:
