@@ -133,7 +133,7 @@ def test_columns_of_one_input_alone_and_of_a_join_are_typed_and_told_where_they_
     shown = {
         c.name: (c.type, c.description) for c in result_columns(plan, showings, showings.sinks[0]).columns
     }
-    assert shown["clicks"] == ("bigint", "of(ad-clicks, count())")
+    assert shown["clicked_at"] == ("array<bigint>", "of(ad-clicks, collect(at))")
     assert shown["ad"] == ("string", "of(impressions, first(ad))")
     views, clicks = (
         read("impressions"),

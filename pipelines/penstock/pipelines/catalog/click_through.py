@@ -1,12 +1,17 @@
-"""How often advertisements are clicked on: each showing with the click that came within ten minutes of it.
+"""How often advertisements are clicked on: each showing with the clicks of the ten minutes after it.
 
-Two topics are brought together by the showing that both name (a co-group): a showing and its click are one session
-when no more than ten minutes lie between them, and two when more do. The sessions are counted by advertisement.
+Two topics are brought together by the showing that both name (a co-group): a showing and what lies within ten
+minutes of it are in one session. A session may go on, so which of its clicks count is said by their times; then
+showings and clicks are counted by advertisement.
 """
+
+from collections.abc import Mapping
+from typing import Any
 
 from penstock.pipelines.demonstration import Demo
 from penstock.pipelines.model import (
     after_count,
+    collect,
     count,
     first,
     fixed,
@@ -18,6 +23,17 @@ from penstock.pipelines.model import (
     union,
 )
 
+TEN_MINUTES = 600_000
+
+
+def answered(session: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A showing, and how many clicks came in the ten minutes after it; nothing where only clicks came."""
+    shown, clicks = session["shown_at"], session["clicked_at"] or ()
+    if shown is None:
+        return []
+    return [{"ad": session["ad"], "clicks": sum(0 <= clicked - shown <= TEN_MINUTES for clicked in clicks)}]
+
+
 shown_and_clicked = (
     union(
         read("impressions", idle_after="5 seconds").sql("SELECT *, id AS showing FROM input"),
@@ -25,9 +41,9 @@ shown_and_clicked = (
     )
     .key("showing")
     .aggregate(
-        showings=of("impressions", count()),
-        clicks=of("ad-clicks", count()),
-        ad=of("impressions", first("ad", order="event_time")),
+        ad=of("impressions", first("ad")),
+        shown_at=of("impressions", first("at")),
+        clicked_at=of("ad-clicks", collect("at")),
     )
     .window(sessions("10 minutes"))
     .trigger(repeatedly(after_count(1)), lateness="1 minute")
@@ -37,9 +53,9 @@ shown_and_clicked = (
 
 click_through = (
     shown_and_clicked.then()
-    .filter("showings > 0")
+    .flat_map(answered, returns={"ad": "STRING", "clicks": "BIGINT"})
     .key("ad")
-    .aggregate(showings=sum_("showings"), clicks=sum_("clicks"))
+    .aggregate(showings=count(), clicks=sum_("clicks"))
     .window(fixed("10 minutes"))
     .trigger(repeatedly(after_count(1)))
     .write("click_through", mode="latest")
