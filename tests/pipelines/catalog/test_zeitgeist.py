@@ -13,6 +13,7 @@ from penstock.ingestion.generators import evenly
 from penstock.ingestion.generators.blocks import BLOCK
 from penstock.ingestion.generators.queries import Queries, planted
 from penstock.pipelines import catalog
+from penstock.pipelines.catalog.zeitgeist import Model, judged, noted
 from penstock.pipelines.reference import Evaluator
 
 RATE, RECORDS = 100, 16_000
@@ -68,3 +69,18 @@ def test_repeats_and_the_length_of_batches_change_nothing() -> None:
     expected = [row[:3] for row in told(timely)]
     assert len(expected) == 3
     assert [row[:3] for row in told(repeated, step_ms=2_500)] == expected
+
+
+@pytest.mark.parametrize("seconds", [10, 30, 32, 100])
+@pytest.mark.parametrize("back", [1, 3, 5])
+def test_a_question_that_comes_late_is_learned_from_as_one_in_time(seconds: int, back: int) -> None:
+    def learned(in_time: dict[int, int]) -> Model:
+        model = Model()
+        for second in range(seconds):
+            model, _ = judged(model, second, 3 + second % 2 + in_time.get(second, 0))
+        return model
+
+    late = noted(learned({}), [seconds - back] * 4)
+    timely = learned({seconds - back: 4})
+    assert late.expected == pytest.approx(timely.expected, rel=1e-12)
+    assert late.recent == timely.recent

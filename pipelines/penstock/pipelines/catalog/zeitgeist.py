@@ -2,7 +2,7 @@
 
 Queries are counted by the second they were asked in, once each. When the watermark says that a second is whole, the
 last five of them are compared with what a model, kept for each query, expects of it. A question that comes when its
-second was judged already is added to what the model learns from, and changes nothing that was told.
+second was judged already, but is still compared, is learned from as if it had been in time; what was told stays.
 """
 
 from dataclasses import dataclass, field, replace
@@ -63,14 +63,21 @@ def trends(call: Call[Model]) -> Answer[Model]:
 
 def noted(model: Model, seconds: list[int]) -> Model:
     """The model with new questions; those of a second that was judged are added there, if it is not long ago."""
-    unjudged, recent = dict(model.unjudged), list(model.recent)
+    unjudged, recent, expected = dict(model.unjudged), list(model.recent), model.expected
     for second in seconds:
         back = model.judged - second
         if not model.seconds or back <= 0:
             unjudged[second] = unjudged.get(second, 0) + 1
         elif back <= len(recent):
             recent[-back] += 1
-    return replace(model, unjudged=unjudged, recent=tuple(recent))
+            expected += 0 if model.trend else weight(model.seconds, back)
+    return replace(model, unjudged=unjudged, recent=tuple(recent), expected=expected)
+
+
+def weight(seconds: int, back: int) -> float:
+    """What one question more, so many seconds ago, adds to the mean of all of them; older ones fade from it."""
+    faded = max(0, min(back - 1, seconds - MEMORY))
+    return (1 - 1 / MEMORY) ** faded / min(seconds, MEMORY)
 
 
 def next_whole(model: Model, watermark: int) -> int | None:
