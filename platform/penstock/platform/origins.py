@@ -81,7 +81,7 @@ class Columns:
 def origins(plan: Plan, stage: Stage, output: str | None = None) -> dict[str, Origin]:
     """Return where the key and the values of a stage are from, in their order; a count is from no field.
 
-    Of a function that tells rows to several places, `output` names one. The columns that every pane has are left out.
+    Of a function that tells rows to several places, `output` names one. Columns that every pane has are left out.
     """
     read = {
         name: _after(stage.steps, _after(stage.steps_of(name), _input(plan, name))) for name in stage.inputs

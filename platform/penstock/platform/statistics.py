@@ -6,7 +6,6 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.pipelines.plan.columns import values_of
-from penstock.pipelines.store import Place
 from penstock.platform.clock import now_ms
 from penstock.platform.expectations import table_suites, watermarks
 from penstock.platform.settings import Settings

@@ -17,10 +17,10 @@ from tests.pipelines.batch.test_crashes import PLAN, PLANS, TABLES, Fuse, run
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.tables import LEDGER
 from penstock.pipelines.host.host import batch_record
-from penstock.pipelines.store import Address
-from penstock.pipelines.store.files import delta_table
 from penstock.pipelines.plan import FinalPanes
 from penstock.pipelines.plan.codec import fingerprint
+from penstock.pipelines.store import Address
+from penstock.pipelines.store.files import delta_table
 from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.log import LogTable
 from penstock.quality.audit.audit import made as made_of

@@ -1,4 +1,4 @@
-"""What answers: broker, registry, control store, object store, Spark's master, Dagster and its storage, the host."""
+"""What answers: broker, registry, control store, object store, Spark's master, Dagster, its storage, the host."""
 
 from collections.abc import Iterator
 

@@ -14,8 +14,8 @@ from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.batch.outcome import Outcome, outcome_from
 from penstock.pipelines.host.control import BatchRecord
 from penstock.pipelines.plan import Plan, Stage
-from penstock.pipelines.store import Place
 from penstock.pipelines.plan.codec import fingerprint
+from penstock.pipelines.store import Place
 from penstock.pipelines.tables.places import late_of, ledger_of, own_tables, quarantines, results
 from penstock.quality.audit.tables import needed, opened_table, rows
 from penstock.quality.errors import NothingYetError

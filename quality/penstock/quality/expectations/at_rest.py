@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from penstock.pipelines.plan import Plan, Stage
-from penstock.pipelines.plan.predicates import quoted
-from penstock.pipelines.store import Place
 from penstock.pipelines.plan.windows import in_order
+from penstock.pipelines.store import Place
 from penstock.quality.audit.tables import milliseconds, opened_table
 from penstock.quality.errors import NotInStreamError
 from penstock.quality.expectations.batches import Batch, due

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
