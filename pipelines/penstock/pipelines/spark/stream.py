@@ -124,7 +124,7 @@ class Stream:
         self._looked_up = looked_up
         self._one_at_a_time = threading.Lock()
         self._paused = False
-        self._nobody_read = True
+        self._reads_since = 0
         self._stopping = threading.Event()
         self._ticker = threading.Thread(
             target=self._tick_when_due, name=f"ticker of {plan.name}", daemon=True
@@ -145,6 +145,7 @@ class Stream:
         if upgrade.differences:
             with working_on(self.plan.name):
                 log.info("goes on with a changed definition: %s", upgrade.in_words)
+        self._reads_since = self._clock()
         self._engine.resume()
         self._paused = not reading
         if reading:
@@ -152,7 +153,7 @@ class Stream:
         self._ticker.start()
 
     def _read(self) -> None:
-        self._nobody_read = True
+        self._reads_since = self._clock()
         writer = self._raw().writeStream.queryName(self.plan.name).foreachBatch(self._data)
         if self._config.interval_ms:
             writer = writer.trigger(processingTime=f"{self._config.interval_ms} milliseconds")
@@ -258,9 +259,9 @@ class Stream:
                 self._engine.tick(now, unread=self._unread(now))
 
     def _while_nobody_read(self) -> list[str]:
-        """The partitions, at the first batch after a start: how long nobody read them is no silence of theirs."""
-        first, self._nobody_read = self._nobody_read, False
-        return list(self.last.ends) if first and self.last is not None else []
+        """All partitions, until a batch has begun since they are read: before that nobody could hear of them."""
+        last = self.last
+        return list(last.ends) if last is not None and last.clock < self._reads_since else []
 
     def _unread(self, now: int) -> list[str]:
         """The partitions that a tick must not take for silent; the broker is asked only where one would be."""
