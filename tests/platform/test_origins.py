@@ -94,8 +94,6 @@ def counts(stage: Stage) -> set[str]:
 
 WITHOUT = {
     "activity.activity.what",
-    "click_through.click_through.clicks",
-    "click_through.click_through.showings",
     "funnel.funnel.clicks",
 }
 """A word that a pipeline gives itself, and what is made of counts."""

@@ -27,7 +27,7 @@ from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.model import after_count, fixed, repeatedly
 from penstock.pipelines.plan import Plan
 from penstock.pipelines.reference.records import Batch
-from penstock.pipelines.tables import table as tables_of_streams
+from penstock.pipelines.store import files as files_of_places
 from penstock.pipelines.tables.change import Change
 from penstock.pipelines.tables.places import own_tables, quarantines
 from penstock.pipelines.tables.upkeep import remove_unneeded
@@ -140,7 +140,7 @@ def test_a_host_that_slept_in_the_middle_of_a_file_spoils_none(
     stream = TakenOver(tmp_path / "stream")
     old = stream.old()
     stream.bench.feed(old, BATCHES[0])
-    monkeypatch.setattr(tables_of_streams, "pq", HalfAFile(nth, stream.take_over))
+    monkeypatch.setattr(files_of_places, "pq", HalfAFile(nth, stream.take_over))
     stream.wake(old)
     monkeypatch.undo()
     assert stream.new is not None, "it never came to that file"
@@ -253,7 +253,7 @@ def test_a_batch_that_cannot_be_written_leaves_nothing_of_its_rows(
     bench = Bench(PLAN, tmp_path / "stream")
     bench.feed(bench.open(), BATCHES[0])
     before = files(bench.folder / "warehouse")
-    monkeypatch.setattr(tables_of_streams, "pq", Full(nth))
+    monkeypatch.setattr(files_of_places, "pq", Full(nth))
     with pytest.raises(OSError, match="no space left"):
         bench.feed(bench.open(epoch=2), BATCHES[1])
     assert files(bench.folder / "warehouse") == before

@@ -37,7 +37,7 @@ def test_an_archive_of_which_a_table_is_gone_or_damaged_fails_its_own_check_only
     assets = [AssetSpec(raw_key(topic)) for topic in topics]
     defs = Definitions(
         assets=assets,
-        asset_checks=[archive_checks(topics, str(tmp_path))],
+        asset_checks=[archive_checks(topics, tmp_path)],
         jobs=[define_asset_job("look", selection=AssetSelection.all_asset_checks())],
     )
     done = defs.resolve_job_def("look").execute_in_process(instance=instance)

@@ -24,13 +24,19 @@ class Damage:
     said: str
 
 
+def written(table: Path, name: str) -> Path:
+    """The one file that a batch wrote under a name; each attempt at a batch adds an end of its own to it."""
+    (file,) = table.glob(f"{name}-*.parquet")
+    return file
+
+
 def _delete_a_file(warehouse: Path) -> None:
-    (warehouse / "latest/stream/batch-000000000003-00000.parquet").unlink()
+    written(warehouse / "latest/stream", "batch-000000000003-00000").unlink()
 
 
 def _duplicate_a_file(warehouse: Path) -> None:
     path = warehouse / LEDGER
-    copied = pq.read_table(path / "stream-000000000002.parquet")
+    copied = pq.read_table(written(path, "stream-000000000002"))
     other = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "somebody else")
     other.commit(0, Change([other.write_file(copied.cast(other.schema), "copy", 0)]), 0)
 
@@ -51,7 +57,7 @@ def _edit_a_row(warehouse: Path) -> None:
 def _double_a_commit(warehouse: Path) -> None:
     path = warehouse / LEDGER
     ledger = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "stream")
-    rows = pq.read_table(path / "stream-000000000002.parquet").cast(ledger.schema)
+    rows = pq.read_table(written(path, "stream-000000000002")).cast(ledger.schema)
     ledger._commit(2, Change([ledger.write_file(rows, "again", 0)]), 0)
 
 
@@ -60,9 +66,7 @@ def _lose_a_table(warehouse: Path) -> None:
 
 
 DAMAGES = {
-    "a deleted file": Damage(
-        _delete_a_file, "files", "latest/stream, file batch-000000000003-00000.parquet: the"
-    ),
+    "a deleted file": Damage(_delete_a_file, "files", "latest/stream, file batch-000000000003-00000-"),
     "a duplicated file": Damage(
         _duplicate_a_file, "ranges", "records/0 offset 2: batch 2 is in the ledger more than once"
     ),

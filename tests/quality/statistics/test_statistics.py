@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.pipelines.batch.tables import LEDGER
@@ -111,6 +111,7 @@ def test_statistics_that_cannot_be_made_are_refused(tmp_path: Path, told: str) -
         load_suite("latest/minutes", tmp_path)
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(1, 40 * HOUR), max_size=6), max_size=6), st.integers(1, 5))
 def test_the_last_stretches_are_those_of_the_whole_table_however_its_files_lie(
     tmp_path_factory: pytest.TempPathFactory, files: list[list[int]], wanted: int

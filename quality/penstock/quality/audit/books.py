@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.ingestion.ledger import read_state
-from penstock.pipelines.plan import PaneLog, Sliding, Stage
+from penstock.pipelines.plan import PaneLog, Remembering, Sliding, Stage
 from penstock.quality.audit.agreement import accounts_in, accounts_of, agreement, numbering
 from penstock.quality.audit.chain import FATES, chain, sums
 from penstock.quality.audit.pane_counts import pane_counts
@@ -121,7 +121,7 @@ def quarantine(scope: Scope) -> Verdict:
 
 def panes(scope: Scope) -> Verdict:
     """Tables of panes hold what each batch says that it wrote, over all stages together."""
-    logs = [pane_logs(stage) for stage in scope.plan.stages]
+    logs = [tables for stage in scope.plan.stages for tables in pane_logs(stage)]
     if not all(logs):
         return unproven(
             "panes", "not every stage keeps all of its panes, and a batch counts those of all stages"
@@ -131,9 +131,14 @@ def panes(scope: Scope) -> Verdict:
     return judged("panes", one_after_another.from_iterable(found), f"{named} as each batch says")
 
 
-def pane_logs(stage: Stage) -> list[str]:
-    """The tables that hold every pane of a stage."""
-    return [f"panes/{sink.table}" for sink in stage.sinks if isinstance(sink, PaneLog)]
+def pane_logs(stage: Stage) -> list[list[str]]:
+    """For each output of a stage the tables that hold every pane of it; most stages have one output."""
+    logs = [sink for sink in stage.sinks if isinstance(sink, PaneLog)]
+    named = stage.window.outputs if isinstance(stage.window, Remembering) else ()
+    return [
+        [f"panes/{log.table}" for log in logs if log.output == output]
+        for output in (None, *(each.name for each in named))
+    ]
 
 
 def _panes(scope: Scope, tables: Sequence[str]) -> Iterator[Difference]:
