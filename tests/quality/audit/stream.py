@@ -58,7 +58,9 @@ class Beside(Archived):
 
     def archive(self, epoch: int = 1) -> Archive:
         right, which = Right(archive_of(self.topic), epoch, lambda: True), topic_id(self.client, self.topic)
-        return Archive(self.topic, which, self.folder / "archive", self.warehouse, right, self.told.append)
+        archive = Archive(self.topic, which, self.folder / "archive", self.warehouse, right, self.told.append)
+        archive.resume()
+        return archive
 
 
 @dataclasses.dataclass
@@ -95,6 +97,12 @@ class Lived:
         send(self.broker, self.topic, [old, b"broken", None, ahead], partition=1, headers=headers)
         self._running.clock = self.clock
         self._running.until_read(records + 4)
+        self.archive()
+
+    def go_on(self, records: int) -> None:
+        """Read on, up to so many records in all, and archive them."""
+        self._running.clock = self.clock
+        self._running.until_read(records)
         self.archive()
 
     def open(self) -> Running:
