@@ -16,7 +16,7 @@ from penstock.infra.java import find_java
 from penstock.pipelines.host.run import HostConfig, run
 from penstock.pipelines.model import fixed
 from penstock.pipelines.spark.session import SparkConfig
-from penstock.pipelines.tables import table as tables_of_streams
+from penstock.pipelines.store import files
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
 
@@ -31,7 +31,7 @@ def main(folder: Path, bootstrap: str, topic: str, *jars: str) -> None:
         while not (folder / "gate").exists():
             time.sleep(0.05)
 
-    tables_of_streams.pq = HalfAFile(1, wait)  # type: ignore[assignment]
+    files.pq = HalfAFile(1, wait)  # type: ignore[assignment]
     spark = SparkConfig(
         [Path(jar) for jar in jars], folder / "spark", driver_memory="512m", java_home=find_java().home
     )

@@ -97,7 +97,9 @@ def test_tables_are_checked_once_their_windows_are_final(run, home: Path) -> Non
 def test_a_table_of_which_nothing_is_expected_is_refused_with_those_that_there_are(run) -> None:
     answer = run("check", "latest/nothing")
     assert answer.code == 1
-    assert "there are suites of latest/sensor_minute" in answer.err
+    told = "nothing is expected of 'latest/nothing'; there are suites of "
+    assert told in answer.err
+    assert "latest/sensor_minute" in answer.err
 
 
 def test_a_pipeline_is_shown_from_nothing_to_a_picture(run, home: Path, tmp_path: Path) -> None:

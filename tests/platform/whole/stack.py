@@ -205,13 +205,14 @@ class ScratchStack:
 
     @contextmanager
     def without_feed(self) -> Iterator[None]:
-        """Stop the feed, and only the feed, for a while."""
+        """Stop the feed, and only the feed, for a while: whoever looks next wants records to flow."""
         self.environment["PENSTOCK_FEED__ENABLED"] = "false"
         try:
             self.up()
             yield
         finally:
             del self.environment["PENSTOCK_FEED__ENABLED"]
+        self.up()
 
     @contextmanager
     def ended_at_last(self) -> Iterator[None]:

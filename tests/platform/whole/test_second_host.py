@@ -40,7 +40,6 @@ def test_a_second_host_waits_and_one_that_slept_through_its_lease_writes_nothing
     with running.without_feed():
         counted_once(running)
         balanced(running)
-    running.up()  # with the feed, which the others want
 
 
 def epochs(store: ControlStore, after: int) -> set[int]:
