@@ -27,10 +27,18 @@ TOPIC = "hour"
 BEGAN = 1_700_000_000_000
 
 
+def told(child: psutil.Process) -> str:
+    """How a process was begun; nothing of one that has just ended."""
+    try:
+        return " ".join(child.cmdline())
+    except psutil.Error:
+        return ""
+
+
 def held() -> tuple[float, float]:
     """Megabytes of this process, and of the Java machine of Spark."""
     me = psutil.Process(os.getpid())
-    java = [child for child in me.children(recursive=True) if "SparkSubmit" in " ".join(child.cmdline())]
+    java = [child for child in me.children(recursive=True) if "SparkSubmit" in told(child)]
     return me.memory_info().rss / 2**20, sum(child.memory_info().rss for child in java) / 2**20
 
 
