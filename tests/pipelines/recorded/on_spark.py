@@ -19,7 +19,7 @@ from penstock.pipelines.reference.steps import Steps
 from penstock.pipelines.spark.rerun import Rerun, over_all, rerun
 from penstock.pipelines.spark.shared import Spans
 from penstock.pipelines.state.columns import NEVER
-from penstock.pipelines.transcripts.on_spark.tables import instant
+from penstock.pipelines.transcripts.on_spark.tables import pane_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,27 +70,13 @@ def watermark(batch: Batch) -> int | None:
 
 
 def pane(plan: Plan, row: Mapping[str, Any]) -> Pane:
-    stage = plan.first
-    return Pane(
-        key=canonical(tuple(row[name] for name in stage.key)),
-        start=instant(row["window_start"], -INFINITE),
-        end=instant(row["window_end"], INFINITE),
-        values=tuple((name, canonical(plain(row[name]))) for name in values_of(stage)),
-        pane=row["pane"],
-        timing=row["timing"],
-        on_time_index=row["on_time_index"],
-        final=row["final"],
-        kind=row["kind"],
-        records=row["records"],
-        batch=row["batch_id"],
-        clock=int(instant(row["batch_clock"], 0)),
-        watermark=instant(row["watermark"], INFINITE),
-        number=row.get("window_number"),
-    )
+    found = pane_of(row, plan.first.key, values_of(plan.first))
+    values = tuple((name, canonical(nested(value))) for name, value in found.values)
+    return replace(found, key=canonical(found.key), values=values)
 
 
-def plain(value: Any) -> Any:
-    return tuple(map(plain, value)) if isinstance(value, list) else value
+def nested(value: Any) -> Any:
+    return tuple(map(nested, value)) if isinstance(value, list | tuple) else value
 
 
 def text(shown: Pane) -> str:

@@ -1,5 +1,6 @@
 """A place is used alike whether it is a folder or an address; any other address is refused in one sentence."""
 
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,9 +11,11 @@ from penstock.pipelines.errors import StoreAwayError, StoreError
 from penstock.pipelines.store import Address, Place, Store, place_below, place_of
 from penstock.pipelines.store.files import (
     delta_table,
+    files_in,
     is_table,
     make_folder,
     options,
+    places_in,
     read_all,
     read_rows,
     remove_below,
@@ -24,6 +27,8 @@ from penstock.pipelines.store.files import (
 )
 
 ROWS = pa.table({"n": [1, 2, 3]})
+SLACK_MS = 1_000
+"""An object store tells times by whole seconds, and a file system by the last tick of the kernel."""
 ELSEWHERE = Store("http://elsewhere:1", "eu-central-1")
 
 
@@ -110,6 +115,19 @@ def test_tables_are_found_two_levels_down(somewhere: Place) -> None:
     assert list(tables_below(somewhere)) == ["latest/a"]
     assert (is_table(somewhere / "latest/a"), is_table(somewhere / "panes/a")) == (True, False)
     assert delta_table(somewhere / "latest/a").to_pyarrow_table() == ROWS
+
+
+def test_files_are_told_with_when_they_were_written(somewhere: Place) -> None:
+    assert list(places_in(somewhere / "topics")) == []
+    before = int(time.time() * 1000) - SLACK_MS
+    for name in ("b", "a"):
+        make_folder(somewhere / f"topics/{name}/rows.parquet")
+        write_rows(ROWS, somewhere / f"topics/{name}/rows.parquet")
+    assert [each.name for each in places_in(somewhere / "topics")] == ["a", "b"]
+    ((file, written_ms),) = files_in(somewhere / "topics/a")
+    assert file == somewhere / "topics/a/rows.parquet"
+    assert before <= written_ms <= int(time.time() * 1000) + SLACK_MS
+    assert list(files_in(somewhere / "topics")) == []
 
 
 def test_a_bucket_that_is_not_there_is_not_taken_for_an_empty_one(object_store: Store) -> None:

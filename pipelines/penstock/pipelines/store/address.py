@@ -101,21 +101,11 @@ class Address:
 
     def iterdir(self) -> "Iterator[Address]":
         """What lies directly below; nothing where there is nothing, but a bucket there must be."""
-        from pyarrow.fs import FileSelector
-
-        with self.asking():
-            below = self.files.get_file_info(FileSelector(self.key, allow_not_found=True))
-            if not below and self.files.get_file_info(self.bucket).type.name == "NotFound":
-                raise StoreAwayError(self.uri, "there is no such bucket")
-        yield from (self / found.base_name for found in below)
+        yield from (self / found.base_name for found in self._below())
 
     def written(self) -> "Iterator[tuple[Address, int]]":
         """The files directly below, each with when it was written, in milliseconds."""
-        from pyarrow.fs import FileSelector
-
-        with self.asking():
-            below = self.files.get_file_info(FileSelector(self.key, allow_not_found=True))
-        for found in below:
+        for found in self._below():
             if found.is_file:
                 yield self / found.base_name, int(found.mtime_ns // 1_000_000)
 
@@ -135,6 +125,15 @@ class Address:
         if self.scheme != SCHEME:
             raise StoreError(self.uri, f"files can be read and written in {SCHEME}:// only")
         return _files(self.store)
+
+    def _below(self) -> "list[FileInfo]":
+        from pyarrow.fs import FileSelector
+
+        with self.asking():
+            below = self.files.get_file_info(FileSelector(self.key, allow_not_found=True))
+            if not below and self.files.get_file_info(self.bucket).type.name == "NotFound":
+                raise StoreAwayError(self.uri, "there is no such bucket")
+        return list(below)
 
     def _info(self) -> "FileInfo":
         with self.asking():

@@ -125,10 +125,8 @@ def same_file(source: Place, target: Place) -> None:
 
 def tables_below(warehouse: Place) -> Iterator[str]:
     """Every table two levels down, as `latest/cards`, in order."""
-    if isinstance(warehouse, Address) or warehouse.exists():
-        kinds: Sequence[Place] = list(warehouse.iterdir())
-        for kind in sorted(kinds, key=str):
-            yield from (f"{kind.name}/{name}" for name in tables_in(kind))
+    for kind in places_in(warehouse):
+        yield from (f"{kind.name}/{name}" for name in tables_in(kind))
 
 
 def tables_in(kind: Place) -> Iterator[str]:
@@ -136,12 +134,12 @@ def tables_in(kind: Place) -> Iterator[str]:
     if isinstance(kind, Path):
         yield from (log.parent.name for log in sorted(kind.glob(f"*/{LOG}")))
     else:
-        yield from (table.name for table in sorted(kind.iterdir(), key=str) if (table / LOG).exists())
+        yield from (table.name for table in places_in(kind) if (table / LOG).exists())
 
 
-def folders_in(place: Place) -> Iterator[Place]:
+def places_in(place: Place) -> Iterator[Place]:
     """What lies directly below a place, in order; nothing where there is no such place."""
-    if place.exists():
+    if isinstance(place, Address) or place.exists():
         below: Sequence[Place] = list(place.iterdir())
         yield from sorted(below, key=str)
 
@@ -151,7 +149,8 @@ def files_in(folder: Place) -> Iterator[tuple[Place, int]]:
     if isinstance(folder, Address):
         yield from folder.written()
     else:
-        yield from ((file, int(file.stat().st_mtime * 1000)) for file in sorted(folder.glob("*")))
+        found = (each for each in sorted(folder.glob("*")) if each.is_file())
+        yield from ((file, int(file.stat().st_mtime * 1000)) for file in found)
 
 
 def remove_below(place: Place) -> None:

@@ -10,7 +10,7 @@ from penstock.pipelines.plan.sinks import FinalPanes, LatestValues, PaneLog
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.windows import Calendar, Fixed, Sliding, by_processing_time
 from penstock.pipelines.store import Place
-from penstock.pipelines.store.files import files_in, folders_in, is_table, tables_below
+from penstock.pipelines.store.files import files_in, is_table, places_in, tables_below
 from penstock.pipelines.tables.places import own_tables, quarantines, result_of, results
 from penstock.pipelines.tables.topic import FOLDER as PUBLISHED
 from penstock.pipelines.tables.upkeep import Merged, merge_small_files, remove_unneeded
@@ -47,7 +47,7 @@ def _unpublished(
     warehouse: Place, needed: Collection[str], before_ms: int, dry_run: bool
 ) -> Iterator[tuple[str, int]]:
     """Files of rows for topics that no batch sends: what is sent goes at once."""
-    for topic in folders_in(warehouse / PUBLISHED):
+    for topic in places_in(warehouse / PUBLISHED):
         old = [file for file, written_ms in files_in(topic) if written_ms < before_ms]
         unneeded = [file for file in old if file.name.endswith(".parquet") and file.name not in needed]
         for file in () if dry_run else unneeded:

@@ -1,7 +1,7 @@
 """What a script's tables say, in the words in which cases are compared."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from math import inf
 from pathlib import Path
@@ -38,22 +38,7 @@ class Told:
 
     def pane(self, row: Row) -> Pane:
         """Return a row of the log of panes."""
-        return Pane(
-            key=tuple(row[name] for name in self._key),
-            start=instant(row["window_start"], -inf),
-            end=instant(row["window_end"], inf),
-            values=tuple((name, plain(row[name])) for name in self._columns),
-            pane=row["pane"],
-            timing=row["timing"],
-            on_time_index=row["on_time_index"],
-            final=row["final"],
-            kind=row["kind"],
-            records=row["records"],
-            batch=row["batch_id"],
-            clock=int(instant(row["batch_clock"], 0)),
-            watermark=instant(row["watermark"], inf),
-            number=row.get("window_number"),
-        )
+        return pane_of(row, self._key, self._columns)
 
     def late_row(self, row: Row) -> LateRow:
         """Return a row of the late table."""
@@ -68,6 +53,26 @@ class Told:
             missed_by=row["missed_by_ms"],
             batch=row["batch_id"],
         )
+
+
+def pane_of(row: Row, key: Iterable[str], columns: Iterable[str]) -> Pane:
+    """Return a row of panes, with these columns for its key and its values."""
+    return Pane(
+        key=tuple(row[name] for name in key),
+        start=instant(row["window_start"], -inf),
+        end=instant(row["window_end"], inf),
+        values=tuple((name, plain(row[name])) for name in columns),
+        pane=row["pane"],
+        timing=row["timing"],
+        on_time_index=row["on_time_index"],
+        final=row["final"],
+        kind=row["kind"],
+        records=row["records"],
+        batch=row["batch_id"],
+        clock=int(instant(row["batch_clock"], 0)),
+        watermark=instant(row["watermark"], inf),
+        number=row.get("window_number"),
+    )
 
 
 def by_batch(table: Path) -> Mapping[int, list[Row]]:
