@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from pyarrow.fs import PyFileSystem, SubTreeFileSystem
 
 from penstock.pipelines.errors import StoreAwayError, StoreError
 from penstock.pipelines.store import Address, Place, Store, place_below, place_of
@@ -14,6 +15,7 @@ from penstock.pipelines.store.files import (
     files_in,
     is_table,
     make_folder,
+    new_table,
     options,
     places_in,
     read_all,
@@ -143,3 +145,10 @@ def test_a_bucket_that_is_not_there_is_not_taken_for_an_empty_one(object_store: 
 
 def file_names(place: Place) -> list[Path | Address]:
     return list(place.iterdir())
+
+
+def test_arrow_reads_the_files_of_a_table_without_python_between(somewhere: Place) -> None:
+    """A process that ends while one of Arrow's threads still holds an object of Python is aborted."""
+    for table in (new_table(somewhere / "t", ROWS.schema), delta_table(somewhere / "t")):
+        assert type(table.to_pyarrow_dataset().filesystem) is SubTreeFileSystem
+        assert not isinstance(table.to_pyarrow_dataset().filesystem.base_fs, PyFileSystem)

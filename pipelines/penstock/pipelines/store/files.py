@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 
 from penstock.pipelines.store.address import Address
 from penstock.pipelines.store.place import Place
+from penstock.pipelines.store.table import StoredTable, options, uri_of
 
 LOG = "_delta_log"
 AT_ONCE = 16
@@ -24,9 +25,9 @@ AT_ONCE = 16
 def delta_table(place: Place, version: int | None = None) -> DeltaTable:
     """The table of a place. TableNotFoundError where there is none."""
     if isinstance(place, Path):
-        return DeltaTable(place, version=version)
+        return StoredTable(place, version)
     with place.asking():
-        return DeltaTable(place.uri, version=version, storage_options=options(place))
+        return StoredTable(place, version)
 
 
 def is_table(place: Place) -> bool:
@@ -40,14 +41,10 @@ def is_table(place: Place) -> bool:
 def new_table(place: Place, schema: Any, **told: Any) -> DeltaTable:
     """The table of a place, made where there is none; it is called as its place is."""
     make_folder(place)
-    return DeltaTable.create(
-        _uri(place), schema, mode="ignore", name=place.name, storage_options=options(place), **told
+    DeltaTable.create(
+        uri_of(place), schema, mode="ignore", name=place.name, storage_options=options(place), **told
     )
-
-
-def options(place: Place) -> dict[str, str] | None:
-    """What Delta's library is told of a place; nothing for a folder."""
-    return place.store.options if isinstance(place, Address) else None
+    return StoredTable(place)
 
 
 def make_folder(place: Place) -> None:
@@ -160,10 +157,6 @@ def remove_below(place: Place) -> None:
     elif place.exists():
         with place.asking():
             place.files.delete_dir(place.key)
-
-
-def _uri(place: Place) -> str | Path:
-    return place if isinstance(place, Path) else str(place)
 
 
 def _linked(source: Path, target: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from penstock.pipelines.plan import Plan
+from penstock.pipelines.store.files import delta_table, is_table
 from penstock.pipelines.tables.places import folder_of
 from penstock.quality.expectations.at_rest import broken_rows
 from penstock.quality.expectations.suite import Expectation, load_suite
@@ -34,9 +34,9 @@ def check_tables(session: "SparkSession", plan: Plan, warehouse: Path) -> Iterat
     """
     for about in (f"{folder_of(sink)}/{sink.table}" for stage in plan.stages for sink in stage.sinks):
         suite = load_suite(about)
-        if suite is None or not DeltaTable.is_deltatable(str(warehouse / about)):
+        if suite is None or not is_table(warehouse / about):
             continue
-        found = DeltaTable(warehouse / about).to_pyarrow_table()
+        found = delta_table(warehouse / about).to_pyarrow_table()
         if "kind" in found.column_names:
             found = found.filter(pc.equal(found.column("kind"), "insert"))
         rows = session.createDataFrame(found)

@@ -25,6 +25,7 @@ from penstock.pipelines.spark.stored.pieces import within
 from penstock.pipelines.spark.stored.together import StoredTogether
 from penstock.pipelines.spark.stored.topic import StoredTopic
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.pipelines.store.files import delta_table, is_table
 from penstock.pipelines.tables.legible import legible
 from penstock.pipelines.tables.places import folder_of
 from penstock.platform.demo.checks import Checked, check_tables
@@ -55,7 +56,7 @@ class Ran:
         """The table that a reader of results would open."""
         sinks = [sink for sink in self.told.stage.sinks if isinstance(sink, LatestValues)]
         sink = (*sinks, *self.told.stage.sinks)[0]
-        return DeltaTable(self.warehouse / folder_of(sink) / sink.table)
+        return delta_table(self.warehouse / folder_of(sink) / sink.table)
 
 
 @dataclass(frozen=True)
@@ -205,9 +206,9 @@ def records(contract: Contract, sent: Sequence[Sending]) -> list[tuple[int, int,
 
 def rows(table: Path) -> list[dict[str, object]]:
     """Return the rows of a table, in the order of the batches; none where it was never written."""
-    if not DeltaTable.is_deltatable(str(table)):
+    if not is_table(table):
         return []
-    found = DeltaTable(table).to_pyarrow_table()
+    found = delta_table(table).to_pyarrow_table()
     order = pc.sort_indices(found, [("batch_id", "ascending")])
     ordered: list[dict[str, object]] = legible(found.take(order)).to_pylist()
     return ordered

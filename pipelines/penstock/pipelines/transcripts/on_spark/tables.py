@@ -7,11 +7,10 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
-
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.reference import Instant, LateRow, Pane
+from penstock.pipelines.store.files import delta_table
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -78,7 +77,7 @@ def pane_of(row: Row, key: Iterable[str], columns: Iterable[str]) -> Pane:
 def by_batch(table: Path) -> Mapping[int, list[Row]]:
     """Read a whole table."""
     rows: dict[int, list[Row]] = defaultdict(list)
-    for row in DeltaTable(table).to_pyarrow_table().to_pylist():
+    for row in delta_table(table).to_pyarrow_table().to_pylist():
         rows[row["batch_id"]].append(row)
     return rows
 
