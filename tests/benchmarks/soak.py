@@ -47,9 +47,10 @@ def main(minutes: float = 30.0, between: float = 8.0, seed: int | None = None) -
                     f"{left / 60:.0f} min to go, {disturbance.done.total()} kills and pauses so far"
                 )
             found = exact(stack)
-            balanced(stack)
-            archived(stack)
-            audited(stack)
+            with stack.without_feed():
+                balanced(stack)
+                archived(stack)
+                audited(stack)
     done = dict(sorted(disturbance.done.items()))
     console.print(f"{disturbance.done.total()} kills and pauses in {minutes:g} min: {done}")
     console.print(
