@@ -11,9 +11,6 @@ from pathlib import Path
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.errors import JournalError
 
-COMMITTED = {"kafka.isolation.level": "read_committed"}
-"""How topics are read: records of a transaction that was aborted are none."""
-
 Ends = Mapping[str, Mapping[str, int]]
 
 

@@ -27,8 +27,9 @@ from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.source import Topic
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.repeats.memory import memory_of
+from penstock.pipelines.spark.asking import READING
 from penstock.pipelines.spark.fields import FieldTypes
-from penstock.pipelines.spark.offsets import COMMITTED, ranges_of
+from penstock.pipelines.spark.offsets import ranges_of
 from penstock.pipelines.spark.reading import SparkReading
 from penstock.pipelines.spark.session import is_alive
 from penstock.pipelines.spark.spreading import SparkSpreader
@@ -300,6 +301,6 @@ def _kafka(config: StreamConfig, topics: Sequence[str]) -> dict[str, str]:
         "subscribe": ",".join(topics),
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(config.records_per_batch),
-        **COMMITTED,
+        **READING,
         **config.kafka,
     }

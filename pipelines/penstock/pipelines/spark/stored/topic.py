@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.errors import StoredError
-from penstock.pipelines.spark.offsets import COMMITTED
+from penstock.pipelines.spark.asking import READING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,7 +44,7 @@ class StoredTopic:
     def records(self, ranges: Sequence[Range]) -> "DataFrame":
         """Read offset ranges; one that the broker no longer holds fails the run."""
         reader = self.session.read.format("kafka").option("kafka.bootstrap.servers", self.bootstrap)
-        reader = reader.option("subscribe", self.topic).options(**COMMITTED, **self.kafka)
+        reader = reader.option("subscribe", self.topic).options(**READING, **self.kafka)
         starts, ends = ({str(r.partition): at(r) for r in ranges} for at in (start_of, end_of))
         reader = reader.option("startingOffsets", json.dumps({self.topic: starts}))
         return reader.option("endingOffsets", json.dumps({self.topic: ends})).load()
