@@ -15,6 +15,7 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines.model import after_count, count, fixed, max_, read_panes, repeatedly, sum_
 from penstock.pipelines.plan import LatestValues, Output, PaneLog, Plan, Source, Stage, Topic, WatermarkRule
 from penstock.pipelines.plan.relaying import Published
+from penstock.pipelines.spark.stored.topic import ranges_of
 from penstock.pipelines.tables.topic import Transactions
 
 if TYPE_CHECKING:
@@ -53,17 +54,19 @@ def in_one(plan: Plan, name: str) -> Plan:
 
 
 def committed(broker: LocalBroker, topic: str) -> list[dict[str, Any]]:
-    """What a reader of committed records finds."""
+    """What a reader of committed records finds, once each transaction has its marker: a broker writes it later."""
+    ends = {span.partition: span.end for span in ranges_of(topic, broker.bootstrap, {})}
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": uuid4().hex,
                          "enable.partition.eof": True, "isolation.level": "read_committed",
                          "auto.offset.reset": "earliest"})  # fmt: skip
-    consumer.assign([TopicPartition(topic, number, 0) for number in (0, 1)])
+    consumer.assign([TopicPartition(topic, number, 0) for number in ends])
     found, ended = [], set()
-    while len(ended) < 2:
+    while ended != set(ends):
         message = consumer.poll(30)
         assert message is not None
         if message.error():
-            ended.add(message.partition())
+            if message.offset() >= ends[message.partition()]:
+                ended.add(message.partition())
         else:
             found.append({**json.loads(message.value()), "partition": message.partition()})
     consumer.close()
