@@ -28,15 +28,16 @@ TABLES = [f"panes/{STREAM}", f"latest/{STREAM}", f"late/{STREAM}", f"ledger/{STR
 
 
 @contextmanager
-def standalone(folder: Path, jars: Path) -> Iterator[str]:
-    """A master and a worker, as the environment `local` starts them; yields the master's address."""
+def standalone(folder: Path, jars: Path, workers: int = 1, cores: int = 2) -> Iterator[str]:
+    """A master and its workers, as the environment `local` starts them; yields the master's address."""
     spark = SparkOrder(str(folder), block_of_ports(), str(jars))
     try:
         start_master(MasterOrder(spark, "a start"))
-        start_worker(WorkerOrder(spark, 1, 2, 1024, "a start"))
+        for number in range(1, workers + 1):
+            start_worker(WorkerOrder(spark, number, cores, 1024, "a start"))
         yield master_url(spark)
     finally:
-        for name in ("spark-worker-1", "spark-master"):
+        for name in (*(f"spark-worker-{number}" for number in range(1, workers + 1)), "spark-master"):
             stop(folder, name, STOP_SECONDS)
 
 

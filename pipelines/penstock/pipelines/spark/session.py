@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""The variable by which spark-submit says where its Java machine is."""
+
 LOGGING = Path(__file__).with_name("log4j2-spark.xml")
 
 
@@ -98,10 +101,15 @@ def _share(config: SparkConfig) -> dict[str, str]:
 
 
 def open_session(config: SparkConfig) -> "SparkSession":
-    """Start Spark, or return the session that this process has; the first call takes a few seconds."""
+    """Start Spark, or return the session that this process has; the first call takes a few seconds.
+
+    Under spark-submit the Java machine is there before this process, and was told the settings: those hold.
+    """
     from pyspark.conf import SparkConf
     from pyspark.sql import SparkSession
 
+    if SUBMITTED in os.environ:
+        return SparkSession.builder.getOrCreate()
     (config.directory / "scratch").mkdir(parents=True, exist_ok=True)
     if config.java_home is not None:
         os.environ["JAVA_HOME"] = str(config.java_home)

@@ -12,14 +12,14 @@ def command() -> None:
 
 
 @command.command(epilog=example("penstock host run", "PENSTOCK_HOST__LOG_FORMAT=json penstock host run"))
-def run() -> None:
+def run() -> int:
     """Run the streams that the control store says should run, until SIGTERM; then drain them.
 
     A second host takes over what the first lets go, and waits for the rest.
     """
-    from penstock.platform.host.compose import run_host
+    from penstock.platform.launch import launch
     from penstock.platform.logs import write_logs
 
     settings = current_settings()
     write_logs(settings.host.log_format)
-    run_host(settings)
+    return launch(settings)

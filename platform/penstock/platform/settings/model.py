@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from penstock.infra.kafka_access import KafkaAccess, kafka_client
 from penstock.pipelines.errors import StoreError
 from penstock.pipelines.store import Address, Place, Store, place_of
+from penstock.platform.settings.launching import contradiction
 from penstock.platform.settings.security import KafkaSecurity, Section
 
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -61,7 +62,16 @@ class KafkaSettings(Section):
 class SparkSettings(Section):
     """Where Spark runs and what it may take."""
 
-    master: str = Field("local[*]", description="local[*], or spark://host:port")
+    master: str = Field("local[*]", description="local[*], spark://host:port, yarn or k8s://address")
+    launch: Literal["session", "submit"] = Field(
+        "session", description="what begins a stream host's Spark: a session of its own, or spark-submit"
+    )
+    deploy_mode: Literal["client", "cluster"] = Field(
+        "client", description="where spark-submit has the host run: here, or where yarn or k8s:// puts it"
+    )
+    properties: str = Field(
+        "", description="a file of Spark settings of one's own for spark-submit: image, queue; they win"
+    )
     driver_host: str = Field(
         LOOPBACK, description="the name or address by which Spark's workers find the host"
     )
@@ -237,6 +247,12 @@ class Settings(BaseSettings):
             "warehouse": _placed(root, str(values.get("warehouse") or home / "warehouse")),
             "control_url": values.get("control_url") or f"sqlite:///{home / 'control.db'}",
         }
+
+    @model_validator(mode="after")
+    def _host_can_be_begun(self) -> Self:
+        if problem := contradiction(self):
+            raise ValueError(problem)
+        return self
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Self:

@@ -8,6 +8,20 @@ from penstock.platform.settings.load import leaves
 from penstock.platform.settings.model import Settings
 from penstock.platform.settings.names import variable
 
+PLACES = (
+    "root",
+    "home",
+    "jars",
+    "warehouse",
+    "warehouse_store",
+    "control_url",
+    "control_secret",
+    "streams",
+)
+"""What every program is told: where things are."""
+
+FOR_HOST = (*PLACES, "kafka", "spark", "host", "alerts")
+
 
 def as_variables(settings: Settings, parts: Iterable[str]) -> dict[str, str]:
     """The settings of some parts of the model, defaults too, as variables.

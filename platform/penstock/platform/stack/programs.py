@@ -9,7 +9,7 @@ from penstock.infra.processes import Program
 from penstock.ingestion.contracts import declared
 from penstock.platform.settings import Settings
 from penstock.platform.settings.model import LOOPBACK
-from penstock.platform.settings.variables import as_variables
+from penstock.platform.settings.variables import FOR_HOST, PLACES, as_variables
 from penstock.platform.stack.dagster_home import LOCATION, MODULE, dagster_home, workspace_file
 
 PENSTOCK = (sys.executable, "-m", "penstock.platform.cli")
@@ -23,18 +23,7 @@ CODE_SERVER = "penstock.platform.stack.code_server"
 # What is fed by another stops before it: the feed first, the broker last.
 BROKER_ORDER, DAGSTER_ORDER, HOST_ORDER, FEED_ORDER = 10, 40, 60, 70
 
-_PLACES = (
-    "root",
-    "home",
-    "jars",
-    "warehouse",
-    "warehouse_store",
-    "control_url",
-    "control_secret",
-    "streams",
-)
-_FOR_HOST = (*_PLACES, "kafka", "spark", "host", "alerts")
-_FOR_DAGSTER = (*_PLACES, "kafka", "dagster")
+_FOR_DAGSTER = (*PLACES, "kafka", "dagster")
 _FOR_RUNS = (*_FOR_DAGSTER, "spark", "host", "maintenance", "alerts")
 
 
@@ -68,13 +57,17 @@ def host(settings: Settings) -> Program:
     return Program(
         "host",
         (*PENSTOCK, "host", "run"),
-        environment=as_variables(settings, _FOR_HOST),
+        environment=as_variables(settings, FOR_HOST),
         start_order=HOST_ORDER,
         stop_seconds=8.0,
         waits_for=_broker_address(settings),
-        answers_at=(LOOPBACK, settings.host.metrics_port) if settings.host.metrics_port else None,
+        answers_at=(LOOPBACK, settings.host.metrics_port) if _shows_itself_here(settings) else None,
         tells_ready=True,
     )
+
+
+def _shows_itself_here(settings: Settings) -> bool:
+    return bool(settings.host.metrics_port) and settings.spark.deploy_mode == "client"
 
 
 def feed(settings: Settings) -> Program:
@@ -83,7 +76,7 @@ def feed(settings: Settings) -> Program:
     return Program(
         "feed",
         (*PENSTOCK, "ingest", FED, *options),
-        environment=as_variables(settings, (*_PLACES, "kafka")),
+        environment=as_variables(settings, (*PLACES, "kafka")),
         start_order=FEED_ORDER,
         waits_for=_broker_address(settings),
         tells_ready=True,

@@ -1,0 +1,5 @@
+"""How a stream host is begun: `penstock host run`, with the same word to end it, whatever begins Spark."""
+
+from penstock.platform.launch.launcher import launch
+
+__all__ = ["launch"]
