@@ -5,9 +5,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 from penstock.infra.ports import free_ports
@@ -45,6 +47,20 @@ class Postgres:
     def stop(self) -> None:
         """Stop it, as a machine does that fails: nobody is told."""
         self.run("pg_ctl", "-D", "data", "-m", "immediate", "-w", "stop")
+
+    @contextmanager
+    def asleep(self) -> Iterator[None]:
+        """Have it hang for a while: its connections stay, and nothing is answered."""
+        master = psutil.Process(int((self.folder / "data" / "postmaster.pid").read_text().split()[0]))
+        master.suspend()  # first, so that it begins no other
+        family = [master, *master.children(recursive=True)]
+        for process in family:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in reversed(family):
+                process.resume()
 
     def database(self, name: str) -> str:
         """Make an empty database and return its address."""

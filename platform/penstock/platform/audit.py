@@ -88,7 +88,7 @@ def committed(settings: Settings, stream: str) -> list[BatchRecord]:
 
 def archives(settings: Settings, plan: Plan) -> tuple[str, ...]:
     """Return the topics of a plan whose archives have committed batches."""
-    store = open_control(settings.control_url)
+    store = open_control(settings.control_url, settings.control_secret)
     try:
         return tuple(
             topic for topic in map(topic_of, plan.sources) if store.last_batch(archive_of(topic)) is not None

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
 WAIT_MS = 10_000
+PATIENCE_SECONDS = 60.0
+"""How long a command waits for an answer of a PostgreSQL that took its question."""
+
 NOT_FOR_EVER = {
     "connect_timeout": 5,
     "keepalives_idle": 5,
@@ -32,16 +35,18 @@ LOCK_AT_ONCE = "penstock_lock_at_once"
 """Execution option: a SQLite transaction takes the write lock when it begins."""
 
 
-def make_engine(url: str, secret: str = "") -> Engine:
+def make_engine(url: str, secret: str = "", patience_s: float = PATIENCE_SECONDS) -> Engine:
     """An engine for the store at `url`. ControlError where the address is of no kind the store knows.
 
-    A password that has a place is read there for each new connection: a file that was changed is taken up.
+    A password that has a place is read there for each new connection: a file that was changed is taken up. No
+    statement waits for PostgreSQL longer than `patience_s`; SQLite has a limit of its own.
     """
     address = _address(url)
     if address.get_backend_name() == "postgresql":
         engine = create_engine(address, pool_pre_ping=True, connect_args=_not_for_ever(address))
         if secret:
             event.listen(engine, "do_connect", partial(_log_in, secret))
+        event.listen(engine, "do_connect", partial(_connect, patience_s))
         event.listen(engine, "connect", look_there, insert=True)
         return engine
     _make_folder(address)
@@ -78,6 +83,15 @@ def _not_for_ever(address: URL) -> dict[str, int]:
 
 def _log_in(place: str, _dialect: object, _record: object, _arguments: object, told: dict[str, Any]) -> None:
     told["password"] = read_secret(place, "The control store's password")
+
+
+def _connect(
+    patience_s: float, _dialect: object, _record: object, arguments: Any, told: dict[str, Any]
+) -> object:
+    # Loaded when needed, as the driver is.
+    from penstock.platform.control.patience import connect
+
+    return connect(patience_s, *arguments, **told)
 
 
 def _make_folder(address: URL) -> None:

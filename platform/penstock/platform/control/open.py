@@ -5,7 +5,7 @@ from pathlib import Path
 from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import OperationalError
 
-from penstock.platform.control.engine import LOCK_AT_ONCE, make_engine
+from penstock.platform.control.engine import LOCK_AT_ONCE, PATIENCE_SECONDS, make_engine
 from penstock.platform.control.place import VERSIONS, make_place
 from penstock.platform.control.store import ControlStore
 from penstock.platform.errors import ControlError
@@ -16,16 +16,20 @@ HEAD = "0004"
 MIGRATION_LOCK = 0x70656E73
 """Names the advisory lock on PostgreSQL under which one process at a time migrates."""
 
+MIGRATION_SECONDS = 3600.0
+"""How long one statement of a migration may take, or another process that migrates."""
 
-def open_control(url: str, secret: str = "") -> ControlStore:
+
+def open_control(url: str, secret: str = "", patience_s: float = PATIENCE_SECONDS) -> ControlStore:
     """The store at `url`, with today's schema. ControlError where it cannot be reached or is newer.
 
-    `secret` is the place of a PostgreSQL user's password; without it libpq looks where it always does.
+    `secret` is the place of a PostgreSQL user's password; without it libpq looks where it always does. No call
+    waits longer than `patience_s` for a statement's answer, but for a migration: that takes what it takes.
     """
-    engine = make_engine(url, secret)
+    engine = make_engine(url, secret, patience_s)
     try:
         if revision(engine) != HEAD:
-            migrate(engine)
+            _migrate_patiently(url, secret)
     except OperationalError as error:
         engine.dispose()
         shown, cause = engine.url.render_as_string(hide_password=True), str(error.orig).splitlines()[0]
@@ -36,6 +40,14 @@ def open_control(url: str, secret: str = "") -> ControlStore:
         engine.dispose()
         raise
     return ControlStore(engine)
+
+
+def _migrate_patiently(url: str, secret: str) -> None:
+    engine = make_engine(url, secret, MIGRATION_SECONDS)
+    try:
+        migrate(engine)
+    finally:
+        engine.dispose()
 
 
 def control_exists(url: str) -> bool:

@@ -95,7 +95,10 @@ def _plan_for_host(name: str) -> Plan:
 
 def run_host(settings: Settings) -> None:
     """Run streams until told to stop; the control store says which."""
-    store, registry = open_control(settings.control_url, settings.control_secret), CollectorRegistry()
+    # In vain once, and in vain a new connection: a heartbeat after that is still within the lease.
+    patience_s = max(settings.host.lease_seconds / 5, 1.0)
+    store = open_control(settings.control_url, settings.control_secret, patience_s)
+    registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     groups = StreamGroups(settings.kafka.servers, settings.kafka.client("host"))
