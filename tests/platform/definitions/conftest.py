@@ -1,6 +1,6 @@
 """A small platform for Dagster: one topic, one stream, one table, and a control store."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,10 +84,10 @@ def instance() -> Iterator[DagsterInstance]:
 
 @pytest.fixture
 def make(store: ControlStore, clock: Clock) -> Callable[..., Definitions]:
-    def made(*plans: Plan) -> Definitions:
+    def made(*plans: Plan, keeping_up: Callable[[], Collection[str]] = tuple) -> Definitions:
         pipelines = [Pipeline(one, f"What {one.name} is for.") for one in plans or (plan(),)]
         around = Surroundings("/warehouse", "team:data", Path("/contracts"))
-        return build([contract()], pipelines, around, lambda: store, clock, REPORT_MS)
+        return build([contract()], pipelines, around, lambda: store, clock, REPORT_MS, keeping_up=keeping_up)
 
     return made
 

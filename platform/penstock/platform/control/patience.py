@@ -34,6 +34,6 @@ class ImpatientConnection(psycopg.Connection[Any]):
 
 def connect(patience_s: float, *address: str, **told: Any) -> ImpatientConnection:
     """Connect, with that patience for each statement; `connect_timeout` is for the connecting itself."""
-    kind = type("ImpatientConnection", (ImpatientConnection,), {"patience_s": patience_s})
-    made: ImpatientConnection = kind.connect(*address, **told)
+    made = ImpatientConnection.connect(*address, **told)
+    made.patience_s = patience_s
     return made

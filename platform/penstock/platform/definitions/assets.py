@@ -25,7 +25,8 @@ from penstock.platform.definitions.names import stream_key, table_key, topic_key
 from penstock.platform.definitions.pipeline import Pipeline
 
 STALE_AFTER = timedelta(minutes=10)
-"""A stream that told nothing for so long is shown as overdue; on a silent topic it tells of its ticks."""
+"""A stream that told nothing for so long is shown as overdue: it does not run, has no host, or does not keep up.
+On a silent topic the sensor tells that it is up to date."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Everything that Dagster is told, from contracts, plans and a few settings."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from dagster import Definitions
 
@@ -23,6 +23,7 @@ def build(
     now_ms: Callable[[], int],
     report_ms: int,
     broken: Sequence[Broken] = (),
+    keeping_up: Callable[[], Collection[str]] = tuple,
 ) -> Definitions:
     """The definitions; `store` is called when a sensor or a job needs it, never at load.
 
@@ -45,6 +46,6 @@ def build(
         assets=assets,
         asset_checks=[archive_checks(list(topics), around.tables)],
         jobs=list(stream_jobs(steered, store)),
-        sensors=[batch_sensor(Reporter(streams, store, now_ms, report_ms))],
+        sensors=[batch_sensor(Reporter(streams, store, now_ms, report_ms, keeping_up))],
     )
     return Definitions.merge(made, broken_definitions([one for one in broken if one.asset in shown]))

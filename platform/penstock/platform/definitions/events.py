@@ -24,6 +24,13 @@ def materialization(key: AssetKey, summary: BatchSummary) -> AssetMaterializatio
     return AssetMaterialization(key, description=_sentence(summary), metadata=_metadata(summary))
 
 
+def quiet(key: AssetKey, last: int) -> AssetMaterialization:
+    """A stream that has nothing to do since a batch; no batch is told of, so that each is told once."""
+    told = {LAST_BATCH: last, "first_batch": last + 1, "batches": 0, "rows": 0, "records_read": 0}
+    said = f"nothing was committed since batch {last}: its host has it, and it kept up"
+    return AssetMaterialization(key, description=said, metadata=told)
+
+
 def observations(summary: BatchSummary) -> Iterator[AssetObservation]:
     """How far each topic has been read by the newest batch of a summary."""
     for topic in sorted({account.topic for account in summary.newest.accounts}):

@@ -1,7 +1,8 @@
 """Whether streams keep up: checks of watermark age, lag and host, told when they change, and each hour.
 
 Dagster's own freshness policies look at materializations, and a stream that falls behind materializes all the time.
-A topic that nobody writes to is no fault: its watermark grows old with nothing to be done about it.
+A topic that nobody writes to is no fault: its watermark grows old with nothing to be done about it. So that
+Dagster's policy does not take it for one, the sensor of batches is told here who keeps up.
 """
 
 import json
@@ -85,6 +86,12 @@ class Freshness:
                 yield self._lag(found.last)
                 if found.last.watermark_ms is not None:
                     yield self._age(found, found.last, found.last.watermark_ms)
+
+    def keeping_up(self) -> set[str]:
+        """The pipelines that are to run, left no record with their newest batch, and pass every check."""
+        judged = list(self.judged())
+        done = {one.stream for one in judged if one.check == LAG and not one.figure} & set(self.pipelines)
+        return done - {one.stream for one in judged if not one.passed}
 
     def _host(self, found: StreamOverview) -> Judged:
         """Without a host since it was wanted, since a lease ran out, or since its host last said anything of it."""

@@ -26,7 +26,7 @@ from penstock.platform.definitions.environments import Around, environment_defin
 from penstock.platform.definitions.expectations import Checking, expectation_definitions
 from penstock.platform.definitions.ingestion import ingestion_job
 from penstock.platform.definitions.lineage import lineage_definitions
-from penstock.platform.definitions.operations import operations_definitions
+from penstock.platform.definitions.operations import freshness_of, operations_definitions
 from penstock.platform.definitions.pipeline import Pipeline, catalog_pipelines
 from penstock.platform.definitions.quarantine import quarantine_definitions
 from penstock.platform.definitions.statistics import statistics_definitions
@@ -116,6 +116,7 @@ defs = Definitions.merge(
         now_ms,
         int(settings.dagster.report_seconds * 1000),
         (*broken_pipelines(), *broken_contracts(found.broken), *broken_suites(all_suites().broken)),
+        freshness_of(settings, _store).keeping_up,
     ),
     _environments(),
     _ingestion(),

@@ -67,13 +67,18 @@ def _unarchived(settings: Settings, stream: str) -> str | None:
     return None if topic is None else f"{topic} has no archive: `penstock stream start {archive_of(topic)}`"
 
 
-def _watching(settings: Settings, store: Store) -> Definitions:
+def freshness_of(settings: Settings, store: Store) -> Freshness:
+    """What judges the streams of the catalog, by the limits that are set."""
     told = settings.alerts
     own = {stream: _limits(told, told.of[stream]) for stream in told.of}
-    freshness = Freshness(catalog.names(), archive_names(), store, now_ms, _limits(told, OwnLimits()), own)
-    alert = Alerts(told.webhook)
+    return Freshness(catalog.names(), archive_names(), store, now_ms, _limits(told, OwnLimits()), own)
+
+
+def _watching(settings: Settings, store: Store) -> Definitions:
+    alert = Alerts(settings.alerts.webhook)
     return Definitions.merge(
-        freshness_definitions(freshness, alert), Definitions(sensors=[failure_sensor(alert, now_ms)])
+        freshness_definitions(freshness_of(settings, store), alert),
+        Definitions(sensors=[failure_sensor(alert, now_ms)]),
     )
 
 

@@ -1,7 +1,7 @@
 """The sensor that turns committed batches into materializations."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dagster import (
@@ -19,7 +19,7 @@ from dagster import (
 
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import BatchSummary, summaries
-from penstock.platform.definitions.events import LAST_BATCH, materialization, observations
+from penstock.platform.definitions.events import LAST_BATCH, materialization, observations, quiet
 
 NAME = "committed_batches"
 EVERY_SECONDS = 5
@@ -28,6 +28,9 @@ MOST_STRETCHES = 120
 
 MOST_EVENTS = 500
 """After how many events a tick leaves other streams to the next: it has a minute, and Dagster keeps each singly."""
+
+QUIET_MS = 300_000
+"""How often Dagster is told of a stream that keeps up and has nothing to do: its policy allows twice as long."""
 
 FROM_THE_START = -1
 
@@ -57,6 +60,8 @@ class Reporter:
     store: Callable[[], ControlStore]
     now_ms: Callable[[], int]
     pause_ms: int
+    keeping_up: Callable[[], Collection[str]] = tuple
+    """The streams that run, have a host and leave nothing undone: they are quiet where they commit nothing."""
 
     def evaluate(self, context: SensorEvaluationContext) -> SensorResult | SkipReason:
         """One tick of the sensor."""
@@ -71,6 +76,9 @@ class Reporter:
             told[stream.name] = now
             if len(events) >= MOST_EVENTS:
                 break
+        for name, event in self._quiet(due, told, now, context.instance):
+            events.append(event)
+            told[name] = now
         if not events:
             return SkipReason("no batch was committed since the last report")
         return SensorResult(asset_events=events, cursor=json.dumps(told))
@@ -92,6 +100,17 @@ class Reporter:
             yield from (materialization(key, summary) for summary in found[after])
         newest = next((told[-1] for told in found.values() if told), None)
         yield from observations(newest) if newest else ()
+
+    def _quiet(
+        self, due: Sequence[Reported], told: Mapping[str, int], now: int, instance: DagsterInstance
+    ) -> Iterator[tuple[str, Event]]:
+        """Of streams that were told of and do nothing since, for nothing comes: that they are up to date."""
+        still = [each for each in due if each.name in told and now - told[each.name] >= QUIET_MS]
+        well = self.keeping_up() if still else ()
+        known = _last_told(instance, [each.assets[0] for each in still if each.name in well])
+        for each in still:
+            if (last := known.get(each.assets[0])) is not None:
+                yield each.name, quiet(each.assets[0], last)
 
     def _stretches(self, stream: str, after: int) -> Iterator[BatchSummary]:
         step_ms = max(self.pause_ms, EVERY_SECONDS * 1000)
