@@ -153,7 +153,7 @@ def _switched(
     with standing_still(store, places.streams, order.stream, name, tell) as right:
         outcome = made.finish(right)
         # What batches before it did is in no table any more: the new ledger tells of its own.
-        store.forget_batches(order.stream, outcome.batch_id)
+        store.replace_batches(order.stream, outcome.batch_id)
         store.record_batch(batch_record(order.stream, outcome))
     remove_below(places.beside)  # each file is in the stream's own table by now
     accounts = summed(settings.tables / "ledger" / order.stream)

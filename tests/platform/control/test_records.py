@@ -97,10 +97,13 @@ def test_an_overview_shows_what_is_wanted_and_what_is(store: ControlStore) -> No
     assert (second.stream, second.lease, second.last, second.health) == ("t", None, None, None)
 
 
-def test_batches_that_were_replaced_are_forgotten(store: ControlStore) -> None:
+def test_batches_that_were_replaced_are_no_history_but_for_dagster(store: ControlStore) -> None:
     for number in range(4):
         store.record_batch(batch(number))
     store.record_batch(replace(batch(0), stream="another"))
-    store.forget_batches("s", 3)
+    store.replace_batches("s", 3)
     assert [record.batch_id for record in history(store, "s")] == [3]
     assert len(history(store, "another")) == 1
+    told, other = summarise(store, "s", -1), summarise(store, "another", -1)
+    assert (told.first, told.last, told.batches, told.replaced) == (0, 3, 4, 3)
+    assert other.replaced == 0

@@ -146,6 +146,26 @@ def test_an_absence_is_told_in_stretches_of_the_batches_own_time(make, instance,
     assert {one["lag_seconds"].value for one in shown} == {7.0}, "as it was then, not as it is now"
 
 
+def test_batches_that_a_replay_replaced_before_dagster_was_told_are_told_in_order_once(
+    make, instance, store, clock, sample
+) -> None:
+    daemon = Daemon(make(), instance)
+    store.record_batch(sample(0))
+    assert told(daemon.tick()) == [(0, 0)]
+    for number in (1, 2):
+        store.record_batch(sample(number))
+    store.replace_batches("minute", 3)
+    store.record_batch(replace(sample(3), kind="replay", clock_ms=START_MS + 2 * REPORT_MS))
+    clock.at += REPORT_MS
+    events = daemon.tick()
+    assert told(events) == told(events, "latest/minute") == [(1, 2), (3, 3)]
+    shown = [event for event in events if event.asset_key == AssetKey(["streams", "minute"])]
+    assert [event.metadata["batches_replaced"].value for event in shown] == [2, 0]
+    assert shown[0].description.endswith("; a replay has replaced 2 of them since")
+    clock.at += REPORT_MS
+    assert daemon.tick() == []
+
+
 def test_a_long_absence_is_told_in_no_more_stretches_than_an_hour(make, instance, store, sample) -> None:
     write(store, (replace(sample(number), clock_ms=START_MS + number * 3_600_000) for number in range(500)))
     found = told(Daemon(make(), instance).tick())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, case, func, select
 
 from penstock.pipelines.host.control import BatchRecord, DesiredState, Lease, StreamHealth
 from penstock.platform.control.rows import COUNTS, TIMINGS, batch_record
@@ -16,7 +16,10 @@ from penstock.platform.control.tables import batches, health, leases, streams
 
 @dataclass(frozen=True)
 class BatchSummary:
-    """The batches of one stream from `first` to `last`, summed; `newest` is the last of them."""
+    """The batches of one stream from `first` to `last`, summed; `newest` is the last of them.
+
+    Of `replaced` of them a replay has taken back what they did.
+    """
 
     stream: str
     first: int
@@ -33,6 +36,7 @@ class BatchSummary:
     duration_ms: float
     longest_ms: float
     newest: BatchRecord
+    replaced: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ def summarise(store: ControlStore, stream: str, after: int, before: int | None =
         func.min(batches.c.batch_id).label("first"),
         func.max(batches.c.batch_id).label("last"),
         func.max(batches.c.duration_ms).label("longest_ms"),
+        func.coalesce(func.sum(case((batches.c.replaced, 1), else_=0)), 0).label("replaced"),
         *sums,
     ).where(*scope)
     with store.engine.connect() as connection:
@@ -70,7 +75,7 @@ def summarise(store: ControlStore, stream: str, after: int, before: int | None =
         newest = select(batches).where(batches.c.stream == stream, batches.c.batch_id == row["last"])
         record = batch_record(dict(connection.execute(newest).mappings().one()))
     panes = {timing: int(row.pop(f"panes_{timing}")) for timing in TIMINGS}
-    counts = {name: int(row.pop(name)) for name in (*COUNTS, "rows", "batches", "first", "last")}
+    counts = {name: int(row.pop(name)) for name in (*COUNTS, "rows", "batches", "first", "last", "replaced")}
     return BatchSummary(
         stream=stream,
         panes=panes,
@@ -173,8 +178,9 @@ _SUMMED = (*COUNTS, *(f"panes_{timing}" for timing in TIMINGS), "rows", "duratio
 
 
 def history(store: ControlStore, stream: str) -> list[BatchRecord]:
-    """Every batch of a stream that the store knows, from old to young."""
-    query = select(batches).where(batches.c.stream == stream).order_by(batches.c.batch_id)
+    """Every batch of a stream that the store knows and no replay replaced, from old to young."""
+    mine = batches.c.stream == stream, ~batches.c.replaced
+    query = select(batches).where(*mine).order_by(batches.c.batch_id)
     with store.engine.connect() as connection:
         return [batch_record(dict(row)) for row in connection.execute(query).mappings()]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Engine, Table, delete, or_, select, update
+from sqlalchemy import Engine, Table, or_, select, update
 
 from penstock.pipelines.host.control import (
     BatchRecord,
@@ -94,11 +94,11 @@ class ControlStore:
                 insert_into(connection, batches).values(batch_row(record)).on_conflict_do_nothing()
             )
 
-    def forget_batches(self, stream: str, before: int) -> None:
-        """Forget the batches of a stream before one: what they did was replaced."""
+    def replace_batches(self, stream: str, before: int) -> None:
+        """Know that what the batches of a stream before one did is replaced: they are history for Dagster alone."""
         with self.engine.begin() as connection:
             old = (batches.c.stream == stream) & (batches.c.batch_id < before)
-            connection.execute(delete(batches).where(old))
+            connection.execute(update(batches).where(old).values(replaced=True))
 
     def last_batch(self, stream: str) -> BatchRecord | None:
         """The newest record of a stream."""

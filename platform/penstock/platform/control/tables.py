@@ -1,6 +1,19 @@
 """The control store's tables. Times are milliseconds of UTC; changes here need a migration beside."""
 
-from sqlalchemy import JSON, BigInteger, Column, Float, Integer, MetaData, String, Table, Text, text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    false,
+    text,
+)
 
 metadata = MetaData(
     naming_convention={"pk": "pk_%(table_name)s", "ix": "ix_%(column_0_label)s", "uq": "uq_%(table_name)s"}
@@ -70,4 +83,6 @@ batches = Table(
     Column("durations_ms", JSON, nullable=False),
     Column("state_rows", BigInteger, nullable=False, server_default=text("0")),
     Column("state", JSON, nullable=False, server_default=text("'{}'")),
+    # A replay took the place of what it did: no table has that any more, and Dagster may not know of it yet.
+    Column("replaced", Boolean, nullable=False, server_default=false()),
 )

@@ -49,7 +49,8 @@ def observations(summary: BatchSummary) -> Iterator[AssetObservation]:
 
 def _sentence(summary: BatchSummary) -> str:
     which = f"batch {summary.last}" if summary.batches == 1 else f"batches {summary.first} to {summary.last}"
-    return f"{which}: {summary.read} records read, {summary.rows} rows written"
+    back = f"; a replay has replaced {summary.replaced} of them since" if summary.replaced else ""
+    return f"{which}: {summary.read} records read, {summary.rows} rows written{back}"
 
 
 def _metadata(summary: BatchSummary) -> dict[str, Any]:
@@ -58,6 +59,7 @@ def _metadata(summary: BatchSummary) -> dict[str, Any]:
         LAST_BATCH: summary.last,
         "first_batch": summary.first,
         "batches": summary.batches,
+        "batches_replaced": summary.replaced,
         "rows": summary.rows,
         "records_read": summary.read,
         "records_folded": summary.folded,
