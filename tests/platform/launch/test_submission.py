@@ -94,6 +94,15 @@ def test_settings_of_ones_own_win_and_the_secret_of_a_master_is_in_the_file_alon
         submitted(PENSTOCK_SPARK__PROPERTIES="/nowhere")
 
 
+def test_a_host_elsewhere_is_not_looked_for_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = load_settings().settings
+    assert here.host_port == here.ports["host.metrics_port"] == here.host.metrics_port
+    for name, value in CLUSTER.items():
+        monkeypatch.setenv(name, value)
+    there = load_settings().settings
+    assert (there.host_port, there.ports.get("host.metrics_port")) == (0, None)
+
+
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [

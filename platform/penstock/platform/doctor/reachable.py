@@ -32,8 +32,8 @@ def reachable(settings: Settings) -> Iterator[Finding]:
         yield look("warehouse", lambda: _store(settings.tables))
     if settings.spark.master.startswith(SPARK):
         yield look("spark master", lambda: _spark(settings.spark.master))
-    if settings.host.metrics_port:
-        yield look("host", lambda: _port(settings.host.metrics_port, "the stream host"))
+    if settings.host_port:
+        yield look("host", lambda: _port(settings.host_port, "the stream host"))
     yield look("dagster ui", lambda: _port(settings.dagster.port, "Dagster's webserver"))
     if settings.dagster.storage_url:
         yield look("dagster storage", lambda: _storage(settings.dagster.storage_url or ""))

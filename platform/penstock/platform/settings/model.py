@@ -280,12 +280,17 @@ class Settings(BaseSettings):
         return self.kafka.registry or str(self.home / "registry")
 
     @property
+    def host_port(self) -> int:
+        """Where the host shows itself on this machine; 0 where it does not, or where nobody can know."""
+        return self.host.metrics_port if self.spark.deploy_mode == "client" else 0
+
+    @property
     def ports(self) -> dict[str, int]:
         """Every port that the local stack listens on, by the setting's name."""
         return {
             "kafka.port": self.kafka.port,
             "kafka.controller_port": self.kafka.controller_port,
-            **({"host.metrics_port": self.host.metrics_port} if self.host.metrics_port else {}),
+            **({"host.metrics_port": self.host_port} if self.host_port else {}),
             "dagster.port": self.dagster.port,
             "dagster.code_port": self.dagster.code_port,
             **({"dagster.viewer_port": self.dagster.viewer_port} if self.dagster.viewer_port else {}),

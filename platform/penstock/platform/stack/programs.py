@@ -61,13 +61,9 @@ def host(settings: Settings) -> Program:
         start_order=HOST_ORDER,
         stop_seconds=8.0,
         waits_for=_broker_address(settings),
-        answers_at=(LOOPBACK, settings.host.metrics_port) if _shows_itself_here(settings) else None,
+        answers_at=(LOOPBACK, settings.host_port) if settings.host_port else None,
         tells_ready=True,
     )
-
-
-def _shows_itself_here(settings: Settings) -> bool:
-    return bool(settings.host.metrics_port) and settings.spark.deploy_mode == "client"
 
 
 def feed(settings: Settings) -> Program:
