@@ -46,7 +46,7 @@ def submission(settings: Settings, file: Path, word: Path) -> Submission:
     if here:
         around |= variables | {"SPARK_LOCAL_IP": spark.driver_host}
     lines = {**_told(settings), **({} if here else _for_driver(spark.master, {**variables, **told}))}
-    return Submission(command, around, _written(lines) + _private(settings) + _own(spark.properties))
+    return Submission(command, around, _written(lines) + _private(settings) + _own(settings))
 
 
 def _told(settings: Settings) -> dict[str, str]:
@@ -81,11 +81,12 @@ def _private(settings: Settings) -> str:
     return private.read_text("utf-8") if private else ""
 
 
-def _own(file: str) -> str:
+def _own(settings: Settings) -> str:
     """Settings of one's own; the last word of a name holds."""
-    if not file:
+    if not settings.spark.properties:
         return ""
+    file = settings.root / Path(settings.spark.properties).expanduser()
     try:
-        return Path(file).expanduser().read_text("utf-8")
+        return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         raise SettingsError(f"spark.properties names {file}, which cannot be read: {problem}") from None
