@@ -15,7 +15,8 @@ def command() -> None:
 def run() -> int:
     """Run the streams that the control store says should run, until SIGTERM; then drain them.
 
-    A second host takes over what the first lets go, and waits for the rest.
+    A second host takes over what the first lets go, and waits for the rest. What begins its Spark is for
+    `spark.launch` to say: a session of its own, or spark-submit.
     """
     from penstock.platform.launch import launch
     from penstock.platform.logs import write_logs
