@@ -9,7 +9,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,7 +57,7 @@ class Submitted:
             host.kill()
             host.wait()
             for process in family:
-                if process.is_running():
+                with suppress(psutil.NoSuchProcess):
                     process.kill()
 
     def _answers(self) -> bool:
