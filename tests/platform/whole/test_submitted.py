@@ -48,12 +48,11 @@ class Submitted:
         """The host, as `penstock host run` begins it; ended by force where the test did not end it."""
         with (self.home.parent / "host.log").open("ab") as log:
             host = subprocess.Popen([PENSTOCK, "host", "run"], env=self.environment, stdout=log, stderr=log)
-        family: list[psutil.Process] = []
         try:
             until(self._answers, 90, "the host to answer")
-            family = psutil.Process(host.pid).children(recursive=True)
             yield host
         finally:
+            family = psutil.Process(host.pid).children(recursive=True) if host.poll() is None else []
             host.kill()
             host.wait()
             for process in family:
