@@ -1,6 +1,6 @@
 """The rows of a function that sends them to several places: each has the columns of its own output alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -31,13 +31,15 @@ def panes_of(stage: ReadyStage, panes: pa.Table, output: str | None = None) -> p
     return panes.filter(pc.is_null(to) if output is None else pc.equal(to, output)).select(names)
 
 
-def sent(window: Remembering, row: Row) -> Mapping[str, Any]:
-    """The fields of a row, with the output that it goes to."""
-    if not window.sends_to(row.to):
-        raise RememberingError(window.function.name, unknown(window, row.to))
+def sent(window: Remembering, rows: Sequence[Row]) -> list[Mapping[str, Any]]:
+    """The fields of rows, with the output that each goes to."""
+    for row in rows:
+        if row.to is not None and not window.sends_to(row.to):
+            raise RememberingError(window.function.name, unknown(window, row.to))
     if not window.outputs:
-        return row.fields
-    return {OUTPUT: row.to, **{name: row.fields.get(name) for name in window.names_of(row.to)}}
+        return [row.fields for row in rows]
+    names = {to: window.names_of(to) for to in {row.to for row in rows}}
+    return [{OUTPUT: row.to, **{name: row.fields.get(name) for name in names[row.to]}} for row in rows]
 
 
 def all_sent(window: Remembering, rows: pa.Table) -> pa.Table:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.errors import RememberingError, UserCodeError
+from penstock.pipelines.fold.fields import fields_of
 from penstock.pipelines.fold.keyed import KeysInHand, keys_in_hand, said
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.outputs import sent
@@ -124,7 +125,7 @@ class Calling:
         if answer.rows:
             newest = max([one.newest, *(timer.at for timer in due if timer.clock == "event")])
             one.times += [newest if row.at is None else row.at for row in answer.rows]
-            one.rows += [sent(self.window, row) for row in answer.rows]
+            one.rows += sent(self.window, answer.rows)
 
     def called(self, call: Call[Any]) -> Answer[Any]:
         """Ask the function. RememberingError where it gives no answer, UserCodeError where it fails."""
@@ -203,14 +204,23 @@ def _keys(stage: ReadyStage, hand: KeysInHand) -> Sequence[tuple[Any, ...]]:
 
 def _records(stage: ReadyStage, hand: KeysInHand) -> Iterator[Sequence[Read]]:
     """The records of each key, in the order of their arrival."""
-    names = [*(one.name for one in stage.key), *(one.name for one in stage.fields)]
+    names = tuple(one.name for one in (*stage.key, *stage.fields))
     times = numpy_column(hand.records.column("_time")).tolist()
-    columns = [python_values(hand.records.column(name)) for name in names]
-    # One after the other without a line of Python for each: this is most of what a call of the function costs.
-    fields = map(dict, map(zip, repeat(names), zip(*columns, strict=True)))
-    reads = [*map(Read, times, fields)] if columns else [Read(time, {}) for time in times]
+    columns = [
+        *(_of_records(hand, hand.names.column(one.name)) for one in stage.key),
+        *(python_values(hand.records.column(one.name)) for one in stage.fields),
+    ]
+    # All at once, without a line of Python for each: this is most of what a call of the function costs.
+    reads = [*map(Read, times, fields_of(names)(*columns))] if names else [Read(time, {}) for time in times]
     bounds = np.searchsorted(hand.key_of_record, np.arange(len(hand) + 1)).tolist()
     return (reads[begin:end] for begin, end in pairwise(bounds))
+
+
+def _of_records(hand: KeysInHand, column: pa.ChunkedArray) -> list[Any]:
+    """The value of each record's key, which all records of a key share."""
+    values = np.fromiter(python_values(column), dtype=object, count=len(hand))
+    of_records: list[Any] = values[hand.key_of_record].tolist()
+    return of_records
 
 
 def _values(stage: ReadyStage, known: Sequence[Known]) -> dict[str, pa.Array]:
