@@ -159,7 +159,9 @@ def readings_of(reading: Reading, firsts: Sequence[ReadyStage]) -> dict[str, Rea
 
 def windowed(partials: pa.Table) -> pa.Table:
     """The partials of good records."""
-    return partials.filter(pc.is_null(partials.column("_set_aside")))
+    aside = partials.column("_set_aside")
+    # As a rule nothing is set aside, and then nothing is copied: there may be a partial for each record.
+    return partials if aside.null_count == len(aside) else partials.filter(pc.is_null(aside))
 
 
 def newest_times(partials: pa.Table) -> dict[str, int]:
@@ -170,6 +172,7 @@ def newest_times(partials: pa.Table) -> dict[str, int]:
 
 def accounts(ranges: Sequence[Range], partials: pa.Table, late: Mask) -> tuple[PartitionAccount, ...]:
     """What became of the records of each partition in a stage; `late` says which windowed partials were refused."""
+    partials = partials.select(ACCOUNT_COLUMNS.names)
     good = windowed(partials)
     folded_in = _by_partition(good.filter(pa.array(~late)))
     refused = _by_partition(good.filter(pa.array(late)))
