@@ -1,5 +1,6 @@
 """The fold of a function with a memory: called for each key that has records or due timers, and for no other."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +24,9 @@ from penstock.pipelines.plan.remembering import UNSAID, Remembering
 from penstock.pipelines.remembering import Answer, Call, Read, Timer
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 from penstock.pipelines.state.tree import Tree
+
+BLOCK = 10_000
+"""Records made ready together: their memory is used again for the next, and never taken by a whole batch."""
 
 AT_ONCE = 1_000
 """How often a key may set timers that are due at once, in one batch: more is taken for a loop without end."""
@@ -205,15 +209,29 @@ def _keys(stage: ReadyStage, hand: KeysInHand) -> Sequence[tuple[Any, ...]]:
 def _records(stage: ReadyStage, hand: KeysInHand) -> Iterator[Sequence[Read]]:
     """The records of each key, in the order of their arrival."""
     names = tuple(one.name for one in (*stage.key, *stage.fields))
-    times = numpy_column(hand.records.column("_time")).tolist()
     columns = [
+        numpy_column(hand.records.column("_time")).tolist(),
         *(_of_records(hand, hand.names.column(one.name)) for one in stage.key),
         *(python_values(hand.records.column(one.name)) for one in stage.fields),
     ]
-    # All at once, without a line of Python for each: this is most of what a call of the function costs.
-    reads = [*map(Read, times, fields_of(names)(*columns))] if names else [Read(time, {}) for time in times]
     bounds = np.searchsorted(hand.key_of_record, np.arange(len(hand) + 1)).tolist()
-    return (reads[begin:end] for begin, end in pairwise(bounds))
+    for some in _in_blocks(bounds):
+        first, last = some[0], some[-1]
+        times, *values = (column[first:last] for column in columns)
+        # Without a line of Python for each: this is most of what a call of the function costs.
+        reads = (
+            [*map(Read, times, fields_of(names)(*values))] if names else [Read(time, {}) for time in times]
+        )
+        yield from (reads[begin - first : end - first] for begin, end in pairwise(some))
+
+
+def _in_blocks(bounds: list[int]) -> Iterator[list[int]]:
+    """The bounds of keys, some keys at a time: as many as have so many records that one more counts little."""
+    begin = 0
+    while begin < len(bounds) - 1:
+        end = max(bisect_right(bounds, bounds[begin] + BLOCK), begin + 2)
+        yield bounds[begin:end]
+        begin = end - 1
 
 
 def _of_records(hand: KeysInHand, column: pa.ChunkedArray) -> list[Any]:
