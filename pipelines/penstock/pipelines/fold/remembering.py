@@ -1,23 +1,20 @@
 """The fold of a function with a memory: called for each key that has records or due timers, and for no other."""
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.errors import RememberingError, UserCodeError
-from penstock.pipelines.fold.fields import fields_of
-from penstock.pipelines.fold.keyed import KeysInHand, keys_in_hand, said
+from penstock.pipelines.fold.keyed import keys_in_hand, said
+from penstock.pipelines.fold.known import Known, Settled, opened
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.outputs import sent
-from penstock.pipelines.fold.packing import packed
-from penstock.pipelines.fold.rows import Rows, numpy_column, python_values
+from penstock.pipelines.fold.reads import keys_of, reads_of
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome, Touched, state_rows
 from penstock.pipelines.plan.remembering import UNSAID, Remembering
@@ -25,22 +22,8 @@ from penstock.pipelines.remembering import Answer, Call, Read, Timer
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 from penstock.pipelines.state.tree import Tree
 
-BLOCK = 10_000
-"""Records made ready together: their memory is used again for the next, and never taken by a whole batch."""
-
 AT_ONCE = 1_000
 """How often a key may set timers that are due at once, in one batch: more is taken for a loop without end."""
-
-
-@dataclass
-class Known:
-    """What is known of a key, before its call and after it."""
-
-    state: Any = None
-    timers: tuple[Timer, ...] = ()
-    newest: int = BEFORE_ALL
-    times: list[int] = field(default_factory=list)
-    rows: list[Mapping[str, Any]] = field(default_factory=list)
 
 
 def fold_remembering(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Moment) -> Outcome:
@@ -48,20 +31,17 @@ def fold_remembering(stage: ReadyStage, state: Tree, elements: pa.Table, moment:
     window = stage.plan.window
     assert isinstance(window, Remembering)
     hand = keys_in_hand(stage, state, elements, moment)
-    packing, calling = Packing(window), Calling(window, moment)
-    known = [Known() for _ in range(len(hand))]
-    for key, one in zip(hand.key_of_known.tolist(), packing.opened(hand.known), strict=True):
-        known[key] = one
-    for values, one, read in zip(_keys(stage, hand), known, _records(stage, hand), strict=True):
-        calling.settle(values, one, read)
-    due_event = np.array([calling.next_event(one) for one in known], np.int64)
-    due_clock = np.array([calling.next_clock(one) for one in known], np.int64)
-    gone = np.array([one.state is None and not one.timers for one in known], bool)
-    touched = Touched(hand.groups, packing.packed(known), hand.names)
-    changed = state_rows(stage, touched, due_event, due_clock, gone)
-    key = np.repeat(np.arange(len(hand)), [len(one.rows) for one in known])
-    times = np.array([time for one in known for time in one.times], np.int64)
-    return said(stage, hand, changed, (key, times, _values(stage, known)), moment)
+    calling, settled = Calling(window, moment), Settled()
+    for key, one, reads in zip(
+        keys_of(stage, hand), opened(window, hand), reads_of(stage, hand), strict=True
+    ):
+        calling.settle(key, one, reads)
+        settled.add(one, calling.next_event(one), calling.next_clock(one))
+    touched = Touched(hand.groups, settled.kept(), hand.names)
+    changed = state_rows(stage, touched, *settled.due, settled.dropped)
+    key_of_row = np.repeat(np.arange(len(hand)), settled.counts)
+    times = np.array(settled.times, np.int64)
+    return said(stage, hand, changed, (key_of_row, times, _values(stage, settled.rows)), moment)
 
 
 @dataclass(frozen=True)
@@ -175,75 +155,8 @@ class Calling:
         return min([NEVER, *(timer.at for timer in one.timers if timer.clock == "processing")])
 
 
-@dataclass(frozen=True)
-class Packing:
-    """What is known of keys, as the state keeps it."""
-
-    window: Remembering
-
-    def opened(self, kept: pa.Table) -> Iterator[Known]:
-        """What the state has."""
-        memory = msgspec.msgpack.Decoder(self.window.state.resolve())
-        timers = msgspec.msgpack.Decoder(tuple[Timer, ...])
-        columns = (kept.column(name).to_pylist() for name in ("memory", "timers", "newest"))
-        for state, waiting, newest in zip(*columns, strict=True):
-            yield Known(None if state is None else memory.decode(state), timers.decode(waiting), newest)
-
-    def packed(self, hand: Sequence[Known]) -> Rows:
-        """What the state is to have."""
-        columns: dict[str, list[Any]] = {
-            "memory": [None if one.state is None else packed(one.state) for one in hand],
-            "timers": [packed(one.timers) for one in hand],
-        }
-        made = {name: np.fromiter(values, dtype=object, count=len(hand)) for name, values in columns.items()}
-        newest = np.array([one.newest for one in hand], np.int64)
-        return Rows({**made, "newest": newest}, len(hand))
-
-
-def _keys(stage: ReadyStage, hand: KeysInHand) -> Sequence[tuple[Any, ...]]:
-    """The key of each key in hand, as Python has it."""
-    columns = [hand.names.column(one.name).to_pylist() for one in stage.key]
-    return list(zip(*columns, strict=True)) if columns else [()] * len(hand)
-
-
-def _records(stage: ReadyStage, hand: KeysInHand) -> Iterator[Sequence[Read]]:
-    """The records of each key, in the order of their arrival."""
-    names = tuple(one.name for one in (*stage.key, *stage.fields))
-    columns = [
-        numpy_column(hand.records.column("_time")).tolist(),
-        *(_of_records(hand, hand.names.column(one.name)) for one in stage.key),
-        *(python_values(hand.records.column(one.name)) for one in stage.fields),
-    ]
-    bounds = np.searchsorted(hand.key_of_record, np.arange(len(hand) + 1)).tolist()
-    for some in _in_blocks(bounds):
-        first, last = some[0], some[-1]
-        times, *values = (column[first:last] for column in columns)
-        # Without a line of Python for each: this is most of what a call of the function costs.
-        reads = (
-            [*map(Read, times, fields_of(names)(*values))] if names else [Read(time, {}) for time in times]
-        )
-        yield from (reads[begin - first : end - first] for begin, end in pairwise(some))
-
-
-def _in_blocks(bounds: list[int]) -> Iterator[list[int]]:
-    """The bounds of keys, some keys at a time: as many as have so many records that one more counts little."""
-    begin = 0
-    while begin < len(bounds) - 1:
-        end = max(bisect_right(bounds, bounds[begin] + BLOCK), begin + 2)
-        yield bounds[begin:end]
-        begin = end - 1
-
-
-def _of_records(hand: KeysInHand, column: pa.ChunkedArray) -> list[Any]:
-    """The value of each record's key, which all records of a key share."""
-    values = np.fromiter(python_values(column), dtype=object, count=len(hand))
-    of_records: list[Any] = values[hand.key_of_record].tolist()
-    return of_records
-
-
-def _values(stage: ReadyStage, known: Sequence[Known]) -> dict[str, pa.Array]:
+def _values(stage: ReadyStage, rows: Sequence[Mapping[str, Any]]) -> dict[str, pa.Array]:
     """The columns of the rows, key by key."""
-    rows = [fields for one in known for fields in one.rows]
     return {
         each.output: pa.array([fields.get(each.output) for fields in rows], each.type, from_pandas=False)
         for each in stage.accumulators
