@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from penstock.pipelines.state.tree import Tree
 
 AT_ONCE = 1_000
 """How often a key may set timers that are due at once, in one batch: more is taken for a loop without end."""
+
+_TIME = attrgetter("time")
 
 
 def fold_remembering(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Moment) -> Outcome:
@@ -83,7 +86,7 @@ class Calling:
         alone sets comes to nothing: a timer that sets itself again would never be the last.
         """
         if records:
-            one.newest = max([one.newest, *(read.time for read in records)])
+            one.newest = max(one.newest, *map(_TIME, records))
         until = min(until, self.forgets_at(one))
         due, waiting = self.parted(one.timers, until)
         for _ in range(AT_ONCE):
@@ -148,10 +151,14 @@ class Calling:
 
     def next_event(self, one: Known) -> int:
         """The watermark at which something is to be done about a key."""
+        if not one.timers:
+            return self.forgets_at(one)
         return min([self.forgets_at(one), *(timer.at for timer in one.timers if timer.clock == "event")])
 
     def next_clock(self, one: Known) -> int:
         """The clock at which something is to be done about a key."""
+        if not one.timers:
+            return NEVER
         return min([NEVER, *(timer.at for timer in one.timers if timer.clock == "processing")])
 
 
