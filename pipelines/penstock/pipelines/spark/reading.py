@@ -16,6 +16,7 @@ from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.repeats.ids import IDS
 from penstock.pipelines.spark.checks import placed, refuse_stopping, told, watched
 from penstock.pipelines.spark.identities import identified, marked
+from penstock.pipelines.spark.implied import fetch, implied
 from penstock.pipelines.spark.inputs import Sources, as_its_own
 from penstock.pipelines.spark.lookups import Found, without_rows
 from penstock.pipelines.spark.observation import observed, set_aside
@@ -119,7 +120,7 @@ class SparkReading:
             if source.deduplication is not None:
                 read = self._records().where(f"_topic = '{topic_of(source)}'")
                 ours = as_its_own(read, source, self.sources)
-                tables.append(_fetched(identified(ours, source, source.deduplication), IDS))
+                tables.append(fetch(identified(ours, source, source.deduplication), IDS, {}))
         return pa.concat_tables(tables)
 
     def without(self, repeats: pa.Table) -> "SparkReading":
@@ -129,10 +130,16 @@ class SparkReading:
     def _partials(self, records: "DataFrame") -> pa.Table:
         schema = _schema(self.stage)
         if not self._has_steps:
-            return _fetched(partials(records, self.stage), schema)
+            return self._told(records)
         known, counts = observed(records, self.ranges)
-        passed = _fetched(partials(self._stepped(known), self.stage), schema)
+        passed = self._told(self._stepped(known))
         return pa.concat_tables([passed, set_aside(self.ranges, counts.get, passed, schema)])
+
+    def _told(self, records: "DataFrame") -> pa.Table:
+        """Fetch the partials of records that are ready to be folded."""
+        topics, again = {span.topic for span in self.ranges}, self.repeats is not None
+        missing = implied(self.stage, self.sources, topics, records.columns, repeats=again)
+        return fetch(partials(records, self.stage), _schema(self.stage), missing)
 
     def _in_one_pass(self) -> dict[str, pa.Table]:
         """Run one job for all stages: records are kept in memory meanwhile, unless they are few."""
@@ -225,10 +232,6 @@ class SparkReading:
 def _schema(stage: ReadyStage) -> pa.Schema:
     """What partials of a stage have."""
     return pa.schema([*ACCOUNT_COLUMNS, *stage.partial_columns])
-
-
-def _fetched(frame: "DataFrame", schema: pa.Schema) -> pa.Table:
-    return frame.toArrow().select(schema.names).cast(schema)
 
 
 def _in_order(rows: pa.Table) -> pa.Table:
