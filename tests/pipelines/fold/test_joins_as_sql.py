@@ -13,7 +13,7 @@ from tests.pipelines.fold.strategies import histories
 from tests.pipelines.fold.test_graphs_against_reference import joining
 from tests.pipelines.fold.test_windows_against_reference import FIELDS
 
-from penstock.pipelines.plan import AfterCount, Fixed, PaneLog, Plan, Repeatedly, Stage, check
+from penstock.pipelines.plan import AfterCount, AfterWatermark, Fixed, PaneLog, Plan, Repeatedly, Stage, check
 from penstock.pipelines.plan.joins import KINDS
 from penstock.pipelines.reference import Batch, Record
 
@@ -69,5 +69,42 @@ def test_a_semi_join_says_nothing_when_more_partners_come(tmp_path: Path) -> Non
     assert [[(row[1], row[9]) for row in one["rows"]] for one in told] == [
         [(7, "insert")],
         [],
-        [(7, "insert"), (7, "retract"), (8, "insert")],
+        [(8, "insert")],
     ]
+
+
+def test_what_comes_late_or_early_shows_the_rows_that_differ_and_what_is_on_time_shows_all(
+    tmp_path: Path,
+) -> None:
+    early = AfterWatermark(early=AfterCount(1), late=AfterCount(1))
+    plan = plan_of("left", trigger=early, accumulation="retracting", lateness=20)
+    clicks = [record("clicks", number, number) for number in range(4)]
+    batches = [
+        Batch(0, 0, tuple(clicks[:3]), watermark=0),
+        Batch(1, 1, (clicks[3],), watermark=0),
+        Batch(2, 2, (record("views", 4, 7),), watermark=0),
+        Batch(3, 3, (record("views", 5, 8),), watermark=10),
+        Batch(4, 4, (record("views", 6, 9),), watermark=12),
+    ]
+    told = engine(plan, batches, tmp_path)
+    assert told == reference(plan, batches)
+    rows = [{(row[1], row[3], row[10]) for row in one["rows"]} for one in told]
+    assert rows == [
+        {(n, None, "insert") for n in range(3)},
+        {(3, None, "insert")},
+        {(n, None, "retract") for n in range(4)} | {(n, 7, "insert") for n in range(4)},
+        {(n, 7, "retract") for n in range(4)} | {(n, value, "insert") for n in range(4) for value in (7, 8)},
+        {(n, 9, "insert") for n in range(4)},
+    ]
+
+
+def test_a_partner_of_nulls_changes_nothing_of_a_row_that_had_nulls_for_want_of_one(tmp_path: Path) -> None:
+    plan = plan_of("left", trigger=Repeatedly(AfterCount(1)), accumulation="retracting")
+    nothing = Record("views", 0, 2, {"key": "a", "at": 2, "value": None, "word": None})
+    batches = [
+        Batch(0, 0, (record("clicks", 1, 7),), watermark=0),
+        Batch(1, 1, (nothing,), watermark=0),
+    ]
+    told = engine(plan, batches, tmp_path)
+    assert told == reference(plan, batches)
+    assert [[row[1:4] for row in one["rows"]] for one in told] == [[(7, None, None)], []]

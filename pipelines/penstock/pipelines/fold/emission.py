@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.pipelines.fold.joined import keyless, same_rows, spread
+from penstock.pipelines.fold.differing import JoinedRows, differences
+from penstock.pipelines.fold.joined import keyless, spread
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.panes import About, pane_rows
 from penstock.pipelines.fold.rows import Column, Rows
@@ -39,23 +40,41 @@ class Emitted:
     firing: Firing
 
 
+@dataclass(frozen=True)
+class Compared:
+    """Which windows say what they said; of joins that take back, the rows that are gone, and those that are new."""
+
+    same: Mask
+    gone: JoinedRows | None = None
+    new: JoinedRows | None = None
+
+
 def emit(stage: ReadyStage, rows: Rows, names: pa.Table, moment: Moment) -> Emitted:
     """Fire what is ready, note in the rows that it fired, and return the panes."""
     shows, timing, final = _fire(stage, rows, moment)
     now = [each.values(rows) for each in stage.accumulators]
     before = shown_values(stage, rows) if stage.retracts else now
-    firing = _refine(stage, rows, shows, timing, final, _same(stage, names, now, before))
+    compared = _compared(stage, names, now, before, shows & rows["shown"] if stage.retracts else shows)
+    firing = _refine(stage, rows, shows, timing, final, compared.same)
     records = rows["unshown" if stage.plan.accumulation == "discarding" else "records"]
+    in_part = _in_part(firing) & (compared.gone is not None)
 
-    def panes(kind: str, who: Mask, values: Sequence[Column], elements: Column) -> tuple[pa.Table, Ints]:
+    def panes(
+        kind: str, who: Mask, values: Sequence[Column], elements: Column, differing: JoinedRows | None
+    ) -> tuple[pa.Table, Ints]:
         """Their rows, and for each the window that it is of."""
         about = About(names, timing, final, rows["panes"], rows["on_time_panes"], elements)
-        of = np.flatnonzero(who)
-        about, chosen, origin = spread(stage, about.take(of), [value[of] for value in values])
-        return pane_rows(stage, moment, kind, about, chosen), of[origin]
+        of = np.flatnonzero(who & ~in_part)
+        whole, chosen, origin = spread(stage, about.take(of), [value[of] for value in values])
+        made = pane_rows(stage, moment, kind, whole, chosen)
+        if differing is None:
+            return made, of[origin]
+        some = differing.where((who & in_part)[differing.window])
+        rest = pane_rows(stage, moment, kind, about.take(some.window), some.columns)
+        return pa.concat_tables([made, rest]), np.append(of[origin], some.window)
 
-    retracted, _ = panes("retract", firing.retracts, before, rows["shown_records"])
-    inserted, of_inserted = panes("insert", firing.inserts, now, records)
+    retracted, _ = panes("retract", firing.retracts, before, rows["shown_records"], compared.gone)
+    inserted, of_inserted = panes("insert", firing.inserts, now, records, compared.new)
     _note(stage, rows, firing)
     restated = np.append(np.zeros(retracted.num_rows, bool), firing.restates[of_inserted])
     return Emitted(pa.concat_tables([retracted, inserted]), restated, firing)
@@ -100,13 +119,33 @@ def _refine(stage: ReadyStage, rows: Rows, shows: Mask, timing: Column, final: M
     return Firing(shows, inserts, again & (~same | gone), inserts & again & same, timing, final)
 
 
-def _same(stage: ReadyStage, names: pa.Table, now: Sequence[Column], before: Sequence[Column]) -> Mask:
-    """Whether all values are equal, nulls and NaN being equal to themselves; or all rows of a join."""
+def _in_part(firing: Firing) -> Mask:
+    """Which panes of a join show only the rows that differ: those that others are still to follow."""
+    others_follow = (firing.timing != "on_time") & ~firing.final
+    return np.asarray(firing.retracts & firing.inserts & others_follow, bool)
+
+
+def _compared(
+    stage: ReadyStage, names: pa.Table, now: Sequence[Column], before: Sequence[Column], again: Mask
+) -> Compared:
+    """Compare what windows say with what they said, those of joins that show it `again` row by row."""
+    join = stage.plan.join
+    if join is None or not stage.retracts:
+        return Compared(_same(now, before))
+    of, count = np.flatnonzero(again), len(again)
+    old, new = ([column[of] for column in columns] for columns in (before, now))
+    differing = differences(join, old, new, keyless(stage, names)[of])
+    gone, new_rows = (JoinedRows(of[rows.window], rows.columns) for rows in differing)
+    moved = np.append(gone.window, new_rows.window)
+    same = np.ones(count, bool)
+    same[moved] = False
+    return Compared(same, gone, new_rows)
+
+
+def _same(now: Sequence[Column], before: Sequence[Column]) -> Mask:
+    """Whether all values are equal, nulls and NaN being equal to themselves."""
     pairs = zip(now, before, strict=True)
     equal = [np.asarray((a == b) | ((a != a) & (b != b)), bool) for a, b in pairs]
-    join = stage.plan.join
-    if join is not None and stage.retracts:
-        return same_rows(join, now, before, equal, keyless(stage, names))
     return np.asarray(np.logical_and.reduce(equal), bool)
 
 

@@ -1,5 +1,6 @@
 """The rows of a join: a pane says what its window holds of both inputs, and here it is put together."""
 
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,12 +15,38 @@ Values = tuple[tuple[str, Any], ...]
 
 
 def with_rows(stage: Stage, shown: Iterable[Pane | Replaced]) -> Iterator[Pane | Replaced]:
-    """Yield the rows of panes: of a join any number for each."""
-    for each in shown:
-        if stage.join is None or isinstance(stage.window, PairWindow) or isinstance(each, Replaced):
+    """Yield the rows of panes: of a join any number for each.
+
+    One that stands for another, and that others are to follow, takes back and shows only the rows that differ.
+    """
+    if stage.join is None or isinstance(stage.window, PairWindow):
+        yield from shown
+        return
+    rows = deque(shown)
+    while rows:
+        each = rows.popleft()
+        following = rows[0] if rows else None
+        if isinstance(each, Replaced):
             yield each
+        elif isinstance(following, Pane) and corrects(following, each):
+            yield from differing(stage.join, each, following)
+            rows.popleft()
         else:
             yield from (replace(each, values=values) for values in joined(stage.join, each.key, each.values))
+
+
+def corrects(pane: Pane, before: Pane) -> bool:
+    """Tell whether a pane stands for what is taken back just before it, and others are to follow."""
+    of_one = (pane.key, pane.start, pane.end) == (before.key, before.start, before.end)
+    kinds = (before.kind, pane.kind) == ("retract", "insert")
+    return of_one and kinds and pane.timing != "on_time" and not pane.final
+
+
+def differing(join: Join, before: Pane, now: Pane) -> Iterator[Pane]:
+    """Yield what of the rows before is gone, and what of those now is new."""
+    old, new = (Counter(joined(join, pane.key, pane.values)) for pane in (before, now))
+    for pane, values in ((before, old - new), (now, new - old)):
+        yield from (replace(pane, values=each) for each in values.elements())
 
 
 def says(stage: Stage, key: Sequence[Any], values: Values) -> Any:
