@@ -1,7 +1,7 @@
 """Records of a test as a batch reads them, and a stream over them that keeps real files and writes real tables."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from penstock.pipelines.batch.tables import QUARANTINED, StreamTables
 from penstock.pipelines.fold.graph import ReadyGraph, ready_graph
 from penstock.pipelines.fold.stage import ReadyStage, ready_stage
 from penstock.pipelines.plan import Plan
+from penstock.pipelines.plan.windows import PairWindow
 from penstock.pipelines.reference.records import Batch, Record
 from penstock.pipelines.repeats.memory import Memory
 from penstock.pipelines.store import Place
@@ -82,10 +83,17 @@ class StoredReading:
             }
             for record in self.records
             if record.error is None
-            for start, end in places(self.stage.plan.window, record.fields["at"], self.clock)
+            for start, end in self._places(record)
             if (*(record.fields[name] for name in names), start, end) in wanted
         ]
         return pa.Table.from_pylist(rows, schema=schema)
+
+    def _places(self, record: Record) -> list[tuple[float, float]]:
+        """The windows of a record, or the moment that a join of near records judges it by."""
+        at = record.fields["at"]
+        if isinstance(self.stage.plan.window, PairWindow):
+            return [(at, at + 1)]
+        return places(self.stage.plan.window, at, self.clock)
 
     def _good(self, partition: int, records: Sequence[Record]) -> pa.Table:
         if self.stage.in_order:
@@ -157,6 +165,11 @@ class Bench:
         """The records of a batch."""
         return StoredReading(self.stage, batch.records, clock, self.others)
 
+    def of_its_source(self, record: Record) -> Record:
+        """A record under the name of a source that the plan reads: where there are two, each has a partition."""
+        names = [source.name for source in self.plan.sources]
+        return replace(record, source=names[record.partition % len(names)])
+
     @property
     def warehouse(self) -> Place:
         return self.elsewhere or self.folder / "warehouse"
@@ -171,6 +184,7 @@ class Bench:
 
     def feed(self, engine: Engine, batch: Batch, unread: Collection[str] = ()) -> None:
         """Run a batch as a host would: records as Spark's batch of that number, none as a tick."""
+        batch = replace(batch, records=tuple(map(self.of_its_source, batch.records)))
         if batch.records:
             engine.data(
                 batch.id,
@@ -191,7 +205,7 @@ class Bench:
 def ranges(records: Sequence[Record]) -> tuple[Range, ...]:
     """The offsets that the records span, for each partition."""
     found = []
-    for number in sorted({record.partition for record in records}):
-        offsets = [record.offset for record in records if record.partition == number]
-        found.append(Range("records", number, min(offsets), max(offsets) + 1))
+    for source, number in sorted({(record.source, record.partition) for record in records}):
+        offsets = [record.offset for record in records if record.address[:2] == (source, number)]
+        found.append(Range(source, number, min(offsets), max(offsets) + 1))
     return tuple(found)

@@ -27,6 +27,8 @@ from penstock.pipelines.model import (
     sum_,
 )
 from penstock.pipelines.plan import (
+    AsOf,
+    Between,
     Column,
     Join,
     LatestValues,
@@ -42,9 +44,12 @@ from penstock.pipelines.plan import (
     Topic,
     TopN,
     WatermarkRule,
+    check,
     opaque,
     state_type,
 )
+from penstock.pipelines.plan.joins import JoinKind
+from penstock.pipelines.plan.pairing import Pairing
 from penstock.pipelines.plan.policies import CountPolicy
 from penstock.pipelines.plan.remembering import NamedOutput
 from penstock.pipelines.plan.windows import Fixed, Sessions, SlidingOrder, Tumbling, Window
@@ -143,8 +148,25 @@ def joined() -> Plan:
     return replace(PLAN, stages=(*sides, met))
 
 
+def paired(window: Pairing, kind: JoinKind) -> Plan:
+    """Records of two topics that lie near each other, and how many rows that makes in windows of their own."""
+    columns = (Taken("value", "clicks", "value"), Taken("other", "views", "value"))
+    join = Join(kind, "clicks", "views", columns)
+    of = tuple(Output(name, Members(name, ("value",))) for name in ("clicks", "views"))
+    near = Stage("stream", ("clicks", "views"), window, of, key=("key",), join=join, lateness=4,
+                 sinks=(PaneLog("stream"),))  # fmt: skip
+    many = (Output("rows", count()), Output("most", max_("other")))
+    counted = Stage("counted", ("stream",), fixed(10), many, key=("key",), trigger=repeatedly(after_count(1)),
+                    lateness=30, accumulation="retracting", sinks=(PaneLog("counted"),))  # fmt: skip
+    (read,) = PLAN.sources
+    sources = tuple(replace(read, name=name, origin=Topic(name)) for name in ("clicks", "views"))
+    return check(Plan("stream", sources, (near, counted)))
+
+
 PLANS = {
     "a join": joined(),
+    "near records": paired(Between(2, 9), "full"),
+    "as of a time": paired(AsOf(20), "left"),
     "fixed": PLAN,
     "side by side": side_by_side(),
     "sessions": of_time(Sessions(8)),

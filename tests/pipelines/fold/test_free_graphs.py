@@ -42,6 +42,7 @@ from penstock.pipelines.plan import (
     state_type,
 )
 from penstock.pipelines.plan.joins import KINDS
+from penstock.pipelines.plan.timeliness import corrects_for, goes_by_event_time
 from penstock.pipelines.plan.windows import in_order
 from penstock.pipelines.reference import Batch, Evaluator
 from penstock.pipelines.remembering import Answer, Call, Row
@@ -123,7 +124,7 @@ def later(draw: st.DrawFn, name: str, before: Sequence[Stage]) -> Stage:
     """A stage over one or two of those before it."""
     read = draw(st.lists(st.sampled_from(before), min_size=1, max_size=2, unique_by=lambda each: each.name))
     inputs = tuple(each.name for each in read)
-    untimely = any(in_order(each.window) or by_processing_time(each.window) for each in read)
+    untimely = not all(map(goes_by_event_time, read))
     endless = untimely or any(isinstance(each.window, Global) for each in read)
     wide = [
         st.just(SameWindows()),
@@ -131,7 +132,7 @@ def later(draw: st.DrawFn, name: str, before: Sequence[Stage]) -> Stage:
         st.builds(Sliding, *[st.integers(1, 15)] * 2),
     ]
     window = Global() if untimely else draw(st.one_of(st.just(Global()), *(wide[:1] if endless else wide)))
-    lateness = max(each.lateness for each in read) + draw(st.sampled_from([0, 0, 3]))
+    lateness = max(map(corrects_for, read)) + draw(st.sampled_from([0, 0, 3]))
     others = {"trigger": draw(over_panes), "lateness": lateness}
     if len(read) == 2 and draw(st.booleans()):
         join, of = joining(draw, *inputs, "n")

@@ -39,6 +39,11 @@ BY_CLOCK = read("sensors").aggregate(n=count()).window(fixed("1 minute", time="p
 OTHER = BASE.refine("retracting").write("other")
 HOURS = read("sensors").key("device").aggregate(n=count()).window(fixed("1 hour")).write("other")
 EVER = read("sensors").aggregate(n=count()).window(global_window()).refine("retracting").write("minute")
+NEAR = (
+    join(read("clicks"), read("cards"), by="id", how="left", take={"clicked": "clicks.id"})
+    .window(between("0 s", "1 minute"))
+    .write("minute", mode="log")
+)
 
 
 def after(first: Pipeline) -> Pipeline:
@@ -64,6 +69,10 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
     "the clock": (
         after(TAKEN_BACK).window(fixed("1 hour", time="processing")).write("t"),
         "processing time over panes",
+    ),
+    "rows that waited longer": (
+        NEAR.then().aggregate(n=count()).window(fixed("1 hour")).write("t"),
+        "Allow at least the 60000 ms for which",
     ),
     "after the clock": (after(BY_CLOCK).window(fixed("1 hour")).write("t"), "may end behind the watermark"),
     "a join of one with itself": (

@@ -9,6 +9,7 @@ from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome
 from penstock.pipelines.plan.relaying import CHANGE, KIND, LATENESS, PASSED
+from penstock.pipelines.plan.timeliness import corrects_for
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 
 WATERMARK = "watermark"
@@ -32,7 +33,11 @@ def published(stage: ReadyStage, outcome: Outcome, moment: Moment) -> pa.Table:
         return schema.empty_table()
     inserted = np.asarray(pc.equal(panes.column(KIND), "insert"))
     change = np.where(are_changes(outcome), np.where(inserted, 1, -1), 0)
-    lateness, before, after = stage.plan.lateness, finite(moment.watermark_before), finite(moment.watermark)
+    lateness, before, after = (
+        corrects_for(stage.plan),
+        finite(moment.watermark_before),
+        finite(moment.watermark),
+    )
     rows = panes.append_column(OURS[0], pa.array(change))
     rows = rows.append_column(OURS[1], pa.array(np.full(panes.num_rows, before)))
     rows = rows.append_column(OURS[2], pa.array(np.full(panes.num_rows, lateness)))

@@ -13,6 +13,7 @@ from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.steps import Keep, OverArrow, PerRow, Select
+from penstock.pipelines.plan.timeliness import corrects_for, goes_by_event_time
 from penstock.pipelines.plan.triggers import Default, can_finish, punctuations
 from penstock.pipelines.plan.windows import (
     Global,
@@ -51,8 +52,8 @@ def check_fed_by(stage: Stage, feeding: Stage) -> None:
     fix = f"Write refine('retracting') or refine('discarding') in {feeding.name}"
     found = f"{feeding.name} shows a window again without taking back what it showed"
     require(told, "refine", found, fix)
-    fix = f"Allow at least the {feeding.lateness} ms for which {feeding.name} corrects its windows"
-    require(stage.lateness >= feeding.lateness, "lateness", f"{stage.lateness} ms in {stage.name}", fix)
+    fix = f"Allow at least the {corrects_for(feeding)} ms for which {feeding.name} corrects its windows"
+    require(stage.lateness >= corrects_for(feeding), "lateness", f"{stage.lateness} ms in {stage.name}", fix)
 
 
 def shows_once(stage: Stage) -> bool:
@@ -89,8 +90,7 @@ def check_window(plan: Plan, stage: Stage) -> None:
         endless = any(isinstance(window, Global) for window in windows_of(plan, each))
         fix = "Choose global_window() or same_windows()"
         require(wide or not endless, "window", f"narrower than those of {each.name}", fix)
-        cut = in_order(each.window) and not isinstance(each.window, Relayed)
-        timely = not (cut or by_processing_time(each.window))
+        timely = goes_by_event_time(each)
         found = f"windows of {each.name} may end behind the watermark"
         fix = "Choose global_window(): then no pane of that stage is too late"
         require(timely or isinstance(stage.window, Global), "window", found, fix)
