@@ -30,6 +30,7 @@ from penstock.pipelines.plan import (
     AsOf,
     Between,
     Column,
+    Compare,
     Join,
     LatestValues,
     Members,
@@ -166,7 +167,7 @@ def paired(window: Pairing, kind: JoinKind) -> Plan:
 PLANS = {
     "a join": joined(),
     "near records": paired(Between(2, 9), "full"),
-    "as of a time": paired(AsOf(20), "left"),
+    "as of a time": paired(AsOf(20, Compare("value", "=", 1)), "left"),
     "fixed": PLAN,
     "side by side": side_by_side(),
     "sessions": of_time(Sessions(8)),

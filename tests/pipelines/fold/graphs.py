@@ -13,6 +13,7 @@ from tests.pipelines.fold.test_windows_against_reference import COLUMNS, FIELDS,
 from penstock.pipelines.fold.graph import ReadyGraph, ready_graph
 from penstock.pipelines.fold.lifting import stepped
 from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.order.slots import MATCHED, punctuation
 from penstock.pipelines.fold.rows import arrow
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan import Plan, Source, Stage, Topic
@@ -82,6 +83,10 @@ def came_for(stage: ReadyStage, batch: Batch) -> pa.Table:
     """A partial for each record in each of its windows, or the records one by one."""
     elements = read(stage.plan, batch.records)
     if stage.in_order:
+        condition = punctuation(stage.plan.window)
+        if condition is not None:
+            met = pa.array([meets(row, condition) for row in elements.to_pylist()], pa.bool_())
+            elements = elements.append_column(MATCHED, met)
         return elements.select(["_topic", "_partition", *stage.partial_columns.names])
     times = elements.column("_time").to_pylist()
     found = [

@@ -17,7 +17,7 @@ from tests.pipelines.fold.test_windows_against_reference import FIELDS
 
 from penstock.pipelines.fold.fold import fold
 from penstock.pipelines.fold.moment import Moment
-from penstock.pipelines.plan import AsOf, Between, PaneLog, Plan, Stage, check
+from penstock.pipelines.plan import AsOf, Between, Compare, PaneLog, Plan, Stage, check
 from penstock.pipelines.plan.joins import KINDS
 from penstock.pipelines.plan.pairing import Pairing
 from penstock.pipelines.reference import Batch, Evaluator, Record
@@ -25,6 +25,7 @@ from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import BEFORE_ALL
 
 spans = st.integers(0, 9)
+GONE = Compare("value", "<", 1)
 ONE_SIDED = ("inner", "left", "semi", "anti")
 
 
@@ -41,7 +42,8 @@ def plans(draw: st.DrawFn) -> Plan:
     """Any join of near records, or as of a time."""
     sides, lateness = tuple(draw(st.permutations(BOTH))), draw(st.integers(0, 5))
     near = draw(st.booleans())
-    window = Between(draw(spans), draw(spans)) if near else AsOf(draw(st.none() | st.integers(1, 9)))
+    ends = draw(st.sampled_from([None, None, GONE]))
+    window = Between(draw(spans), draw(spans)) if near else AsOf(draw(st.none() | st.integers(1, 9)), ends)
     kind = draw(st.sampled_from(KINDS if near else ONE_SIDED))
     return plan_of(window, kind, (sides[0], sides[1]), lateness, prepared=draw(own_steps))
 
@@ -115,6 +117,40 @@ def test_records_that_were_in_time_are_joined_as_of_theirs_as_duckdb_joins_them(
     two = ended([replace(each, records=in_one_partition(each)) for each in of_two(batches)])
     query = f"SELECT a.key, a.value, a.word, b.value FROM a ASOF {kind} JOIN {NEWEST}"
     assert found(plan, two, tmp_path_factory) == asked(plan, two, query)
+
+
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(batches=histories(), kind=st.sampled_from(["inner", "left", "anti"]))
+def test_from_the_time_on_at_which_a_key_is_deleted_it_has_no_partner(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[Batch], kind: str
+) -> None:
+    plan = plan_of(AsOf(ends=GONE), kind, ("clicks", "views"), 2)
+    two = ended([replace(each, records=in_one_partition(each)) for each in of_two(batches)])
+    there = "b.key IS NOT NULL AND coalesce(b.value >= 1, true)"
+    columns = f"a.*, {there} AS there, CASE WHEN {there} THEN b.value END AS other"
+    rows = f"SELECT {columns} FROM a ASOF LEFT JOIN {NEWEST}"
+    shown, chosen = {"inner": (", other", "there"), "left": (", other", "true"), "anti": ("", "NOT there")}[
+        kind
+    ]
+    query = f"SELECT key, value, word{shown} FROM ({rows}) WHERE {chosen}"
+    width = 3 if kind == "anti" else 4
+    assert [row[:width] for row in found(plan, two, tmp_path_factory)] == asked(plan, two, query)
+
+
+def test_a_key_that_was_deleted_leaves_nothing_behind(tmp_path: Path) -> None:
+    plan = plan_of(AsOf(ends=GONE), "left", ("clicks", "views"), 2)
+    graph, tree = graph_of(plan), trees.empty(graph_of(plan).first.state_columns)
+    before, held = BEFORE_ALL, []
+    for number, (watermark, value) in enumerate([(0, 5), (2, 0), (4, None), (6, None)]):
+        fields = {"key": "a", "at": number + 1, "value": value, "word": "x"}
+        records = () if value is None else (Record("views", 0, number, fields),)
+        moment = Moment(number, number - 1, number, before, watermark)
+        outcome = fold(graph.first, tree, came_for(graph.first, Batch(number, number, records)), moment)
+        tree = tree.with_run(outcome.changed, tmp_path / f"run-{number}.arrow")
+        groups = trees.distinct([run.groups.hi for run in tree.runs], [run.groups.lo for run in tree.runs])
+        held.append(sorted(tree.lookup(groups)[0].column("time").to_pylist()))
+        before = watermark
+    assert held == [[1], [1, 2], [], []]
 
 
 def in_one_partition(batch: Batch) -> tuple[Record, ...]:

@@ -1,5 +1,6 @@
 """Several topics in one stage, from a real broker: each by its own contract and watermark, in one result."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Producer
 from tests.pipelines.spark.running import Running, send
 from tests.pipelines.spark.test_stream import COLUMNS, asked
 
@@ -14,7 +16,9 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model import after_count, count, fixed, repeatedly, sum_
 from penstock.pipelines.plan import (
+    AsOf,
     Column,
+    Compare,
     Deduplication,
     Join,
     LatestValues,
@@ -30,6 +34,7 @@ from penstock.pipelines.plan import (
     Sql,
     Stage,
     Taken,
+    Tombstones,
     Topic,
     WatermarkRule,
     check,
@@ -122,6 +127,49 @@ def test_each_topic_is_read_by_its_own_contract_across_restarts(
     run_bounded(running.plan, spark, stored, place, lambda: 1_000_000)
     bounded = Running(running.plan, spark, broker, tmp_path)
     assert heard(pa.table(bounded.table(f"../bounded/latest/{running.plan.name}"))) == expected
+
+
+def deleting(payments: str, limits: str) -> Plan:
+    """What each device might spend when it did: a limit is none any more from the time of its deletion on."""
+    name = f"limited_{payments}"
+    columns = (Column("device", "STRING", required=True), Column("since", "BIGINT", required=True),
+               Column("most", "BIGINT", required=True), Column("gone", "BOOLEAN"))  # fmt: skip
+    join = Join("left", payments, limits, (Taken("at", payments, "at"), Taken("most", limits, "most")))
+    of = tuple(Output(name, Members(name, join.fields_of(name))) for name in (payments, limits))
+    window = AsOf(ends=Compare("gone", "=", value=True))
+    stage = Stage(name, (payments, limits), window, of, key=("device",), join=join, sinks=(PaneLog(name),))
+    sources = (
+        Source(payments, Topic(payments), COLUMNS, "at"),
+        Source(limits, Topic(limits), columns, "since", tombstones=Tombstones("gone", "device")),
+    )
+    return check(Plan(name, sources, (stage,)))
+
+
+def test_a_key_that_a_compacted_topic_deletes_has_no_version_from_then_on(
+    spark: "SparkSession", broker: LocalBroker, topics: tuple[str, str], tmp_path: Path
+) -> None:
+    payments, limits = topics
+    running = Running(deleting(payments, limits), spark, broker, tmp_path)
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    versions = [("a", 1_000, 7), ("b", 1_000, 5), ("a", 10_000, None), ("a", 20_000, 9), (None, 30_000, None)]
+    for device, since, most in versions:
+        value = None if most is None else json.dumps({"device": device, "since": since, "most": most})
+        producer.produce(limits, value, key=device, timestamp=since, partition=0)
+    assert producer.flush(30) == 0
+    paid = [reading(device, at) for at in (5_000, 10_000, 15_000, 25_000) for device in "ab"]
+    send(broker, payments, [*paid, reading("c", 100_000)])
+    send(broker, limits, [{"device": "c", "since": 100_000, "most": 1}])
+    running.until_read(15)
+    held = {"a": [7, None, None, 9], "b": [5, 5, 5, 5]}
+    expected = [(d, at, held[d][n]) for d in "ab" for n, at in enumerate((5_000, 10_000, 15_000, 25_000))]
+    question = "SELECT device, at, most FROM found ORDER BY ALL"
+    assert asked(question, found=running.table(f"panes/{running.plan.name}")) == expected
+    assert running.table(f"quarantine/{limits}").column("reason").to_pylist() == ["no_value"]
+    stored = StoredTogether(tuple(StoredTopic(spark, topic, broker.bootstrap) for topic in topics))
+    place = BoundedConfig(tmp_path / "bounded", tmp_path / "bounded", 4)
+    run_bounded(running.plan, spark, stored, place, lambda: 1_000_000)
+    again = Running(running.plan, spark, broker, tmp_path).table(f"../bounded/panes/{running.plan.name}")
+    assert asked(question, found=again) == [*expected, ("c", 100_000, 1)]
 
 
 def test_the_slower_topic_holds_the_watermark_back(

@@ -91,9 +91,10 @@ def window(where: Window) -> str:
             return f"a key's newest records, keeping {kept(evict)}, shown {shown(show)}"
         case Between(before, after):
             return f"pairs, the right one from {duration(before)} before to {duration(after)} after the left"
-        case AsOf(tolerance):
+        case AsOf(tolerance, ends):
             oldest = "" if tolerance is None else f", and no more than {duration(tolerance)} older"
-            return f"pairs of a record with the newest that is no younger{oldest}"
+            until = "" if ends is None else f", unless its {predicate_sql(ends)}"
+            return f"pairs of a record with the newest that is no younger{oldest}{until}"
         case Remembering():
             return "no windows: a key's records in their order, one batch after the other"
         case Relayed():

@@ -161,7 +161,7 @@ class ReadyStage:
         if isinstance(self.plan.window, Remembering):
             return remembered(self.plan.window)
         if isinstance(self.plan.window, PairWindow):
-            return pair_slots(self.fields)
+            return pair_slots(self.plan.window, self.fields)
         if isinstance(self.plan.window, Relayed):
             return []
         if isinstance(self.plan.window, OrderWindow):

@@ -18,6 +18,7 @@ from penstock.pipelines.plan.source import (
     Files,
     Origin,
     Source,
+    Tombstones,
     Topic,
     WatermarkRule,
 )
@@ -36,6 +37,7 @@ class Input:
     ahead: str = "quarantine"
     files: str | None = None
     format: str = "delta"
+    tombstones: str | None = None
 
     def source(self, repeats: "Repeats | None") -> Source:
         """Return what the plan reads."""
@@ -51,9 +53,26 @@ class Input:
         columns = tuple(
             Column(field.name, spark_type(field.kind), field.required) for field in contract.fields
         )
+        deleting = self.deletions(contract)
+        if deleting is not None:
+            columns = (*columns, Column(deleting.column, "BOOLEAN"))
         rule = self.watermark_rule(contract)
         deduplication = repeats.of(contract) if repeats else None
-        return Source(contract.topic, self.origin(contract), columns, event_time, rule, deduplication)
+        origin = self.origin(contract)
+        return Source(contract.topic, origin, columns, event_time, rule, deduplication, tombstones=deleting)
+
+    def deletions(self, contract: Contract) -> Tombstones | None:
+        """Return what records without a value say."""
+        if self.tombstones is None:
+            return None
+        fix = "Read a topic whose contract names the field of its key"
+        require(
+            contract.key is not None, "read.tombstones", f"the contract of {contract.topic} has no key", fix
+        )
+        taken = any(one.name == self.tombstones for one in contract.fields)
+        fix = "Choose a name that no field has, as in tombstones='deleted'"
+        require(not taken, "read.tombstones", f"{self.tombstones!r}, a field of {contract.topic}", fix)
+        return Tombstones(self.tombstones, str(contract.key))
 
     def origin(self, contract: Contract) -> Origin:
         """Return where the records are."""

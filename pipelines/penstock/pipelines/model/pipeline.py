@@ -276,13 +276,15 @@ def read(
     ahead: str = "quarantine",
     files: str | None = None,
     format: str = "delta",  # noqa: A002  # the word that people know for it
+    tombstones: str | None = None,
 ) -> Pipeline:
     """Begin a pipeline: topics by the name of their contract; what is given here goes before what it says.
 
-    With `files`, records of the contract are read from there instead of from Kafka.
+    With `files`, records of the contract are read from there instead of from Kafka. `tombstones` names a column
+    that is true for records without a value: these have a key and Kafka's time, and are set aside without it.
     """
     require(len(topics) > 0, "read", "no topic", "Name a topic that has a contract, as in read('sensors')")
-    options = (event_time, bound, idle_after, advance_when_idle, max_ahead, ahead, files, format)
+    options = (event_time, bound, idle_after, advance_when_idle, max_ahead, ahead, files, format, tombstones)
     return Pipeline(tuple(Input(topic, *options) for topic in topics))
 
 

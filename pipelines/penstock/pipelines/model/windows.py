@@ -67,9 +67,14 @@ def between(before: Duration, after: Duration) -> Between:
     return Between(*sides)
 
 
-def as_of(tolerance: Duration | None = None) -> AsOf:
-    """Join each record of the left input with the newest of the right that is no younger."""
-    return AsOf(None if tolerance is None else milliseconds(tolerance, "window.as_of.tolerance"))
+def as_of(tolerance: Duration | None = None, ends: str | None = None) -> AsOf:
+    """Join each record of the left input with the newest of the right that is no younger.
+
+    `ends` is a condition, as in "deleted = true": from a right record that meets it on there is none, until a
+    newer one comes.
+    """
+    oldest = None if tolerance is None else milliseconds(tolerance, "window.as_of.tolerance")
+    return AsOf(oldest, None if ends is None else condition(ends, "window.as_of.ends"))
 
 
 def tumbling(by: ClosePolicy) -> Tumbling:

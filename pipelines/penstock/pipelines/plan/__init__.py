@@ -59,6 +59,7 @@ from penstock.pipelines.plan.source import (
     Origin,
     RowCheck,
     Source,
+    Tombstones,
     Topic,
     WatermarkRule,
 )
@@ -183,6 +184,7 @@ __all__ = [
     "Taken",
     "TimePolicy",
     "TimeWindow",
+    "Tombstones",
     "TopN",
     "Topic",
     "Trigger",

@@ -1,8 +1,12 @@
 """Where in event time the partners of a record lie, for joins that know no windows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from penstock.pipelines.plan.checks import not_negative, positive
+from penstock.pipelines.plan.predicates import Predicate
+
+ADDED = {"added": True}
+"""Marks a field that plans once did not have: at its default it is not written, so their fingerprints stay."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +25,12 @@ class Between:
 class AsOf:
     """The partner of a record of the left input is the newest one of the right that is no younger.
 
-    With a `tolerance` it is none that is older by more than that.
+    With a `tolerance` it is none that is older by more than that. A record of the right that meets `ends` is no
+    partner: from its time on there is none, until a newer one comes.
     """
 
     tolerance: int | None = None
+    ends: Predicate | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         if self.tolerance is not None:

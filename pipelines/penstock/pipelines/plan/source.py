@@ -86,6 +86,21 @@ class Deduplication:
 
 
 @dataclass(frozen=True)
+class Tombstones:
+    """A record without a value says that what its Kafka key names is gone, from the time that Kafka has of it.
+
+    It is a record with that text in the field `key`, true in the field `column`, and nulls in all others.
+    """
+
+    column: str
+    key: str
+
+    def __post_init__(self) -> None:
+        named(self.column, "read.tombstones")
+        named(self.key, "read.tombstones")
+
+
+@dataclass(frozen=True)
 class RowCheck:
     """What no good record may be: `broken_when` is SQL over its fields, and true for one that breaks the check.
 
@@ -121,6 +136,8 @@ class Source:
     watermark: WatermarkRule = WatermarkRule()
     deduplication: Deduplication | None = None
     checks: tuple[RowCheck, ...] = field(default=(), metadata=ADDED)
+    tombstones: Tombstones | None = field(default=None, metadata=ADDED)
+    """What records without a value say; without it they are set aside."""
 
     def __post_init__(self) -> None:
         named(self.name, "read")
@@ -131,6 +148,11 @@ class Source:
         require(self.event_time in known, "event_time", self.event_time, f"Name a field: {listed(known)}")
         for name in self.deduplication.id if self.deduplication else ():
             require(name in known, "deduplicate.by", name, f"Name a field: {listed(known)}")
+        for name in (self.tombstones.key, self.tombstones.column) if self.tombstones else ():
+            require(name in known, "read.tombstones", name, f"Name a field: {listed(known)}")
+        fix = "Leave one of them out: a record without a value has no id"
+        both = self.tombstones is not None and self.deduplication is not None
+        require(not both, "read.tombstones", "given beside deduplicate", fix)
 
 
 def listed(names: set[str]) -> str:

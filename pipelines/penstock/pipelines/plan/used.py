@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan.aggregates import Members, OfInput, aggregate_fields
+from penstock.pipelines.plan.pairing import AsOf
 from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.pipelines.plan.predicates import predicate_fields
 from penstock.pipelines.plan.stage import Stage
@@ -26,6 +27,9 @@ def used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
             yield "window.delta.field", field
         case Tumbling(PunctuationPolicy(predicate)):
             yield from (("window.punctuation", name) for name in predicate_fields(predicate))
+        case AsOf(ends=ends) if ends is not None and stage.join is not None:
+            of_versions = predicate_fields(ends) if input_ == stage.join.right else ()
+            yield from (("window.as_of.ends", name) for name in of_versions)
         case SlidingOrder(evict, show):
             deltas = (policy for policy in (evict, show) if isinstance(policy, DeltaPolicy))
             yield from (("window.delta.field", policy.field) for policy in deltas)

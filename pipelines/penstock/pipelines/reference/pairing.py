@@ -8,6 +8,7 @@ from penstock.pipelines.plan.joins import Join
 from penstock.pipelines.plan.pairing import AsOf, Between
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.reference.answers import LateRow, Pane
+from penstock.pipelines.reference.conditions import meets
 from penstock.pipelines.reference.firing import Moment
 from penstock.pipelines.reference.records import Address, Element
 
@@ -102,6 +103,9 @@ class Paired:
             older = right.time <= left.time and meet(left, right)
             if older and (found is None or right.time >= found.time):
                 found = right
+        ends = self.window.ends
+        if found is not None and ends is not None and meets(found.fields, ends):
+            return None
         far = found is not None and self.window.tolerance is not None
         return None if far and left.time - found.time > self.window.tolerance else found  # type: ignore[union-attr,operator]
 

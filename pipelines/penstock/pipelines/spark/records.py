@@ -50,15 +50,17 @@ def judged(raw: "DataFrame", sources: Sources, *, bytes_too: bool = False) -> "D
 
 def invalid(source: Source, record: str) -> str:
     """SQL that says why a record is no good: null for a good one. `record` is the column that holds it."""
-    required = [
-        column.name for column in source.columns if column.required or column.name == source.event_time
-    ]
     time = f"{record}.{quoted(source.event_time)}"
+    deleting = source.tombstones
+    empty = "_empty" if deleting is None else f"_empty AND {record}.{quoted(deleting.key)} IS NULL"
+    others = "true" if deleting is None else "NOT _empty"
+    required = {column.name: others for column in source.columns if column.required}
     missing = "".join(
-        f" WHEN {record}.{quoted(name)} IS NULL THEN 'missing_field:{_escaped(name)}'" for name in required
+        f" WHEN {who} AND {record}.{quoted(name)} IS NULL THEN 'missing_field:{_escaped(name)}'"
+        for name, who in {**required, source.event_time: "true"}.items()
     )
     return (
-        "CASE WHEN _empty THEN 'no_value'"
+        f"CASE WHEN {empty} THEN 'no_value'"
         f" WHEN {record} IS NULL OR {record}._broken IS NOT NULL THEN 'malformed'"
         f"{missing}"
         f" WHEN {time} < {YEAR_ONE} OR {time} >= {YEAR_TEN_THOUSAND} THEN 'event_time_out_of_range' END"
@@ -67,8 +69,23 @@ def invalid(source: Source, record: str) -> str:
 
 def _parsed(source: Source, number: int, sources: Sources) -> str:
     schema = _escaped(f"{value_schema(source)}, _broken STRING")
-    parse = f"from_json(cast(value AS STRING), '{schema}', map('columnNameOfCorruptRecord', '_broken'))"
+    parse = f"from_json({_text(source)}, '{schema}', map('columnNameOfCorruptRecord', '_broken'))"
     return by_topic(sources, "topic", lambda other, _: parse if other == number else None)
+
+
+def _text(source: Source) -> str:
+    """The JSON of a record; of one without a value what it says by its key and Kafka's time."""
+    deleting = source.tombstones
+    if deleting is None:
+        return "cast(value AS STRING)"
+    kind = next(column.type for column in source.columns if column.name == deleting.key)
+    said = {
+        deleting.key: f"try_cast(cast(key AS STRING) AS {kind})",
+        source.event_time: "unix_millis(timestamp)",
+        deleting.column: "true",
+    }
+    fields = ", ".join(f"'{_escaped(name)}', {sql}" for name, sql in said.items())
+    return f"coalesce(cast(value AS STRING), to_json(named_struct({fields})))"
 
 
 def _read(number: int) -> str:

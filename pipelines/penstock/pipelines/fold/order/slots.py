@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from penstock.pipelines.fold.rows import Slot
 from penstock.pipelines.plan.aggregates import aggregate_fields
+from penstock.pipelines.plan.pairing import AsOf
 from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.pipelines.plan.predicates import Predicate
 from penstock.pipelines.plan.relaying import Relayed
@@ -50,9 +51,11 @@ def distances(window: Window) -> tuple[str, ...]:
 
 
 def punctuation(window: Window) -> Predicate | None:
-    """The condition that closes a window, where one does."""
+    """The condition that closes a window, or that ends what a record says, where there is one."""
     match window:
         case Tumbling(PunctuationPolicy(predicate)):
+            return predicate
+        case AsOf(ends=predicate):
             return predicate
         case _:
             return None

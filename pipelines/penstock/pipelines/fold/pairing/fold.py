@@ -14,7 +14,7 @@ from penstock.pipelines.fold.keyed import KeysInHand, keys_in_hand
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.pairing.hand import Records, records_in
 from penstock.pipelines.fold.pairing.partners import Met, as_of, between
-from penstock.pipelines.fold.pairing.slots import LEFT, MATCHED, TIME, held_name
+from penstock.pipelines.fold.pairing.slots import ENDS, LEFT, MATCHED, TIME, held_name, tells_ends
 from penstock.pipelines.fold.panes import About, pane_rows
 from penstock.pipelines.fold.rows import numpy_column
 from penstock.pipelines.fold.stage import ReadyStage
@@ -158,6 +158,7 @@ def _kept(stage: ReadyStage, hand: KeysInHand, records: Records, met: Met) -> pa
         LEFT: of(records.left, otherwise=False),
         TIME: of(records.time, 0),
         MATCHED: of(met.matched, otherwise=False),
+        **({ENDS: of(records.ends, otherwise=False)} if tells_ends(stage.plan.window) else {}),
         **{
             held_name(field.name): pc.take(records.fields.column(field.name), number)
             for field in stage.fields

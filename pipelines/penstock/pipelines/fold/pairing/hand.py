@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from penstock.pipelines.fold.joined import keyless
 from penstock.pipelines.fold.keyed import KeysInHand
-from penstock.pipelines.fold.pairing.slots import LEFT, MATCHED, TIME, held_name
+from penstock.pipelines.fold.order.slots import MATCHED as MEETS
+from penstock.pipelines.fold.pairing.slots import ENDS, LEFT, MATCHED, TIME, held_name, tells_ends
 from penstock.pipelines.fold.rows import numpy_column
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.state.columns import Ints, Mask
@@ -27,6 +28,8 @@ class Records:
     matched: Mask
     apart: Mask
     """Those whose key has a null in it: as in SQL, they meet nobody."""
+    ends: Mask
+    """Those of the right from whose time on there is nobody to meet."""
     fields: pa.Table
 
     def __len__(self) -> int:
@@ -50,5 +53,13 @@ def records_in(stage: ReadyStage, hand: KeysInHand) -> Records:
         np.append(np.zeros(known.num_rows, bool), np.ones(came.num_rows, bool)),
         np.append(numpy_column(known.column(MATCHED)), np.zeros(came.num_rows, bool)).astype(bool),
         keyless(stage, hand.names)[key],
+        _ends(stage, hand),
         pa.concat_tables([held, came.select(names)]).combine_chunks(),
     )
+
+
+def _ends(stage: ReadyStage, hand: KeysInHand) -> Mask:
+    if not tells_ends(stage.plan.window):
+        return np.zeros(hand.known.num_rows + hand.records.num_rows, bool)
+    held, came = hand.known.column(ENDS), hand.records.column(MEETS.name)
+    return np.append(numpy_column(held), numpy_column(came)).astype(bool)

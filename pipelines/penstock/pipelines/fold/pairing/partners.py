@@ -38,7 +38,9 @@ def between(window: Between, records: Records, lateness: int, watermark: int) ->
 def as_of(window: AsOf, records: Records, lateness: int, watermark: int) -> Met:
     """The newest partner of each record of the left whose time has come; before that, older ones may still come."""
     good = NEVER if window.tolerance is None else window.tolerance + 1 + lateness
-    due = _plus(records.time, np.where(records.left, 1 + lateness, good))
+    # What ends those before it is of use as long as they are held.
+    of_version = np.where(records.ends, min(good, lateness), good)
+    due = _plus(records.time, np.where(records.left, 1 + lateness, of_version))
     asking = np.flatnonzero(records.left & (due <= watermark))
     versions = _in_order(records, np.flatnonzero(~records.left & ~records.apart))
     times = np.unique(records.time[versions])
@@ -50,6 +52,7 @@ def as_of(window: AsOf, records: Records, lateness: int, watermark: int) -> Met:
     there &= (records.key[found] == records.key[asking]) if len(versions) else there
     if window.tolerance is not None and len(versions):
         there &= records.time[asking] - records.time[found] <= window.tolerance
+    there &= ~records.ends[found]
     matched = records.matched.copy()
     matched[asking[there]] = True
     held = np.where(records.left, due > watermark, False)
