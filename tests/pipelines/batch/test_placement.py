@@ -22,7 +22,7 @@ from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.reference import Batch, Record
 from penstock.pipelines.state.parts import COUNT
-from penstock.pipelines.tables.places import quarantines
+from penstock.pipelines.tables.places import own_tables, quarantines
 
 
 @dataclass
@@ -54,8 +54,7 @@ class Turns(Placement):
 
 @settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    # Several first stages are folded on the driver, wherever a batch might go.
-    name=st.sampled_from([name for name, plan in sorted(PLANS.items()) if len(plan.firsts) == 1]),
+    name=st.sampled_from(sorted(PLANS)),
     elsewhere=st.lists(st.booleans(), min_size=1, max_size=6),
     steps=st.sampled_from([-1, 7, 19]),
 )
@@ -70,12 +69,12 @@ def test_placements_may_change_with_every_batch_and_leave_the_same_tables(
     run(moving, Fuse(steps))
     written = [
         path
-        for stage in ready_graph(PLANS[name], {PLANS[name].first.name: TYPES}).stages
+        for stage in ready_graph(PLANS[name], {first.name: TYPES for first in PLANS[name].firsts}).stages
         for path, _ in sinks(stage)
     ]
-    for table in {"late/stream", "ledger/stream", *quarantines(PLANS[name]), *written}:
+    for table in {*own_tables(PLANS[name]), *quarantines(PLANS[name]), *written}:
         assert moving.rows(table) == here.rows(table), table
-    assert bool(spreader.folded) == any(elsewhere[: len(history())])
+    assert bool(spreader.folded) == any(elsewhere[: len(history()) * len(PLANS[name].firsts)])
 
 
 def test_a_batch_is_folded_here_as_long_as_it_fits(tmp_path: Path) -> None:

@@ -7,13 +7,16 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from penstock.pipelines.batch.holding import Holding
-from penstock.pipelines.batch.parts import PartTask, gathered, told_apart
+from penstock.pipelines.batch.parts import PartTask, SpreadOutcome, gathered, told_apart
 from penstock.pipelines.batch.placement import Placement
 from penstock.pipelines.batch.reading import Reading, Weighable, Weighed, windowed
+from penstock.pipelines.fold.fold import fold
 from penstock.pipelines.fold.graph import ReadyGraph, moment_of
 from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome, due_rows
 from penstock.pipelines.state.columns import Mask
+from penstock.pipelines.state.tree import Tree
 
 Partials: TypeAlias = pa.Table | Weighed
 
@@ -42,7 +45,7 @@ class BatchFolded:
 
     @property
     def placement(self) -> str:
-        """Where the first stage was folded."""
+        """Where its first stages were folded: in the executors if any of them was."""
         return "executors" if self.runs else "driver"
 
 
@@ -51,7 +54,7 @@ def held(
 ) -> dict[str, Partials]:
     """The partials of each first stage: fetched, or weighed where they may be more than fit here.
 
-    Several first stages share a pass over the records, and what comes of it is fetched.
+    Several first stages share a pass over the records, and what comes of it is fetched, wherever each is folded.
     """
     (name, reading), *others = readings.items()
     if not others and placement.may_not_fit(graph.first, records) and isinstance(reading, Weighable):
@@ -79,36 +82,36 @@ def folded(
     moment: Moment,
     batch_id: int,
 ) -> BatchFolded:
-    """Fold a batch where it fits."""
-    if fits(graph, holding, placement, partials, moment):
-        fetched = {
-            name: each if isinstance(each, pa.Table) else each.fetched() for name, each in partials.items()
-        }
-        stages = graph.fold(holding.trees, {name: windowed(each) for name, each in fetched.items()}, moment)
-        return BatchFolded(stages, {name: Told(each, stages[name].late) for name, each in fetched.items()})
+    """Fold each first stage of a batch where it fits, and the stages after them here."""
+    done: dict[str, Outcome] = {}
+    told: dict[str, Told] = {}
+    runs: dict[str, Sequence[str]] = {}
+    for stage in graph.firsts:
+        name, at = stage.plan.name, moment_of(stage, moment)
+        came, tree = partials[name], holding.trees[name]
+        if fits(stage, tree, placement, came, at):
+            fetched = came if isinstance(came, pa.Table) else came.fetched()
+            done[name] = fold(stage, tree, windowed(fetched), at)
+            told[name] = Told(fetched, done[name].late)
+        else:
+            task = PartTask(stage, holding.folder(name), tree.files(), at, batch_id)
+            spread = elsewhere(placement, task, came)
+            done[name], runs[name] = spread.outcome, spread.runs
+            told[name] = Told(*told_apart(summary(came), spread.late))
+    return BatchFolded(graph.follow(holding.trees, done, moment), told, runs)
+
+
+def elsewhere(placement: Placement, task: PartTask, partials: Partials) -> SpreadOutcome:
+    """Fold a stage in parts where there is somebody to do it."""
     assert placement.spreader is not None
-    stage, name = graph.first, graph.first.plan.name
-    task = PartTask(
-        stage, holding.folder(name), holding.trees[name].files(), moment_of(stage, moment), batch_id
-    )
-    spread = gathered(stage, placement.spreader.fold(task, partials[name]))
-    stages = graph.follow(holding.trees, {name: spread.outcome}, moment)
-    told = Told(*told_apart(summary(partials[name]), spread.late))
-    return BatchFolded(stages, {name: told}, {name: spread.runs})
+    return gathered(task.stage, placement.spreader.fold(task, partials))
 
 
-def fits(
-    graph: ReadyGraph,
-    holding: Holding,
-    placement: Placement,
-    partials: Mapping[str, Partials],
-    moment: Moment,
-) -> bool:
-    """Whether a batch is folded here: it is small enough, or nobody can fold it in parts."""
-    if placement.spreader is None or len(graph.firsts) > 1:
+def fits(stage: ReadyStage, tree: Tree, placement: Placement, partials: Partials, moment: Moment) -> bool:
+    """Whether a stage is folded here: what it touches is small enough, or nobody can fold it in parts."""
+    if placement.spreader is None:
         return True
-    name = graph.first.plan.name
-    found = partials[name]
-    many, weight = (found.num_rows, found.nbytes) if isinstance(found, pa.Table) else (found.rows, 0)
-    due = due_rows(holding.trees[name], moment_of(graph.first, moment))
-    return placement.fits(graph.first, many, due, weight)
+    many, weight = (
+        (partials.num_rows, partials.nbytes) if isinstance(partials, pa.Table) else (partials.rows, 0)
+    )
+    return placement.fits(stage, many, due_rows(tree, moment), weight)
