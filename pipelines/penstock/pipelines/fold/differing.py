@@ -63,7 +63,7 @@ def moved(before: Members, now: Members) -> tuple[Members, Members, Members]:
     """Who went, who stayed and who came; members that are alike are told apart by their number alone."""
     many, nobody = len(before[0]), ((),) * len(now)
     # Records are appended and never leave, so that what was there is in most cases the beginning of what is.
-    if all(old == new[:many] for old, new in zip(before, now, strict=True)):
+    if before == tuple(new[:many] for new in now):
         return nobody, before, tuple(new[many:] for new in now)
     old, new = (Counter(zip(*members, strict=True)) for members in (before, now))
     return _members(old - new, nobody), _members(old & new, nobody), _members(new - old, nobody)
@@ -121,7 +121,9 @@ def _alone(join: Join, others: Side, apart: Mask, *, of_left: bool) -> Mask:
 
 
 def _rows(join: Join, blocks: Sequence[Block]) -> JoinedRows:
-    made = [put_together(join, *block) for block in blocks]
+    made = [put_together(join, *block) for block in blocks if len(block[1][0])]
+    if not made:
+        return JoinedRows(np.empty(0, np.int64), [np.empty(0, object) for _ in join.columns])
     window = np.concatenate([origin for origin, _ in made])
     columns = [np.concatenate(parts) for parts in zip(*(columns for _, columns in made), strict=True)]
     order = np.argsort(window, kind="stable")
