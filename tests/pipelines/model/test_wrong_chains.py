@@ -71,7 +71,7 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
         "processing time over panes",
     ),
     "rows that waited longer": (
-        NEAR.then().aggregate(n=count()).window(fixed("1 hour")).write("t"),
+        NEAR.then().aggregate(n=count()).window(fixed("1 hour")).trigger(lateness="59 seconds").write("t"),
         "Allow at least the 60000 ms for which",
     ),
     "after the clock": (after(BY_CLOCK).window(fixed("1 hour")).write("t"), "may end behind the watermark"),

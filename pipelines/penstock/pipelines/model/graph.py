@@ -16,6 +16,7 @@ from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.source import Source
 from penstock.pipelines.plan.stage import Accumulation, Plan, Stage
 from penstock.pipelines.plan.steps import Prepared, Select, Step
+from penstock.pipelines.plan.timeliness import corrects_for
 from penstock.pipelines.plan.windows import SameWindows
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def stage_of(
     when = pipeline.when or When()
     if pipeline.where is None and not feeding:
         raise DefinitionError("window", "not said", "Say where, as in window(fixed('1 minute'))")
-    lateness = max((stage.lateness for stage in feeding), default=0)
+    lateness = max(map(corrects_for, feeding), default=0)
     changes = any(stage.accumulation == "retracting" for stage in feeding)
     stage = Stage(
         name=name,
