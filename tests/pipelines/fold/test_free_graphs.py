@@ -106,7 +106,10 @@ def first(draw: st.DrawFn, name: str) -> Stage:
         return Stage(name, sides[:1], window, (), steps, ("key",), sinks=(PaneLog(name),))
     if kind == "near":
         near = draw(st.booleans())
-        window = Between(draw(spans), draw(spans)) if near else AsOf(draw(st.none() | st.integers(1, 9)))
+        ends = draw(st.sampled_from([None, Compare("value", "<", 1)]))
+        window = (
+            Between(draw(spans), draw(spans)) if near else AsOf(draw(st.none() | st.integers(1, 9)), ends)
+        )
         join, of = joining(draw, *sides, "value", KINDS if near else ("inner", "left", "semi", "anti"))
         return Stage(
             name, sides, window, of, steps, ("key",), lateness=lateness, join=join, sinks=(PaneLog(name),)
