@@ -146,9 +146,11 @@ def deleting(payments: str, limits: str) -> Plan:
 
 
 def test_a_key_that_a_compacted_topic_deletes_has_no_version_from_then_on(
-    spark: "SparkSession", broker: LocalBroker, topics: tuple[str, str], tmp_path: Path
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    payments, limits = topics
+    payments, limits = (f"{name}{uuid4().hex[:8]}" for name in ("payments", "limits"))
+    for name in (payments, limits):
+        broker.create_topic(name, 1, {"retention.ms": "-1"})  # records are of 1970
     running = Running(deleting(payments, limits), spark, broker, tmp_path)
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     versions = [("a", 1_000, 7), ("b", 1_000, 5), ("a", 10_000, None), ("a", 20_000, 9), (None, 30_000, None)]
@@ -162,10 +164,12 @@ def test_a_key_that_a_compacted_topic_deletes_has_no_version_from_then_on(
     running.until_read(15)
     held = {"a": [7, None, None, 9], "b": [5, 5, 5, 5]}
     expected = [(d, at, held[d][n]) for d in "ab" for n, at in enumerate((5_000, 10_000, 15_000, 25_000))]
-    question = "SELECT device, at, most FROM found ORDER BY ALL"
+    question = 'SELECT device, "at", most FROM found ORDER BY ALL'
     assert asked(question, found=running.table(f"panes/{running.plan.name}")) == expected
     assert running.table(f"quarantine/{limits}").column("reason").to_pylist() == ["no_value"]
-    stored = StoredTogether(tuple(StoredTopic(spark, topic, broker.bootstrap) for topic in topics))
+    stored = StoredTogether(
+        tuple(StoredTopic(spark, topic, broker.bootstrap) for topic in (payments, limits))
+    )
     place = BoundedConfig(tmp_path / "bounded", tmp_path / "bounded", 4)
     run_bounded(running.plan, spark, stored, place, lambda: 1_000_000)
     again = Running(running.plan, spark, broker, tmp_path).table(f"../bounded/panes/{running.plan.name}")
