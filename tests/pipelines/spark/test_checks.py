@@ -17,6 +17,7 @@ from penstock.pipelines.fold.stage import ready_stage
 from penstock.pipelines.model import fixed
 from penstock.pipelines.plan import Plan, RowCheck, Sql, Topic
 from penstock.pipelines.plan.policies import CountPolicy
+from penstock.pipelines.plan.source import CheckAction
 from penstock.pipelines.plan.triggers import Default
 from penstock.pipelines.plan.windows import Tumbling
 from penstock.pipelines.spark.fields import FieldTypes
@@ -87,8 +88,9 @@ def test_a_check_that_cannot_tell_breaks_nothing(spark: "SparkSession") -> None:
     assert read.broken().num_rows == 0
 
 
-def test_each_input_has_checks_of_its_own(spark: "SparkSession") -> None:
-    plan = checked(PLANS[0], KNOWN)
+@pytest.mark.parametrize("action", ["quarantine", "warn"])
+def test_each_input_has_checks_of_its_own(spark: "SparkSession", action: CheckAction) -> None:
+    plan = checked(PLANS[0], replace(KNOWN, action=action))
     other = replace(plan.sources[0], name="u", origin=Topic("u"), checks=(WARM,))
     both = replace(plan, sources=(*plan.sources, other), stages=(replace(plan.stage, inputs=("t", "u")),))
     rows = [(None, json.dumps(RECORDS[2]).encode(), topic, 0, 0, None) for topic in ("t", "u")]
@@ -98,6 +100,7 @@ def test_each_input_has_checks_of_its_own(spark: "SparkSession") -> None:
     read.partials()
     found = read.broken().select(["topic", "check"]).to_pylist()
     assert found == [{"topic": "t", "check": "known"}, {"topic": "u", "check": "warm"}]
+    assert read.invalid().column("topic").to_pylist() == (["t"] if action == "quarantine" else [])
 
 
 @pytest.mark.kafka

@@ -22,7 +22,7 @@ def by_topic(sources: Sources, column: str, sql: Callable[[int, Source], str | N
     if len(said) == 1:
         return said[0][1] or "NULL"
     cases = " ".join(f"WHEN '{topic}' THEN {text}" for topic, text in said if text is not None)
-    return f"CASE {column} {cases} END"
+    return f"CASE {column} {cases} END" if cases else "NULL"
 
 
 def fields_of(sources: Sources) -> Mapping[str, frozenset[str]]:
