@@ -15,6 +15,7 @@ from penstock.pipelines.plan import (
     aggregate_fields,
 )
 from penstock.pipelines.plan.relaying import Relayed
+from penstock.pipelines.plan.windows import OrderWindow, Sessions
 from penstock.pipelines.tables.latest import SHOWN_ONCE
 from penstock.platform.origins import Field, Origin, origins
 
@@ -32,6 +33,14 @@ PANE = (
     ("watermark", "timestamp", "the watermark after the batch"),
 )
 """The columns of every pane, after its key and its values."""
+
+REPLACED = (
+    ("replaced_by_start", "timestamp", "the first moment of the session that swallowed it"),
+    ("replaced_by_end", "timestamp", "the first moment after that session"),
+)
+"""Columns of panes of sessions, where what was swallowed is not taken back."""
+NUMBERED = (("window_number", "bigint", "which of the key's windows it is, from 0"),)
+"""The column of panes of order windows."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +70,18 @@ def described(plan: Plan, stage: Stage, sink: Sink, personal: Collection[Field] 
         for name, kind, said in named
     ]
     unsaid = SHOWN_ONCE if isinstance(sink, LatestValues) else ()
-    pane = [Described(*each, Origin(), personal=False) for each in PANE if each[0] not in unsaid]
-    return [*ours, *pane]
+    of_panes = (*PANE, *_besides(stage))
+    return [
+        *ours,
+        *(Described(*each, Origin(), personal=False) for each in of_panes if each[0] not in unsaid),
+    ]
+
+
+def _besides(stage: Stage) -> tuple[tuple[str, str, str], ...]:
+    """What is told of the panes of some windows only."""
+    if isinstance(stage.window, Sessions) and stage.accumulation != "retracting":
+        return REPLACED
+    return NUMBERED if isinstance(stage.window, OrderWindow) else ()
 
 
 def _said(stage: Stage, types: Mapping[str, str], output: str | None) -> Iterator[tuple[str, str, str]]:

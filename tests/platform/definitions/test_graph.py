@@ -14,8 +14,11 @@ from dagster import AssetKey, Definitions
 from penstock.ingestion.contracts import contract_names
 from penstock.pipelines import catalog
 from penstock.pipelines.fold.stage import ready_stage
-from penstock.pipelines.model import fixed, join, read
+from penstock.pipelines.model import fixed, join, read, sessions
 from penstock.pipelines.plan import Column, Distinct, Last, Output, Plan
+from penstock.pipelines.plan.policies import CountPolicy
+from penstock.pipelines.plan.stage import Accumulation
+from penstock.pipelines.plan.windows import Tumbling, Window
 from penstock.pipelines.tables.columns import table_schema
 from penstock.pipelines.tables.latest import latest_schema
 from penstock.platform.definitions.columns import result_columns, result_lineage
@@ -58,6 +61,25 @@ def test_columns_are_those_that_the_engine_writes(place: int, example: Callable[
     assert [column.name for column in shown if column.type == "timestamp"] == [
         field.name for field in written if pa.types.is_timestamp(field.type)
     ]
+
+
+SESSIONS = sessions("1 minute")
+WINDOWS = [
+    (SESSIONS, "accumulating", ["replaced_by_start", "replaced_by_end"]),
+    (SESSIONS, "retracting", []),
+    (Tumbling(CountPolicy(2)), "accumulating", ["window_number"]),
+]
+
+
+@pytest.mark.parametrize(("window", "refine", "besides"), WINDOWS)
+def test_panes_of_some_windows_have_columns_besides(
+    example: Callable[[str], Plan], window: Window, refine: Accumulation, besides: list[str]
+) -> None:
+    stage = replace(example("minute").stage, window=window, accumulation=refine)
+    plan = replace(example("minute"), stages=(stage,))
+    shown = [column.name for column in result_columns(plan, stage, stage.sinks[1]).columns]
+    assert shown == table_schema(ready_stage(stage, TYPES).pane_columns).names
+    assert shown[len(shown) - len(besides) :] == besides
 
 
 def test_a_column_is_traced_to_the_field_it_comes_from(make: Callable[..., Definitions]) -> None:
