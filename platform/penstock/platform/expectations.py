@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from penstock.pipelines import catalog
+from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.plan import Plan
 from penstock.pipelines.tables.places import result_of
 from penstock.platform.audit import Tell
@@ -24,7 +25,7 @@ from penstock.quality.errors import DamagedTableError, NoSuiteError, QualityErro
 from penstock.quality.expectations.at_rest import batches_due, check_table
 from penstock.quality.expectations.outcome import Outcome, Outcomes
 from penstock.quality.expectations.page import Shown, publish
-from penstock.quality.expectations.suite import Suite, load_suite, suite_names
+from penstock.quality.expectations.suite import TOPICS, Suite, load_suite, suite_names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,6 +64,11 @@ def table_suites() -> dict[str, tuple[Suite, Plan]]:
     return {
         suite.about: (suite, written[suite.about]) for suite in all_suites().sound if suite.about in written
     }
+
+
+def read_topics() -> set[str]:
+    """The topics that a pipeline of the catalog reads: those alone are checked."""
+    return {topic_of(source) for plan in sound_plans() for source in plan.sources}
 
 
 def watermarks(settings: Settings, streams: Sequence[str]) -> dict[str, int | None]:
@@ -118,6 +124,7 @@ def publish_page(settings: Settings) -> Path:
     known = all_suites()
     plans = {about: plan for about, (_, plan) in table_suites().items()}
     shown: list[Shown] = []
+    topics = read_topics()
     trouble: dict[str, Exception] = dict(known.broken)
     for suite in known.sound:
         try:
@@ -128,7 +135,12 @@ def publish_page(settings: Settings) -> Path:
             kept = list(Outcomes(settings.home, suite.about).all())
             shown.append(
                 Shown(
-                    suite, kept, broken, columns_of(suite, plans.get(suite.about)), owner_of(settings, suite)
+                    suite,
+                    kept,
+                    broken,
+                    columns_of(suite, plans.get(suite.about)),
+                    owner_of(settings, suite),
+                    suite.of_topic is None or suite.of_topic in topics,
                 )
             )
     return publish(page_of(settings).parent, shown, trouble)
@@ -170,9 +182,9 @@ def due_tables(settings: Settings) -> Iterator[tuple[str, int]]:
 
 
 def shown_suites() -> tuple[Suite, ...]:
-    """The suites whose topic or table is there to be shown."""
-    tables = table_suites()
-    return tuple(suite for suite in all_suites().sound if suite.of_topic is not None or suite.about in tables)
+    """The suites of tables that a pipeline writes, and of topics that one reads: others nobody checks."""
+    checked = {*table_suites(), *(f"{TOPICS}/{topic}" for topic in read_topics())}
+    return tuple(suite for suite in all_suites().sound if suite.about in checked)
 
 
 DAY_MS = 86_400_000

@@ -7,10 +7,12 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.host.control import BatchRecord
 from penstock.platform.control import open_control
-from penstock.platform.expectations import due_tables
+from penstock.platform.expectations import due_tables, shown_suites
 from penstock.platform.settings import load_settings
+from penstock.platform.streams import sound_plans
 
 HOUR = 3_600_000
 
@@ -59,6 +61,22 @@ def test_the_page_has_the_columns_of_topics_and_tables_and_whom_to_ask(run: Call
         "<td><code>card</code><span class='action'>personal</span></td><td><code>string</code></td>"
         "<td>part of the key</td><td><code>cards.card</code></td>"
     ) in table
+
+
+def test_a_topic_that_no_pipeline_reads_is_told_as_unchecked_and_is_no_check_of_dagsters(
+    run: Callable, home: Path
+) -> None:
+    assert run("check", "latest/visits").code == 0
+    page = (home / "quality/docs/index.html").read_text()
+    log, clicks = (
+        page.partition(f"<h2 id='topics/{topic}'>")[2].partition("<h2")[0]
+        for topic in ("access-log", "clicks")
+    )
+    assert ("No pipeline reads it" in log, "not checked yet" in log, ">met<" in log) == (True, True, False)
+    assert ("No pipeline reads it" in clicks, ">met<" in clicks) == (False, True)
+    shown = {suite.about for suite in shown_suites() if suite.of_topic is not None}
+    assert shown == {f"topics/{topic_of(source)}" for plan in sound_plans() for source in plan.sources}
+    assert len(shown) == 12
 
 
 def test_a_damaged_account_of_a_topic_is_the_trouble_of_that_topic_on_the_page(

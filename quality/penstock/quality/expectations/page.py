@@ -53,6 +53,8 @@ class Shown:
     columns: Sequence[ColumnShown] = ()
     owner: str = ""
     """Whom to ask about it."""
+    read: bool = True
+    """Whether any pipeline reads the topic: where none does, nothing is checked, and nothing is met."""
 
     @property
     def newest(self) -> Outcome | None:
@@ -102,7 +104,8 @@ def _overview(shown: Sequence[Shown], unusable: Mapping[str, Exception]) -> Iter
 def _summary(one: Shown) -> tuple[int | None, str]:
     """How many expectations were not met, and of what."""
     if one.suite.of_topic is not None:
-        return sum(count > 0 for count in one.broken.values()), "the records of a day"
+        wrong = sum(count > 0 for count in one.broken.values())
+        return (wrong, "the records of a day") if one.read else (None, "")
     if one.newest is None:
         return None, ""
     return sum(not met.passed for met in one.newest.met), f"<code>{escape(one.newest.batch.label)}</code>"
@@ -111,12 +114,13 @@ def _summary(one: Shown) -> tuple[int | None, str]:
 def _section(one: Shown, folder: Path) -> Iterator[str]:
     suite, about = one.suite, escape(one.suite.about)
     owner = f" Owner: {escape(one.owner)}." if one.owner else ""
-    yield f"<h2 id='{about}'>{about}</h2><p>{_about(suite, one.newest)}{owner}</p>"
+    yield f"<h2 id='{about}'>{about}</h2><p>{_about(one)}{owner}</p>"
     yield "<div class='scroll'><table><tr><th style='width: 50%'>expected</th><th>found</th>"
     yield "<th style='width: 30%'>examples</th></tr>"
     found = {met.name: met for met in one.newest.met} if one.newest else {}
     for each in suite.expectations:
-        said = _counted(each, one.broken) if suite.of_topic is not None else _found(found.get(each.name))
+        of_records = suite.of_topic is not None and one.read
+        said = _counted(each, one.broken) if of_records else _found(found.get(each.name))
         examples = _examples(found.get(each.name), folder)
         yield f"<tr id='{about}-{each.name}'><td>{_row(each)}</td><td>{said}</td><td>{examples}</td></tr>"
     yield "</table></div>"
@@ -142,8 +146,11 @@ def _columns(columns: Sequence[ColumnShown]) -> Iterator[str]:
     yield "</table></div></details>"
 
 
-def _about(suite: Suite, newest: Outcome | None) -> str:
-    if suite.of_topic is not None:
+def _about(one: Shown) -> str:
+    newest = one.newest
+    if one.suite.of_topic is not None and not one.read:
+        return "No pipeline reads it; it is checked by the first one that does."
+    if one.suite.of_topic is not None:
         return "Checked while records are read; the table <code>checks/&lt;stream&gt;</code> counts what is broken."
     if newest is None:
         return "No batch was checked yet: none of its windows is final, or nothing has asked for it."
