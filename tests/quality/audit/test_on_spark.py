@@ -1,8 +1,10 @@
 """The whole audit, over a real topic, archive, ledger and tables: each damage is found, and nothing else."""
 
 import dataclasses
+import json
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,9 @@ from tests.quality.audit.stream import MINUTE, NOON, Lived, states
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines.archive.names import ledger_path
+from penstock.platform import audit as platform_audit
+from penstock.platform.cli.main import main
+from penstock.platform.control import open_control
 from penstock.quality.audit.audit import audit
 from penstock.quality.audit.comparable import Sample
 from penstock.quality.audit.kept import Kept
@@ -105,6 +110,46 @@ def test_damage_is_found_with_its_place(
     assert states(report)[check] == "wrong", report.verdicts
     assert report.first is not None
     assert str(report.first).startswith(where)
+
+
+@pytest.fixture
+def home(lived: Lived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder in which the stream has lived, of a catalog that has it."""
+    scope, home = lived.scope(lived.folder), tmp_path / "home"
+    for part, place in (
+        ("warehouse", "warehouse"),
+        ("stream", "streams/minutes"),
+        ("producer", "producers/feed"),
+    ):
+        shutil.copytree(lived.folder / part, home / place)
+    store = open_control(f"sqlite:///{home}/control.db")
+    for batch in scope.batches:
+        store.record_batch(batch)
+    store.close()
+    monkeypatch.setenv("PENSTOCK_HOME", str(home))
+    monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", lived.broker.bootstrap)
+    monkeypatch.setattr(platform_audit, "names", lambda: ("minutes",))
+    monkeypatch.setattr(platform_audit, "plan_of", {"minutes": scope.plan}.__getitem__)
+    monkeypatch.setattr(platform_audit, "spark_session", lambda *_: nullcontext(lived.session))
+    return home
+
+
+@pytest.mark.parametrize("edited", [False, True], ids=["whole", "edited"])
+def test_the_command_ends_with_one_and_names_the_row_of_a_result_that_was_edited(
+    home: Path, edited: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if edited:
+        edit_a_value(home / "warehouse")
+    monkeypatch.setattr("sys.argv", ["penstock", "audit", "minutes", "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = {one["check"]: one for one in json.loads(capsys.readouterr().out)["verdicts"]}
+    assert ended.value.code == (1 if edited else 0)
+    assert {check for check, one in told.items() if one["state"] == "wrong"} == (
+        {"results"} if edited else set()
+    )
+    assert told["results"]["state"] == ("wrong" if edited else "right")
+    assert ("device device-0003, window_start" in told["results"]["said"]) is edited
 
 
 def test_an_acknowledged_record_that_the_topic_lost_is_found(lived: Lived, tmp_path: Path) -> None:
