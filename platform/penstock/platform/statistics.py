@@ -5,7 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.pipelines.plan import Plan, Stage
 from penstock.pipelines.plan.columns import values_of
+from penstock.pipelines.tables.places import ledger_of
 from penstock.platform.clock import now_ms
 from penstock.platform.expectations import table_suites, watermarks
 from penstock.platform.settings import Settings
@@ -66,9 +68,19 @@ def statistics_of(settings: Settings, about: str, stretches: int = LOOKED_BACK +
     ends = Stretches(asked.every_ms, stretches, now if final is None else final)
     windows = last_points(warehouse / about, "window_end", ends, told_by_windows)
     clocks = Stretches(asked.every_ms, stretches, now)
-    fates = last_points(warehouse / f"ledger/{plan.name}", "batch_clock", clocks, told_by_ledger)
+    fates = last_points(warehouse / ledger_behind(plan, stage), "batch_clock", clocks, told_by_ledger)
     changes = [change for points in (windows, fates) for change in sudden(points, asked.sensitivity)]
     return Statistics(about, windows, fates, changes)
+
+
+def ledger_behind(plan: Plan, stage: Stage) -> str:
+    """Return where it is told what became of the records that a stage is made from.
+
+    A stage that reads records has a ledger of its own; behind another lies the first one that it goes back to.
+    """
+    while stage not in plan.firsts:
+        stage = next(iter(plan.feeding(stage)))
+    return ledger_of(plan, stage)
 
 
 def _last(points: list[Point]) -> dict[str, float]:

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from deltalake import write_deltalake
 
+from penstock.pipelines.batch.tables import LEDGER
 from penstock.pipelines.host.control import BatchRecord
 from penstock.pipelines.plan.columns import values_of
 from penstock.pipelines.tables.places import result_of
@@ -49,6 +51,38 @@ def test_a_sudden_change_ends_with_one(run: Callable, home: Path) -> None:
     answer = run("statistics", "latest/sensor_minute")
     assert answer.code == 1
     assert "sudden: records is 3, and usually 100: 19.4 deviations away" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("about", "ledger"),
+    [
+        ("latest/sensor_minute", "ledger/sensor_minute"),
+        ("latest/device_and_site", "ledger/device_and_site"),
+        ("latest/site_minutes", "ledger/device_and_site.site_minutes"),
+        ("latest/payments_by_country", "ledger/payments_parted.payments_by_country"),
+        ("latest/click_through", "ledger/click_through"),
+    ],
+)
+def test_the_fates_of_records_are_those_of_the_stage_that_a_table_is_made_by(
+    run: Callable, home: Path, about: str, ledger: str
+) -> None:
+    """A pipeline of several stages has a ledger for each that reads records, and each takes and drops others."""
+    for place, (read, late) in {"ledger/device_and_site": (9, 0), ledger: (20, 5)}.items():
+        row = {
+            **dict.fromkeys(LEDGER.names, 0),
+            "topic": "t",
+            "read": read,
+            "folded": read - late,
+            "late": late,
+        }
+        schema = pa.schema([*LEDGER, pa.field("batch_clock", pa.timestamp("us", "UTC"))])
+        rows = pa.Table.from_pylist([{**row, "batch_clock": 5_000_000}], schema)
+        write_deltalake(home / "warehouse" / place, rows, mode="overwrite")
+    told = json.loads(run("statistics", about, "--json").out)
+    (point,) = told["fates"]
+    assert {name: point[name] for name in ("at_ms", "read", "share_late")} == {
+        "at_ms": 0, "read": 20, "share_late": 0.25
+    }  # fmt: skip
 
 
 def test_a_table_of_which_no_suite_asks_is_refused_with_those_that_there_are(run: Callable) -> None:

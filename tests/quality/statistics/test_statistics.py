@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.pipelines.batch.tables import LEDGER
+from penstock.quality.audit.chain import FATES
 from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.suite import load_suite
 from penstock.quality.statistics.change import AT_LEAST, sudden
@@ -67,6 +69,63 @@ def test_the_fates_of_records_are_shares_of_what_was_read() -> None:
     }  # fmt: skip
     assert second.figures["read"] == second.figures["share_late"] == 0
     assert of_fates(ledger, HOUR, HOUR) == [first]
+
+
+some_windows = st.tuples(
+    st.none() | st.integers(1, 6 * HOUR),
+    st.none() | st.sampled_from("abc"),
+    st.none() | st.floats(-5, 5),
+    st.integers(1, 9),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(some_windows, max_size=30), st.integers(0, 7 * HOUR))
+def test_figures_of_windows_are_those_of_a_query(
+    rows: list[tuple[int | None, str | None, float | None, int]], final: int
+) -> None:
+    table = windows(*rows)
+    asked = duckdb.sql(
+        f"""
+        SELECT (epoch_ms(window_end) - 1) // {HOUR} * {HOUR} AS begins, count(*), sum(records),
+               count(DISTINCT device) + max(CAST(device IS NULL AS INT)), avg(CAST(mean IS NULL AS INT))
+        FROM "table" WHERE window_end IS NOT NULL GROUP BY begins HAVING begins + {HOUR} <= {final} ORDER BY begins
+        """
+    ).fetchall()
+    names = ("rows", "records", "keys", "null_mean")
+    expected = [Point(at, dict(zip(names, map(float, figures), strict=True))) for at, *figures in asked]
+    assert [told(point) for point in of_windows(table, ["device"], ["mean"], HOUR, final)] == [
+        told(point) for point in expected
+    ]
+
+
+some_batches = st.tuples(st.integers(0, 3 * HOUR), *(st.integers(0, 9) for _ in FATES))
+
+
+@settings(deadline=None)
+@given(st.lists(some_batches, max_size=20), st.integers(0, 4 * HOUR))
+def test_fates_of_records_are_those_of_a_query(batches: list[tuple[int, ...]], until: int) -> None:
+    nothing = {**dict.fromkeys(LEDGER.names, 0), "topic": "t"}
+    rows = [
+        {**nothing, **dict(zip(FATES, fates, strict=True)), "read": sum(fates), "batch_clock": clock * 1_000}
+        for clock, *fates in batches
+    ]
+    ledger = pa.Table.from_pylist(rows, pa.schema([*LEDGER, pa.field("batch_clock", UTC)]))
+    shares = ", ".join(f"coalesce(sum({fate}) / nullif(sum(read), 0), 0)" for fate in FATES[1:])
+    asked = duckdb.sql(
+        f"""
+        SELECT epoch_ms(batch_clock) // {HOUR} * {HOUR} AS begins, sum(read), {shares}
+        FROM ledger GROUP BY begins HAVING begins + {HOUR} <= {until} ORDER BY begins
+        """
+    ).fetchall()
+    names = ("read", *(f"share_{fate}" for fate in FATES[1:]))
+    expected = [Point(at, dict(zip(names, map(float, figures), strict=True))) for at, *figures in asked]
+    assert [told(point) for point in of_fates(ledger, HOUR, until)] == [told(point) for point in expected]
+
+
+def told(point: Point) -> tuple[int, dict[str, float]]:
+    """A point whose figures can be compared: the two divide in another order."""
+    return point.at_ms, {name: round(value, 12) for name, value in point.figures.items()}
 
 
 def series(*values: float, name: str = "records") -> list[Point]:
