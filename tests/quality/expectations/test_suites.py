@@ -170,24 +170,6 @@ def test_every_shipped_suite_is_about_something_and_can_be_used() -> None:
     assert topics <= set(contract_names())
 
 
-@pytest.mark.parametrize("name", catalog.names())
-def test_something_is_expected_of_every_table_that_a_shipped_pipeline_is_for(name: str) -> None:
-    plan = catalog.load(name)
-    shown = {sink.table for stage in plan.stages for sink in stage.sinks}
-    for stage in plan.stages:
-        for table in dict.fromkeys(sink.table for sink in stage.sinks):
-            suites = [load_suite(f"{folder}/{table}") for folder in ("latest", "panes")]
-            if table not in INTERMEDIATE:
-                assert any(suites), (
-                    f"write quality/penstock/quality/suites/latest/{table}.yaml, or under panes"
-                )
-    assert name in shown
-
-
-INTERMEDIATE = {"showings"}
-"""Tables that only the next stage is for."""
-
-
 def test_what_is_compiled_is_what_the_library_calls_so() -> None:
     for kind in COMPILED:
         assert library().expectation(kind) is not None
