@@ -17,6 +17,7 @@ from penstock.platform.audit import Tell
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
 from penstock.platform.described import columns_of, owner_of
+from penstock.platform.host.pages import folder_of
 from penstock.platform.local_spark import spark_session
 from penstock.platform.settings import Settings
 from penstock.platform.streams import sound_plans
@@ -116,7 +117,7 @@ def check_tables(settings: Settings, wanted: Sequence[str], tell: Tell) -> dict[
 
 def page_of(settings: Settings) -> Path:
     """Where the page is, once it was published."""
-    return settings.home / "quality" / "docs" / "index.html"
+    return folder_of(settings) / "docs" / "index.html"
 
 
 def publish_page(settings: Settings) -> Path:

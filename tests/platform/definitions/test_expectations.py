@@ -34,7 +34,13 @@ WELL = dataclasses.replace(MISSED, passed=True)
 OTHER = Suite("latest/silent", (Expectation("expect_z", {}, "z"),))
 
 
-def definitions(checked: dict[str, Checked], due: list[tuple[str, int]], now_ms: int = NOON) -> Definitions:
+def definitions(
+    checked: dict[str, Checked],
+    due: list[tuple[str, int]],
+    now_ms: int = NOON,
+    page: Path = Path("/docs/index.html"),
+    served: str = "",
+) -> Definitions:
     """Definitions over what was kept of batches, or over what is the matter with a table."""
 
     def check(wanted: Sequence[str]) -> dict[str, Checked]:
@@ -50,7 +56,7 @@ def definitions(checked: dict[str, Checked], due: list[tuple[str, int]], now_ms:
             raise ArrowInvalid("a file is not what it was")
         return {"known": 3}
 
-    checking = Checking(check, since, lambda: iter(due), broken, lambda: now_ms, Path("/docs/index.html"))
+    checking = Checking(check, since, lambda: iter(due), broken, lambda: now_ms, page, served)
     suites = [TABLE, TOPIC, OTHER, LOST]
     assets = Definitions(assets=[AssetSpec(asset_of(suite)) for suite in suites])
     return Definitions.merge(assets, expectation_definitions(suites, checking))
@@ -77,6 +83,25 @@ def test_every_expectation_is_a_check_with_counts_examples_and_rows(instance) ->
     assert found["silent", "z"].metadata["state"].text == "no window is final yet"
     assert found["sensors", "known"].severity is AssetCheckSeverity.ERROR
     assert found["sensors", "known"].metadata["records_of_a_day"].value == 3
+
+
+def test_what_a_check_names_can_be_followed_where_a_browser_finds_it(instance) -> None:
+    rows = Path("/home/quality/latest-minutes/final-1/n_set.jsonl")
+    missed = dataclasses.replace(MISSED, rows=str(rows))
+    found = told(
+        definitions(
+            {"latest/minutes": [outcome(NOON, missed)]},
+            [],
+            page=Path("/home/quality/docs/index.html"),
+            served="http://127.0.0.1:9464/quality/",
+        ),
+        instance,
+    )
+    shown = found["n_set"].metadata
+    assert shown["page"].url == "http://127.0.0.1:9464/quality/docs/index.html#latest/minutes-n_set"
+    assert shown["rows"].url == "http://127.0.0.1:9464/quality/latest-minutes/final-1/n_set.jsonl"
+    assert shown["rows_file"].path == str(rows)
+    assert found["warm"].metadata["page"].url.endswith("#topics/sensors-warm")
 
 
 def test_a_suite_that_the_library_refuses_fails_its_own_checks_only(instance) -> None:

@@ -29,6 +29,7 @@ from penstock.platform.definitions.names import SPARK
 from penstock.platform.definitions.scheduled import failed, guarded, scheduled_checks
 from penstock.platform.definitions.told import TOLD, told_up_to
 from penstock.platform.expectations import Checked
+from penstock.platform.host.pages import link
 from penstock.quality.expectations.outcome import Met, Outcome
 from penstock.quality.expectations.suite import Expectation, Suite
 
@@ -53,6 +54,8 @@ class Checking:
     now_ms: Callable[[], int]
     page: Path = Path()
     """Where the page of all that is expected is."""
+    served: str = ""
+    """The address of the folder above the page's, where a browser finds it; empty where there is none."""
 
 
 def expectation_definitions(suites: Sequence[Suite], checking: Checking) -> Definitions:
@@ -102,20 +105,29 @@ def _table_checks(suites: Sequence[Suite], checking: Checking) -> AssetChecksDef
                 if isinstance(came, Exception):
                     yield failed(key, came, {TOLD: told})
                 else:
-                    yield _of_table(key, checking.since(about, told), on_page(checking, key))
+                    yield _of_table(key, checking.since(about, told), checking)
 
     return check
 
 
-def on_page(checking: Checking, key: AssetCheckKey) -> MetadataValue:
+def on_page(checking: Checking, key: AssetCheckKey) -> dict[str, MetadataValue]:
     """The place on the page where it is told what came of a check, with the columns and what was before."""
-    return MetadataValue.path(f"{checking.page}#{'/'.join(key.asset_key.path)}-{key.name}")
+    return to_open(checking, "page", checking.page, f"#{'/'.join(key.asset_key.path)}-{key.name}")
 
 
-def _of_table(key: AssetCheckKey, outcomes: Sequence[Outcome], page: MetadataValue) -> AssetCheckResult:
+def to_open(checking: Checking, name: str, file: Path, place: str = "") -> dict[str, MetadataValue]:
+    """A file as a link that can be followed, and where it is; alone the latter where no browser finds it."""
+    path: MetadataValue = MetadataValue.path(f"{file}{place}")
+    folder = checking.page.parent.parent
+    if not checking.served or not file.is_relative_to(folder):
+        return {name: path}
+    return {name: MetadataValue.url(link(checking.served, folder, file) + place), f"{name}_file": path}
+
+
+def _of_table(key: AssetCheckKey, outcomes: Sequence[Outcome], checking: Checking) -> AssetCheckResult:
     found = [(outcome, one) for outcome in outcomes for one in outcome.met if one.name == key.name]
     wrong = [pair for pair in found if not pair[1].passed]
-    metadata = _metadata(*(wrong or found)[-1]) if found else {"state": "no window is final yet"}
+    metadata = _metadata(*(wrong or found)[-1], checking) if found else {"state": "no window is final yet"}
     metadata |= {TOLD: max(outcome.at_ms for outcome in outcomes)} if outcomes else {}
     metadata |= {"batches_not_as_expected": len(wrong), "batches": len(found)} if len(found) > 1 else {}
     return AssetCheckResult(
@@ -123,11 +135,11 @@ def _of_table(key: AssetCheckKey, outcomes: Sequence[Outcome], page: MetadataVal
         asset_key=key.asset_key,
         check_name=key.name,
         severity=AssetCheckSeverity.ERROR,
-        metadata={**metadata, "page": page},
+        metadata={**metadata, **on_page(checking, key)},
     )
 
 
-def _metadata(outcome: Outcome, one: Met) -> dict[str, Any]:
+def _metadata(outcome: Outcome, one: Met, checking: Checking) -> dict[str, Any]:
     told: dict[str, Any] = {
         "batch": outcome.batch.label,
         "checked_rows": one.checked,
@@ -137,7 +149,7 @@ def _metadata(outcome: Outcome, one: Met) -> dict[str, Any]:
     if one.examples:
         told["examples"] = MetadataValue.json(list(one.examples))
     if one.rows is not None:
-        told["rows"] = MetadataValue.path(one.rows)
+        told |= to_open(checking, "rows", Path(one.rows))
     return {name: value for name, value in told.items() if value is not None}
 
 
@@ -164,7 +176,7 @@ def _of_topic(key: AssetCheckKey, action: CheckAction | None, checking: Checking
         metadata={
             "records_of_a_day": count,
             "action": str(action),
-            "page": on_page(checking, key),
+            **on_page(checking, key),
             "look": f"penstock quarantine list {topic} --reason check:{key.name}",
         },
     )

@@ -42,6 +42,7 @@ from penstock.platform.expectations import (
     told_since,
 )
 from penstock.platform.feeds import open_feed
+from penstock.platform.host.pages import served_at
 from penstock.platform.lineage import Places, client_of, event_of
 from penstock.platform.quarantine import Quarantine
 from penstock.platform.settings import load_settings
@@ -85,6 +86,7 @@ def _checking() -> Checking:
         lambda topic: broken_within(settings, topic, DAY_MS),
         now_ms,
         page_of(settings),
+        served_at(settings),
     )
 
 

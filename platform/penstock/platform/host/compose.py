@@ -21,6 +21,7 @@ from penstock.platform.control import open_control
 from penstock.platform.host.groups import StreamGroups
 from penstock.platform.host.metrics import HostMetrics
 from penstock.platform.host.observed import ObservedControl
+from penstock.platform.host.pages import folder_of
 from penstock.platform.host.server import serving
 from penstock.platform.settings import Settings
 from penstock.platform.settings.model import LOOPBACK
@@ -105,7 +106,8 @@ def run_host(settings: Settings) -> None:
     alerts = Alerts(settings.alerts.webhook)
     control = ObservedControl(store, HostMetrics(registry), groups.batch, alerts)
     try:
-        with serving(settings.host.metrics_port, registry, lambda: control.streams) as port:
+        metrics_port, pages = settings.host.metrics_port, folder_of(settings)
+        with serving(metrics_port, registry, lambda: control.streams, pages) as port:
             config = host_config(settings, port)
             run(config, control, _plan_for_host, now_ms, ready=tell_ready, written=written_state)
     finally:

@@ -1,9 +1,10 @@
-"""A host's window to the outside, on loopback: /metrics for Prometheus, /health for whoever asks."""
+"""A host's window to the outside, on loopback: /metrics for Prometheus, /health for whoever asks, /quality/."""
 
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -11,18 +12,23 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from penstock.pipelines.host.control import StreamHealth
 from penstock.platform.errors import PortTakenError
+from penstock.platform.host.pages import PREFIX, Start, shown
 from penstock.platform.settings.model import LOOPBACK
 
 Health = Callable[[], Mapping[str, StreamHealth]]
-Start = Callable[[str, list[tuple[str, str]]], object]
 WELL = ("running", "paused", "drained", "stopped")
 
 
 @contextmanager
-def serving(port: int, registry: CollectorRegistry, health: Health) -> Iterator[int]:
-    """Answer while the context lasts; yields the port, which is another where 0 was asked for."""
+def serving(
+    port: int, registry: CollectorRegistry, health: Health, pages: Path | None = None
+) -> Iterator[int]:
+    """Answer while the context lasts; yields the port, which is another where 0 was asked for.
+
+    `pages` is the folder of what is expected of tables, where that is to be shown.
+    """
     try:
-        server = make_server(LOOPBACK, port, _application(registry, health), WSGIServer, _Quiet)
+        server = make_server(LOOPBACK, port, _application(registry, health, pages), WSGIServer, _Quiet)
     except OSError as error:
         raise PortTakenError(
             f"The host cannot show its metrics at {LOOPBACK}:{port} ({error}): another host does, perhaps. "
@@ -39,13 +45,15 @@ def serving(port: int, registry: CollectorRegistry, health: Health) -> Iterator[
 
 
 def _application(
-    registry: CollectorRegistry, health: Health
+    registry: CollectorRegistry, health: Health, pages: Path | None
 ) -> Callable[[dict[str, Any], Start], Iterable[bytes]]:
     metrics = make_wsgi_app(registry)
 
     def answer(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         if environ["PATH_INFO"] == "/health":
             return _health(health(), start)
+        if pages is not None and environ["PATH_INFO"].startswith(PREFIX):
+            return shown(pages, environ, start)
         page: Iterable[bytes] = metrics(environ, start)
         return page
 

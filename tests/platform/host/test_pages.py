@@ -1,0 +1,87 @@
+"""The page of what is expected, as a host shows it to a browser on its machine."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+from tests.quality.expectations.test_at_rest import MINUTE, MISSED, NOON, outcome
+
+from penstock.platform.host.pages import PREFIX, link, served_at
+from penstock.platform.host.server import serving
+from penstock.platform.settings import load_settings
+from penstock.quality.expectations.page import Shown, publish
+from penstock.quality.expectations.suite import Expectation, Suite
+
+Ask = Callable[..., tuple[int, str]]
+ROWS = "latest-minutes/final/n_set.jsonl"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A home folder with a page, rows that it links to, and what is nobody else's business."""
+    folder = tmp_path / "home" / "quality"
+    (folder / ROWS).parent.mkdir(parents=True)
+    (folder / ROWS).write_text('{"n": 7}\n', "utf-8")
+    (folder / "latest-minutes" / "final.json").write_text("{}", "utf-8")
+    (folder.parent / "secret.jsonl").write_text("secret", "utf-8")
+    (folder / "out.jsonl").symlink_to(folder.parent / "secret.jsonl")
+    missed = replace(MISSED, rows=str(folder / ROWS))
+    suite = Suite("latest/minutes", (Expectation(MISSED.type, {"column": "n"}, MISSED.name),))
+    publish(folder / "docs", [Shown(suite, [outcome(NOON + MINUTE, missed)])])
+    return folder
+
+
+@pytest.fixture
+def ask(folder: Path) -> Iterator[Ask]:
+    with serving(0, CollectorRegistry(), dict, folder) as port:
+
+        def asked(path: str, host: str = "127.0.0.1", method: str = "GET") -> tuple[int, str]:
+            connection = HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request(method, path, headers={"Host": f"{host}:{port}"})
+            answer = connection.getresponse()
+            content = answer.read().decode()
+            connection.close()
+            return answer.status, content
+
+        yield asked
+
+
+def test_the_page_and_the_rows_that_it_links_to_are_shown(ask: Ask, folder: Path) -> None:
+    status, page = ask(link(PREFIX, folder, folder / "docs" / "index.html"))
+    assert status == 200
+    assert f"<a href='../{ROWS}'>the rows</a>" in page
+    assert ask(f"{PREFIX}{ROWS}") == (200, '{"n": 7}\n')
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("", "docs", "docs/", "docs/other.html", "latest-minutes/final.json", "out.jsonl"),
+        *("../secret.jsonl", "docs/../../secret.jsonl", "%2e%2e/secret.jsonl", "/etc/passwd"),
+    ],
+)
+def test_nothing_else_is_shown_wherever_a_path_or_a_link_leads(ask: Ask, path: str) -> None:
+    assert ask(f"{PREFIX}{path}")[0] == 404
+
+
+def test_nothing_is_shown_to_a_site_whose_name_leads_here_and_nothing_is_written(ask: Ask) -> None:
+    assert ask(f"{PREFIX}{ROWS}", host="elsewhere.example")[0] == 404
+    assert ask(f"{PREFIX}{ROWS}", method="POST")[0] == 404
+    assert ask("/health", host="elsewhere.example")[0] == 200
+
+
+def test_a_browser_is_sent_there_on_one_machine_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def served() -> str:
+        return served_at(load_settings().settings)
+
+    monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path))
+    monkeypatch.setenv("PENSTOCK_HOST__METRICS_PORT", "9999")
+    assert served() == "http://127.0.0.1:9999/quality/"
+    monkeypatch.setenv("PENSTOCK_HOST__METRICS_PORT", "0")
+    assert served() == ""
+    monkeypatch.setenv("PENSTOCK_HOST__METRICS_PORT", "9999")
+    monkeypatch.setenv("PENSTOCK_CONTROL_URL", "postgresql://penstock@postgres:5432/penstock")
+    assert served() == ""
