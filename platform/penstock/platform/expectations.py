@@ -7,11 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines import catalog
 from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.plan import Plan
+from penstock.pipelines.spark.checks import REASON
 from penstock.pipelines.tables.places import result_of
 from penstock.platform.audit import Tell
 from penstock.platform.clock import now_ms
@@ -24,9 +26,11 @@ from penstock.platform.streams import sound_plans
 from penstock.quality.audit.tables import milliseconds, opened_table, read
 from penstock.quality.errors import DamagedTableError, NoSuiteError, QualityError, SuiteError
 from penstock.quality.expectations.at_rest import batches_due, check_table
+from penstock.quality.expectations.library import EXAMPLES
 from penstock.quality.expectations.outcome import Outcome, Outcomes
 from penstock.quality.expectations.page import Shown, publish
-from penstock.quality.expectations.suite import TOPICS, Suite, load_suite, suite_names
+from penstock.quality.expectations.suite import TOPICS, Expectation, Suite, load_suite, suite_names
+from penstock.quality.quarantine.records import quarantined
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -194,15 +198,36 @@ DAY_MS = 86_400_000
 def broken_within(settings: Settings, topic: str, span_ms: int) -> dict[str, int]:
     """How many records of a topic broke each of its checks lately, as that stream counts which counts the most."""
     found: dict[str, int] = {}
-    since = now_ms() - span_ms
+    for _, ours in _counted(settings, topic, now_ms() - span_ms):
+        for row in ours.group_by("check").aggregate([("records", "sum")]).to_pylist():
+            found[row["check"]] = max(found.get(row["check"], 0), row["records_sum"])
+    return found
+
+
+def where_broken(settings: Settings, topic: str, one: Expectation, span_ms: int = DAY_MS) -> list[str]:
+    """Some places where records of a topic broke a check lately, the newest first.
+
+    A record that was set aside has an address. Of one that was let through it is known which batch it came in.
+    """
+    if one.action == "quarantine":
+        held = [each for each in quarantined(settings.tables, topic) if each.reason == f"{REASON}{one.name}"]
+        held.sort(key=lambda each: (each.arrived is not None, each.arrived, each.place), reverse=True)
+        return [f"{topic} {each.place}" for each in held[:EXAMPLES]]
+    rows = [
+        (row["batch_clock"], f"{stream}, batch {row['batch_id']}: {row['records']:,} records")
+        for stream, ours in _counted(settings, topic, now_ms() - span_ms)
+        for row in ours.to_pylist()
+        if row["check"] == one.name
+    ]
+    return [told for _, told in sorted(rows, reverse=True)[:EXAMPLES]]
+
+
+def _counted(settings: Settings, topic: str, since_ms: int) -> Iterator[tuple[str, pa.Table]]:
+    """Yield what each stream counted of a topic's checks since a time."""
     for stream in catalog.names():
         path = settings.tables / "checks" / stream
         table = opened_table(path)
         if table is not None:
-            rows = read(table, path, ["topic", "check", "records", "batch_clock"])
-            late = pc.greater_equal(milliseconds(rows.column("batch_clock")), since)
-            ours = rows.filter(pc.and_(late, pc.equal(rows.column("topic"), topic)))
-            counted = ours.group_by("check").aggregate([("records", "sum")]).to_pylist()
-            for row in counted:
-                found[row["check"]] = max(found.get(row["check"], 0), row["records_sum"])
-    return found
+            rows = read(table, path, ["topic", "check", "records", "batch_id", "batch_clock"])
+            late = pc.greater_equal(milliseconds(rows.column("batch_clock")), since_ms)
+            yield stream, rows.filter(pc.and_(late, pc.equal(rows.column("topic"), topic)))

@@ -8,11 +8,14 @@ import pytest
 from deltalake import write_deltalake
 
 from penstock.pipelines.batch.inputs import topic_of
+from penstock.pipelines.batch.tables import QUARANTINE
 from penstock.pipelines.host.control import BatchRecord
+from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
-from penstock.platform.expectations import due_tables, shown_suites
+from penstock.platform.expectations import broken_within, due_tables, shown_suites, where_broken
 from penstock.platform.settings import load_settings
 from penstock.platform.streams import sound_plans
+from penstock.quality.expectations.suite import Expectation
 
 HOUR = 3_600_000
 
@@ -89,3 +92,30 @@ def test_a_damaged_account_of_a_topic_is_the_trouble_of_that_topic_on_the_page(
     page = (home / "quality/docs/index.html").read_text()
     assert f"{account} cannot be read" in page
     assert "<h2 id='latest/visits'>" in page
+
+
+def test_where_records_broke_a_check_is_told_by_address_or_by_batch(home: Path) -> None:
+    settings, hour_ago = load_settings().settings, now_ms() * 1_000 - HOUR * 1_000
+    clocks = [hour_ago - 48 * HOUR * 1_000, hour_ago, hour_ago + 1]
+    time = pa.timestamp("us", tz="UTC")
+    for stream in ("sensor_minute", "last_readings"):
+        counted = {"topic": ["sensors"] * 3, "check": ["dry"] * 3, "records": [9, 2, 1_000]}
+        counted |= {"batch_id": [1, 7, 8], "batch_clock": pa.array(clocks, pa.int64()).cast(time)}
+        write_deltalake(home / f"warehouse/checks/{stream}", pa.table(counted))
+    refused = [(0, 5, "check:warm"), (2, 3, "malformed"), (1, 9, "check:warm")]
+    held = [
+        {"partition": partition, "offset": offset, "reason": reason, "stream": "s"}
+        for partition, offset, reason in refused
+    ]
+    schema = pa.schema([*QUARANTINE, pa.field("batch_id", pa.int64()), pa.field("batch_clock", time)])
+    write_deltalake(home / "warehouse/quarantine/sensors", pa.Table.from_pylist(held, schema))
+    warned, aside = (Expectation("expect_x", {}, *each) for each in (("dry", "warn"), ("warm", "quarantine")))
+    assert where_broken(settings, "sensors", warned) == [
+        "sensor_minute, batch 8: 1,000 records",
+        "last_readings, batch 8: 1,000 records",
+        "sensor_minute, batch 7: 2 records",
+        "last_readings, batch 7: 2 records",
+    ]
+    assert where_broken(settings, "sensors", aside) == ["sensors 1:9", "sensors 0:5"]
+    assert where_broken(settings, "clicks", warned) == where_broken(settings, "clicks", aside) == []
+    assert broken_within(settings, "sensors", 24 * HOUR) == {"dry": 1_002}

@@ -56,7 +56,10 @@ def definitions(
             raise ArrowInvalid("a file is not what it was")
         return {"known": 3}
 
-    checking = Checking(check, since, lambda: iter(due), broken, lambda: now_ms, page, served)
+    def where(topic: str, one: Expectation) -> list[str]:
+        return [f"{topic}: {one.name}"]
+
+    checking = Checking(check, since, lambda: iter(due), broken, lambda: now_ms, page, served, where)
     suites = [TABLE, TOPIC, OTHER, LOST]
     assets = Definitions(assets=[AssetSpec(asset_of(suite)) for suite in suites])
     return Definitions.merge(assets, expectation_definitions(suites, checking))
@@ -83,6 +86,9 @@ def test_every_expectation_is_a_check_with_counts_examples_and_rows(instance) ->
     assert found["silent", "z"].metadata["state"].text == "no window is final yet"
     assert found["sensors", "known"].severity is AssetCheckSeverity.ERROR
     assert found["sensors", "known"].metadata["records_of_a_day"].value == 3
+    assert found["sensors", "known"].metadata["examples"].data == ["sensors: known"]
+    assert found["sensors", "known"].metadata["look"].text == "penstock table show STREAM --kind checks"
+    assert found["sensors", "warm"].metadata["examples"].data == []
 
 
 def test_what_a_check_names_can_be_followed_where_a_browser_finds_it(instance) -> None:

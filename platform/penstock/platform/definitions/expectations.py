@@ -24,7 +24,6 @@ from dagster import (
     multi_asset_check,
 )
 
-from penstock.pipelines.plan.source import CheckAction
 from penstock.platform.definitions.names import SPARK
 from penstock.platform.definitions.scheduled import failed, guarded, scheduled_checks
 from penstock.platform.definitions.told import TOLD, told_up_to
@@ -56,6 +55,8 @@ class Checking:
     """Where the page of all that is expected is."""
     served: str = ""
     """The address of the folder above the page's, where a browser finds it; empty where there is none."""
+    where: Callable[[str, Expectation], Sequence[str]] = lambda _topic, _one: ()
+    """Some places where records of a topic broke one of its checks."""
 
 
 def expectation_definitions(suites: Sequence[Suite], checking: Checking) -> Definitions:
@@ -154,32 +155,40 @@ def _metadata(outcome: Outcome, one: Met, checking: Checking) -> dict[str, Any]:
 
 
 def _topic_checks(suites: Sequence[Suite], checking: Checking) -> AssetChecksDefinition:
-    actions = {(suite.of_topic, one.name): one.action for suite in suites for one in suite.expectations}
+    by_name = {(suite.of_topic, one.name): one for suite in suites for one in suite.expectations}
 
     @multi_asset_check(name="expectations_of_topics", specs=_specs(suites), can_subset=True)
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
-            action = actions[key.asset_key.path[-1], key.name]
-            yield guarded(key, partial(_of_topic, key, action, checking))
+            one = by_name[key.asset_key.path[-1], key.name]
+            yield guarded(key, partial(_of_topic, key, one, checking))
 
     return check
 
 
-def _of_topic(key: AssetCheckKey, action: CheckAction | None, checking: Checking) -> AssetCheckResult:
+def _of_topic(key: AssetCheckKey, one: Expectation, checking: Checking) -> AssetCheckResult:
     topic = key.asset_key.path[-1]
     count = checking.broken(topic).get(key.name, 0)
     return AssetCheckResult(
         passed=count == 0,
         asset_key=key.asset_key,
         check_name=key.name,
-        severity=AssetCheckSeverity.ERROR if action == "stop" else AssetCheckSeverity.WARN,
+        severity=AssetCheckSeverity.ERROR if one.action == "stop" else AssetCheckSeverity.WARN,
         metadata={
             "records_of_a_day": count,
-            "action": str(action),
+            "action": str(one.action),
+            "examples": MetadataValue.json(list(checking.where(topic, one)) if count else []),
             **on_page(checking, key),
-            "look": f"penstock quarantine list {topic} --reason check:{key.name}",
+            "look": _look(topic, one),
         },
     )
+
+
+def _look(topic: str, one: Expectation) -> str:
+    """The command that shows more: records that are set aside, or the batches that held others."""
+    if one.action == "quarantine":
+        return f"penstock quarantine list {topic} --reason check:{one.name}"
+    return "penstock table show STREAM --kind checks"
 
 
 def _sensor(checking: Checking) -> SensorDefinition:

@@ -40,6 +40,7 @@ from penstock.platform.expectations import (
     page_of,
     shown_suites,
     told_since,
+    where_broken,
 )
 from penstock.platform.feeds import open_feed
 from penstock.platform.host.pages import served_at
@@ -87,6 +88,7 @@ def _checking() -> Checking:
         now_ms,
         page_of(settings),
         served_at(settings),
+        lambda topic, one: where_broken(settings, topic, one),
     )
 
 
