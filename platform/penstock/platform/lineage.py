@@ -13,7 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 from penstock.infra.secret import read_secret
 from penstock.ingestion.contracts import Contract
 from penstock.pipelines.batch.inputs import topic_of
-from penstock.pipelines.plan import PaneLog, Plan, Sink, Stage
+from penstock.pipelines.plan import Plan, Stage
 from penstock.pipelines.tables.places import result_of
 from penstock.platform.control.reports import BatchSummary
 from penstock.platform.origins import origins
@@ -50,12 +50,17 @@ class Places:
 def event_of(
     summary: BatchSummary,
     read: Mapping[str, int],
+    written: Mapping[str, int],
     plan: Plan,
     description: str,
     contracts: Mapping[str, Contract],
     places: Places,
 ) -> "RunEvent":
-    """Return the event that tells of some batches of a stream; `read` says what they read, by topic."""
+    """Return the event that tells of some batches of a stream.
+
+    `read` says how many records they read, by topic, and `written` how many rows they gave, by table: those that
+    are not in it are told without a count. So are topics that panes are published to.
+    """
     from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
     from openlineage.client.facet_v2 import documentation_job, job_type_job
 
@@ -70,7 +75,7 @@ def event_of(
         run=Run(str(uuid5(NAMESPACE_URL, batches))),
         job=Job(places.jobs, plan.name, facets),
         inputs=list(_inputs(read, plan, contracts, places)),
-        outputs=list(_outputs(summary, plan, places)),
+        outputs=list(_outputs(written, plan, places)),
         producer=PRODUCER,
     )
 
@@ -135,7 +140,7 @@ def facets_of(contract: Contract) -> dict[str, Any]:
     return facets
 
 
-def _outputs(summary: BatchSummary, plan: Plan, places: Places) -> "Iterator[OutputDataset]":
+def _outputs(written: Mapping[str, int], plan: Plan, places: Places) -> "Iterator[OutputDataset]":
     from openlineage.client.event_v2 import OutputDataset
 
     for stage in plan.stages:
@@ -143,7 +148,9 @@ def _outputs(summary: BatchSummary, plan: Plan, places: Places) -> "Iterator[Out
         for sink in stage.sinks:
             name = result_of(sink)
             named = name if "://" in places.warehouse else f"{places.warehouse}/{name}"
-            yield OutputDataset(places.tables, named, _counted(summary, plan, sink), facets=dict(facets))
+            yield OutputDataset(places.tables, named, _counted(written.get(name)), facets=dict(facets))
+        for published in stage.topics:
+            yield OutputDataset(places.topics, published.topic, facets=dict(facets))
 
 
 def _column_lineage(
@@ -161,14 +168,13 @@ def _column_lineage(
     return column_lineage_dataset.ColumnLineageDatasetFacet(fields, producer=PRODUCER)
 
 
-def _counted(summary: BatchSummary, plan: Plan, sink: Sink) -> dict[str, Any]:
-    """How many rows a table was given, where that is known: batches count panes over all stages together."""
+def _counted(rows: int | None) -> dict[str, Any]:
+    """How many rows a table was given, where that is known."""
     from openlineage.client.facet_v2 import output_statistics_output_dataset
 
-    if len(plan.stages) > 1 or not isinstance(sink, PaneLog):
+    if rows is None:
         return {}
-    count = sum(summary.panes.values())
     told = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
-        rowCount=count, producer=PRODUCER
+        rowCount=rows, producer=PRODUCER
     )
     return {"outputStatistics": told}

@@ -8,8 +8,12 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
 from dagster import SkipReason, build_sensor_context
+from deltalake import DeltaTable, write_deltalake
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.platform.definitions.conftest import contract
 
 from penstock.pipelines import catalog
@@ -20,6 +24,7 @@ from penstock.platform.control.reports import read_by_topic, summarise
 from penstock.platform.definitions.lineage import lineage_definitions
 from penstock.platform.definitions.pipeline import Pipeline
 from penstock.platform.lineage import Places, client_of, event_of
+from penstock.platform.rows_written import rows_written
 from penstock.platform.settings.model import LineageSettings
 
 PLACES = Places("penstock", "broker-1:9092,broker-2:9092", "/warehouse")
@@ -31,8 +36,10 @@ def send(example: Callable[[str], Plan]) -> Callable[..., None]:
     declared = replace(contract(), owner="team:sensors", fields=(field, *contract().fields[1:]))
 
     def sent(pipeline: Pipeline, summary: Any, to: LineageSettings) -> None:
-        read = {"sensors": summary.read}
-        event = event_of(summary, read, pipeline.plan, pipeline.description, {"sensors": declared}, PLACES)
+        read, written = {"sensors": summary.read}, {"panes/minute": sum(summary.panes.values())}
+        event = event_of(
+            summary, read, written, pipeline.plan, pipeline.description, {"sensors": declared}, PLACES
+        )
         client_of(to).emit(event)
 
     return sent
@@ -102,7 +109,7 @@ def test_columns_of_a_later_stage_are_told_by_the_fields_of_its_topics(
     store.record_batch(sample(0, "hashtags"))
     summary = summarise(store, "hashtags", -1)
     assert summary is not None
-    event = event_of(summary, {}, plan, "", {}, PLACES)
+    event = event_of(summary, {}, {}, plan, "", {}, PLACES)
     fields = {
         table.name.rpartition("/")[2]: {
             column: sorted(each.field for each in told.inputFields)
@@ -114,18 +121,61 @@ def test_columns_of_a_later_stage_are_told_by_the_fields_of_its_topics(
     assert fields["hashtags"] == {"typed": ["hashtags"], "suggestions": ["hashtags"]}
 
 
+def test_a_topic_that_panes_are_published_to_is_told_without_a_count(
+    store: ControlStore, sample: Callable[..., BatchRecord]
+) -> None:
+    store.record_batch(sample(0, "card_alerts"))
+    summary = summarise(store, "card_alerts", -1)
+    assert summary is not None
+    event = event_of(summary, {}, {"panes/card_alerts": 4}, catalog.load("card_alerts"), "", {}, PLACES)
+    told = {(each.namespace, each.name): each.outputFacets.get("outputStatistics") for each in event.outputs}
+    assert set(told) == {("file", "/warehouse/panes/card_alerts"), ("kafka://broker-1:9092", "card-alerts")}
+    assert told["file", "/warehouse/panes/card_alerts"].rowCount == 4
+    assert told["kafka://broker-1:9092", "card-alerts"] is None
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=5), max_size=6),
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.booleans(),
+)
+def test_rows_are_counted_by_the_batches_that_wrote_them_however_files_lie(
+    tmp_path_factory: pytest.TempPathFactory, files: list[list[int]], one: int, other: int, compact: bool
+) -> None:
+    warehouse, plan = tmp_path_factory.mktemp("warehouse"), catalog.load("sensor_minute")
+    first, last = sorted((one, other))
+    for batches in files:
+        for table in ("panes/sensor_minute", "latest/sensor_minute"):
+            write_deltalake(warehouse / table, pa.table({"batch_id": batches}), mode="append")
+    if files and compact:
+        DeltaTable(warehouse / "panes/sensor_minute").optimize.compact()
+    inside = sum(first <= batch <= last for batches in files for batch in batches)
+    assert rows_written(warehouse, plan, first, last) == ({"panes/sensor_minute": inside} if files else {})
+
+
+def test_a_table_that_cannot_be_read_is_told_without_a_count(tmp_path: Path) -> None:
+    table = tmp_path / "panes/sensor_minute"
+    write_deltalake(table, pa.table({"batch_id": [1, 5]}))
+    next(table.glob("*.parquet")).write_bytes(b"")
+    plan = catalog.load("sensor_minute")
+    assert rows_written(tmp_path, plan, 0, 3) == {}
+    assert rows_written(tmp_path, plan, 0, 9) == {"panes/sensor_minute": 2}
+
+
 def test_the_same_batches_are_the_same_run(
     store: ControlStore, sample: Callable[[int], BatchRecord], example
 ) -> None:
     store.record_batch(sample(0))
     summary = summarise(store, "minute", -1)
     assert summary is not None
-    one, other = (event_of(summary, {}, example("minute"), "", {}, PLACES).run.runId for _ in range(2))
+    one, other = (event_of(summary, {}, {}, example("minute"), "", {}, PLACES).run.runId for _ in range(2))
     assert one == other
     store.record_batch(sample(1))
     later = summarise(store, "minute", -1)
     assert later is not None
-    assert event_of(later, {}, example("minute"), "", {}, PLACES).run.runId != one
+    assert event_of(later, {}, {}, example("minute"), "", {}, PLACES).run.runId != one
 
 
 class Receiver(BaseHTTPRequestHandler):

@@ -46,6 +46,7 @@ from penstock.platform.feeds import open_feed
 from penstock.platform.host.pages import served_at
 from penstock.platform.lineage import Places, client_of, event_of
 from penstock.platform.quarantine import Quarantine
+from penstock.platform.rows_written import rows_written
 from penstock.platform.settings import load_settings
 from penstock.platform.statistics import measured, statistics_of
 from penstock.quality.audit.comparable import Sample
@@ -100,7 +101,8 @@ def _lineage() -> Definitions:
 
     def send(pipeline: Pipeline, summary: BatchSummary) -> None:
         read = read_by_topic(_store(), summary)
-        event = event_of(summary, read, pipeline.plan, pipeline.description, by_topic, places)
+        written = rows_written(settings.tables, pipeline.plan, summary.first, summary.last)
+        event = event_of(summary, read, written, pipeline.plan, pipeline.description, by_topic, places)
         client_of(settings.lineage).emit(event)
 
     return lineage_definitions(tuple(catalog_pipelines()), _store, send)
