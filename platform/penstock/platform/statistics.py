@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from penstock.pipelines.plan import Plan, Stage
 from penstock.pipelines.plan.columns import values_of
-from penstock.pipelines.tables.places import ledger_of
+from penstock.pipelines.tables.places import late_of, ledger_of
 from penstock.platform.clock import now_ms
 from penstock.platform.expectations import table_suites, watermarks
 from penstock.platform.settings import Settings
@@ -15,7 +15,7 @@ from penstock.quality.errors import NoSuiteError
 from penstock.quality.expectations.at_rest import stage_of
 from penstock.quality.expectations.suite import Suite
 from penstock.quality.statistics.change import LOOKED_BACK, Change, sudden
-from penstock.quality.statistics.recent import Stretches, last_points
+from penstock.quality.statistics.recent import Stretches, last_points, with_missed
 from penstock.quality.statistics.series import Point, of_fates, of_windows
 
 
@@ -67,6 +67,8 @@ def statistics_of(settings: Settings, about: str, stretches: int = LOOKED_BACK +
 
     ends = Stretches(asked.every_ms, stretches, now if final is None else final)
     windows = last_points(warehouse / about, "window_end", ends, told_by_windows)
+    if stage in plan.firsts:  # later stages read panes, and miss no record
+        windows = with_missed(windows, warehouse / late_of(plan, stage), asked.every_ms)
     clocks = Stretches(asked.every_ms, stretches, now)
     fates = last_points(warehouse / ledger_behind(plan, stage), "batch_clock", clocks, told_by_ledger)
     changes = [change for points in (windows, fates) for change in sudden(points, asked.sensitivity)]

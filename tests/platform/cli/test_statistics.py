@@ -46,6 +46,18 @@ def test_the_figures_of_every_stretch_are_shown(run: Callable, home: Path) -> No
     assert len(json.loads(run("statistics", "latest/sensor_minute", "--json").out)["windows"]) == HOURS
 
 
+def test_a_sudden_share_of_records_that_missed_their_windows_ends_with_one(run: Callable, home: Path) -> None:
+    write(home, [100] * HOURS)
+    last = pa.array([HOURS * HOUR * 1_000] * 25, pa.int64()).cast(pa.timestamp("us", "UTC"))
+    write_deltalake(home / "warehouse/late/sensor_minute", pa.table({"window_end": last}))
+    answer = run("statistics", "latest/sensor_minute")
+    assert answer.code == 1
+    assert "sudden: share_missed is 0.2, and usually 0: 20.0 deviations away" in answer.out
+    assert [line.split()[-1] for line in answer.out.splitlines()[: HOURS + 1]] == [
+        "share_missed", *["0"] * (HOURS - 1), "0.2"
+    ]  # fmt: skip
+
+
 def test_a_sudden_change_ends_with_one(run: Callable, home: Path) -> None:
     write(home, [*[100] * HOURS, 3])
     answer = run("statistics", "latest/sensor_minute")

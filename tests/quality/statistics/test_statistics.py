@@ -14,7 +14,7 @@ from penstock.quality.audit.chain import FATES
 from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.suite import load_suite
 from penstock.quality.statistics.change import AT_LEAST, sudden
-from penstock.quality.statistics.recent import Stretches, last_points, newest
+from penstock.quality.statistics.recent import Stretches, last_points, newest, with_missed
 from penstock.quality.statistics.series import Point, of_fates, of_windows
 
 HOUR = 3_600_000
@@ -97,6 +97,39 @@ def test_figures_of_windows_are_those_of_a_query(
     assert [told(point) for point in of_windows(table, ["device"], ["mean"], HOUR, final)] == [
         told(point) for point in expected
     ]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(some_windows, min_size=1, max_size=20),
+    st.lists(st.integers(1, 6 * HOUR), min_size=1, max_size=20),
+)
+def test_the_share_that_missed_its_windows_is_that_of_a_query(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[int | None, str | None, float | None, int]],
+    late: list[int],
+) -> None:
+    table, missed = windows(*rows), windows(*((end, "a", 1.0, 1) for end in late))
+    path = tmp_path_factory.mktemp("late") / "minutes"
+    write_deltalake(path, missed)
+    points = of_windows(table, ["device"], ["mean"], HOUR, 7 * HOUR)
+    stretch = f"(epoch_ms(window_end) - 1) // {HOUR} * {HOUR}"
+    asked = duckdb.sql(
+        f"""
+        WITH gone AS (SELECT {stretch} AS begins, count(*) AS n FROM missed GROUP BY 1),
+             came AS (SELECT {stretch} AS begins, sum(records) AS n FROM "table" GROUP BY 1)
+        SELECT begins, coalesce(gone.n, 0) / (came.n + coalesce(gone.n, 0))
+        FROM came LEFT JOIN gone USING (begins) WHERE begins IS NOT NULL ORDER BY begins
+        """
+    ).fetchall()
+    found = with_missed(points, path, HOUR)
+    assert [(point.at_ms, round(point.figures["share_missed"], 12)) for point in found] == [
+        (begins, round(share, 12)) for begins, share in asked
+    ]
+    assert [{**point.figures, "share_missed": None} for point in found] == [
+        {**point.figures, "share_missed": None} for point in points
+    ]
+    assert with_missed(points, path.with_name("none"), HOUR) == points
 
 
 some_batches = st.tuples(st.integers(0, 3 * HOUR), *(st.integers(0, 9) for _ in FATES))

@@ -103,7 +103,7 @@ def show(topic: str, place: str, raw: bool, as_json: bool) -> None:
 
 @command.command(
     epilog=example(
-        "penstock quarantine replay sensors --reason missing_field:humidity",
+        "penstock quarantine replay sensors --reason missing_field:device",
         "penstock quarantine replay sensors 1:4711 --repaired mended.jsonl",
         "penstock quarantine replay sensors",
     )

@@ -1,5 +1,6 @@
 """The young rows of a table, without the old ones being read: files are chosen by what their statistics say."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -62,6 +63,29 @@ def rows_after(
     later = pc.greater(milliseconds(rows.column(column)), after_ms)
     every_file = len(chosen) == len(table.file_uris())
     return rows.filter(pc.fill_null(later, False)), every_file and pc.all(later).as_py() is not False
+
+
+def with_missed(points: list[Point], late: Place, every_ms: int) -> list[Point]:
+    """Return the points of windows with the share of the records for them that came too late for them.
+
+    `late` is the table of those that did; without it nothing is said.
+    """
+    table = opened_table(late)
+    if table is None or not points:
+        return points
+    ends = milliseconds(
+        rows_after(table, "window_end", points[0].at_ms, ["window_end"])[0].column("window_end")
+    )
+    # A window that ends with a stretch belongs to it.
+    missed = Counter((end - 1) // every_ms * every_ms for end in ends.to_pylist())
+    return [
+        replace(point, figures={**point.figures, **_missed(point, missed[point.at_ms])}) for point in points
+    ]
+
+
+def _missed(point: Point, count: int) -> dict[str, float]:
+    came = point.figures["records"] + count
+    return {"share_missed": count / came if came else 0.0}
 
 
 def newest(table: DeltaTable, column: str) -> int | None:
