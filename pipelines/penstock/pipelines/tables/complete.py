@@ -5,17 +5,22 @@ exactly one, whole. For that a batch costs what the result holds, where a table 
 in the spans that it touches: this is for small results.
 """
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.store import Place
-from penstock.pipelines.tables.latest import LatestTable
+from penstock.pipelines.tables.latest import LatestTable, Part
+from penstock.pipelines.tables.touched import Touched
+
+ALL = 2**62
+"""No result has so many rows: one that is to be in one file is never cut."""
 
 
 class CompleteTable(LatestTable):
     """A table that a batch replaces whole. `key` names, with the bounds, a window."""
 
     def __init__(self, path: Place, schema: pa.Schema, application: str, key: list[str]) -> None:
-        super().__init__(path, schema, application, key, span_us=None)
+        super().__init__(path, schema, application, key, span_us=None, piece=ALL)
 
-    def _files_with(self, starts: pa.ChunkedArray) -> list[str]:
-        return [str(path) for path in pa.table(self._table.get_add_actions()).column("path").to_pylist()]
+    def _parts(self, found: Touched, panes: pa.Table) -> list[Part]:
+        return [Part(list(found.paths), np.ones(panes.num_rows, bool))]

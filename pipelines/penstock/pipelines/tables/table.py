@@ -67,10 +67,10 @@ class BatchTable:
                 return True
         return False
 
-    def write_file(self, rows: pa.Table, name: str, clock: int) -> DataFile:
+    def write_file(self, rows: pa.Table, name: str, clock: int, **how: Any) -> DataFile:
         """Write rows into a file whose name begins so, and is like no other. The table does not name it yet."""
         path = self.path / f"{name}-{uuid4().hex[:8]}.parquet"
-        size = write_rows(rows.cast(self.schema), path, store_schema=False)
+        size = write_rows(rows.cast(self.schema), path, store_schema=False, **how)
         return DataFile(path.name, size, rows.num_rows, statistics(rows), clock)
 
     def discard(self, files: Iterable[DataFile]) -> None:

@@ -1,0 +1,120 @@
+"""What a batch of 1,000 rows costs a table of newest values that holds N: written, and committed.
+
+Where windows are touched decides it. `one window`: N keys in one window, those touched spread evenly over them.
+`newest of many`: an hour of windows of a minute, of which the newest is touched. `newest sessions`: N sessions that
+begin within an hour, of which the youngest are touched. No Spark is needed.
+`python -m tests.benchmarks.bench_pipelines_latest [N …]`.
+"""
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+
+from penstock.pipelines.tables.columns import TIMESTAMP
+from penstock.pipelines.tables.latest import LatestTable, latest_schema
+
+SIZES = (100_000, 1_000_000, 5_000_000)
+TOUCHED = 1_000
+REPEATS = 7
+MINUTE, HOUR = 60_000_000, 3_600_000_000
+PANES = pa.schema(
+    [
+        ("device", pa.string()),
+        ("window_start", TIMESTAMP),
+        ("window_end", TIMESTAMP),
+        ("readings", pa.int64()),
+        ("temperature", pa.float64()),
+        ("pane", pa.int64()),
+        ("timing", pa.string()),
+        ("on_time_index", pa.int64()),
+        ("final", pa.bool_()),
+        ("kind", pa.string()),
+        ("records", pa.int64()),
+        ("batch_id", pa.int64()),
+        ("batch_clock", TIMESTAMP),
+        ("watermark", TIMESTAMP),
+    ]
+)
+Numbers = np.ndarray
+
+
+def panes(device: Numbers, begin: Numbers, size: int, batch: int) -> pa.Table:
+    """A pane of each of these windows."""
+    rows, random = len(device), np.random.default_rng(batch)
+    start = pa.array(begin).cast(TIMESTAMP)
+    end = pa.array(begin + size).cast(TIMESTAMP)
+    now = pa.array(np.full(rows, batch * 1_000_000)).cast(TIMESTAMP)
+    ones, number = pa.array(np.ones(rows, np.int64)), pa.array(np.full(rows, batch))
+    names = pa.array(np.char.add("device-", device.astype("U8")))
+    columns = [names, start, end, pa.array(random.integers(0, 99, rows)), pa.array(random.random(rows))]
+    columns += [ones, pa.array(["early"] * rows), ones, pa.array(np.zeros(rows, bool))]
+    columns += [pa.array(["insert"] * rows), ones, number, now, now]
+    return pa.table(columns, schema=PANES)
+
+
+def one_window(total: int, batch: int | None) -> pa.Table:
+    """All windows of the table, or those that a batch touches."""
+    every = np.arange(total)
+    device = every if batch is None else every[batch :: total // TOUCHED][:TOUCHED]
+    return panes(device, np.zeros(len(device), np.int64), HOUR, batch or 0)
+
+
+def newest_of_many(total: int, batch: int | None) -> pa.Table:
+    """An hour of windows of a minute."""
+    device = np.arange(total) if batch is None else total - 1 - np.arange(TOUCHED) * 60
+    return panes(device // 60, device % 60 * MINUTE, MINUTE, batch or 0)
+
+
+def newest_sessions(total: int, batch: int | None) -> pa.Table:
+    """Sessions that begin one after the other."""
+    device = np.arange(total) if batch is None else total - 1 - np.arange(TOUCHED)
+    return panes(device, device * (HOUR // total), MINUTE, batch or 0)
+
+
+SHAPES: dict[str, tuple[Callable[[int, int | None], pa.Table], int]] = {
+    "one window": (one_window, HOUR),
+    "newest of many": (newest_of_many, MINUTE),
+    "newest sessions": (newest_sessions, HOUR),
+}
+
+
+def measured(shape: str, total: int, folder: Path) -> tuple[list[float], int]:
+    """The median batch, the quickest, the slowest and its processor time in milliseconds, and files written."""
+    touched, span = SHAPES[shape]
+    table = LatestTable(folder / shape / str(total), latest_schema(PANES), "bench", ["device"], span)
+    table.commit(0, table.write(touched(total, None), 0, 0), 0)
+    taken, worked = [], []
+    for batch in range(1, REPEATS + 2):
+        rows = touched(total, batch)
+        began, busy = time.perf_counter(), time.process_time()
+        table.commit(batch, table.write(rows, batch, batch), batch)
+        taken.append((time.perf_counter() - began) * 1000)
+        worked.append((time.process_time() - busy) * 1000)
+    taken = taken[1:]
+    middle = [statistics.median(taken), min(taken), max(taken), statistics.median(worked[1:])]
+    return middle, len(list(table.path.glob("*.parquet")))
+
+
+def main(sizes: tuple[int, ...] = SIZES) -> None:
+    """Measure every shape with every size."""
+    columns = ("windows", "rows", "p50", "least", "most", "cpu p50", "files")
+    figures = Table(*columns, title=f"{TOUCHED:,} touched")
+    with tempfile.TemporaryDirectory() as scratch:
+        for shape in SHAPES:
+            for total in sizes:
+                figured, files = measured(shape, total, Path(scratch))
+                times = [f"{each:.0f} ms" for each in figured]
+                figures.add_row(shape, f"{total:,}", *times, str(files))
+    Console().print(figures)
+
+
+if __name__ == "__main__":
+    main(tuple(int(word) for word in sys.argv[1:]) or SIZES)
