@@ -57,11 +57,12 @@ class IdentifiedReading(StoredReading):
     """Records of a batch that can be told from repeats."""
 
     again: frozenset[tuple[int, int]] = frozenset()
+    rule: Deduplication = RULE
 
     def ids(self) -> pa.Table:
         known = [record for record in self.records if record.error is None]
-        known = [record for record in known if None not in (record.fields[name] for name in RULE.id)]
-        fields = [pa.chunked_array([pa.array([r.fields[name] for r in known])]) for name in RULE.id]
+        known = [record for record in known if None not in (record.fields[name] for name in self.rule.id)]
+        fields = [pa.chunked_array([pa.array([r.fields[name] for r in known])]) for name in self.rule.id]
         groups = key_hashes(fields, len(known))
         rows = {
             "_topic": [r.source for r in known],
@@ -69,7 +70,7 @@ class IdentifiedReading(StoredReading):
             "_offset": [r.offset for r in known],
             "_id_hi": groups.hi.view("int64"),
             "_id_lo": groups.lo.view("int64"),
-            "_forget_at": [r.fields["at"] + HORIZON for r in known],
+            "_forget_at": [r.fields["at"] + self.rule.horizon for r in known],
         }
         return pa.table(rows, schema=IDS)
 
@@ -101,12 +102,14 @@ class IdentifiedReading(StoredReading):
 class RememberingBench(Bench):
     """A stream that sets repeats aside."""
 
+    rule: Deduplication = RULE
+
     def remembering(self) -> Memory:
         self.memory = Memory(self.folder / "stream" / "ids")
         return self.memory
 
     def reading(self, batch: Batch, clock: int) -> IdentifiedReading:
-        return IdentifiedReading(self.stage, batch.records, clock)
+        return IdentifiedReading(self.stage, batch.records, clock, rule=self.rule)
 
 
 @st.composite
