@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 from tests.pipelines.aggregates.elements import FIELDS, aggregates_over, table_of
 
+from penstock.pipelines.errors import SumOverflowError
 from penstock.pipelines.fold.aggregates import Accumulator, accumulator, merge_into
 from penstock.pipelines.fold.aggregates.hashes import spark_hashes
 from penstock.pipelines.fold.rows import fresh, known_rows
@@ -22,7 +23,7 @@ from penstock.pipelines.reference.numbers import canonical
 from penstock.pipelines.reference.records import Element
 from penstock.pipelines.reference.values import value
 from penstock.pipelines.spark.partials import partials
-from penstock.pipelines.spark.poison import said_by_user
+from penstock.pipelines.spark.poison import said_by_user, sums_in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -137,9 +138,9 @@ def test_sketches_of_spark_keep_their_promise(spark: "SparkSession") -> None:
 def test_a_sum_that_outgrows_its_column_within_a_batch_fails_the_batch(spark: "SparkSession") -> None:
     stage = ready_stage(Stage("stage", ("records",), Fixed(SIZE), (Output("total", Sum("long")),)), TYPES)
     some = [replace(each, fields={**each.fields, "long": 2**62}, time=0) for each in elements(4, seed=1)]
-    with pytest.raises(Exception, match="ARITHMETIC_OVERFLOW") as failed:
+    with pytest.raises(SumOverflowError, match="total of a window") as failed, sums_in_words():
         partials(records(spark, some), stage).toArrow()
-    assert said_by_user(failed.value).startswith("[ARITHMETIC_OVERFLOW")
+    assert said_by_user(failed.value).startswith("total of a window has become greater")
 
 
 def test_an_accumulator_of_changes_is_made_by_spark_too(spark: "SparkSession") -> None:

@@ -22,8 +22,9 @@ from tests.pipelines.spark.test_stream import (
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.errors import SumOverflowError
 from penstock.pipelines.model import fixed
-from penstock.pipelines.plan import Apply, Custom, Output, Plan, Sql, opaque
+from penstock.pipelines.plan import Apply, Custom, Output, Plan, Sql, Sum, opaque
 from penstock.pipelines.plan.custom import combiner_ref
 from penstock.pipelines.spark.stream import Stream, StreamConfig
 
@@ -161,3 +162,22 @@ def test_more_than_may_be_set_aside_stop_the_stream_and_nothing_of_the_batch_is_
     ):
         running.until_read(22)
     assert running.progress.outcomes == []
+
+
+def test_a_sum_that_outgrows_its_column_stops_its_stream_with_a_sentence_and_no_other(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    plan = plan_over(topic, fixed("10 seconds"))
+    great = stepped(Sql(f"SELECT *, {2**62}L AS great FROM input"))(plan)
+    summed = Output("greatest", Sum("great"))
+    great = replace(
+        great, name="great", stages=(replace(great.stage, aggregates=(*great.stage.aggregates, summed)),)
+    )
+    good = [{"device": "d1", "at": at, "temperature": 1.5} for at in (1_000, 2_000, 3_000, 21_000)]
+    send(broker, topic, good)
+    stopped, other = (Guarded(each, spark, broker, tmp_path / each.name) for each in (great, plan))
+    with pytest.raises(SumOverflowError, match="greatest of a window has become greater than its column"):
+        stopped.until_read(4)
+    assert stopped.progress.outcomes == []
+    other.until_read(4)
+    assert values(other.table(f"latest/{plan.name}")) == expected(good, TEN_SECONDS, 10_000)

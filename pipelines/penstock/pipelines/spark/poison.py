@@ -1,7 +1,8 @@
 """Records that break one's own code, as Spark sees them: how the code failed, and how such records are left out."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ _IN_SQL = re.compile(
     r"[^\n]*"
 )
 _PYTHON = "org.apache.spark.api.python.PythonException"
+_TOO_GREAT = re.compile(r"(\S+) of a window has become greater than its column can hold")
 _CRASHED = "Python worker exited unexpectedly"
 
 
@@ -39,6 +41,17 @@ def said_by_user(problem: BaseException) -> str:
         raised = _RAISED.findall(text)
         return (raised[-1] if raised else "it raised an error")[:LONGEST]
     return ""
+
+
+@contextmanager
+def sums_in_words() -> Iterator[None]:
+    """Say of a sum that outgrew its column in an executor what is said of one that does here."""
+    try:
+        yield
+    except Exception as problem:
+        if found := _TOO_GREAT.search(str(problem)):
+            raise SumOverflowError(found[1]) from problem
+        raise
 
 
 def spoiled(records: "DataFrame", poisoned: Sequence[Poisoned]) -> "DataFrame":

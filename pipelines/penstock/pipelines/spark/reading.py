@@ -22,7 +22,7 @@ from penstock.pipelines.spark.lookups import Found, without_rows
 from penstock.pipelines.spark.observation import observed, set_aside
 from penstock.pipelines.spark.one_pass import accounted, fetched_together, with_the_rest
 from penstock.pipelines.spark.partials import guarded, partials, windowed
-from penstock.pipelines.spark.poison import said_by_user, spoiled
+from penstock.pipelines.spark.poison import said_by_user, spoiled, sums_in_words
 from penstock.pipelines.spark.records import judged
 from penstock.pipelines.spark.spreading import WeighedPartials, weighed
 from penstock.pipelines.spark.steps import needs_steps, stepped
@@ -62,10 +62,12 @@ class SparkReading:
         """Run the batch's job, and fetch what it says."""
         name = self.stage.plan.name
         if self.others and not self.fetched:
-            self.fetched.update(self._in_one_pass())
+            with sums_in_words():
+                self.fetched.update(self._in_one_pass())
         if name in self.fetched:
             return self.fetched[name]
-        return self._checked(lambda records: self._partials(self._in_tasks(records)))
+        with sums_in_words():
+            return self._checked(lambda records: self._partials(self._in_tasks(records)))
 
     def beside(self) -> "dict[str, SparkReading]":
         """The same records as the other stages read them; the partials of all come with this one's."""
@@ -77,7 +79,8 @@ class SparkReading:
 
     def weigh(self) -> WeighedPartials:
         """Run the batch's job, and leave what it makes in the executors."""
-        return self._checked(self._weighed)
+        with sums_in_words():
+            return self._checked(self._weighed)
 
     def invalid(self) -> pa.Table:
         """Fetch the records that are no good, byte for byte as they are in the topic."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock.pipelines.batch.parts import PartFolded, PartTask, decoded, encoded
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, Weighed
+from penstock.pipelines.spark.poison import sums_in_words
 from penstock.pipelines.state.parts import COUNT
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class SparkSpreader:
             frame = partials.frame
         placed = frame.where("_set_aside IS NULL").mapInArrow(_placing(task), _with_part(frame))
         rows = placed.unionByName(self._one_of_each(placed)).groupBy(PART.name)
-        told = rows.applyInArrow(_folding(task), "told BINARY").toArrow()
+        with sums_in_words():
+            told = rows.applyInArrow(_folding(task), "told BINARY").toArrow()
         return [decoded(one) for one in told.column("told").to_pylist()]
 
     def _one_of_each(self, placed: "DataFrame") -> "DataFrame":

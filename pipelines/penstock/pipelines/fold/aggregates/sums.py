@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.pipelines.errors import SumOverflowError
 from penstock.pipelines.fold.aggregates.accumulator import Accumulator, Part
 from penstock.pipelines.fold.aggregates.kinds import summed
 from penstock.pipelines.fold.aggregates.merges import BIGINT, Added
 from penstock.pipelines.fold.aggregates.setting import WEIGHT, Setting
 from penstock.pipelines.fold.rows import Column, Rows, numpy_column
 from penstock.pipelines.plan.aggregates import Count, Mean, Output, Sum
-from penstock.pipelines.plan.predicates import quoted
+from penstock.pipelines.plan.predicates import literal, quoted
 from penstock.pipelines.state.columns import Mask
 
 SPECIAL = {"nan": np.nan, "up": np.inf, "down": -np.inf}
@@ -89,7 +90,10 @@ class _Total:
             value = f"CASE WHEN abs({value}) < double('Infinity') THEN {value} END"
         if self.setting.changes:
             value = f"{WEIGHT} * {value}"
-        return f"coalesce(sum({value}), {'cast(0 as double)' if kind else '0'})"
+        if kind:
+            return f"coalesce(sum({value}), cast(0 as double))"
+        too_great = literal(str(SumOverflowError(self.name)))
+        return f"coalesce(try_sum({value}), CASE WHEN count({value}) = 0 THEN 0 ELSE raise_error({too_great}) END)"
 
     def _lift(self, elements: pa.Table) -> Column:
         if pa.types.is_decimal(self.kind):
