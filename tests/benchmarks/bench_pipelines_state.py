@@ -22,10 +22,11 @@ from rich.table import Table
 
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
-from penstock.pipelines.batch.engine import HERE, Engine, Right
+from penstock.pipelines.batch.engine import Engine, Right
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Intent, Range
-from penstock.pipelines.batch.placement import Placement
+from penstock.pipelines.batch.options import Options
+from penstock.pipelines.batch.placement import HERE, Placement
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, Reading
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.fold.graph import ready_graph
@@ -109,7 +110,9 @@ class Bench:
         right = Right("bench", 1, lambda: True)
         directory = self._folder / "stream"
         rules = rules_of([SOURCE])
-        return Engine(graph, rules, directory, tables, right, lambda _: None, placement=self._placement)
+        return Engine(
+            graph, rules, directory, tables, right, lambda _: None, Options(placement=self._placement)
+        )
 
     def batch(self, devices: np.ndarray) -> float:
         """Seconds for a batch with a record of each device."""

@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow as pa
 from tests.pipelines.fold.partials import elements, partials, places
 
-from penstock.pipelines.batch.engine import HERE, Engine, Right
+from penstock.pipelines.batch.engine import Engine, Right
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Range
+from penstock.pipelines.batch.options import Options
 from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.placement import Placement
+from penstock.pipelines.batch.placement import HERE, Placement
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, LATE, Reading
 from penstock.pipelines.batch.tables import QUARANTINED, StreamTables
 from penstock.pipelines.fold.graph import ReadyGraph, ready_graph
@@ -151,11 +152,14 @@ class Bench:
             tables(self.plan, graph, self.warehouse),
             Right(self.plan.name, epoch, holds),
             told or self.told.append,
-            memory=self.remembering(),
-            placement=self.placement,
+            self.options(),
         )
         engine.resume()
         return engine
+
+    def options(self) -> Options:
+        """What the stream has beyond what every stream needs."""
+        return Options(memory=self.remembering(), placement=self.placement)
 
     def remembering(self) -> Memory | None:
         """The ids that a new host goes on with; nothing where repeats are not set aside."""

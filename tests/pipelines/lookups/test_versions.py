@@ -12,6 +12,7 @@ from tests.pipelines.batch.test_crashes import PLANS, Fuse, Killed, burning, his
 from penstock.pipelines.batch.engine import Engine
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.lookups import Seen, parted, recorded
+from penstock.pipelines.batch.options import Options
 from penstock.pipelines.batch.reading import Reading
 from penstock.pipelines.plan import Column, Lookup
 from penstock.pipelines.reference.records import Batch
@@ -27,8 +28,10 @@ class Looking(Bench):
     newest: int = 0
     saw: list[tuple[int, int]] = field(default_factory=list)
 
+    def options(self) -> Options:
+        return replace(super().options(), lookups=lambda: {"latest/cards": self.newest})
+
     def feed(self, engine: Engine, batch: Batch) -> None:
-        engine._lookups = lambda: {"latest/cards": self.newest}
         if not batch.records:
             engine.tick(batch.clock)
             return

@@ -13,7 +13,7 @@ does 5 and 6 again, which changes nothing that is there already.
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,9 +25,9 @@ from penstock.pipelines.batch.holding import Holding, Trees
 from penstock.pipelines.batch.inputs import Reached, Rules
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.journal import KEPT, Journal
+from penstock.pipelines.batch.options import PLAIN, Options
 from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.placement import Placement
-from penstock.pipelines.batch.poison import Guard, SentAgain, nothing_sent_again
+from penstock.pipelines.batch.poison import Guard
 from penstock.pipelines.batch.reading import (
     Identified,
     Reading,
@@ -44,7 +44,6 @@ from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.watermark import Watermark
 from penstock.pipelines.host.work import working_on
 from penstock.pipelines.repeats.ids import Sifted, nothing_sifted
-from penstock.pipelines.repeats.memory import Memory
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 from penstock.pipelines.state.tree import Tree
 
@@ -52,11 +51,6 @@ log = logging.getLogger(__name__)
 
 IDS = "/ids"
 """The name by which an outcome knows the files of remembered ids; the name of a table has no slash."""
-
-HERE = Placement()
-
-Versions = Callable[[], Mapping[str, int]]
-"""Tells the newest version of each table that steps look into."""
 
 Open = Callable[[Intent], Reading]
 """Opens the records of an intent."""
@@ -73,27 +67,18 @@ class Engine:
         tables: Tables,
         right: Right,
         told: Callable[[Outcome], None],
-        behind: Callable[[Sequence[Range]], int] = lambda _: 0,
-        fingerprint: str = "",
-        memory: Memory | None = None,
-        placement: Placement = HERE,
-        poison_limit: int = 0,
-        lookups: Versions = dict,
-        sent_again: SentAgain = nothing_sent_again,
+        options: Options = PLAIN,
     ) -> None:
         self._graph = graph
         self._rules = rules
         self._tables = tables
         self._right = right
         self._told = told
-        self._behind = behind
-        self._fingerprint = fingerprint
-        self._memory = memory
-        self._placement = placement
-        self._lookups = lookups
+        self._options = options
+        self._memory = options.memory
         self._journal = Journal.of_writer(directory / "journal")
         self._holding = Holding(graph, directory / "state")
-        self._guard = Guard(self._journal, right.stream, poison_limit, sent_again)
+        self._guard = Guard(self._journal, right.stream, options.poison_limit, options.sent_again)
         self.last: Outcome | None = None
 
     def resume(self) -> None:
@@ -132,7 +117,7 @@ class Engine:
         ):
             return
         now, epoch = self._clock(clock), self._right.epoch
-        seen = self._lookups() if lookups is None else lookups
+        seen = self._options.lookups() if lookups is None else lookups
         intent = Intent(
             self._next_id(), "data", now, epoch, ranges, spark_batch, watermark, seen, tuple(unread)
         )
@@ -242,11 +227,11 @@ class Engine:
             changes=changes,
             accounts=written.accounts,
             panes=panes_by_timing(written.panes.values()),
-            lag_records=self._behind(intent.ranges),
+            lag_records=self._options.behind(intent.ranges),
             state_rows=sum(tree.rows for tree in state.values()) + (0 if ids is None else ids.rows),
             state_sizes={name: {"rows": tree.rows, "bytes": tree.bytes} for name, tree in state.items()},
             durations_ms=watch.durations_ms,
-            plan=self._fingerprint,
+            plan=self._options.fingerprint,
             placement=done.placement,
         )
         computed.release()
@@ -258,16 +243,17 @@ class Engine:
 
     def _computed(self, intent: Intent, reading: Reading, watch: Stopwatch) -> Computed:
         """Read and fold some records. Changes nothing, so that it may be tried with others."""
+        placement = self._options.placement
         with watch.step("read"):
             reading, sifted = self._sifted(reading)
             records = sum(span.end - span.start for span in intent.ranges)
             readings = readings_of(reading, self._graph.firsts)
-            partials = held(readings, self._graph, self._placement, records)
+            partials = held(readings, self._graph, placement, records)
         try:
             reached = self._reached(intent, [summary(each) for each in partials.values()])
             moment = self._moment(intent, reached.stream)
             with watch.step("fold"):
-                done = folded(self._graph, self._holding, self._placement, partials, moment, intent.batch_id)
+                done = folded(self._graph, self._holding, placement, partials, moment, intent.batch_id)
         except Exception:
             release(partials)
             raise

@@ -41,6 +41,10 @@ class Placement:
         return self.spreader is None or taken <= self.budget
 
 
+HERE = Placement()
+"""All is folded here."""
+
+
 def row_bytes(schema: pa.Schema) -> int:
     """What a row of these columns takes, about: texts and lists are reckoned as they mostly are."""
     return sum(_value_bytes(field.type) for field in schema)

@@ -15,6 +15,7 @@ from penstock.pipelines.batch.engine import Engine, Right
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.lookups import parted, recorded
+from penstock.pipelines.batch.options import Options
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES, Placement
 from penstock.pipelines.batch.poison import SentAgain, nothing_sent_again
@@ -119,11 +120,13 @@ class StoredRun:
             StreamTables(plan, self._graph, config.warehouse),
             Right(plan.name, 1, lambda: True),
             told,
-            fingerprint=fingerprint(plan),
-            memory=memory_of(plan, config.directory / "ids"),
-            placement=Placement(config.driver_budget, SparkSpreader(session)),
-            poison_limit=config.poison_limit,
-            sent_again=config.sent_again,
+            Options(
+                fingerprint=fingerprint(plan),
+                memory=memory_of(plan, config.directory / "ids"),
+                placement=Placement(config.driver_budget, SparkSpreader(session)),
+                poison_limit=config.poison_limit,
+                sent_again=config.sent_again,
+            ),
         )
         self._engine.resume()
 

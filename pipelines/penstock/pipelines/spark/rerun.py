@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from penstock.pipelines.batch.engine import Engine, Open, Right
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Range
+from penstock.pipelines.batch.options import Options
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.poison import Poisoned
 from penstock.pipelines.batch.reading import LATE, Reading
@@ -99,7 +100,7 @@ def rerun(
     graph = ready_graph(plan, FieldTypes(session).of(plan))
     panes = KeptPanes(plan)
     right, memory = Right(plan.name, 1, lambda: True), memory_of(plan, folder / "ids")
-    engine = Engine(graph, rules_of(plan.sources), folder, panes, right, told, memory=memory)
+    engine = Engine(graph, rules_of(plan.sources), folder, panes, right, told, Options(memory=memory))
     for some in sharing(batches):
         data = [(number, batch) for number, batch in some if batch.ranges]
         spans = {number: Spans(number, batch.clock, batch.ranges) for number, batch in data}

@@ -13,6 +13,7 @@ from penstock.pipelines.batch.engine import Engine, Right
 from penstock.pipelines.batch.inputs import rules_of, topic_of
 from penstock.pipelines.batch.intent import Intent
 from penstock.pipelines.batch.journal import Journal, kept_outcomes
+from penstock.pipelines.batch.options import Options
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES, Placement
 from penstock.pipelines.batch.poison import SentAgain, nothing_sent_again
@@ -114,13 +115,15 @@ class Stream:
             tables,
             right,
             told,
-            self._lag.behind,
-            fingerprint(plan),
-            memory_of(plan, config.directory / "ids"),
-            Placement(config.driver_budget, SparkSpreader(session)),
-            config.poison_limit,
-            looked_up.versions,
-            config.sent_again,
+            Options(
+                self._lag.behind,
+                fingerprint(plan),
+                memory_of(plan, config.directory / "ids"),
+                Placement(config.driver_budget, SparkSpreader(session)),
+                config.poison_limit,
+                looked_up.versions,
+                config.sent_again,
+            ),
         )
         self._looked_up = looked_up
         self._one_at_a_time = threading.Lock()
