@@ -26,7 +26,7 @@ from penstock.ingestion.generators import evenly
 from penstock.ingestion.generators.cards import Cards
 from penstock.ingestion.topics import ensure_topics
 from penstock.pipelines import catalog
-from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.spark.stream import Stream, StreamConfig
 from penstock.platform.clock import now_ms
 from penstock.platform.local_spark import spark_session

@@ -22,9 +22,10 @@ from tests.benchmarks import rivals
 from tests.benchmarks.bench_pipelines_state import SOURCE, STAGE, TOUCHED, TYPES, Bench
 from tests.benchmarks.rivals import Ours, Scene, load, scene, until_read
 
-from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.engine import Engine
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.placement import HERE
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.model import after_count, count, fixed, max_, repeatedly, sum_

@@ -22,12 +22,13 @@ from rich.table import Table
 
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
-from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.engine import Engine
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Intent, Range
 from penstock.pipelines.batch.options import Options
 from penstock.pipelines.batch.placement import HERE, Placement
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, Reading
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.fold.stage import ReadyStage, ready_stage

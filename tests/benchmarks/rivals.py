@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.model import after_count, count, mean, repeatedly
 from penstock.pipelines.plan import Column, Output, PaneLog, Plan, Source, Topic, WatermarkRule
 from penstock.pipelines.plan.stage import Accumulation, Stage

@@ -21,7 +21,7 @@ from penstock.platform.errors import StackError
 from penstock.platform.lifecycle import VERBS, ask, wait_for
 
 if TYPE_CHECKING:
-    from penstock.pipelines.batch.engine import Right
+    from penstock.pipelines.batch.right import Right
     from penstock.platform.control import ControlStore
 
 DRAIN_SECONDS = 120.0
@@ -91,7 +91,7 @@ def _place(streams: Path, stream: str) -> Path:
 @contextmanager
 def _held(store: "ControlStore", streams: Path, stream: str, what: str) -> "Iterator[Right]":
     """The right to write a stream that stands still."""
-    from penstock.pipelines.batch.engine import Right
+    from penstock.pipelines.batch.right import Right
 
     leases = Leases(store, what, now_ms, LEASE_MS)
     lease = leases.acquire(stream)

@@ -20,9 +20,9 @@ from penstock.pipelines.archive.names import archive_of, ledger_path, records_pa
 from penstock.pipelines.archive.reader import TopicReader, topic_id
 from penstock.pipelines.archive.stream import ArchiveConfig, ArchiveStream
 from penstock.pipelines.archive.table import ArchiveTable
-from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.errors import ArchiveError, FencedError
 from penstock.pipelines.tables.table import BatchTable
 

@@ -8,13 +8,14 @@ from typing import Any
 import pyarrow as pa
 from tests.pipelines.fold.partials import elements, partials, places
 
-from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.engine import Engine
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.options import Options
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import HERE, Placement
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, LATE, Reading
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.batch.tables import QUARANTINED, StreamTables
 from penstock.pipelines.fold.graph import ReadyGraph, ready_graph
 from penstock.pipelines.fold.stage import ReadyStage, ready_stage

@@ -13,9 +13,9 @@ import pyarrow as pa
 from confluent_kafka import Producer
 
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.plan import Plan
 from penstock.pipelines.spark.stream import Stream, StreamConfig
 from penstock.pipelines.store import Place

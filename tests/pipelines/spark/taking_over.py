@@ -12,8 +12,8 @@ import psutil
 from tests.pipelines.spark.running import Running
 
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.host.control import Control
 from penstock.pipelines.host.host import Host
 from penstock.pipelines.spark.stream import Stream, StreamConfig

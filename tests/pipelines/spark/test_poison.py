@@ -21,7 +21,7 @@ from tests.pipelines.spark.test_stream import (
 )
 
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.errors import SumOverflowError
 from penstock.pipelines.model import fixed
 from penstock.pipelines.plan import Apply, Custom, Output, Plan, Sql, Sum, opaque

@@ -16,7 +16,7 @@ from tests.pipelines.spark.test_stream import TEN_SECONDS, asked, expected, plan
 from penstock.infra.local_broker import LocalBroker
 from penstock.infra.waiting import wait_until
 from penstock.pipelines.archive.stream import ArchiveConfig, ArchiveStream
-from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.errors import ReplayError
 from penstock.pipelines.host.folders import check_whole, folder_of_stream
 from penstock.pipelines.model import fixed

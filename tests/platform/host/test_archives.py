@@ -13,8 +13,8 @@ from penstock.infra.waiting import wait_until
 from penstock.ingestion.contracts import load_contract
 from penstock.pipelines.archive.names import archive_of, archived_topic, records_path
 from penstock.pipelines.archive.stream import ArchiveConfig, ArchiveStream
-from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.host.host import Host
 from penstock.pipelines.host.running import Running
 from penstock.platform.clock import now_ms

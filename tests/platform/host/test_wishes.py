@@ -12,8 +12,8 @@ from confluent_kafka import KafkaError, KafkaException
 from prometheus_client import CollectorRegistry
 
 from penstock.infra.waiting import wait_until
-from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.errors import DefinitionError, PublishError
 from penstock.pipelines.fold.watermark import Watermark
 from penstock.pipelines.host.control import Control, Desired, DesiredState

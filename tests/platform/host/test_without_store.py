@@ -13,9 +13,10 @@ from tests.pipelines.batch.test_fence import BATCHES, PLAN, TABLES, undisturbed
 from tests.platform.conftest import Postgres
 
 from penstock.infra.waiting import wait_until
-from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.engine import Engine
 from penstock.pipelines.batch.journal import kept_outcomes
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.errors import FencedError
 from penstock.pipelines.host.control import Desired
 from penstock.pipelines.host.host import Host

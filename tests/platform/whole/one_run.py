@@ -11,8 +11,8 @@ from pathlib import Path
 
 from penstock.infra.jars import spark_jars
 from penstock.infra.java import find_java
-from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.catalog import load
 from penstock.pipelines.spark.session import SparkConfig, open_session
 from penstock.pipelines.spark.stream import Stream, StreamConfig

@@ -18,7 +18,7 @@ from penstock.ingestion.sources import Generated
 from penstock.pipelines.archive.archive import Archive
 from penstock.pipelines.archive.names import archive_of
 from penstock.pipelines.archive.reader import topic_id
-from penstock.pipelines.batch.engine import Right
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.host.host import batch_record
 from penstock.pipelines.model import after_watermark, count, every, fixed, mean, read
 from penstock.pipelines.plan import Plan

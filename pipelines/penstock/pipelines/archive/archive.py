@@ -12,10 +12,10 @@ from pathlib import Path
 from penstock.pipelines.archive.names import archive_of, ledger_path, records_path
 from penstock.pipelines.archive.rows import LEDGER, Taken, ledger_rows, record_rows
 from penstock.pipelines.archive.table import ArchiveTable, day_of
-from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.intent import partition_name
 from penstock.pipelines.batch.journal import KEPT, Journal
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.errors import ArchiveError, FencedError
 from penstock.pipelines.fold.watermark import Watermark
 from penstock.pipelines.host.control import PartitionAccount

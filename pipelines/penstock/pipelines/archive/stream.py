@@ -7,9 +7,9 @@ from pathlib import Path
 
 from penstock.pipelines.archive.archive import Archive
 from penstock.pipelines.archive.reader import TopicReader, topic_id
-from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.journal import kept_outcomes
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.errors import ArchiveError
 from penstock.pipelines.store import Place
 

@@ -35,7 +35,7 @@ from penstock.pipelines.batch.reading import (
     nothing_read,
     readings_of,
 )
-from penstock.pipelines.batch.right import Right as Right
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.batch.stopwatch import Stopwatch
 from penstock.pipelines.batch.tables import Tables, panes_by_timing
 from penstock.pipelines.errors import FencedError, JournalError

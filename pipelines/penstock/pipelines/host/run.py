@@ -10,10 +10,10 @@ from uuid import uuid4
 
 from penstock.pipelines.archive.names import archived_topic, is_compacted
 from penstock.pipelines.archive.stream import ArchiveConfig, ArchiveStream
-from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES
 from penstock.pipelines.batch.poison import SentAgain, nothing_sent_again
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.host.control import Control
 from penstock.pipelines.host.folders import check_whole, folder_of_stream
 from penstock.pipelines.host.host import Host

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.errors import FencedError
 from penstock.pipelines.host.control import Control, Desired, DesiredState, Lease, StreamHealth
 from penstock.pipelines.host.leases import Clock, Leases

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from penstock.pipelines.batch.engine import Right
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.batch.tables import LEDGER
 from penstock.pipelines.errors import ReplayError
 from penstock.pipelines.host.control import PartitionAccount

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.pipelines.batch.engine import Engine, Open, Right
+from penstock.pipelines.batch.engine import Engine, Open
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.options import Options
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.poison import Poisoned
 from penstock.pipelines.batch.reading import LATE, Reading
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.batch.tables import QUARANTINED, Written
 from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.fold.moment import Moment

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 
-from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.engine import Engine
 from penstock.pipelines.batch.inputs import rules_of, topic_of
 from penstock.pipelines.batch.intent import Intent
 from penstock.pipelines.batch.journal import Journal, kept_outcomes
@@ -18,6 +18,7 @@ from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES, Placement
 from penstock.pipelines.batch.poison import SentAgain, nothing_sent_again
 from penstock.pipelines.batch.reading import Reading
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.errors import DefinitionError, DrainedError, StreamEndedError
 from penstock.pipelines.fold.graph import ready_graph

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-from penstock.pipelines.batch.engine import Engine, Right
+from penstock.pipelines.batch.engine import Engine
 from penstock.pipelines.batch.inputs import rules_of
 from penstock.pipelines.batch.reading import Reading
+from penstock.pipelines.batch.right import Right
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.fold.graph import ReadyGraph
 from penstock.pipelines.fold.stage import ReadyStage
