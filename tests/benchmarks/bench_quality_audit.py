@@ -20,7 +20,7 @@ from tests.benchmarks.rivals import KEYS, Ours, Scene, load, now_ms, plan_over, 
 from tests.quality.audit.stream import Beside
 
 from penstock.pipelines.batch.journal import Journal
-from penstock.pipelines.host.host import batch_record
+from penstock.pipelines.host.telling import batch_record
 from penstock.pipelines.plan import LatestValues, PaneLog, Plan
 from penstock.pipelines.plan.windows import Fixed
 from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded

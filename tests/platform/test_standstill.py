@@ -14,7 +14,7 @@ from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.fold.watermark import Watermark
 from penstock.pipelines.host.control import Desired
-from penstock.pipelines.host.host import batch_record
+from penstock.pipelines.host.telling import batch_record
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
 from penstock.platform.control.reports import history

@@ -49,7 +49,7 @@ def erase_key(
 ) -> tuple[int, "Erased"]:
     """Erase it. Returns the batch that did, and its account; a stream that is to run goes on afterwards."""
     from penstock.pipelines.erasure.erase import Place, Request, erase
-    from penstock.pipelines.host.host import batch_record
+    from penstock.pipelines.host.telling import batch_record
 
     streams = settings.home / "streams"
     with standing_still(store, streams, order.stream, "an erasure", tell) as right:

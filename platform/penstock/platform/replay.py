@@ -139,7 +139,7 @@ def _switched(
     stored: "Stored",
     tell: Callable[[str], None],
 ) -> Replayed:
-    from penstock.pipelines.host.host import batch_record
+    from penstock.pipelines.host.telling import batch_record
     from penstock.pipelines.spark.replay import Places, Replay, summed
     from penstock.pipelines.store.files import remove_below
     from penstock.platform.bounded import bounded_config

@@ -112,7 +112,7 @@ def _held(store: "ControlStore", streams: Path, stream: str, what: str) -> "Iter
 def _tell_rest(store: "ControlStore", streams: Path, stream: str) -> None:
     """Tell the store what a host could not tell any more: what comes next is told with a higher number."""
     from penstock.pipelines.batch.journal import kept_outcomes
-    from penstock.pipelines.host.host import batch_record
+    from penstock.pipelines.host.telling import batch_record
 
     last = store.last_batch(stream)
     journal = folder_of_stream(streams, stream) / "journal"

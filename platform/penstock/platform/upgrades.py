@@ -128,7 +128,7 @@ def _migrate(
     settings: Settings, store: "ControlStore", order: UpgradeOrder, tell: Callable[[str], None]
 ) -> None:
     from penstock.pipelines.fold.graph import ready_graph
-    from penstock.pipelines.host.host import batch_record
+    from penstock.pipelines.host.telling import batch_record
     from penstock.pipelines.spark.fields import FieldTypes
     from penstock.pipelines.upgrade.state import migrate
     from penstock.platform.local_spark import spark_session

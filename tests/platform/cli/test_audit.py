@@ -17,7 +17,7 @@ from tests.quality.audit.damage import DAMAGES
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines.batch.journal import Journal
-from penstock.pipelines.host.host import batch_record
+from penstock.pipelines.host.telling import batch_record
 from penstock.platform import audit
 from penstock.platform.control import open_control
 from penstock.platform.definitions.audits import CHECK, JOB, audit_definitions

@@ -17,7 +17,8 @@ from penstock.pipelines.batch.right import Right
 from penstock.pipelines.errors import DefinitionError, PublishError
 from penstock.pipelines.fold.watermark import Watermark
 from penstock.pipelines.host.control import Control, Desired, DesiredState
-from penstock.pipelines.host.host import Host, batch_record
+from penstock.pipelines.host.host import Host
+from penstock.pipelines.host.telling import batch_record
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
 from penstock.platform.control.reports import history

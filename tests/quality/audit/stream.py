@@ -19,7 +19,7 @@ from penstock.pipelines.archive.archive import Archive
 from penstock.pipelines.archive.names import archive_of
 from penstock.pipelines.archive.reader import topic_id
 from penstock.pipelines.batch.right import Right
-from penstock.pipelines.host.host import batch_record
+from penstock.pipelines.host.telling import batch_record
 from penstock.pipelines.model import after_watermark, count, every, fixed, mean, read
 from penstock.pipelines.plan import Plan
 from penstock.pipelines.store import Place

@@ -16,7 +16,7 @@ from tests.pipelines.batch.test_crashes import PLAN, PLANS, TABLES, Fuse, run
 
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.tables import LEDGER
-from penstock.pipelines.host.host import batch_record
+from penstock.pipelines.host.telling import batch_record
 from penstock.pipelines.plan import FinalPanes
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.store import Address

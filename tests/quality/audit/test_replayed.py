@@ -12,7 +12,7 @@ from tests.pipelines.spark.test_chains import plan_over as three_stages
 from tests.pipelines.spark.test_stream import COLUMNS, readings
 
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.host.host import batch_record
+from penstock.pipelines.host.telling import batch_record
 from penstock.pipelines.model import (
     after_count,
     after_watermark,

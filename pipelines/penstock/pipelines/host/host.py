@@ -20,7 +20,6 @@ from penstock.pipelines.host.leases import Clock, Leases
 from penstock.pipelines.host.retry import PARK_AFTER
 from penstock.pipelines.host.running import Make
 from penstock.pipelines.host.telling import Telling
-from penstock.pipelines.host.telling import batch_record as batch_record
 from penstock.pipelines.host.tenant import Desk, Tenant
 
 log = logging.getLogger(__name__)

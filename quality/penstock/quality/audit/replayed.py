@@ -16,7 +16,7 @@ from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.poison import Poisoned
 from penstock.pipelines.fold.order.slots import NUMBER
 from penstock.pipelines.host.control import BatchRecord
-from penstock.pipelines.host.host import batch_record
+from penstock.pipelines.host.telling import batch_record
 from penstock.pipelines.plan import (
     CompleteTable,
     FinalPanes,
