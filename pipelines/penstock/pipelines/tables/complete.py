@@ -23,4 +23,5 @@ class CompleteTable(LatestTable):
         super().__init__(path, schema, application, key, span_us=None, piece=ALL)
 
     def _parts(self, found: Touched, panes: pa.Table) -> list[Part]:
-        return [Part(list(found.paths), np.ones(panes.num_rows, bool))]
+        every = np.arange(panes.num_rows)
+        return [Part(list(found.paths), every, every)]

@@ -31,9 +31,10 @@ AT_ONCE = 4
 
 @dataclass(frozen=True)
 class Part:
-    """Files that are replaced together, and which of the batch's rows go where they were."""
+    """Files that are replaced together, which of the batch's rows may be in them, and which go where they were."""
 
     paths: list[str]
+    touched: np.ndarray
     rows: np.ndarray
 
 
@@ -81,16 +82,20 @@ class LatestTable(BatchTable):
 
     def _parts(self, found: Touched, panes: pa.Table) -> list[Part]:
         """What is written anew together: each full file by itself, and all that is small or new."""
-        home, small, full = np.full(panes.num_rows, -1), [], []
+        new, in_small, small = np.ones(panes.num_rows, bool), np.zeros(panes.num_rows, bool), []
+        parts = []
         for file, rows in found.hits():
             if found.counts[file] < self._piece:
                 small.append(file)
+                in_small[rows] = True
             else:
-                full.append(file)
-                home[rows[home[rows] < 0]] = file
-        small += self._beside(found, small, home < 0)
-        parts = [Part([found.paths[file]], home == file) for file in full]
-        return [*parts, Part([found.paths[file] for file in small], home < 0)]
+                parts.append(Part([found.paths[file]], rows, rows[new[rows]]))
+                new[rows] = False
+        small += self._beside(found, small, new)
+        return [
+            *parts,
+            Part([found.paths[file] for file in small], np.flatnonzero(in_small), np.flatnonzero(new)),
+        ]
 
     def _beside(self, found: Touched, hit: list[int], new: np.ndarray) -> list[int]:
         """Small files of the spans to which rows come that no full file takes: each batch would add one more.
@@ -107,11 +112,12 @@ class LatestTable(BatchTable):
 
     def _content(self, part: Part, panes: pa.Table) -> pa.Table:
         """The rows of some files without the windows that were touched, and the newest of those."""
+        touched = panes.select(self._identity).take(pa.array(part.touched))
         kept = [
-            _without(read_rows(self.path / path, self.schema), panes, self._identity) for path in part.paths
+            _without(read_rows(self.path / path, self.schema), touched, self._identity) for path in part.paths
         ]
-        inserted = np.asarray(pc.equal(panes.column("kind"), "insert"))
-        newest = panes.filter(pa.array(part.rows & inserted)).select(self.schema.names)
+        newest = panes.take(pa.array(part.rows))
+        newest = newest.filter(pc.equal(newest.column("kind"), "insert")).select(self.schema.names)
         return pa.concat_tables([*kept, newest.cast(self.schema)])
 
     def _pieces(self, rows: pa.Table) -> Iterator[pa.Table]:

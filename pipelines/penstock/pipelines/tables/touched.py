@@ -59,7 +59,7 @@ class Touched:
 def touched_files(files: pa.Table, rows: pa.Table, key: Sequence[str]) -> Touched:
     """Compare the entries of a table's files, flattened, with rows that name windows of a key."""
     starts, ends = (_times(files, rows, name) for name in ("window_start", "window_end"))
-    keys = _bounds(files, rows, key[0]) if key else None
+    keys = _bounds(files, rows, key[0]) if key and files.num_rows else None
     paths = [str(path) for path in files.column("path").to_pylist()]
     counts = files.column("num_records").fill_null(UNKNOWN_MOST)
     return Touched(paths, np.asarray(counts), starts, ends, keys)
