@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from tests.pipelines.spark.running import Running, send
+from tests.pipelines.spark.test_checks import reading
 from tests.pipelines.spark.test_stream import TEN_SECONDS, expected, plan_over, readings, values
 
 from penstock.infra.local_broker import LocalBroker
@@ -47,6 +48,19 @@ def deduplicated(plan: Plan) -> Plan:
     """The same with repeats set aside."""
     (source,) = plan.sources
     return replace(plan, sources=(replace(source, deduplication=Deduplication(("device", "at"), 10**12)),))
+
+
+def test_partials_that_stay_in_the_executors_weigh_what_they_hold(spark: "SparkSession") -> None:
+    """A budget of bytes is not to be exceeded by a few keys that are very long."""
+    weights = []
+    for length in (1, 100_000):
+        records = [{"device": f"{n}" + "k" * length, "at": n, "temperature": 1.5} for n in range(10)]
+        weighed = reading(spark, plan_over("t", Fixed(10_000)), records).weigh()
+        weights.append(weighed.nbytes)
+        weighed.release()
+    short, long = weights
+    assert short < 10_000
+    assert 1_000_000 < long < 2_000_000
 
 
 @pytest.mark.parametrize("window", [Fixed(10_000), Sessions(900)], ids=["fixed", "sessions"])

@@ -111,7 +111,5 @@ def fits(stage: ReadyStage, tree: Tree, placement: Placement, partials: Partials
     """Whether a stage is folded here: what it touches is small enough, or nobody can fold it in parts."""
     if placement.spreader is None:
         return True
-    many, weight = (
-        (partials.num_rows, partials.nbytes) if isinstance(partials, pa.Table) else (partials.rows, 0)
-    )
-    return placement.fits(stage, many, due_rows(tree, moment), weight)
+    many = partials.num_rows if isinstance(partials, pa.Table) else partials.rows
+    return placement.fits(stage, many, due_rows(tree, moment), partials.nbytes)

@@ -80,6 +80,8 @@ class Weighed(Protocol):
     """What they say of records, `ACCOUNT_COLUMNS`: a row for each partition and each thing that became of some."""
     rows: int
     """How many partials of good records there are."""
+    nbytes: int
+    """What they take where they are, about: it may be packed closer there than it is once fetched."""
 
     def fetched(self) -> pa.Table:
         """Bring all of them here."""

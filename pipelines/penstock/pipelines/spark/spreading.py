@@ -53,6 +53,7 @@ class WeighedPartials:
     frame: "DataFrame"
     summary: pa.Table
     rows: int
+    nbytes: int
     schema: pa.Schema
 
     def fetched(self) -> pa.Table:
@@ -77,7 +78,13 @@ def weighed(partials: "DataFrame", schema: pa.Schema) -> WeighedPartials:
     found = sums.toArrow()
     good = found.filter(found.column("_set_aside").is_null())
     summary = found.select(ACCOUNT_COLUMNS.names).cast(ACCOUNT_COLUMNS)
-    return WeighedPartials(kept, summary, sum(good.column("_rows").to_pylist()), schema)
+    rows = sum(good.column("_rows").to_pylist())
+    return WeighedPartials(kept, summary, rows, _bytes_of(kept), schema)
+
+
+def _bytes_of(kept: "DataFrame") -> int:
+    """What a frame that is kept takes: Spark weighs each batch of it when it is made."""
+    return int(kept._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())  # noqa: SLF001  # no way by Python
 
 
 def _with_part(frame: "DataFrame") -> Any:
