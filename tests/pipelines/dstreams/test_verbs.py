@@ -1,17 +1,17 @@
 """Each verb of Spark's DStreams and its line here, as the page teaches them, say the same of the same batches."""
 
 import json
-import re
 import threading
-import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from tests.pipelines.dstreams.batches import BATCHES, MORE, QUIET, SECOND, clock_of_ours, set_clock
+from tests.pipelines.dstreams.page import named, verbs
 from tests.pipelines.stored import Held, held_records
 
 from penstock.ingestion.contracts import load_contract
@@ -25,20 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.streaming import DStream, StreamingContext
 
-PAGE = Path(__file__).parents[3] / "pipelines" / "docs" / "dstreams.md"
-BATCHES = [
-    ["to be or", "not to be"],
-    [],
-    ["be quick"],
-    ["or not", "or quick be"],
-    ["to to to"],
-    [],
-    ["quick be"],
-]
-MORE = [["that is not to"], ["the question"], [], ["or not", "be"], ["that"], [], []]
-QUIET = 3
-"""Batches without a record at the end, in which windows run out."""
-SECOND = 1_000
 PATIENCE_S = 120
 Elements = Counter[tuple[Any, ...]]
 
@@ -63,6 +49,11 @@ def in_capitals(df: "DataFrame") -> "DataFrame":
     return df.withColumn("word", upper("word"))
 
 
+def all_in_capitals(words: pa.Table) -> pa.Table:
+    """Words in capitals, all at once."""
+    return words.set_column(words.column_names.index("word"), "word", pc.utf8_upper(words["word"]))
+
+
 def words_of(line: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The words of a line."""
     return [{"word": word, "text": line["text"]} for word in line["text"].split()]
@@ -77,81 +68,63 @@ def first_of(pair: tuple[int, int]) -> int:
     return pair[0]
 
 
-def verbs() -> Mapping[str, str]:
-    """The code of each verb, by its name, as the page has it."""
-    sections = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.MULTILINE)[1:]
-    found = {
-        part.partition("\n")[0]: re.search(r"```python\n(theirs = .*?)```", part, re.DOTALL)
-        for part in sections
-    }
-    return {name: code.group(1) for name, code in found.items() if code is not None}
-
-
 VERBS = verbs()
 
 
-@dataclass
 class Heard:
-    """What each verb said in each batch of Spark's, by the time of the batch."""
+    """What DStreams said, by the time of the batch."""
 
-    batches: dict[str, dict[Any, list[Any]]] = field(default_factory=dict)
-    changed: threading.Condition = field(default_factory=threading.Condition)
+    def __init__(self) -> None:
+        self.batches: dict[Any, list[tuple[str, Any]]] = {}
+        self.changed = threading.Condition()
 
-    def listen(self, name: str, stream: "DStream[Any]") -> None:
-        self.batches[name] = {}
-
-        def hear(time: Any, rdd: Any) -> None:
-            tell(name, time, rdd.collect())
-
-        stream.foreachRDD(hear)
-
-    def note(self, name: str, time: Any, said: list[Any]) -> None:
+    def note(self, time: Any, rdd: Any) -> None:
+        said = rdd.collect()
         with self.changed:
-            self.batches[name][time] = said
+            self.batches[time] = said
             self.changed.notify_all()
 
     def until(self, batches: int) -> None:
-        def done() -> bool:
-            return all(len(mine) >= batches for mine in self.batches.values())
-
         with self.changed:
-            assert self.changed.wait_for(done, PATIENCE_S), {n: len(b) for n, b in self.batches.items()}
+            assert self.changed.wait_for(lambda: len(self.batches) >= batches, PATIENCE_S), len(self.batches)
 
 
 HEARD = Heard()
 
 
-def tell(name: str, time: Any, said: list[Any]) -> None:
-    """Note what a verb said. Spark's checkpoint pickles what calls this, and must find nothing in it that waits."""
-    HEARD.note(name, time, said)
+def hear(time: Any, rdd: Any) -> None:
+    """Note a batch. Spark's checkpoint pickles what calls this, and must find nothing in it that waits."""
+    HEARD.note(time, rdd)
 
 
 @pytest.fixture(scope="module")
 def theirs(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Elements]]:
-    """What DStreams say of each batch: all verbs at once, over the same queue."""
+    """What DStreams say of each batch: all verbs at once, over the same queue, as elements of one stream."""
     from pyspark.streaming import StreamingContext
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # it is deprecated, which is why people come from it
+    with clock_of_ours(spark):
         ssc = StreamingContext(spark.sparkContext, 1)
-    ssc.checkpoint(str(tmp_path_factory.mktemp("dstreams")))
-    heard = HEARD
-    try:
-        names = there(ssc, spark)
-        for name, code in VERBS.items():
-            told = dict(names)
-            exec(code.partition("\nours")[0], told)
-            heard.listen(name, told["theirs"])
-        ssc.start()
-        heard.until(len(BATCHES) + QUIET)
-    finally:
-        ssc.stop(stopSparkContext=False, stopGraceFully=False)
-    return {name: in_order(mine) for name, mine in heard.batches.items()}
+        ssc.checkpoint(str(tmp_path_factory.mktemp("dstreams")))
+        try:
+            ssc.union(*told_apart(there(ssc, spark))).foreachRDD(hear)
+            ssc.start()
+            set_clock(ssc, len(BATCHES) + QUIET)
+            HEARD.until(len(BATCHES) + QUIET)
+        finally:
+            ssc.stop(stopSparkContext=False, stopGraceFully=False)
+    in_order = [HEARD.batches[time] for time in sorted(HEARD.batches)]
+    return {
+        verb: [Counter(flat(said) for name, said in batch if name == verb) for batch in in_order]
+        for verb in VERBS
+    }
 
 
-def in_order(mine: Mapping[Any, list[Any]]) -> list[Elements]:
-    """The batches of a verb, from the first on."""
-    return [Counter(map(flat, mine[time])) for time in sorted(mine)][: len(BATCHES) + QUIET]
+def told_apart(names: Mapping[str, Any]) -> "Iterator[DStream[tuple[str, Any]]]":
+    """The stream of each verb, whose elements say of which verb they are: one job says them all."""
+    for verb, (code, _) in VERBS.items():
+        told = dict(names)
+        exec(code, told)
+        yield told["theirs"].map(lambda element, verb=verb: (verb, element))
 
 
 def there(ssc: "StreamingContext", spark: "SparkSession") -> Mapping[str, Any]:
@@ -213,6 +186,7 @@ def here() -> dict[str, Any]:
         "running_count": running_count,
         "Total": Total,
         "in_capitals": in_capitals,
+        "all_in_capitals": all_in_capitals,
     }
     own |= {"words_of": words_of, "length_of": length_of, "more": reading("more")}
     setting = """
@@ -232,8 +206,8 @@ window = sliding("3 seconds", "1 second", time="processing")
 def ours(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, pa.Table]:
     """Every pane of each verb of ours. Verbs that read the same topics run in one pass."""
     names, together = here(), defaultdict[Any, dict[str, Pipeline]](dict)
-    for verb, code in VERBS.items():
-        exec("ours" + code.partition("\nours")[2], names)
+    for verb, (_, code) in VERBS.items():
+        exec(code, names)
         pipeline: Pipeline = names["ours"].write(verb, mode="log")
         together[tuple(source.name for source in pipeline.to_plan(verb).sources)][verb] = pipeline
     contents, found = {"lines": BATCHES, "more": MORE}, {}
@@ -244,7 +218,7 @@ def ours(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Map
         panes = rerun(plan, spark, held, batches, tmp_path_factory.mktemp("ours"), lambda _: None)
         for verb in of_topics:
             shown = panes.of(verb)
-            found[verb] = shown.filter(pa.compute.equal(shown.column("kind"), "insert"))
+            found[verb] = shown.filter(pc.equal(shown.column("kind"), "insert"))
     return found
 
 
@@ -259,9 +233,13 @@ def said(panes: pa.Table, second: Callable[[Mapping[str, Any]], int]) -> list[El
         if names == ["elements"]:
             found[at].update((element,) for element in row["elements"])
         else:
-            values = (row[name] for name in names)
-            found[at][tuple(tuple(sorted(v)) if isinstance(v, list) else v for v in values)] += 1
+            found[at][tuple(in_any_order(row[name], panes.schema.field(name).type) for name in names)] += 1
     return found
+
+
+def in_any_order(value: Any, kind: pa.DataType) -> Any:
+    """A value as it is; a list without its order, and empty where nothing was in it."""
+    return tuple(sorted(value or ())) if pa.types.is_list(kind) else value
 
 
 def of_window(row: Mapping[str, Any]) -> int:
@@ -313,23 +291,8 @@ def test_a_function_with_a_memory_is_called_for_the_keys_of_a_batch_alone(
     ]
 
 
-def test_the_page_has_every_verb_that_computes() -> None:
-    from pyspark.streaming import DStream
+def test_the_page_has_every_verb_that_there_is() -> None:
+    from pyspark.streaming import DStream, StreamingContext
 
-    text = PAGE.read_text("utf-8")
-    computing = {name for name in vars(DStream) if not name.startswith("_")} - PLUMBING
-    assert {name for name in computing if f"{name}" not in text} == set()
-
-
-PLUMBING = {
-    *(
-        "context",
-        "mapPartitions",
-        "mapPartitionsWithIndex",
-        "mapValues",
-        "combineByKey",
-        "transformWith",
-        "slice",
-    ),
-    "groupByKeyAndWindow",
-}
+    there_are = {name for kind in (DStream, StreamingContext) for name in vars(kind) if name[0] != "_"}
+    assert named() - {"mapWithState"} == there_are, "mapWithState alone never came to Python"

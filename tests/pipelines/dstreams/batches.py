@@ -1,0 +1,50 @@
+"""The batches that both are given, and Spark's old streams cutting theirs as soon as they can."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.streaming import StreamingContext
+
+BATCHES = [
+    ["to be or", "not to be"],
+    [],
+    ["be quick"],
+    ["or not", "or quick be"],
+    ["to to to"],
+    [],
+    ["quick be"],
+]
+MORE = [["that is not to"], ["the question"], [], ["or not", "be"], ["that"], [], []]
+QUIET = 3
+"""Batches without a record at the end, in which windows run out."""
+SECOND = 1_000
+CLOCK = "spark.streaming.clock"
+
+
+@contextmanager
+def clock_of_ours(spark: "SparkSession") -> "Iterator[None]":
+    """Have DStreams go by a clock that is set, from 0 on, and cut each shuffle into one part: batches are small."""
+    from pyspark import SparkContext
+
+    settings = spark.sparkContext._jsc.sc().conf()  # type: ignore[union-attr]  # of the session that is open
+    settings.set(CLOCK, "org.apache.spark.util.ManualClock")
+    try:
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+            patch.setattr(SparkContext, "defaultParallelism", 1)
+            warnings.simplefilter(
+                "ignore", FutureWarning
+            )  # it is deprecated, which is why people come from it
+            yield
+    finally:
+        settings.remove(CLOCK)
+
+
+def set_clock(ssc: "StreamingContext", batches: int) -> None:
+    """Let so many batches of a second be over."""
+    ssc._jssc.ssc().scheduler().clock().setTime(batches * SECOND)
