@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.streaming import DStream, StreamingContext
 
-PATIENCE_S = 120
+PATIENCE_S = 300
 Elements = Counter[tuple[Any, ...]]
 
 
