@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.pipelines.pictures.axes import Axis, frame, time_marks
+from penstock.pipelines.pictures.labels import Labels
 from penstock.pipelines.pictures.svg import Drawing
 
 WIDTH, HEIGHT = 860, 560
 LEFT, RIGHT, TOP, BOTTOM = 104, 30, 64, 46
 BAR, POINT = 3.0, 3.5
-ROOM_FOR_TEXT = 26.0
 LONGEST_LINE = 120
 TIMINGS = {"early": "early", "on_time": "on time", "late": "late"}
 
@@ -65,6 +65,7 @@ def picture(scene: Scene) -> str:
     for missed, clock in scene.dropped:
         drawing.cross((across.at(missed), up.at(clock)), 3, "dropped")
     bars(drawing, across, up, scene.panes)
+    values(drawing, across, up, scene)
     frame(drawing, across, up, ("event time", "processing time"))
     headline(drawing, scene)
     return drawing.svg()
@@ -87,26 +88,34 @@ def ground(drawing: Drawing, across: Axis, up: Axis, pane: DrawnPane) -> None:
 
 
 def bars(drawing: Drawing, across: Axis, up: Axis, panes: Sequence[DrawnPane]) -> None:
-    """Draw the panes, and what they say where nothing else is written already."""
-    written: list[tuple[float, float, float]] = []
+    """Draw the panes themselves."""
     for pane in panes:
         left, right, y = across.at(pane.start), across.at(pane.end), up.at(pane.clock)
         said = f"{TIMINGS.get(pane.timing, pane.timing)}: {pane.value}"
-        if right - left < 2 * POINT:
+        if is_dot(left, right):
             drawing.dot(((left + right) / 2, y), POINT, pane.timing)
         else:
             drawing.rectangle((left + 1, y - BAR / 2), (right - left - 2, BAR), pane.timing, said=said)
-    for pane in sorted(
-        (pane for pane in panes if pane.value), key=lambda pane: (pane.timing == "early", pane.clock)
-    ):
+
+
+def is_dot(left: float, right: float) -> bool:
+    """Tell whether a pane is too narrow for a bar."""
+    return right - left < 2 * POINT
+
+
+def values(drawing: Drawing, across: Axis, up: Axis, scene: Scene) -> None:
+    """Write what panes say, those that matter most first; what finds no room is said where a mouse rests."""
+    labels = Labels((LEFT, WIDTH - RIGHT), stairs(scene, across, up))
+    for pane in sorted(scene.panes, key=lambda pane: (pane.timing == "early", pane.clock)):
         left, right, y = across.at(pane.start), across.at(pane.end), up.at(pane.clock)
-        length = 5.2 * len(pane.value)
-        middle = min(max((left + right) / 2, LEFT + length / 2), WIDTH - RIGHT - length / 2)
-        is_dot = right - left < 2 * POINT
-        fits = is_dot or length <= max(right - left - 4, ROOM_FOR_TEXT)
-        if fits and all(abs(y - v) >= 10 or abs(middle - u) >= (length + w) / 2 for u, v, w in written):
-            drawing.words((middle, y - (6 if is_dot else 3)), pane.value, "label middle")
-            written.append((middle, y, length))
+        if not pane.value:
+            continue
+        if is_dot(left, right):
+            label = labels.of_dot(((left + right) / 2, y), pane.value)
+        else:
+            label = labels.of_bar(left, right, y, pane.value)
+        if label is not None:
+            drawing.words((label.middle, label.foot), pane.value, "label middle")
 
 
 def stairs(scene: Scene, across: Axis, up: Axis) -> list[tuple[float, float]]:
@@ -125,11 +134,12 @@ def shortened(text: str) -> str:
 
 
 def headline(drawing: Drawing, scene: Scene) -> None:
-    """Write the title, and say what the marks mean."""
+    """Write the title, and say what the marks mean that are there."""
     drawing.words((LEFT, 20), scene.title, "title")
     drawing.words((LEFT, 36), shortened(scene.subtitle))
     x = float(LEFT)
-    for timing, word in TIMINGS.items():
+    shown = {pane.timing for pane in scene.panes}
+    for timing, word in ((timing, word) for timing, word in TIMINGS.items() if timing in shown):
         drawing.rectangle((x, 46), (18, BAR), timing)
         drawing.words((x + 23, 51), word)
         x += 38 + 6 * len(word)
