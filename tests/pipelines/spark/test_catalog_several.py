@@ -135,3 +135,30 @@ def test_a_payment_is_told_with_the_limit_that_held_when_it_was_made(bench: Benc
     rows = asked("SELECT payment, most FROM found ORDER BY ALL", found=bench.table("card_limits", "panes"))
     assert rows == asked(expected, cards=cards, limits=limits)
     assert 100 < sum(most is not None for _, most in rows) < 2_000
+
+
+def test_an_auction_house_is_asked_three_questions_in_one_pass(bench: Bench) -> None:
+    counts = {"persons": 40, "auctions": 120, "bids": 1_840}
+    sent = {
+        f"nexmark-{each}": generated(f"nexmark-{each}", count, per_second=count / 40)
+        for each, count in counts.items()
+    }
+    bench.run("nexmark", sent)
+    tables = {each: sent[f"nexmark-{each}"] for each in counts}
+    hottest = """
+      WITH placed AS (SELECT auction, unnest(range("at" - "at" % 2000, "at" - 10000, -2000)) AS w FROM bids),
+      counted AS (SELECT auction, w, count(1) AS n FROM placed GROUP BY ALL)
+      SELECT w, list(auction ORDER BY n DESC, auction)[:3] FROM counted GROUP BY ALL ORDER BY ALL"""
+    told = "SELECT epoch_ms(window_start), auctions FROM found ORDER BY ALL"
+    assert asked(told, found=bench.table("nexmark")) == asked(hottest, **tables)
+    highest = (
+        'SELECT "at" - "at" % 10000, max(price), [arg_max(auction, price)] FROM bids GROUP BY 1 ORDER BY 1'
+    )
+    told = "SELECT epoch_ms(window_start), price, auction FROM found ORDER BY 1"
+    assert asked(told, found=bench.table("highest_bids")) == asked(highest, **tables)
+    newcomers = """
+      SELECT DISTINCT persons.id, city, persons.at - persons.at % 10000 FROM persons
+      JOIN auctions ON seller = persons.id AND auctions.at - auctions.at % 10000 = persons.at - persons.at % 10000
+      ORDER BY ALL"""
+    told = "SELECT person, city, epoch_ms(window_start) FROM found ORDER BY ALL"
+    assert asked(told, found=bench.table("selling_newcomers", "panes")) == asked(newcomers, **tables)
