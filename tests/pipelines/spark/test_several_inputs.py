@@ -1,6 +1,7 @@
 """Several topics in one stage, from a real broker: each by its own contract and watermark, in one result."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -292,3 +293,19 @@ def test_inputs_that_contradict_each_other_are_refused(spark: "SparkSession") ->
     again = Source("a#2", Topic("a"), source.columns, "at")
     with pytest.raises(DefinitionError, match="the topic a is read twice"):
         FieldTypes(spark).after((source, again), stage_over(source, again))
+
+
+def test_streams_that_are_made_ready_at_once_see_only_their_own_records(spark: "SparkSession") -> None:
+    sources = [
+        Source(topic, Topic(topic), (Column("at", "BIGINT"), Column(topic, "STRING")), "at")
+        for topic in ("a", "b", "c", "d")
+    ]
+
+    def fields(source: Source) -> set[str]:
+        steps = (Sql(f"SELECT *, upper({source.name}) AS upper_{source.name} FROM input"),)
+        stage = Stage(source.name, (source.name,), fixed(1_000), (Output("n", count()),), steps)
+        return {name for name in FieldTypes(spark).after((source,), stage) if not name.startswith("_")}
+
+    with ThreadPoolExecutor(len(sources)) as pool:
+        found = list(pool.map(fields, sources * 3))
+    assert found == [{"at", source.name, f"upper_{source.name}"} for source in sources] * 3

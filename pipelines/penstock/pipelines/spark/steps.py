@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,6 +20,9 @@ from penstock.pipelines.spark.multiplying import may_multiply, told_apart
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_INPUT = Lock()
+"""Held while `input` is what one step reads."""
 
 
 def stepped(records: "DataFrame", stage: Stage, sources: Sources, found: Found = without_rows) -> "DataFrame":
@@ -93,9 +97,11 @@ def _applied(records: "DataFrame", step: Apply | Sql | OverArrow | Keep | Select
             changed: DataFrame = function.resolve()(records)
             return changed
         case Sql(text):
-            # The view belongs to the session of this one query: streams do not see each other's.
-            records.createOrReplaceTempView("input")
-            return records.sparkSession.sql(text)
+            # Streams that are made ready at the same time share a session, and its view; what it was is settled
+            # when this returns.
+            with _INPUT:
+                records.createOrReplaceTempView("input")
+                return records.sparkSession.sql(text)
         case OverArrow(function):
             return _over_arrow(records, function.resolve())
         case Keep(condition):
