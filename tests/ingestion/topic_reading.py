@@ -14,15 +14,15 @@ class Read(NamedTuple):
     headers: dict[str, bytes]
 
 
-def whole_topic(bootstrap: str, topic: str) -> list[Read]:
-    """Return every record of a topic, in order within each partition; aborted ones too."""
+def whole_topic(bootstrap: str, topic: str, isolation: str = "read_uncommitted") -> list[Read]:
+    """Return every record of a topic, in order within each partition; aborted ones too, if not told otherwise."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
             "group.id": "test-reader",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
-            "isolation.level": "read_uncommitted",
+            "isolation.level": isolation,
         }
     )
     partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
