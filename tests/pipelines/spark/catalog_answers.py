@@ -244,9 +244,9 @@ def sensor_minute(sent: Sent) -> list[Answer]:
 
 def device_and_site(sent: Sent) -> list[Answer]:
     (by_device,) = sensor_minute(sent)
-    by_site = """SELECT site, "at" - "at" % 120000, max(temperature), quantile_disc(temperature, [0.5]), count(1)
+    by_site = """SELECT site, "at" - "at" % 120000, max(temperature), count(1)
                  FROM sent GROUP BY ALL ORDER BY ALL"""
-    question = "site, epoch_ms(window_start), warmest, half, readings"
+    question = "site, epoch_ms(window_start), warmest, readings"
     return [
         Answer("latest/device_and_site", by_device.question, by_device.rows),
         by_sql("latest/site_minutes", question, by_site, sent=sent["sensors"]),
