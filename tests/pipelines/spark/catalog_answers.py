@@ -318,11 +318,30 @@ def zeitgeist(sent: Sent) -> list[Answer]:
     return [Answer("panes/zeitgeist", question, sorted(rows))]
 
 
+def nexmark(sent: Sent) -> list[Answer]:
+    tables = {each: sent[f"nexmark-{each}"] for each in ("persons", "auctions", "bids")}
+    hottest = """
+      WITH placed AS (SELECT auction, unnest(range("at" - "at" % 2000, "at" - 10000, -2000)) AS w FROM bids),
+      counted AS (SELECT auction, w, count(1) AS n FROM placed GROUP BY ALL)
+      SELECT w, list(auction ORDER BY n DESC, auction)[:3] FROM counted GROUP BY ALL ORDER BY ALL"""
+    highest = """
+      SELECT "at" - "at" % 10000, max(price), [arg_max(auction, price)] FROM bids GROUP BY ALL ORDER BY ALL"""
+    newcomers = """
+      SELECT DISTINCT persons.id, city, persons.at - persons.at % 10000 FROM persons
+      JOIN auctions ON seller = persons.id AND auctions.at - auctions.at % 10000 = persons.at - persons.at % 10000
+      ORDER BY ALL"""
+    return [
+        by_sql("latest/nexmark", "epoch_ms(window_start), auctions", hottest, **tables),
+        by_sql("latest/highest_bids", "epoch_ms(window_start), price, auction", highest, **tables),
+        by_sql("panes/selling_newcomers", "person, city, epoch_ms(window_start)", newcomers, **tables),
+    ]
+
+
 ANSWERS: Mapping[str, Callable[[Mapping[str, list[Record]]], list[Answer]]] = {
     each.__name__: each
     for each in (
         activity, batch_runs, card_alerts, card_limits, card_travel, card_velocity, click_through,
-        device_and_site, flight_delays, funnel, hashtags, last_readings, payments_parted, running_avg,
+        device_and_site, flight_delays, funnel, hashtags, last_readings, nexmark, payments_parted, running_avg,
         sensor_minute, temperature_rises, trending, visits, word_count, word_count_incremental, word_totals,
         zeitgeist,
     )

@@ -16,7 +16,14 @@ import pytest
 from tests.ingestion.topic_reading import whole_topic
 from tests.pipelines.spark.catalog_answers import answers
 from tests.pipelines.spark.catalog_runs import Record
-from tests.pipelines.spark.live_catalog import LiveCatalog, addresses, names_of, refuses_what_is_late, watched
+from tests.pipelines.spark.live_catalog import (
+    NAMES,
+    LiveCatalog,
+    addresses,
+    names_of,
+    refuses_what_is_late,
+    watched,
+)
 from tests.pipelines.spark.live_inputs import counted
 from tests.pipelines.spark.panes_left import left, rows
 
@@ -93,7 +100,7 @@ def hashtag_rows() -> list[tuple[Any, ...]]:
     return best.rows
 
 
-@pytest.mark.parametrize("name", [name for name in catalog.names() if name != "word_count_incremental"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "word_count_incremental"])
 def test_what_is_left_is_what_another_way_of_computing_says(found: Found, name: str) -> None:
     ran, sent = found[0], sent_to(name)
     run_to_the_end = ran.bounded(name, sent)
@@ -103,7 +110,7 @@ def test_what_is_left_is_what_another_way_of_computing_says(found: Found, name: 
         assert answer.found(run_to_the_end(answer.table)) == answer.rows
 
 
-@pytest.mark.parametrize("name", [name for name in catalog.names() if name != "click_through"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "click_through"])
 def test_the_panes_of_each_stage_add_up_to_what_is_left(found: Found, name: str) -> None:
     stages = watched(name).stages
     panes = {stage.name: found[0].table(name, f"panes/{stage.name}") for stage in stages}
@@ -115,7 +122,7 @@ def test_the_panes_of_each_stage_add_up_to_what_is_left(found: Found, name: str)
         assert {"kind": "retract", "timing": "late"} in said, "what came late corrected something"
 
 
-@pytest.mark.parametrize("name", catalog.names())
+@pytest.mark.parametrize("name", NAMES)
 def test_each_record_is_accounted_for(found: Found, name: str) -> None:
     plan = watched(name)
     refused = {place for topic in names_of(plan) for place in addresses(topic, "lost")}
