@@ -43,7 +43,7 @@ def records_of(values: Iterable[bytes]) -> pa.Table:
 def windows_of_records(values: Iterable[bytes]) -> Windows:
     """Every window that these records make."""
     records = records_of(values)
-    found = duckdb.sql(SQL).fetchall() if records.num_rows else []
+    found = duckdb.connect().sql(SQL).fetchall() if records.num_rows else []
     return {(device, minute): (readings, mean) for device, minute, readings, mean in found}
 
 

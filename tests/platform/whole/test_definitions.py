@@ -123,7 +123,7 @@ def expected(stack: ScratchStack) -> Means:
     records = records_of(stack.values())
     assert records.num_rows
     query = f"SELECT site, minute, count(*), avg(temperature) FROM records WHERE {FEWER} GROUP BY ALL"
-    return {tuple(place): mean for *place, mean in duckdb.sql(query).fetchall()}
+    return {tuple(place): mean for *place, mean in duckdb.connect().sql(query).fetchall()}
 
 
 def latest(stack: ScratchStack, folder: str = "latest") -> Means:

@@ -85,13 +85,17 @@ def test_figures_of_windows_are_those_of_a_query(
     rows: list[tuple[int | None, str | None, float | None, int]], final: int
 ) -> None:
     table = windows(*rows)
-    asked = duckdb.sql(
-        f"""
+    asked = (
+        duckdb.connect()
+        .sql(
+            f"""
         SELECT (epoch_ms(window_end) - 1) // {HOUR} * {HOUR} AS begins, count(*), sum(records),
                count(DISTINCT device) + max(CAST(device IS NULL AS INT)), avg(CAST(mean IS NULL AS INT))
         FROM "table" WHERE window_end IS NOT NULL GROUP BY begins HAVING begins + {HOUR} <= {final} ORDER BY begins
         """
-    ).fetchall()
+        )
+        .fetchall()
+    )
     names = ("rows", "records", "keys", "null_mean")
     expected = [Point(at, dict(zip(names, map(float, figures), strict=True))) for at, *figures in asked]
     assert [told(point) for point in of_windows(table, ["device"], ["mean"], HOUR, final)] == [
@@ -114,14 +118,18 @@ def test_the_share_that_missed_its_windows_is_that_of_a_query(
     write_deltalake(path, missed)
     points = of_windows(table, ["device"], ["mean"], HOUR, 7 * HOUR)
     stretch = f"(epoch_ms(window_end) - 1) // {HOUR} * {HOUR}"
-    asked = duckdb.sql(
-        f"""
+    asked = (
+        duckdb.connect()
+        .sql(
+            f"""
         WITH gone AS (SELECT {stretch} AS begins, count(*) AS n FROM missed GROUP BY 1),
              came AS (SELECT {stretch} AS begins, sum(records) AS n FROM "table" GROUP BY 1)
         SELECT begins, coalesce(gone.n, 0) / (came.n + coalesce(gone.n, 0))
         FROM came LEFT JOIN gone USING (begins) WHERE begins IS NOT NULL ORDER BY begins
         """
-    ).fetchall()
+        )
+        .fetchall()
+    )
     found = with_missed(points, path, HOUR)
     assert [(point.at_ms, round(point.figures["share_missed"], 12)) for point in found] == [
         (begins, round(share, 12)) for begins, share in asked
@@ -145,12 +153,16 @@ def test_fates_of_records_are_those_of_a_query(batches: list[tuple[int, ...]], u
     ]
     ledger = pa.Table.from_pylist(rows, pa.schema([*LEDGER, pa.field("batch_clock", UTC)]))
     shares = ", ".join(f"coalesce(sum({fate}) / nullif(sum(read), 0), 0)" for fate in FATES[1:])
-    asked = duckdb.sql(
-        f"""
+    asked = (
+        duckdb.connect()
+        .sql(
+            f"""
         SELECT epoch_ms(batch_clock) // {HOUR} * {HOUR} AS begins, sum(read), {shares}
         FROM ledger GROUP BY begins HAVING begins + {HOUR} <= {until} ORDER BY begins
         """
-    ).fetchall()
+        )
+        .fetchall()
+    )
     names = ("read", *(f"share_{fate}" for fate in FATES[1:]))
     expected = [Point(at, dict(zip(names, map(float, figures), strict=True))) for at, *figures in asked]
     assert [told(point) for point in of_fates(ledger, HOUR, until)] == [told(point) for point in expected]
