@@ -31,7 +31,7 @@ def written(table: Path, name: str) -> Path:
 
 
 def _delete_a_file(warehouse: Path) -> None:
-    written(warehouse / "latest/stream", "batch-000000000003-00000").unlink()
+    written(warehouse / "latest/stream", "batch-000000000003").unlink()
 
 
 def _duplicate_a_file(warehouse: Path) -> None:
