@@ -31,7 +31,7 @@ def written(table: Path, name: str) -> Path:
 
 
 def _delete_a_file(warehouse: Path) -> None:
-    written(warehouse / "latest/stream", "batch-000000000003").unlink()
+    min((warehouse / "latest/stream").glob("batch-000000000003-*.parquet")).unlink()
 
 
 def _duplicate_a_file(warehouse: Path) -> None:
@@ -66,7 +66,7 @@ def _lose_a_table(warehouse: Path) -> None:
 
 
 DAMAGES = {
-    "a deleted file": Damage(_delete_a_file, "files", "latest/stream, file batch-000000000003-00000-"),
+    "a deleted file": Damage(_delete_a_file, "files", "latest/stream, file batch-000000000003-"),
     "a duplicated file": Damage(
         _duplicate_a_file, "ranges", "records/0 offset 2: batch 2 is in the ledger more than once"
     ),
