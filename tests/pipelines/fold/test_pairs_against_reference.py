@@ -1,5 +1,6 @@
 """Joins without windows say in each batch what the reference says, and in the end what DuckDB says."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,19 +58,28 @@ def test_every_pair_is_what_the_reference_says(
     assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
 
 
-def test_versions_that_are_too_old_for_anybody_are_let_go(tmp_path: Path) -> None:
-    plan = plan_of(AsOf(4), "left", ("clicks", "views"), 2)
+def versions_held(
+    plan: Plan, steps: Sequence[tuple[int, int | None, int | None]], folder: Path
+) -> list[list[int]]:
+    """The times of the versions kept of a key, after each batch: its watermark, and what came if anything did."""
     graph, tree = graph_of(plan), trees.empty(graph_of(plan).first.state_columns)
     before, held = BEFORE_ALL, []
-    for number, (watermark, at) in enumerate([(0, 1), (0, 3), (8, None), (10, None), (11, 20)]):
-        fields = {"key": "a", "at": at, "value": 1, "word": "x"}
+    for number, (watermark, at, value) in enumerate(steps):
+        fields = {"key": "a", "at": at, "value": value, "word": "x"}
         records = () if at is None else (Record("views", 0, number, fields),)
         moment = Moment(number, number - 1, number, before, watermark)
         outcome = fold(graph.first, tree, came_for(graph.first, Batch(number, number, records)), moment)
-        tree = tree.with_run(outcome.changed, tmp_path / f"run-{number}.arrow")
+        tree = tree.with_run(outcome.changed, folder / f"run-{number}.arrow")
         groups = trees.distinct([run.groups.hi for run in tree.runs], [run.groups.lo for run in tree.runs])
         held.append(sorted(tree.lookup(groups)[0].column("time").to_pylist()))
         before = watermark
+    return held
+
+
+def test_versions_that_are_too_old_for_anybody_are_let_go(tmp_path: Path) -> None:
+    plan = plan_of(AsOf(4), "left", ("clicks", "views"), 2)
+    steps = [(0, 1, 1), (0, 3, 1), (8, None, None), (10, None, None), (11, 20, 1)]
+    held = versions_held(plan, steps, tmp_path)
     # A version of 1 is good for a click until 5, which is in time until the watermark is at 8; one of 3 until 10.
     assert held == [[1], [1, 3], [3], [], [20]]
 
@@ -139,17 +149,7 @@ def test_from_the_time_on_at_which_a_key_is_deleted_it_has_no_partner(
 
 def test_a_key_that_was_deleted_leaves_nothing_behind(tmp_path: Path) -> None:
     plan = plan_of(AsOf(ends=GONE), "left", ("clicks", "views"), 2)
-    graph, tree = graph_of(plan), trees.empty(graph_of(plan).first.state_columns)
-    before, held = BEFORE_ALL, []
-    for number, (watermark, value) in enumerate([(0, 5), (2, 0), (4, None), (6, None)]):
-        fields = {"key": "a", "at": number + 1, "value": value, "word": "x"}
-        records = () if value is None else (Record("views", 0, number, fields),)
-        moment = Moment(number, number - 1, number, before, watermark)
-        outcome = fold(graph.first, tree, came_for(graph.first, Batch(number, number, records)), moment)
-        tree = tree.with_run(outcome.changed, tmp_path / f"run-{number}.arrow")
-        groups = trees.distinct([run.groups.hi for run in tree.runs], [run.groups.lo for run in tree.runs])
-        held.append(sorted(tree.lookup(groups)[0].column("time").to_pylist()))
-        before = watermark
+    held = versions_held(plan, [(0, 1, 5), (2, 2, 0), (4, None, None), (6, None, None)], tmp_path)
     assert held == [[1], [1, 2], [], []]
 
 
