@@ -27,15 +27,16 @@ def test_a_second_host_waits_and_one_that_slept_through_its_lease_writes_nothing
         until(lambda: f"waits: {lease.holder} has it" in said(), 90, "the second host to wait")
         with asleep(running.pids()["host"]):
             until(lambda: holder(store) != lease.holder, 90, "the second host to take over")
-            batch = running.batch()
-            until(lambda: running.batch() > batch, 60, "a batch of the second host")
-        awake = running.batch()
-        until(lambda: running.batch() > awake + 5, 60, "more of them, after the first one woke")
-        assert epochs(store, after=batch) == {lease.epoch + 1}
+            # What the first host had decided, and not told before it slept, is told now, under its epoch.
+            until(lambda: last_epoch(store) == lease.epoch + 1, 60, "a batch of the second host")
+            asleep_until = running.batch()
+        until(lambda: running.batch() > asleep_until + 5, 60, "more of them, after the first one woke")
+        assert epochs(store, after=asleep_until) == {lease.epoch + 1}
     until(lambda: holder(store) == lease.holder, 60, "the first host to have it back")
-    batch = running.batch()
-    until(lambda: running.batch() > batch, 60, "its batches")
-    assert min(epochs(store, after=batch)) > lease.epoch + 1
+    until(lambda: last_epoch(store) > lease.epoch + 1, 60, "a batch of the first host")
+    back_since = running.batch()
+    until(lambda: running.batch() > back_since, 60, "more of them")
+    assert min(epochs(store, after=back_since)) > lease.epoch + 1
     store.close()
     with running.without_feed():
         counted_once(running)
@@ -47,6 +48,12 @@ def epochs(store: ControlStore, after: int) -> set[int]:
     ours = batches.c.stream == "sensor_minute", batches.c.batch_id > after
     with store.engine.connect() as connection:
         return set(connection.execute(select(batches.c.epoch).where(*ours)).scalars())
+
+
+def last_epoch(store: ControlStore) -> int:
+    """By whose lease the newest batch was written."""
+    last = store.last_batch("sensor_minute")
+    return last.epoch if last else 0
 
 
 def holder(store: ControlStore) -> str:
