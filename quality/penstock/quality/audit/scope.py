@@ -126,7 +126,7 @@ class Scope:
     def late_by(self, stage: Stage) -> pa.Table:
         """Records that came too late for a window of a first stage."""
         found = rows(self.warehouse / late_of(self.plan, stage), self.upto)
-        return NO_ADDRESSES if found is None else found
+        return ADDRESSES.empty_table() if found is None else found
 
     @cached_property
     def quarantined(self) -> pa.Table:
@@ -136,7 +136,7 @@ class Scope:
             for source in self.plan.sources
         ]
         there = [table for table in found if table is not None]
-        return pa.concat_tables(there) if there else NO_ADDRESSES
+        return pa.concat_tables(there) if there else ADDRESSES.empty_table()
 
     def is_archived(self, topic: str) -> bool:
         """Whether records of a topic are kept in an archive."""
@@ -153,7 +153,7 @@ class Scope:
                 yield told
 
 
-NO_ADDRESSES = pa.schema(
+ADDRESSES = pa.schema(
     [
         pa.field("topic", pa.string()),
         pa.field("partition", pa.int32()),
@@ -163,4 +163,5 @@ NO_ADDRESSES = pa.schema(
         pa.field("window_start", pa.timestamp("us", tz="UTC")),
         pa.field("reason", pa.string()),
     ]
-).empty_table()
+)
+"""What is told of records that are late or no good; an empty table made here would load pandas at each import."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
-from pyarrow import dataset
 
 from penstock.pipelines.store import Place
 from penstock.quality.audit.tables import milliseconds, opened_table
@@ -55,6 +54,8 @@ def rows_after(
     A file that does not tell is read. Files are chosen here and not by the library, which takes a file without
     statistics of a column for one without rows.
     """
+    from pyarrow import dataset  # it loads pandas
+
     whole = table.to_pyarrow_dataset()
     wanted = _files_after(table, column, after_ms)
     chosen = [each for each in whole.get_fragments() if wanted is None or each.path in wanted]
