@@ -3,6 +3,7 @@
 import json
 import subprocess
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
@@ -42,9 +43,9 @@ class AppliedStack(ScratchStack):
         """Where the environment's programs keep what they have; it goes with them."""
         return self.home / "environments" / NAME / "run"
 
-    @property
+    @cached_property
     def outputs(self) -> EnvironmentOutputs:
-        """What the environment tells of itself."""
+        """What the environment tells of itself: Terraform is asked once, as a process, for no apply changes it."""
         return Catalog(self.root, self.home).open(NAME).outputs()
 
     @property
@@ -86,4 +87,5 @@ class AppliedStack(ScratchStack):
     def command_lines_with_a_secret(self) -> list[str]:
         """The command line of every process of this machine in which a secret stands."""
         shown = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, check=True).stdout
-        return [line.decode() for line in shown.splitlines() for v in self.secrets().values() if v in line]
+        secrets = self.secrets().values()
+        return [line.decode() for line in shown.splitlines() for value in secrets if value in line]
