@@ -242,9 +242,15 @@ def _read_to_the_end(consumer: Consumer, topic: str) -> list[tuple[int, int, byt
 
 
 def until(see: Callable[[], Found], seconds: float, what: str) -> Found:
-    """Ask until the answer is true, and return it; fails after so many seconds."""
+    """Ask until the answer is true, and return it; fails after so many seconds.
+
+    Asks half of the time at most: some questions are commands, which take the processor from what is waited for.
+    """
     deadline = time.monotonic() + seconds
-    while not (found := see()):
-        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}, in vain"
-        time.sleep(0.2)
-    return found
+    while True:
+        asked = time.monotonic()
+        if found := see():
+            return found
+        answered = time.monotonic()
+        assert answered < deadline, f"waited {seconds:g} s for {what}, in vain"
+        time.sleep(max(0.2, answered - asked))

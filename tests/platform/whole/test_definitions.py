@@ -28,7 +28,7 @@ def goes_on(stack: ScratchStack, batches: int = 1) -> bool:
     """Whether the stream runs and commits more batches."""
     batch = stack.batch(NAME)
     return bool(
-        until(lambda: stack.state(NAME) == "running" and stack.batch(NAME) >= batch + batches, 60, "batches")
+        until(lambda: stack.batch(NAME) >= batch + batches and stack.state(NAME) == "running", 60, "batches")
     )
 
 

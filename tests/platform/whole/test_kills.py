@@ -33,7 +33,5 @@ def test_whatever_is_killed_each_record_is_counted_once_and_each_batch_told_once
 
 def back(stack: ScratchStack, killed: dict[str, int]) -> bool:
     """Whether programs run again, as other processes, and all the others run."""
-    if not stack.ready():
-        return False
     now = stack.pids()
-    return all(now.get(program, pid) != pid for program, pid in killed.items())
+    return all(now.get(program, pid) != pid for program, pid in killed.items()) and stack.ready()
