@@ -20,6 +20,9 @@ from rich.console import Console
 from rich.table import Table
 from tests.benchmarks.bench_pipelines_python import remembering
 
+from penstock.pipelines.batch.folding import folded
+from penstock.pipelines.batch.holding import Holding
+from penstock.pipelines.batch.placement import HERE
 from penstock.pipelines.fold.graph import ReadyGraph, ready_graph
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.rows import arrow
@@ -41,8 +44,8 @@ from penstock.pipelines.plan import (
     Topic,
 )
 from penstock.pipelines.plan.joins import JoinKind
-from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import BEFORE_ALL
+from penstock.pipelines.state.names import run_name
 
 LEFT, RIGHT = "readings", "limits"
 TYPES = {"device": pa.string(), "at": pa.int64(), "temperature": pa.float64()}
@@ -107,9 +110,11 @@ def records(topic: str, keys: np.ndarray, batch: int) -> pa.Table:
 
 
 def partials(stage: ReadyStage, came: pa.Table) -> pa.Table:
-    """The records one by one, or a partial of each in its window."""
+    """The records one by one, or a partial of each in its window; none is set aside."""
+    none = pa.nulls(came.num_rows, pa.string())
     if stage.in_order:
-        return came.select(["_topic", "_partition", *stage.partial_columns.names])
+        chosen = came.select(["_topic", "_partition", *stage.partial_columns.names])
+        return chosen.append_column("_set_aside", none)
     count = came.num_rows
     known = {
         "device": came.column("device"),
@@ -118,7 +123,8 @@ def partials(stage: ReadyStage, came: pa.Table) -> pa.Table:
         "elements": pa.array(np.ones(count, np.int64)),
         **{part.name: arrow(part.lift(came), part.type) for part in stage.parts},
     }
-    return pa.table([known[field.name] for field in stage.partial_columns], schema=stage.partial_columns)
+    made = pa.table([known[field.name] for field in stage.partial_columns], schema=stage.partial_columns)
+    return made.append_column("_set_aside", none)
 
 
 class Bench:
@@ -126,10 +132,7 @@ class Bench:
 
     def __init__(self, plan: Plan, folder: Path) -> None:
         self.graph: ReadyGraph = ready_graph(plan, {plan.first.name: TYPES})
-        self.states = {one.plan.name: trees.empty(one.state_columns) for one in self.graph.stages}
-        self.folder, self.batches = folder, 0
-        for name in self.states:
-            (folder / name).mkdir()
+        self.holding, self.batches = Holding(self.graph, folder), 0
 
     def batch(self, *topics: str, keys: np.ndarray) -> float:
         """Seconds for a batch with a record of each key in these topics."""
@@ -139,12 +142,13 @@ class Bench:
         number = self.batches
         moment = Moment(number, number - 1 if number else BEFORE_ALL, number, BEFORE_ALL, 0)
         began = time.perf_counter()
-        folded = self.graph.fold(self.states, came, moment)
-        for name, tree in self.states.items():
-            run = self.folder / name / f"run-{number}.arrow"
-            self.states[name] = tree.with_run(folded[name].changed, run)
+        done = folded(self.graph, self.holding, HERE, came, moment, number)
+        states = {
+            name: tree.with_run(done.stages[name].changed, self.holding.folder(name) / run_name(number))
+            for name, tree in self.holding.trees.items()
+        }
         took = time.perf_counter() - began
-        self.states = {name: tree.compacted(self.folder / name) for name, tree in self.states.items()}
+        self.holding.adopt({name: tree.compacted(self.holding.folder(name)) for name, tree in states.items()})
         self.batches += 1
         return took
 

@@ -8,13 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.pipelines.fold.partials import partials
+from tests.pipelines.fold.running import Running
 
 from penstock.pipelines.fold.graph import ready_graph
-from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.model import after_count, fixed, repeatedly, sum_
 from penstock.pipelines.plan import Column, Output, PaneLog, Plan, SameWindows, Source, Stage, Topic, check
 from penstock.pipelines.reference import Batch, Evaluator, Record
-from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import BEFORE_ALL
 
 GREAT = 2**62
@@ -50,15 +49,12 @@ def test_a_sum_of_sums_is_exact_and_of_their_kind(tmp_path: Path, name: str) -> 
     fields = pa.schema([("key", pa.string()), ("at", pa.int64()), ("value", kind)])
     plan = chain("DECIMAL(10,2)" if pa.types.is_decimal(kind) else "BIGINT")
     graph = ready_graph(plan, {"s0": {field.name: field.type for field in fields}})
-    states = {stage.plan.name: trees.empty(stage.state_columns) for stage in graph.stages}
+    running = Running(graph, tmp_path)
     evaluator, told, expected = Evaluator(plan), [], []
     for number, value in enumerate(values):
         record = Record("records", 0, number, {"key": "ab"[number % 2], "at": number * 4, "value": value})
         came = {"s0": partials(graph.first, [record], fields, "at", number)}
-        folded = graph.fold(states, came, Moment(number, number - 1, number, BEFORE_ALL, BEFORE_ALL))
-        for stage, tree in states.items():
-            (tmp_path / stage).mkdir(exist_ok=True)
-            states[stage] = tree.with_run(folded[stage].changed, tmp_path / stage / f"run-{number}.arrow")
+        folded, _ = running.run(came, number, BEFORE_ALL)
         told += folded["s2"].panes.select(["total", "kind"]).to_pylist()
         panes = evaluator.run(Batch(number, number, (record,), watermark=0)).later["s2"]
         expected += [{**dict(pane.values), "kind": pane.kind} for pane in panes]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from tests.pipelines.fold.partials import places
+from tests.pipelines.fold.running import Running
 from tests.pipelines.fold.test_windows_against_reference import COLUMNS, FIELDS, instant, said
 
 from penstock.pipelines.fold.graph import ReadyGraph, ready_graph
 from penstock.pipelines.fold.lifting import stepped
-from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.slots import MATCHED, punctuation
 from penstock.pipelines.fold.rows import arrow
 from penstock.pipelines.fold.stage import ReadyStage
@@ -20,8 +20,7 @@ from penstock.pipelines.plan import Plan, Source, Stage, Topic
 from penstock.pipelines.plan.windows import Sessions
 from penstock.pipelines.reference import Batch, Evaluator, Record
 from penstock.pipelines.reference.conditions import meets
-from penstock.pipelines.state import tree as trees
-from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.pipelines.state.columns import NEVER
 
 Rows = list[tuple[Any, ...]]
 CLICKS = Source("clicks", Topic("clicks"), COLUMNS, "at")
@@ -55,21 +54,13 @@ def reference(plan: Plan, batches: Sequence[Batch]) -> list[dict[str, Rows]]:
 
 
 def engine(plan: Plan, batches: Sequence[Batch], folder: Path) -> list[dict[str, Rows]]:
-    graph = graph_of(plan)
-    states = {stage.plan.name: trees.empty(stage.state_columns) for stage in graph.stages}
-    clock, watermark = BEFORE_ALL, BEFORE_ALL
+    graph = Running(graph_of(plan), folder)
     answers = []
     for batch in batches:
         after = NEVER if batch.ends else int(batch.watermark or 0)
-        moment = Moment(batch.id, clock, batch.clock, watermark, after)
-        came = {stage.plan.name: came_for(stage, batch) for stage in graph.firsts}
-        folded = graph.fold(states, came, moment)
-        for name, tree in states.items():
-            (folder / name).mkdir(exist_ok=True)
-            run = folder / name / f"run-{batch.id}.arrow"
-            states[name] = tree.with_run(folded[name].changed, run).compacted(folder / name)
+        came = {stage.plan.name: came_for(stage, batch) for stage in graph.graph.firsts}
+        folded, _ = graph.run(came, batch.clock, after)
         answers.append({name: shown(one.panes) for name, one in folded.items()})
-        clock, watermark = batch.clock, after
     return answers
 
 

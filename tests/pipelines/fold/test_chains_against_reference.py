@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.pipelines.fold.partials import partials
+from tests.pipelines.fold.running import Running
 from tests.pipelines.fold.strategies import histories, triggers
 from tests.pipelines.fold.strategies import windows as first_windows
 from tests.pipelines.fold.test_windows_against_reference import FIELDS, SOURCE, said
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.fold.graph import ready_graph
-from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.plan import (
     Calendar,
     Count,
@@ -46,8 +46,7 @@ from penstock.pipelines.plan import (
 )
 from penstock.pipelines.plan.triggers import Trigger
 from penstock.pipelines.reference import Batch, Evaluator
-from penstock.pipelines.state import tree as trees
-from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
+from penstock.pipelines.state.columns import NEVER
 
 Rows = list[tuple[Any, ...]]
 
@@ -153,21 +152,14 @@ def reference(plan: Plan, batches: Sequence[Batch]) -> list[dict[str, Rows]]:
 
 
 def engine(plan: Plan, batches: Sequence[Batch], folder: Path) -> list[dict[str, Rows]]:
-    graph = ready_graph(plan, {plan.first.name: {field.name: field.type for field in FIELDS}})
-    states = {stage.plan.name: trees.empty(stage.state_columns) for stage in graph.stages}
-    clock, watermark = BEFORE_ALL, BEFORE_ALL
+    types = {plan.first.name: {field.name: field.type for field in FIELDS}}
+    graph = Running(ready_graph(plan, types), folder)
     answers = []
     for batch in batches:
         after = NEVER if batch.ends else int(batch.watermark or 0)
-        moment = Moment(batch.id, clock, batch.clock, watermark, after)
-        came = partials(graph.first, batch.records, FIELDS, "at", batch.clock)
-        folded = graph.fold(states, {graph.first.plan.name: came}, moment)
-        for name, tree in states.items():
-            (folder / name).mkdir(exist_ok=True)
-            run = folder / name / f"run-{batch.id}.arrow"
-            states[name] = tree.with_run(folded[name].changed, run).compacted(folder / name)
+        came = partials(graph.graph.first, batch.records, FIELDS, "at", batch.clock)
+        folded, _ = graph.run({plan.first.name: came}, batch.clock, after)
         answers.append({name: shown(one.panes) for name, one in folded.items()})
-        clock, watermark = batch.clock, after
     return answers
 
 

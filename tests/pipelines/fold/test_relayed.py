@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.pipelines.fold.partials import elements, partials
+from tests.pipelines.fold.running import Running
 from tests.pipelines.fold.strategies import histories
 from tests.pipelines.fold.test_chains_against_reference import (
     SECOND,
@@ -23,8 +24,7 @@ from tests.pipelines.fold.test_chains_against_reference import (
 from tests.pipelines.fold.test_windows_against_reference import FIELDS, said
 
 from penstock.pipelines.errors import DefinitionError, RelayError
-from penstock.pipelines.fold.graph import ReadyGraph, moment_of, ready_graph
-from penstock.pipelines.fold.moment import Moment
+from penstock.pipelines.fold.graph import moment_of, ready_graph
 from penstock.pipelines.fold.published import published
 from penstock.pipelines.model import count, fixed, from_document, read, read_panes, sum_
 from penstock.pipelines.plan import Column, Plan, Stage, fingerprint, from_dict, to_dict
@@ -32,7 +32,6 @@ from penstock.pipelines.plan.relaying import PASSED, RELAYED, Published, Relayed
 from penstock.pipelines.plan.source import Source, Topic
 from penstock.pipelines.plan.windows import by_processing_time
 from penstock.pipelines.reference import Batch, Evaluator, Record
-from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 from penstock.pipelines.tables.topic import messages
 
@@ -52,25 +51,6 @@ def over_panes(later: Stage, lateness: int) -> Plan:
     source = Source("panes", Topic("panes"), (*COLUMNS, *RELAYED), PASSED)
     relay = Stage("s0", ("panes",), Relayed(COLUMNS), (), lateness=lateness, accumulation="retracting")
     return Plan("second", (source,), (relay, replace(later, inputs=("s0",))))
-
-
-class Running:
-    """A graph that is folded batch by batch."""
-
-    def __init__(self, graph: ReadyGraph, folder: Path) -> None:
-        self.graph, self.folder = graph, folder
-        self.states = {stage.plan.name: trees.empty(stage.state_columns) for stage in graph.stages}
-        self.clock, self.watermark, self.batch = BEFORE_ALL, BEFORE_ALL, 0
-
-    def run(self, came: pa.Table, clock: int, watermark: int) -> tuple[dict[str, Any], Moment]:
-        moment = Moment(self.batch, self.clock, clock, self.watermark, watermark)
-        folded = self.graph.fold(self.states, {"s0": came}, moment)
-        for name, tree in self.states.items():
-            (self.folder / name).mkdir(exist_ok=True)
-            path = self.folder / name / f"run-{self.batch}.arrow"
-            self.states[name] = tree.with_run(folded[name].changed, path).compacted(self.folder / name)
-        self.clock, self.watermark, self.batch = clock, watermark, self.batch + 1
-        return dict(folded), moment
 
 
 def sent(rows: pa.Table, key: Sequence[str], offsets: list[int]) -> list[Record]:
@@ -127,7 +107,7 @@ def test_two_streams_come_to_what_one_graph_comes_to(
         after = NEVER if batch.ends else int(batch.watermark or 0)
         stage = whole.graph.first
         came = partials(stage, batch.records, FIELDS, "at", batch.clock)
-        folded, moment = whole.run(came, batch.clock, after)
+        folded, moment = whole.run({"s0": came}, batch.clock, after)
         in_one.append({"s1": shown(folded["s1"].panes)})
         rows = published(stage, folded["s0"], moment_of(stage, moment))
         records += sent(rows, stage.plan.key, offsets)
@@ -138,7 +118,7 @@ def test_two_streams_come_to_what_one_graph_comes_to(
         read += some
         ends = number == len(cuts)
         after = NEVER if ends else reader_watermark(read)
-        folded, _ = reader.run(elements(reader.graph.first, some, PASSED), number, after)
+        folded, _ = reader.run({"s0": elements(reader.graph.first, some, PASSED)}, number, after)
         in_two.append({"s1": shown(folded["s1"].panes)})
         told = evaluator.run(Batch(number, number, tuple(some), BOTH, None if ends else after, ends))
         by_reference.append({"s1": sorted(map(said, told.later["s1"]), key=repr)})
@@ -156,7 +136,7 @@ def test_a_pane_that_may_be_corrected_for_longer_than_is_allowed_is_refused(tmp_
     with pytest.raises(
         RelayError, match=r"topic panes: .* for 7 ms, and read_panes allows 0 ms\. Say lateness='7 ms'"
     ):
-        reader.run(came, 0, 0)
+        reader.run({"s0": came}, 0, 0)
 
 
 def test_values_that_json_has_no_word_for_come_back() -> None:

@@ -38,18 +38,6 @@ class ReadyGraph:
         """The stages that read panes."""
         return tuple(stage for stage in self.stages if stage.changes)
 
-    def fold(
-        self, states: Mapping[str, Tree], partials: Mapping[str, pa.Table], moment: Moment
-    ) -> dict[str, Outcome]:
-        """Fold a batch into the states of all stages. Pure, as the fold of one stage is."""
-        firsts = {
-            stage.plan.name: fold(
-                stage, states[stage.plan.name], partials[stage.plan.name], moment_of(stage, moment)
-            )
-            for stage in self.firsts
-        }
-        return self.follow(states, firsts, moment)
-
     def follow(
         self, states: Mapping[str, Tree], firsts: Mapping[str, Outcome], moment: Moment
     ) -> dict[str, Outcome]:
