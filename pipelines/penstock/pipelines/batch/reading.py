@@ -176,7 +176,8 @@ def accounts(ranges: Sequence[Range], partials: pa.Table, late: Mask) -> tuple[P
     """What became of the records of each partition in a stage; `late` says which windowed partials were refused."""
     partials = partials.select(ACCOUNT_COLUMNS.names)
     good = windowed(partials)
-    folded_in = _by_partition(good.filter(pa.array(~late)))
+    # As a rule nothing is late, and then nothing is copied.
+    folded_in = _by_partition(good.filter(pa.array(~late)) if late.any() else good)
     refused = _by_partition(good.filter(pa.array(late)))
     aside = {
         fate: _by_partition(partials.filter(pc.equal(partials.column("_set_aside"), fate)))

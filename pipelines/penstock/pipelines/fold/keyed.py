@@ -16,8 +16,10 @@ from penstock.pipelines.state.columns import Ints, Mask
 from penstock.pipelines.state.run import Groups
 from penstock.pipelines.state.tree import Tree
 
-NOT_TOLD = ("_partition", "_offset", "_set_aside", "_counted", "_newest")
-"""What is known of records and no fold of functions or joins asks for, once they are in order."""
+TOPIC = "_topic"
+NOT_TOLD = (TOPIC, "_partition", "_offset", "_set_aside", "_counted", "_newest")
+"""What is known of records and no fold of functions or joins asks for, once they are in order: but joins ask for
+the topic."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ def keys_in_hand(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Mom
     key_of_record = position_in(groups, came)[which]
     names = _names(stage, known, key_of_known, elements, key_of_record, len(groups))
     order = key_by_key(elements, key_of_record)
-    told = [name for name in elements.column_names if name not in NOT_TOLD]
+    joins = stage.plan.join is not None
+    told = [name for name in elements.column_names if name not in NOT_TOLD or (joins and name == TOPIC)]
     records = elements.select(told).combine_chunks().take(pa.array(order))
     return KeysInHand(groups, names, known, key_of_known, records, key_of_record[order])
 

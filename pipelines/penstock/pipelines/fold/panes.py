@@ -69,7 +69,8 @@ def pane_rows(
     for each, value in zip(stage.results, values or (), strict=values is not None):
         columns[each.name] = arrow(value, each.type)
     schema = stage.pane_columns
-    return pa.table([columns.get(f.name, pa.nulls(count, f.type)) for f in schema], schema=schema)
+    missing = {f.name: pa.nulls(count, f.type) for f in schema if f.name not in columns}
+    return pa.table([(columns | missing)[name] for name in schema.names], schema=schema)
 
 
 def _words(timing: Column) -> pa.Array:

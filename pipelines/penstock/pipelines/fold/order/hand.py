@@ -99,8 +99,10 @@ def _arrived(stage: ReadyStage, elements: pa.Table, moment: Moment) -> Rows:
 def addresses(elements: pa.Table) -> tuple[Column, ...]:
     """What elements are ordered by, the last first."""
     topics = elements.column("_topic")
-    number = pa.array(sorted(topics.unique().to_pylist()), pa.string())
-    topic = numpy_column(pc.index_in(topics, number))
+    different = sorted(topics.unique().to_pylist())
+    topic = np.zeros(elements.num_rows, np.int32)  # as a rule there is one
+    if len(different) > 1:
+        topic = numpy_column(pc.index_in(topics, pa.array(different, pa.string())))
     return numpy_column(elements.column("_offset")), numpy_column(elements.column("_partition")), topic
 
 

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.pipelines.fold.joined import keyless
-from penstock.pipelines.fold.keyed import KeysInHand
+from penstock.pipelines.fold.keyed import TOPIC, KeysInHand
 from penstock.pipelines.fold.order.slots import MATCHED as MEETS
 from penstock.pipelines.fold.pairing.slots import ENDS, LEFT, MATCHED, TIME, held_name, tells_ends
 from penstock.pipelines.fold.rows import numpy_column
@@ -44,11 +45,11 @@ def records_in(stage: ReadyStage, hand: KeysInHand) -> Records:
     known, came = hand.known, hand.records
     names = [field.name for field in stage.fields]
     held = known.select([held_name(name) for name in names]).rename_columns(names)
-    topic = np.asarray(came.column("_topic").to_pylist(), object)
+    of_left = np.asarray(pc.equal(came.column(TOPIC), join.left))
     key = np.append(hand.key_of_known, hand.key_of_record)
     return Records(
         key,
-        np.append(numpy_column(known.column(LEFT)), topic == join.left).astype(bool),
+        np.append(numpy_column(known.column(LEFT)), of_left).astype(bool),
         np.append(numpy_column(known.column(TIME)), numpy_column(came.column("_time"))),
         np.append(np.zeros(known.num_rows, bool), np.ones(came.num_rows, bool)),
         np.append(numpy_column(known.column(MATCHED)), np.zeros(came.num_rows, bool)).astype(bool),
