@@ -43,7 +43,7 @@ class Appended:
     names: tuple[str, ...]
 
     def into(self, rows: Rows, windows: Ints, incoming: Rows) -> None:
-        """Append what came to what is held: at once where a window held nothing, one by one where it did."""
+        """Append what came to what is held: at once where a window held nothing, window by window where it did."""
         there = np.flatnonzero(incoming[self.names[0]].astype(bool))
         owner = windows[there]
         touched, first, many = np.unique(owner, return_index=True, return_counts=True)
@@ -52,8 +52,11 @@ class Appended:
         for name in self.names:
             held, came = rows[name], incoming[name][there]
             held[touched[at_once]] = came[first[at_once]]
+            more: dict[int, list[Any]] = {}
             for number in rest:
-                held[owner[number]] = (*(held[owner[number]] or ()), *came[number])
+                more.setdefault(int(owner[number]), []).extend(came[number])
+            for window, entries in more.items():
+                held[window] = (*(held[window] or ()), *entries)
 
 
 def entries_of(rows: Rows, names: Sequence[str]) -> Iterator[Iterator[Entry]]:
