@@ -48,16 +48,18 @@ def test_windows_by_the_order_of_records_need_every_record_and_no_shuffle(part: 
     assert ("records in their order" in told.get(part, "")) == part.startswith("fold")
 
 
-def test_stages_that_go_by_the_same_records_share_one_job_and_are_folded_on_the_driver() -> None:
+def test_stages_that_go_by_the_same_records_share_one_job_and_are_folded_each_where_it_fits() -> None:
     other = replace(CORRECTIONS.stage, name="other", sinks=(PaneLog("other"),))
     plan = replace(CORRECTIONS, stages=(CORRECTIONS.stage, other))
     told = [(part.part, part.place) for part in physical(plan, FOUR_AND_TWO)]
-    assert told[3:8] == [
+    assert told[3:10] == [
         ("batch up to 20,000 records", "executors, 1 task"),
         ("larger batch", "executors, 4 tasks"),
         ("its shuffle", "executors, 2 tasks"),
         (f"fold {CORRECTIONS.stage.name}", "driver, 1 task"),
+        (f"fold {CORRECTIONS.stage.name} in parts", "executors, 2 tasks"),
         ("fold other", "driver, 1 task"),
+        ("fold other in parts", "executors, 2 tasks"),
     ]
     assert "go by the records side by side" in explain(plan, physical(plan, FOUR_AND_TWO)).text()
 

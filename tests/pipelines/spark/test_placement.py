@@ -1,18 +1,22 @@
 """The fold in Spark's executors: a budget of nothing sends every batch there, and the tables are the same."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 from tests.pipelines.spark.running import Running, send
 from tests.pipelines.spark.test_checks import reading
 from tests.pipelines.spark.test_stream import TEN_SECONDS, expected, plan_over, readings, values
 
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.plan import Deduplication, Plan, Sql
+from penstock.pipelines.fold.stage import ready_stage
+from penstock.pipelines.plan import Deduplication, LatestValues, Plan, Sql
 from penstock.pipelines.plan.windows import Fixed, Sessions, Window
+from penstock.pipelines.spark.fields import FieldTypes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,12 +59,60 @@ def test_partials_that_stay_in_the_executors_weigh_what_they_hold(spark: "SparkS
     weights = []
     for length in (1, 100_000):
         records = [{"device": f"{n}" + "k" * length, "at": n, "temperature": 1.5} for n in range(10)]
-        weighed = reading(spark, plan_over("t", Fixed(10_000)), records).weigh()
+        (weighed,) = reading(spark, plan_over("t", Fixed(10_000)), records).weigh().values()
         weights.append(weighed.nbytes)
         weighed.release()
     short, long = weights
     assert short < 10_000
     assert 1_000_000 < long < 2_000_000
+
+
+def test_stages_that_share_a_pass_are_weighed_each_and_say_what_they_say_where_they_are_fetched(
+    spark: "SparkSession",
+) -> None:
+    plan, other = plan_over("t", Fixed(10_000)), plan_over("t", Sessions(900), (WARM,))
+    fields = FieldTypes(spark).after(other.sources, other.stage)
+    beside = ready_stage(replace(other.stage, name="beside"), fields)
+    sent = [*readings(40, seed=3), b"broken"]
+    read = replace(reading(spark, plan, sent), others=(beside,))
+    apart = {plan.stage.name: read, **read.beside()}
+    fetched = {name: each.partials() for name, each in apart.items()}
+    weighed = read.weigh()
+    assert weighed.keys() == fetched.keys()
+    for name, partials in fetched.items():
+        assert in_any_order(weighed[name].fetched()) == in_any_order(partials), name
+        assert weighed[name].rows == partials.column("_set_aside").null_count
+        assert counted(weighed[name].summary) == counted(partials)
+        weighed[name].release()
+
+
+def in_any_order(table: pa.Table) -> list[dict[str, Any]]:
+    return sorted(table.to_pylist(), key=repr)
+
+
+def counted(told: pa.Table) -> dict[str | None, int]:
+    """How many records became what."""
+    count: Counter[str | None] = Counter()
+    for row in told.select(["_set_aside", "_counted"]).to_pylist():
+        count[row["_set_aside"]] += row["_counted"]
+    return dict(count)
+
+
+def test_stages_that_share_a_pass_are_folded_in_the_executors_each(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    plan, other = plan_over(topic, Fixed(10_000)), plan_over(topic, Sessions(900), (WARM,))
+    beside = replace(other.stage, name="beside", sinks=(LatestValues("beside"),))
+    running = Running(replace(plan, stages=(plan.stage, beside)), spark, broker, tmp_path)
+    sent = readings(300, seed=9)
+    ran(running, [sent[:150], sent[150:]], topic, [0, 0])
+    data = [outcome for outcome in running.progress.outcomes if outcome.kind == "data"]
+    assert {outcome.placement for outcome in data} == {"executors"}
+    assert values(running.table(f"latest/{plan.name}")) == expected(sent, TEN_SECONDS, 10_000)
+    here = Running(replace(plan, stages=(plan.stage, beside)), spark, broker, tmp_path / "here", budget=2**40)
+    here.until_read(302)
+    assert {outcome.placement for outcome in here.progress.outcomes} == {"driver"}
+    assert values(running.table("latest/beside")) == values(here.table("latest/beside"))
 
 
 @pytest.mark.parametrize("window", [Fixed(10_000), Sessions(900)], ids=["fixed", "sessions"])

@@ -52,14 +52,12 @@ class BatchFolded:
 def held(
     readings: Mapping[str, Reading], graph: ReadyGraph, placement: Placement, records: int
 ) -> dict[str, Partials]:
-    """The partials of each first stage: fetched, or weighed where they may be more than fit here.
-
-    Several first stages share a pass over the records, and what comes of it is fetched, wherever each is folded.
-    """
-    (name, reading), *others = readings.items()
-    if not others and placement.may_not_fit(graph.first, records) and isinstance(reading, Weighable):
-        return {name: reading.weigh()}
-    return {each: found.partials() for each, found in readings.items()}
+    """The partials of each first stage: fetched, or weighed where those of any may be more than fit here."""
+    reading = next(iter(readings.values()))
+    large = any(placement.may_not_fit(stage, records) for stage in graph.firsts)
+    if large and isinstance(reading, Weighable):
+        return dict(reading.weigh())
+    return {name: found.partials() for name, found in readings.items()}
 
 
 def summary(partials: Partials) -> pa.Table:

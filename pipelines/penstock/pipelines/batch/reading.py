@@ -69,8 +69,8 @@ class Branching(Reading, Protocol):
 class Weighable(Reading, Protocol):
     """Records whose partials may be kept where they are made, until somebody knows how many they are."""
 
-    def weigh(self) -> "Weighed":
-        """Make the partials, and say what they amount to."""
+    def weigh(self) -> "Mapping[str, Weighed]":
+        """Make the partials of all first stages, and say what those of each amount to, by its name."""
 
 
 class Weighed(Protocol):

@@ -1,24 +1,27 @@
 """Several first stages in one job: each record is read and parsed once, whatever goes by it.
 
 What each stage makes of the records is put into columns of its own, and all of it is fetched together, with an
-account of the records themselves.
+account of the records themselves; or kept together, where it may be too much to be fetched.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.pipelines.batch.reading import FILTERED
+from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, FILTERED
 from penstock.pipelines.plan.predicates import quoted
+from penstock.pipelines.spark.spreading import WeighedPartials, bytes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Place = tuple[str, int]
+Frames: TypeAlias = Mapping[str, "DataFrame"]
+Schemas: TypeAlias = Mapping[str, pa.Schema]
 
 
 def accounted(records: "DataFrame", beside: Sequence[str] = ()) -> "DataFrame":
@@ -31,10 +34,50 @@ def accounted(records: "DataFrame", beside: Sequence[str] = ()) -> "DataFrame":
     return grouped.agg(counted, newest).withColumnRenamed("_aside", "_set_aside")
 
 
-def fetched_together(
-    frames: Mapping[str, "DataFrame"], schemas: Mapping[str, pa.Schema]
-) -> dict[str, pa.Table]:
+def fetched_together(frames: Frames, schemas: Schemas) -> dict[str, pa.Table]:
     """Run one job for all frames, and fetch what each of them gives."""
+    told = _side_by_side(frames, schemas).toArrow()
+    fetched = {}
+    for number, name in enumerate(frames):
+        ours = told.filter(pc.equal(told.column("_frame"), number))
+        columns = [ours.column(_packed(number, field.name)).cast(field.type) for field in schemas[name]]
+        fetched[name] = pa.table(columns, schema=schemas[name])
+    return fetched
+
+
+def weighed_together(frames: Frames, schemas: Schemas) -> dict[str, WeighedPartials]:
+    """Run one job for all frames, keep what each of them gives, and ask what it amounts to.
+
+    The bytes of each are those of all of them: they are kept together, and fetched they would be held together.
+    """
+    from pyspark.sql.functions import expr
+
+    kept = _side_by_side(frames, schemas).persist()
+    place = {
+        name: ", ".join(quoted(_packed(n, name)) for n in range(len(frames)))
+        for name in ACCOUNT_COLUMNS.names
+    }
+    by = [expr(f"coalesce({place[name]}) AS {name}") for name in ("_topic", "_partition", "_set_aside")]
+    sums = kept.groupBy("_frame", *by).agg(
+        expr(f"sum(coalesce({place['_counted']})) AS _counted"),
+        expr(f"max(coalesce({place['_newest']})) AS _newest"),
+        expr("count(1) AS _rows"),
+    )
+    found, nbytes = sums.toArrow(), bytes_of(kept)
+    weighed = {}
+    for number, (name, schema) in enumerate((name, schemas[name]) for name in frames):
+        ours = found.filter(pc.equal(found.column("_frame"), number))
+        good = ours.filter(ours.column("_set_aside").is_null())
+        frame = kept.where(f"_frame = {number}").selectExpr(
+            *(f"{quoted(_packed(number, column))} AS {quoted(column)}" for column in schema.names)
+        )
+        summary = ours.select(ACCOUNT_COLUMNS.names).cast(ACCOUNT_COLUMNS)
+        rows = sum(good.column("_rows").to_pylist())
+        weighed[name] = WeighedPartials(frame, summary, rows, nbytes, schema, kept)
+    return weighed
+
+
+def _side_by_side(frames: Frames, schemas: Schemas) -> "DataFrame":
     packed = [
         frame.selectExpr(
             f"{number} AS _frame",
@@ -42,13 +85,7 @@ def fetched_together(
         )
         for number, (name, frame) in enumerate(frames.items())
     ]
-    told = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), packed).toArrow()
-    fetched = {}
-    for number, name in enumerate(frames):
-        ours = told.filter(pc.equal(told.column("_frame"), number))
-        columns = [ours.column(_packed(number, field.name)).cast(field.type) for field in schemas[name]]
-        fetched[name] = pa.table(columns, schema=schemas[name])
-    return fetched
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), packed)
 
 
 def _packed(number: int, column: str) -> str:

@@ -104,11 +104,6 @@ def fold(plan: Plan, stage: Stage, parallelism: Parallelism) -> Iterator[Running
     what = "records in their order" if in_order(stage.window) else "partials"
     here = f"fetches {what} over Arrow, folds them with the state, judges triggers"
     above = f"above {parallelism.budget_mb} MB: {COUNT} parts of the state, by key, after a shuffle of {what}"
-    if len(plan.firsts) > 1:
-        yield Running(
-            f"fold {stage.name}", DRIVER, 1, f"{here}; in parts it is folded only where it is alone"
-        )
-        return
     yield Running(f"fold {stage.name}", DRIVER, 1, here)
     yield Running(f"fold {stage.name} in parts", EXECUTORS, min(parallelism.shuffle, COUNT), above)
 

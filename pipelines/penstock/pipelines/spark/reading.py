@@ -20,7 +20,14 @@ from penstock.pipelines.spark.implied import fetch, implied
 from penstock.pipelines.spark.inputs import Sources, as_its_own
 from penstock.pipelines.spark.lookups import Found, without_rows
 from penstock.pipelines.spark.observation import observed, set_aside
-from penstock.pipelines.spark.one_pass import accounted, fetched_together, with_the_rest
+from penstock.pipelines.spark.one_pass import (
+    Frames,
+    Schemas,
+    accounted,
+    fetched_together,
+    weighed_together,
+    with_the_rest,
+)
 from penstock.pipelines.spark.partials import guarded, partials, windowed
 from penstock.pipelines.spark.poison import said_by_user, spoiled, sums_in_words
 from penstock.pipelines.spark.records import judged
@@ -63,7 +70,7 @@ class SparkReading:
         name = self.stage.plan.name
         if self.others and not self.fetched:
             with sums_in_words():
-                self.fetched.update(self._in_one_pass())
+                self.fetched.update(self._fetched_together())
         if name in self.fetched:
             return self.fetched[name]
         with sums_in_words():
@@ -77,10 +84,12 @@ class SparkReading:
         """Say how many records break each check."""
         return self.counted[-1] if self.counted else CHECKED.empty_table()
 
-    def weigh(self) -> WeighedPartials:
+    def weigh(self) -> dict[str, WeighedPartials]:
         """Run the batch's job, and leave what it makes in the executors."""
         with sums_in_words():
-            return self._checked(self._weighed)
+            if self.others:
+                return self._weighed_together()
+            return {self.stage.plan.name: self._checked(self._weighed)}
 
     def invalid(self) -> pa.Table:
         """Fetch the records that are no good, byte for byte as they are in the topic."""
@@ -144,7 +153,27 @@ class SparkReading:
         missing = implied(self.stage, self.sources, topics, records.columns, repeats=again)
         return fetch(partials(records, self.stage), _schema(self.stage), missing)
 
-    def _in_one_pass(self) -> dict[str, pa.Table]:
+    def _fetched_together(self) -> dict[str, pa.Table]:
+        """Run one job for all stages, and fetch what they make."""
+        told_of = self._in_one_pass(fetched_together)
+        records = told_of.pop(RECORDS)
+        return {name: self._whole(name, told, records) for name, told in told_of.items()}
+
+    def _weighed_together(self) -> dict[str, WeighedPartials]:
+        """Run one job for all stages, and leave what they make in the executors."""
+        made = self._in_one_pass(weighed_together)
+        records = made.pop(RECORDS).summary
+        return {
+            name: replace(each, summary=self._whole(name, each.summary, records))
+            for name, each in made.items()
+        }
+
+    def _whole(self, name: str, told: pa.Table, records: pa.Table) -> pa.Table:
+        """What is told of a stage, with what kept records of its topics from it."""
+        stage = next(each for each in (self.stage, *self.others) if each.plan.name == name)
+        return with_the_rest(told, records, self._topics(stage), told.schema)
+
+    def _in_one_pass(self, run: "Callable[[Frames, Schemas], dict[str, Made]]") -> "dict[str, Made]":
         """Run one job for all stages: records are kept in memory meanwhile, unless they are few."""
         records = self._in_tasks(self._records())
         known = records if self._is_small else records.persist()
@@ -157,19 +186,14 @@ class SparkReading:
             for name, stage in stages.items()
         }
         try:
-            told_of = fetched_together(
-                {RECORDS: accounted(counting), **frames}, {RECORDS: ACCOUNT_COLUMNS, **schemas}
-            )
+            made = run({RECORDS: accounted(counting), **frames}, {RECORDS: ACCOUNT_COLUMNS, **schemas})
             if seen is not None:
                 self.counted.append(told(seen, self._records, self.sources))
                 refuse_stopping(self.broken(), self._records, self.sources)
         finally:
             if known is not records:
                 known.unpersist()
-        return {
-            name: with_the_rest(told_of[name], told_of[RECORDS], self._topics(stage), schemas[name])
-            for name, stage in stages.items()
-        }
+        return made
 
     def _topics(self, stage: ReadyStage) -> list[str]:
         return [topic_of(source) for source in self.sources if source.name in stage.plan.inputs]

@@ -55,6 +55,8 @@ class WeighedPartials:
     rows: int
     nbytes: int
     schema: pa.Schema
+    kept: "DataFrame"
+    """What Spark keeps: these partials, and maybe those of other stages beside them."""
 
     def fetched(self) -> pa.Table:
         """Bring all of them to the driver."""
@@ -64,7 +66,7 @@ class WeighedPartials:
 
     def release(self) -> None:
         """Let Spark forget them."""
-        self.frame.unpersist()
+        self.kept.unpersist()
 
 
 def weighed(partials: "DataFrame", schema: pa.Schema) -> WeighedPartials:
@@ -79,10 +81,10 @@ def weighed(partials: "DataFrame", schema: pa.Schema) -> WeighedPartials:
     good = found.filter(found.column("_set_aside").is_null())
     summary = found.select(ACCOUNT_COLUMNS.names).cast(ACCOUNT_COLUMNS)
     rows = sum(good.column("_rows").to_pylist())
-    return WeighedPartials(kept, summary, rows, _bytes_of(kept), schema)
+    return WeighedPartials(kept, summary, rows, bytes_of(kept), schema, kept)
 
 
-def _bytes_of(kept: "DataFrame") -> int:
+def bytes_of(kept: "DataFrame") -> int:
     """What a frame that is kept takes: Spark weighs each batch of it when it is made."""
     return int(kept._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())  # noqa: SLF001  # no way by Python
 
