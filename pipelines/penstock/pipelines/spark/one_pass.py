@@ -50,31 +50,38 @@ def weighed_together(frames: Frames, schemas: Schemas) -> dict[str, WeighedParti
 
     The bytes of each are those of all of them: they are kept together, and fetched they would be held together.
     """
+    kept = _side_by_side(frames, schemas).persist()
+    amounts, nbytes = _amounts(kept, len(frames)), bytes_of(kept)
+    return {
+        name: _weighed(number, kept, schemas[name], amounts, nbytes) for number, name in enumerate(frames)
+    }
+
+
+def _amounts(kept: "DataFrame", frames: int) -> pa.Table:
+    """What the rows of each frame amount to, by partition and by what is set aside."""
     from pyspark.sql.functions import expr
 
-    kept = _side_by_side(frames, schemas).persist()
-    place = {
-        name: ", ".join(quoted(_packed(n, name)) for n in range(len(frames)))
-        for name in ACCOUNT_COLUMNS.names
-    }
-    by = [expr(f"coalesce({place[name]}) AS {name}") for name in ("_topic", "_partition", "_set_aside")]
+    names = ACCOUNT_COLUMNS.names
+    of_any = {name: ", ".join(quoted(_packed(number, name)) for number in range(frames)) for name in names}
+    by = [expr(f"coalesce({of_any[name]}) AS {name}") for name in ("_topic", "_partition", "_set_aside")]
     sums = kept.groupBy("_frame", *by).agg(
-        expr(f"sum(coalesce({place['_counted']})) AS _counted"),
-        expr(f"max(coalesce({place['_newest']})) AS _newest"),
+        expr(f"sum(coalesce({of_any['_counted']})) AS _counted"),
+        expr(f"max(coalesce({of_any['_newest']})) AS _newest"),
         expr("count(1) AS _rows"),
     )
-    found, nbytes = sums.toArrow(), bytes_of(kept)
-    weighed = {}
-    for number, (name, schema) in enumerate((name, schemas[name]) for name in frames):
-        ours = found.filter(pc.equal(found.column("_frame"), number))
-        good = ours.filter(ours.column("_set_aside").is_null())
-        frame = kept.where(f"_frame = {number}").selectExpr(
-            *(f"{quoted(_packed(number, column))} AS {quoted(column)}" for column in schema.names)
-        )
-        summary = ours.select(ACCOUNT_COLUMNS.names).cast(ACCOUNT_COLUMNS)
-        rows = sum(good.column("_rows").to_pylist())
-        weighed[name] = WeighedPartials(frame, summary, rows, nbytes, schema, kept)
-    return weighed
+    return sums.toArrow()
+
+
+def _weighed(
+    number: int, kept: "DataFrame", schema: pa.Schema, amounts: pa.Table, nbytes: int
+) -> WeighedPartials:
+    """One of the frames that are kept together."""
+    ours = amounts.filter(pc.equal(amounts.column("_frame"), number))
+    good = ours.filter(ours.column("_set_aside").is_null())
+    columns = (f"{quoted(_packed(number, column))} AS {quoted(column)}" for column in schema.names)
+    frame = kept.where(f"_frame = {number}").selectExpr(*columns)
+    summary = ours.select(ACCOUNT_COLUMNS.names).cast(ACCOUNT_COLUMNS)
+    return WeighedPartials(frame, summary, sum(good.column("_rows").to_pylist()), nbytes, schema, kept)
 
 
 def _side_by_side(frames: Frames, schemas: Schemas) -> "DataFrame":
