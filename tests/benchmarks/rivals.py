@@ -121,8 +121,9 @@ class Ours:
     def start(self) -> None:
         """Begin to read."""
         folder = self.scene.fresh("ours")
+        self.warehouse = folder / "warehouse"
         config = StreamConfig(
-            self.scene.broker.bootstrap, folder / "stream", folder / "warehouse", self.records_per_batch
+            self.scene.broker.bootstrap, folder / "stream", self.warehouse, self.records_per_batch
         )
         right = Right(self.plan.name, 1, lambda: True)
         self.stream = Stream(self.plan, self.scene.session, config, right, self._told, now_ms)
