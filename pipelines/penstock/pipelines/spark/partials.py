@@ -29,14 +29,19 @@ def guarded(records: "DataFrame", sources: Sources, clock: int | str) -> "DataFr
     Such a record is no good, or it is accepted and does not move the watermark: `_moving` is the event time of
     those that do. Each input has its own rule. The clock may be SQL that says it of each record.
     """
-    told = f"{clock}L" if isinstance(clock, int) else clock
-    judged = _ahead(records.selectExpr("*", f"{told} AS _clock"), sources)
-    return judged.selectExpr("*", f"CASE WHEN _invalid IS NOT NULL THEN '{QUARANTINED}' END AS _aside")
+    told = f"{clock}L AS _clock" if isinstance(clock, int) else f"{clock} AS _clock"
+    aside = f"CASE WHEN _invalid IS NOT NULL THEN '{QUARANTINED}' END AS _aside"
+    if not go_by_the_clock(sources):
+        return records.selectExpr("*", told, "_time AS _moving", aside)
+    return _ahead(records.selectExpr("*", told), sources).selectExpr("*", aside)
+
+
+def go_by_the_clock(sources: Sources) -> bool:
+    """Whether the batch clock decides about any record of these inputs."""
+    return any(source.watermark.max_ahead is not None for source in sources)
 
 
 def _ahead(records: "DataFrame", sources: Sources) -> "DataFrame":
-    if all(source.watermark.max_ahead is None for source in sources):
-        return records.selectExpr("*", "_time AS _moving")
     far = by_topic(sources, "_topic", lambda _, source: _too_far(source.watermark))
     refused = by_topic(sources, "_topic", lambda _, s: str(s.watermark.ahead == "quarantine"))
     others = [quoted(name) for name in records.columns if name != "_invalid"]

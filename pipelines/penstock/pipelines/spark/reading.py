@@ -1,6 +1,6 @@
 """A micro-batch as the engine reads it: one job for the partials, and one more only where single records matter."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +14,7 @@ from penstock.pipelines.batch.tables import QUARANTINED
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.repeats.ids import IDS
+from penstock.pipelines.spark.analysed import Analysed
 from penstock.pipelines.spark.checks import placed, refuse_stopping, told, watched
 from penstock.pipelines.spark.identities import identified, marked
 from penstock.pipelines.spark.implied import fetch, implied
@@ -28,7 +29,7 @@ from penstock.pipelines.spark.one_pass import (
     weighed_together,
     with_the_rest,
 )
-from penstock.pipelines.spark.partials import guarded, partials, windowed
+from penstock.pipelines.spark.partials import go_by_the_clock, guarded, partials, windowed
 from penstock.pipelines.spark.poison import said_by_user, spoiled, sums_in_words
 from penstock.pipelines.spark.records import judged
 from penstock.pipelines.spark.spreading import WeighedPartials, weighed
@@ -64,6 +65,8 @@ class SparkReading:
     """Further stages that read records, in the same pass."""
     fetched: dict[str, pa.Table] = field(default_factory=dict, compare=False)
     """The partials of all stages by name, once they were made in one pass."""
+    analysed: Analysed = field(default_factory=Analysed, compare=False)
+    """What Spark knows of the stream's batches before this one."""
 
     def partials(self) -> pa.Table:
         """Run the batch's job, and fetch what it says."""
@@ -74,6 +77,8 @@ class SparkReading:
         if name in self.fetched:
             return self.fetched[name]
         with sums_in_words():
+            if self._is_as_ever:
+                return self._fetched(self.analysed.over(self.raw, (name, self._is_small), self._as_ever), ())
             return self._checked(lambda records: self._partials(self._in_tasks(records)))
 
     def beside(self) -> "dict[str, SparkReading]":
@@ -149,9 +154,18 @@ class SparkReading:
 
     def _told(self, records: "DataFrame") -> pa.Table:
         """Fetch the partials of records that are ready to be folded."""
+        return self._fetched(partials(records, self.stage), records.columns)
+
+    def _as_ever(self, raw: "DataFrame") -> "DataFrame":
+        """The partials of a batch about which nothing is special, whatever its clock."""
+        records = guarded(judged(raw, self.sources), self.sources, clock=0)
+        return partials(self._in_tasks(records), self.stage)
+
+    def _fetched(self, made: "DataFrame", columns: Collection[str]) -> pa.Table:
+        """Fetch partials that were made of records with these columns."""
         topics, again = {span.topic for span in self.ranges}, self.repeats is not None
-        missing = implied(self.stage, self.sources, topics, records.columns, repeats=again)
-        return fetch(partials(records, self.stage), _schema(self.stage), missing)
+        missing = implied(self.stage, self.sources, topics, columns, repeats=again)
+        return fetch(made, _schema(self.stage), missing)
 
     def _fetched_together(self) -> dict[str, pa.Table]:
         """Run one job for all stages, and fetch what they make."""
@@ -238,6 +252,14 @@ class SparkReading:
         return needs_steps(self.stage.plan, self.sources)
 
     @property
+    def _is_as_ever(self) -> bool:
+        """Whether what is done with the records is the same as in every batch of the stream."""
+        by_clock = self.stage.by_the_clock or go_by_the_clock(self.sources) or not isinstance(self.clock, int)
+        special = self.repeats is not None or bool(self.poisoned)
+        own_code = self._has_steps or any(part.finish is not None for part in self.stage.parts)
+        return not (by_clock or special or own_code or placed(self.sources))
+
+    @property
     def _is_small(self) -> bool:
         return sum(span.end - span.start for span in self.ranges) <= SMALL
 
@@ -253,7 +275,10 @@ class SparkReading:
         return marked(read, self.repeats) if self.repeats is not None else read
 
     def _judged(self, *, bytes_too: bool) -> "DataFrame":
-        return spoiled(judged(self.raw, self.sources, bytes_too=bytes_too), self.poisoned)
+        def make(raw: "DataFrame") -> "DataFrame":
+            return judged(raw, self.sources, bytes_too=bytes_too)
+
+        return spoiled(self.analysed.over(self.raw, (RECORDS, bytes_too), make), self.poisoned)
 
 
 def _schema(stage: ReadyStage) -> pa.Schema:

@@ -29,6 +29,7 @@ from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.source import Topic
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.repeats.memory import memory_of
+from penstock.pipelines.spark.analysed import Analysed
 from penstock.pipelines.spark.asking import READING
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.offsets import ranges_of
@@ -107,6 +108,7 @@ class Stream:
         self._lag = Lag(config.clients, clock)
         self._rules = rules_of(plan.sources)
         self._firsts = graph.firsts
+        self._analysed = Analysed()
         tables = StreamTables(plan, graph, config.warehouse, config.clients)
         looked_up = LookedUp(plan.lookups, config.warehouse)
         self._engine = Engine(
@@ -234,6 +236,7 @@ class Stream:
                     ranges,
                     found=found,
                     others=tuple(others),
+                    analysed=self._analysed,
                 )
 
             try:
