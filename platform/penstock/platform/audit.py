@@ -20,6 +20,7 @@ from penstock.platform.control import open_control
 from penstock.platform.control.reports import history
 from penstock.platform.errors import SampleError, UnknownStreamError
 from penstock.platform.local_spark import spark_session
+from penstock.platform.registry import schemas_of
 from penstock.platform.settings import Settings
 from penstock.platform.streams import plan_of
 from penstock.quality.audit.comparable import Sample
@@ -72,6 +73,7 @@ def scope_of(
         scratch=settings.home / "audits" / stream,
         clock=now_ms,
         session=session,
+        schemas=schemas_of(settings).of,
         tell=tell,
         archives=archives(settings, plan),
     )

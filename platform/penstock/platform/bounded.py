@@ -25,6 +25,7 @@ from penstock.pipelines.store.files import delta_table
 from penstock.platform.clock import now_ms
 from penstock.platform.errors import UnknownOriginError, UnknownStreamError
 from penstock.platform.local_spark import spark_session
+from penstock.platform.registry import schemas_of
 from penstock.platform.settings import Settings
 from penstock.platform.streams import plan_of
 from penstock.platform.tables import tables
@@ -98,6 +99,7 @@ def bounded_config(
         records_per_batch,
         driver_budget=settings.host.driver_budget_mb * 2**20,
         poison_limit=settings.host.poison_limit,
+        schemas=schemas_of(settings).of,
         live=settings.tables,
         sent_again=SentAgain(settings.home / "quarantine"),
     )

@@ -1,7 +1,7 @@
 """The schema registry that the settings name."""
 
 from penstock.infra.secret import read_secret
-from penstock.ingestion.registry import Registry, open_registry
+from penstock.ingestion.registry import Registry, WrittenSchemas, open_registry
 from penstock.platform.settings import Settings
 
 
@@ -10,3 +10,8 @@ def registry_of(settings: Settings) -> Registry:
     place = settings.kafka.registry_login
     login = read_secret(place, "The login of the schema registry") if place else ""
     return open_registry(settings.registry, login)
+
+
+def schemas_of(settings: Settings) -> WrittenSchemas:
+    """Return what finds the schemas of records in Avro; the registry is opened when one is looked for."""
+    return WrittenSchemas(lambda: registry_of(settings))

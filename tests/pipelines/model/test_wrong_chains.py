@@ -1,12 +1,10 @@
 """Stages that cannot follow each other, and functions that cannot stand where they do, are refused by name."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.pipelines.model.forms import Alarm, add_degrees, alarm
 
-from penstock.ingestion.contracts import load_contract
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model import (
     Pipeline,
@@ -255,12 +253,6 @@ def test_rows_without_columns_that_are_known_are_refused(returns: dict[str, str]
 
     with pytest.raises(DefinitionError, match=r"no columns|Write one of: STRING"):
         define()
-
-
-def test_records_that_streams_do_not_parse_are_refused() -> None:
-    contract = replace(load_contract("sensors"), encoding="avro")
-    with pytest.raises(DefinitionError, match="sensors is written as avro"):
-        _ = read(contract).aggregate(n=count()).window(fixed("1 minute")).write("t").plan
 
 
 TYPED = {

@@ -17,6 +17,7 @@ from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.placement import BUDGET_BYTES
 from penstock.pipelines.batch.right import Right
 from penstock.pipelines.plan import Plan
+from penstock.pipelines.spark.avro import Schemas, no_registry
 from penstock.pipelines.spark.stream import Stream, StreamConfig
 from penstock.pipelines.store import Place
 from penstock.pipelines.store.files import delta_table
@@ -74,6 +75,7 @@ class Running:
     epoch: int = 0
     budget: int = BUDGET_BYTES
     progress: Progress = field(default_factory=Progress)
+    schemas: Schemas = no_registry
     elsewhere: Place | None = None
     """Where the tables are, if not in the folder."""
 
@@ -88,6 +90,7 @@ class Running:
             self.folder / "stream",
             self.warehouse,
             driver_budget=self.budget,
+            schemas=self.schemas,
         )
         right = Right(self.plan.name, self.epoch, lambda: True)
         stream = Stream(self.plan, self.session, config, right, self.progress.told, lambda: self.clock)

@@ -8,10 +8,10 @@ from typing import Any
 import fastavro
 import msgspec
 
-from penstock.ingestion.contracts.compatibility import violations
 from penstock.ingestion.contracts.json_codec import json_codec
 from penstock.ingestion.contracts.model import Contract, Field
-from penstock.ingestion.contracts.schemas import Schema, avro_schema, fields_in
+from penstock.ingestion.contracts.readable import readable_fields
+from penstock.ingestion.contracts.schemas import Schema, avro_schema
 from penstock.ingestion.errors import BrokenRecordError
 
 _HEADER = struct.Struct(">BI")
@@ -74,16 +74,10 @@ class AvroCodec:
 
     def _readable(self, schema_id: int) -> tuple[Any, tuple[Field, ...]] | None:
         schema = self._schema_of(schema_id)
-        if (
-            schema is None
-            or schema.get("type") != "record"
-            or schema["name"] != avro_schema(self.contract)["name"]
-        ):
+        if schema is None:
             return None
-        fields = fields_in(schema)
-        if violations(fields, self.contract.fields, "backward"):
-            return None
-        return fastavro.parse_schema(dict(schema)), fields
+        fields = readable_fields(schema, self.contract.topic, self.contract.fields)
+        return None if fields is None else (fastavro.parse_schema(dict(schema)), fields)
 
 
 def _schema_id(value: bytes) -> int:

@@ -44,14 +44,18 @@ def fields_in(schema: Schema) -> tuple[Field, ...]:
 
 def avro_schema(contract: Contract) -> Schema:
     """Return the Avro schema of a contract; a field that may be absent is a union with null."""
-    name = "".join(part.title() for part in contract.topic.replace("-", ".").replace("_", ".").split("."))
     return {
         "type": "record",
-        "name": name,
+        "name": record_name(contract.topic),
         "namespace": "penstock",
         "doc": contract.doc,
         "fields": [_as_avro(item) for item in contract.fields],
     }
+
+
+def record_name(topic: str) -> str:
+    """Return what the record of a topic is called in Avro."""
+    return "".join(part.title() for part in topic.replace("-", ".").replace("_", ".").split("."))
 
 
 def json_schema(contract: Contract) -> Schema:

@@ -23,6 +23,7 @@ SCALARS: dict[str, tuple[str, str]] = {
     "timestamp": ("BIGINT", "long"),
 }
 _ARRAY = re.compile(r"^array<(.+)>$")
+_SPARK_ARRAY = re.compile(r"^ARRAY<(.+)>$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,19 @@ def parse_type(text: str) -> FieldType:
 def spark_type(kind: FieldType) -> str:
     """Return the name of the type in Spark's DDL."""
     return SCALARS[kind.name][0] if kind.item is None else f"ARRAY<{spark_type(kind.item)}>"
+
+
+def type_in_spark(text: str) -> str:
+    """Return the type that Spark calls so, as the catalog writes it; BIGINT is a `long`, and may be a timestamp."""
+    array = _SPARK_ARRAY.match(text)
+    if array:
+        return f"array<{type_in_spark(array[1])}>"
+    names = {spark: name for name, (spark, _) in reversed(SCALARS.items())}
+    if text.upper() not in names:
+        raise ContractError(
+            f"'{text}' of Spark has no counterpart here; known are {', '.join(names)}, arrays"
+        )
+    return names[text.upper()]
 
 
 def avro_type(kind: FieldType) -> object:

@@ -8,11 +8,14 @@ from penstock.ingestion.registry.registry import (
     register_contract,
     subject_of,
 )
+from penstock.ingestion.registry.written import Written, WrittenSchemas
 
 __all__ = [
     "FileRegistry",
     "Registered",
     "Registry",
+    "Written",
+    "WrittenSchemas",
     "check_contract",
     "open_registry",
     "register_contract",

@@ -29,6 +29,7 @@ class HttpRegistry:
             )
         self._url = url.rstrip("/")
         self._headers = {"Accept": _TYPE, "Content-Type": _TYPE}
+        self._versions: dict[tuple[str, int], Registered] = {}
         if login:
             self._headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
 
@@ -43,17 +44,21 @@ class HttpRegistry:
     def versions(self, subject: str) -> tuple[Registered, ...]:
         """Return every version of a subject, oldest first."""
         place = f"subjects/{quote(subject, safe='')}/versions"
-        numbers = self._ask(place) or ()
-        found = [self._ask(f"{place}/{number}") for number in numbers]
-        return tuple(
-            Registered(subject, one["version"], one["id"], json.loads(one["schema"])) for one in found
-        )
+        return tuple(self._version(subject, place, number) for number in self._ask(place) or ())
 
     def schema(self, schema_id: int) -> Schema | None:
         """Return the schema of an id, or None where there is none."""
         found = self._ask(f"schemas/ids/{schema_id}")
         parsed: Schema | None = None if found is None else json.loads(found["schema"])
         return parsed
+
+    def _version(self, subject: str, place: str, number: int) -> Registered:
+        """One version; it never changes, so it is asked for once."""
+        if (subject, number) not in self._versions:
+            one = self._ask(f"{place}/{number}")
+            schema = json.loads(one["schema"])
+            self._versions[subject, number] = Registered(subject, one["version"], one["id"], schema)
+        return self._versions[subject, number]
 
     def _ask(self, place: str, body: object = None) -> Any:
         """Return what the server answers, or None where it knows of nothing there."""

@@ -31,8 +31,13 @@ class Registry(Protocol):
 
 
 def subject_of(contract: Contract) -> str:
+    """Return the subject of a contract's values."""
+    return subject_of_topic(contract.topic)
+
+
+def subject_of_topic(topic: str) -> str:
     """Return the subject of a topic's values, as registries of this kind name it."""
-    return f"{contract.topic}-value"
+    return f"{topic}-value"
 
 
 def register_contract(registry: Registry, contract: Contract) -> Registered:

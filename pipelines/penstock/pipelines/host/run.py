@@ -21,6 +21,7 @@ from penstock.pipelines.host.leases import Clock
 from penstock.pipelines.host.retry import PARK_AFTER
 from penstock.pipelines.host.running import Running
 from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.spark.avro import Schemas, no_registry
 from penstock.pipelines.spark.session import SparkConfig, is_alive, open_session
 from penstock.pipelines.spark.stream import Stream, StreamConfig
 from penstock.pipelines.store import Place
@@ -38,9 +39,11 @@ class HostConfig:
     """What a secured broker wants of Spark's source; not shown, for a password is among it."""
     client: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What it wants of clients of librdkafka."""
+    schemas: Schemas = field(default=no_registry, repr=False)
+    """Where the schemas of records in Avro are found."""
     interval_ms: int = 0
-    driver_budget: int = BUDGET_BYTES
     """Least time from one batch's begin to the next, for every stream."""
+    driver_budget: int = BUDGET_BYTES
     lease_ms: int = 15_000
     poison_limit: int = 0
     """How many records of a stream may be set aside lately because they break its own code."""
@@ -89,6 +92,7 @@ def run(
             config.bootstrap,
             folder_of_stream(config.streams, name),
             config.warehouse,
+            schemas=config.schemas,
             interval_ms=config.interval_ms,
             driver_budget=config.driver_budget,
             poison_limit=config.poison_limit,

@@ -1,5 +1,6 @@
 """What is read: a topic's contract, with what this pipeline says otherwise."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
@@ -42,10 +43,6 @@ class Input:
     def source(self, repeats: "Repeats | None") -> Source:
         """Return what the plan reads."""
         contract = found_contract(self.topic)
-        fix = "Read a topic whose contract says json: records of Avro are not parsed by streams yet"
-        require(
-            contract.encoding == "json", "read", f"{contract.topic} is written as {contract.encoding}", fix
-        )
         event_time = self.event_time or contract.event_time
         if event_time is None:
             fix = "Name the field with read(..., event_time='...'), or in the contract"
@@ -72,12 +69,15 @@ class Input:
         taken = any(one.name == self.tombstones for one in contract.fields)
         fix = "Choose a name that no field has, as in tombstones='deleted'"
         require(not taken, "read.tombstones", f"{self.tombstones!r}, a field of {contract.topic}", fix)
+        plain = contract.encoding != "avro" or bool(re.fullmatch(r"[A-Za-z_]\w*", self.tombstones, re.ASCII))
+        fix = "Choose one of letters, digits and _, as Avro has them, that begins with no digit"
+        require(plain, "read.tombstones", f"{self.tombstones!r}", fix)
         return Tombstones(self.tombstones, str(contract.key))
 
     def origin(self, contract: Contract) -> Origin:
         """Return where the records are."""
         if self.files is None:
-            return Topic(contract.topic)
+            return Topic(contract.topic, contract.encoding)
         return Files(self.files, cast("FileFormat", self.format))
 
     def watermark_rule(self, contract: Contract) -> WatermarkRule:

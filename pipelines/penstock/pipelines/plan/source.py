@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias, get_args
 from penstock.pipelines.plan.checks import named, not_negative, one_of, positive, require
 
 FileFormat: TypeAlias = Literal["json", "parquet", "delta", "csv", "text"]
+Encoding: TypeAlias = Literal["json", "avro"]
 AheadPolicy: TypeAlias = Literal["quarantine", "accept"]
 CheckAction: TypeAlias = Literal["warn", "quarantine", "stop"]
 
@@ -19,14 +20,20 @@ class Column:
     required: bool = False
 
 
+ADDED = {"added": True}
+"""Marks a field that plans once did not have: at its default it is not written, so their fingerprints stay."""
+
+
 @dataclass(frozen=True)
 class Topic:
-    """A Kafka topic, whose values are what its contract says."""
+    """A Kafka topic, whose values are what its contract says; Avro is in the wire format of schema registries."""
 
     topic: str
+    encoding: Encoding = field(default="json", metadata=ADDED)
 
     def __post_init__(self) -> None:
         named(self.topic, "read")
+        one_of(self.encoding, get_args(Encoding), "read.encoding")
 
 
 @dataclass(frozen=True)
@@ -117,9 +124,6 @@ class RowCheck:
         named(self.broken_when, "checks.broken_when")
         one_of(self.action, ("warn", "quarantine", "stop"), "checks.action")
 
-
-ADDED = {"added": True}
-"""Marks a field that plans once did not have: at its default it is not written, so their fingerprints stay."""
 
 MOST_CHECKS = 60
 """Checks of one input: what a record breaks is a number with a bit for each."""

@@ -27,6 +27,7 @@ from penstock.pipelines.fold.graph import ready_graph
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.repeats.memory import memory_of
+from penstock.pipelines.spark.avro import Schemas, no_registry, writers_of
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.reading import SparkReading
 from penstock.pipelines.spark.recorded import Recorded, cut_by_clock
@@ -52,6 +53,7 @@ class BoundedConfig:
     """As of a live stream."""
     poison_limit: int = 0
     sent_again: SentAgain = nothing_sent_again
+    schemas: Schemas = field(default=no_registry, repr=False)
     live: Place | None = None
     """The warehouse of the live stream, where this one is another: its tables are looked into, as it saw them."""
 
@@ -114,6 +116,7 @@ class StoredRun:
         self._plan = plan
         self._graph = ready_graph(plan, FieldTypes(session).of(plan))
         self._looked_up = LookedUp(plan.lookups, config.looked_into)
+        self._schemas = config.schemas
         self._engine = Engine(
             self._graph,
             rules_of(plan.sources),
@@ -159,6 +162,7 @@ class StoredRun:
                 ranges,
                 found=found,
                 others=self._graph.firsts[1:],
+                writers=writers_of(self._plan.sources, self._schemas),
             )
 
         self._engine.data(number, clock, ranges, read, watermark, seen)

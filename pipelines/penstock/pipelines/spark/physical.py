@@ -41,8 +41,10 @@ def read(source: Source, parallelism: Parallelism) -> Running:
     asked = f", makes {len(source.checks)} checks of it" if source.checks else ""
     judged = f"parses each record{asked} and says what is no good"
     match source.origin:
-        case Topic(topic):
+        case Topic(topic, encoding):
             tasks = parallelism.partitions.get(topic, 1)
+            if encoding == "avro":
+                judged = f"by the schemas that the registry has of it {judged}"
             return Running(f"read {topic}", EXECUTORS, tasks, f"a task for each partition; {judged}")
         case files:
             return Running(

@@ -15,6 +15,7 @@ from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.repeats.ids import IDS
 from penstock.pipelines.spark.analysed import Analysed
+from penstock.pipelines.spark.avro import Writers, refuse_unknown
 from penstock.pipelines.spark.checks import placed, refuse_stopping, told, watched
 from penstock.pipelines.spark.identities import identified, marked
 from penstock.pipelines.spark.implied import fetch, implied
@@ -63,6 +64,8 @@ class SparkReading:
     """What was found of broken checks, once the partials were made."""
     others: tuple[ReadyStage, ...] = ()
     """Further stages that read records, in the same pass."""
+    writers: Writers = field(default_factory=dict)
+    """The schemas of inputs in Avro."""
     fetched: dict[str, pa.Table] = field(default_factory=dict, compare=False)
     """The partials of all stages by name, once they were made in one pass."""
     analysed: Analysed = field(default_factory=Analysed, compare=False)
@@ -78,7 +81,9 @@ class SparkReading:
             return self.fetched[name]
         with sums_in_words():
             if self._is_as_ever:
-                return self._fetched(self.analysed.over(self.raw, (name, self._is_small), self._as_ever), ())
+                refuse_unknown(self.raw, self.writers)
+                same = (name, self._is_small, *self._written)
+                return self._fetched(self.analysed.over(self.raw, same, self._as_ever), ())
             return self._checked(lambda records: self._partials(self._in_tasks(records)))
 
     def beside(self) -> "dict[str, SparkReading]":
@@ -158,7 +163,7 @@ class SparkReading:
 
     def _as_ever(self, raw: "DataFrame") -> "DataFrame":
         """The partials of a batch about which nothing is special, whatever its clock."""
-        records = guarded(judged(raw, self.sources), self.sources, clock=0)
+        records = guarded(judged(raw, self.sources, self.writers), self.sources, clock=0)
         return partials(self._in_tasks(records), self.stage)
 
     def _fetched(self, made: "DataFrame", columns: Collection[str]) -> pa.Table:
@@ -260,6 +265,11 @@ class SparkReading:
         return not (by_clock or special or own_code or placed(self.sources))
 
     @property
+    def _written(self) -> list[tuple[str, ...]]:
+        """By which schemas records in Avro were written, as far as that is known now."""
+        return [(topic, *map(str, known.schemas)) for topic, known in self.writers.items()]
+
+    @property
     def _is_small(self) -> bool:
         return sum(span.end - span.start for span in self.ranges) <= SMALL
 
@@ -276,9 +286,12 @@ class SparkReading:
 
     def _judged(self, *, bytes_too: bool) -> "DataFrame":
         def make(raw: "DataFrame") -> "DataFrame":
-            return judged(raw, self.sources, bytes_too=bytes_too)
+            return judged(raw, self.sources, self.writers, bytes_too=bytes_too)
 
-        return spoiled(self.analysed.over(self.raw, (RECORDS, bytes_too), make), self.poisoned)
+        refuse_unknown(self.raw, self.writers)
+        return spoiled(
+            self.analysed.over(self.raw, (RECORDS, bytes_too, *self._written), make), self.poisoned
+        )
 
 
 def _schema(stage: ReadyStage) -> pa.Schema:

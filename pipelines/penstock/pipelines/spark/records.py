@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.plan.source import Source
+from penstock.pipelines.spark import avro
+from penstock.pipelines.spark.avro import Writers
 from penstock.pipelines.spark.checks import checked
 from penstock.pipelines.spark.inputs import Sources, apart, by_topic, disputed, fields_of
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 KAFKA_SCHEMA = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
 """What Spark's Kafka source says of a record, as far as we look at it."""
+
+NO_WRITERS: Writers = {}
 
 YEAR_ONE = -62_135_596_800_000
 YEAR_TEN_THOUSAND = 253_402_300_800_000
@@ -29,16 +33,20 @@ def value_schema(source: Source) -> str:
     return ", ".join(f"{quoted(column.name)} {column.type}" for column in source.columns)
 
 
-def judged(raw: "DataFrame", sources: Sources, *, bytes_too: bool = False) -> "DataFrame":
+def judged(
+    raw: "DataFrame", sources: Sources, writers: Writers = NO_WRITERS, *, bytes_too: bool = False
+) -> "DataFrame":
     """Records of a Kafka source, those that are no good included: their fields are null as far as unread.
 
-    Each record is read as its topic's input declares it. With `bytes_too` each keeps what the topic holds of it,
+    Each record is read as its topic's input declares it, in Avro by one of the schemas of its `writers`. With
+    `bytes_too` each keeps what the topic holds of it,
     as `_arrived`, `_key` and `_value`.
     """
     whole = ["timestamp AS _arrived", "key AS _key", "value AS _value"] if bytes_too else []
     address = ["topic AS _topic", "partition AS _partition", "offset AS _offset"]
     parsed = [
-        f"{_parsed(source, number, sources)} AS {_read(number)}" for number, source in enumerate(sources)
+        f"{_parsed(source, number, sources, writers)} AS {_read(number)}"
+        for number, source in enumerate(sources)
     ]
     read = raw.selectExpr(*address, *whole, "value IS NULL AS _empty", *parsed)
     kept = ["_topic", "_partition", "_offset", *(name.split(" AS ")[1] for name in whole)]
@@ -61,15 +69,23 @@ def invalid(source: Source, record: str) -> str:
     )
     return (
         f"CASE WHEN {empty} THEN 'no_value'"
-        f" WHEN {record} IS NULL OR {record}._broken IS NOT NULL THEN 'malformed'"
+        f"{_unreadable(source, record)}"
         f"{missing}"
         f" WHEN {time} < {YEAR_ONE} OR {time} >= {YEAR_TEN_THOUSAND} THEN 'event_time_out_of_range' END"
     )
 
 
-def _parsed(source: Source, number: int, sources: Sources) -> str:
+def _unreadable(source: Source, record: str) -> str:
+    if avro.is_avro(source):
+        return avro.unreadable(source, record)
+    return f" WHEN {record} IS NULL OR {record}._broken IS NOT NULL THEN 'malformed'"
+
+
+def _parsed(source: Source, number: int, sources: Sources, writers: Writers) -> str:
     schema = _escaped(f"{value_schema(source)}, _broken STRING")
     parse = f"from_json({_text(source)}, '{schema}', map('columnNameOfCorruptRecord', '_broken'))"
+    if avro.is_avro(source):
+        parse = avro.parsed(source, writers)
     return by_topic(sources, "topic", lambda other, _: parse if other == number else None)
 
 

@@ -26,6 +26,7 @@ from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.repeats.memory import memory_of
+from penstock.pipelines.spark.avro import Schemas, no_registry, writers_of
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.shared import SharedReading, Spans
 from penstock.pipelines.spark.stored import Stored
@@ -92,10 +93,11 @@ def rerun(
     told: Callable[[Outcome], None],
     poisoned: Sequence[Poisoned] = (),
     warehouse: Place | None = None,
+    schemas: Schemas = no_registry,
 ) -> KeptPanes:
     """Run batches again, numbered from 0, in an empty folder. `poisoned` are records that were no good then.
 
-    The tables that steps look into are in the warehouse.
+    The tables that steps look into are in the warehouse; `schemas` finds those of records in Avro.
     """
     looked_up = LookedUp(plan.lookups, warehouse or folder)
     graph = ready_graph(plan, FieldTypes(session).of(plan))
@@ -120,6 +122,7 @@ def rerun(
                     poisoned=tuple(poisoned),
                     found=looked_up.at(batch.lookups),
                     others=graph.firsts[1:],
+                    writers=writers_of(plan.sources, schemas),
                     batches=tuple(spans.values()),
                 )
             read = _reading(whole, spans[number])

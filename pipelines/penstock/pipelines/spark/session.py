@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """The variable by which spark-submit says where its Java machine is."""
 
+# A broken record may claim to hold text of two gigabytes: whoever believed it would run out of memory.
+AVRO_LIMITS = " ".join(
+    f"-Dorg.apache.avro.limits.{of}.maxLength={most}"
+    for of, most in (("string", 2**26), ("bytes", 2**26), ("collectionItems", 2**24))
+)
+
 LOGGING = Path(__file__).with_name("log4j2-spark.xml")
 
 
@@ -56,10 +62,11 @@ def settings(config: SparkConfig) -> dict[str, str]:
         "spark.driver.extraClassPath": jars,
         "spark.executor.extraClassPath": jars,
         "spark.driver.extraJavaOptions": (
-            "-XX:+UseParallelGC -Duser.timezone=UTC -Djava.net.preferIPv4Stack=true "
+            f"-XX:+UseParallelGC -Duser.timezone=UTC -Djava.net.preferIPv4Stack=true {AVRO_LIMITS} "
             f"-Dlog4j2.configurationFile={LOGGING.as_uri()} -Dpenstock.log={config.log_level} "
             f"-Dpenstock.log.form={config.log_form}"
         ),
+        "spark.executor.extraJavaOptions": AVRO_LIMITS,
         "spark.driver.bindAddress": config.driver_host,
         "spark.driver.host": config.driver_host,
         "spark.local.dir": str(config.directory / "scratch"),

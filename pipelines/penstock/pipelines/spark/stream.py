@@ -31,6 +31,7 @@ from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.repeats.memory import memory_of
 from penstock.pipelines.spark.analysed import Analysed
 from penstock.pipelines.spark.asking import READING
+from penstock.pipelines.spark.avro import Schemas, no_registry, writers_of
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.offsets import ranges_of
 from penstock.pipelines.spark.reading import SparkReading
@@ -69,6 +70,8 @@ class StreamConfig:
     """How many records may be set aside because they break one's own code, among the batches that are kept."""
     sent_again: SentAgain = field(default=nothing_sent_again, repr=False)
     """Which records were sent again, and are left out where a stream comes to them only now."""
+    schemas: Schemas = field(default=no_registry, repr=False)
+    """Where the schemas of records in Avro are found."""
     interval_ms: int = 0
     """Least time from one batch's begin to the next; with 0 a batch begins whenever a record is there."""
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -237,6 +240,7 @@ class Stream:
                     found=found,
                     others=tuple(others),
                     analysed=self._analysed,
+                    writers=writers_of(self.plan.sources, self._config.schemas),
                 )
 
             try:

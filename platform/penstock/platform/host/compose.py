@@ -23,6 +23,7 @@ from penstock.platform.host.metrics import HostMetrics
 from penstock.platform.host.observed import ObservedControl
 from penstock.platform.host.pages import folder_of
 from penstock.platform.host.server import serving
+from penstock.platform.registry import schemas_of
 from penstock.platform.settings import Settings
 from penstock.platform.settings.model import LOOPBACK
 from penstock.platform.streams import plan_anew
@@ -77,6 +78,7 @@ def host_config(settings: Settings, metrics_port: int) -> HostConfig:
         client=settings.kafka.client("host"),
         streams=settings.home / "streams",
         warehouse=settings.tables,
+        schemas=schemas_of(settings).of,
         interval_ms=settings.host.batch_interval_ms,
         driver_budget=settings.host.driver_budget_mb * 2**20,
         lease_ms=int(settings.host.lease_seconds * 1000),

@@ -51,7 +51,14 @@ def recomputed(scope: Scope, topics: Mapping[str, Kept], sample: Sample) -> Verd
     shutil.rmtree(scope.scratch, ignore_errors=True)
     try:
         made = run_again(
-            scope.session(), what, stored, scope.scratch, scope.warehouse, scope.clock, scope.tell
+            scope.session(),
+            what,
+            stored,
+            scope.scratch,
+            scope.warehouse,
+            scope.clock,
+            scope.tell,
+            scope.schemas,
         )
         return _verdict(scope, sample, made, what)
     finally:

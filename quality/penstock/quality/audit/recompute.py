@@ -24,6 +24,7 @@ from penstock.pipelines.plan import (
     Step,
 )
 from penstock.pipelines.plan.predicates import quoted
+from penstock.pipelines.spark.avro import Schemas, no_registry
 from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.spark.stored.together import StoredTogether
@@ -134,6 +135,7 @@ def run_again(
     live: Place,
     clock: Callable[[], int],
     tell: Callable[[str], None],
+    schemas: Schemas = no_registry,
 ) -> Place:
     """Run it into an empty folder, and return where its tables are; `stored` has the records of each topic.
 
@@ -148,7 +150,7 @@ def run_again(
         )
         for topic in map(topic_of, what.plan.sources)
     ]
-    config = BoundedConfig(folder / "run", folder / "tables", AT_ONCE, live=live)
+    config = BoundedConfig(folder / "run", folder / "tables", AT_ONCE, schemas=schemas, live=live)
     run_bounded(
         what.plan,
         session,

@@ -81,7 +81,17 @@ def replayed(name: str, scope: Scope, stored: Mapping[str, Stored], sample: Samp
         seen = looked_up(scope)
         batches = [recorded(batch, seen.get(batch.batch_id, {})) for batch in scope.batches]
         aside = list(poisoned(scope))
-        made = rerun(plan, scope.session(), records, batches, scope.scratch, tell, aside, scope.warehouse)
+        made = rerun(
+            plan,
+            scope.session(),
+            records,
+            batches,
+            scope.scratch,
+            tell,
+            aside,
+            scope.warehouse,
+            scope.schemas,
+        )
         return _verdict(name, scope, sample, made, told)
     finally:
         shutil.rmtree(scope.scratch, ignore_errors=True)

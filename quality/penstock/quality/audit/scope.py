@@ -15,6 +15,7 @@ from penstock.pipelines.batch.outcome import Outcome, outcome_from
 from penstock.pipelines.host.control import BatchRecord
 from penstock.pipelines.plan import Plan, Stage
 from penstock.pipelines.plan.codec import fingerprint
+from penstock.pipelines.spark.avro import Schemas, no_registry
 from penstock.pipelines.store import Place
 from penstock.pipelines.tables.places import late_of, ledger_of, own_tables, quarantines, results
 from penstock.quality.audit.tables import needed, opened_table, rows
@@ -56,6 +57,8 @@ class Scope:
     """Opens Spark, or returns what was opened."""
     archives: Collection[str] = ()
     """The topics whose archives have committed batches."""
+    schemas: Schemas = field(default=no_registry, repr=False)
+    """Where the schemas of records in Avro are found."""
     tell: Callable[[str], None] = lambda _: None
 
     def __post_init__(self) -> None:
