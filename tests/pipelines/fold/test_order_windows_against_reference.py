@@ -49,11 +49,12 @@ def reference(stage: Stage, batches: Sequence[Batch]) -> list[list[tuple[Any, ..
 def engine(stage: Stage, batches: Sequence[Batch], folder: Path) -> list[list[tuple[Any, ...]]]:
     ready = ready_stage(stage, {field.name: field.type for field in FIELDS})
     tree = trees.empty(ready.state_columns)
-    clock, watermark = BEFORE_ALL, BEFORE_ALL
+    clock, watermark, newest = BEFORE_ALL, BEFORE_ALL, BEFORE_ALL
     answers = []
     for batch in batches:
         after = NEVER if batch.ends else instant(batch.watermark or 0)
-        moment = Moment(batch.id, clock, batch.clock, watermark, after)
+        newest = max([newest, *(record.fields["at"] for record in batch.records)])
+        moment = Moment(batch.id, clock, batch.clock, watermark, after, newest=newest)
         outcome = fold(ready, tree, elements(ready, batch.records, "at"), moment)
         tree = tree.with_run(outcome.changed, folder / f"run-{batch.id}.arrow").compacted(folder)
         panes = [tuple(pane.values()) for pane in outcome.panes.to_pylist()]

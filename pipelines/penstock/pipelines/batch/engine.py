@@ -305,6 +305,7 @@ class Engine:
             clock=intent.clock,
             watermark_before=BEFORE_ALL if before is None else before.watermark.value,
             watermark=watermark.value,
+            newest=max((mark.newest for mark in (watermark.marks or {}).values()), default=BEFORE_ALL),
         )
 
     def _clock(self, now: int) -> int:

@@ -90,11 +90,12 @@ def kept_of_stage(stage: Stage, *, changes: bool) -> Kept:
             until = "the watermark has passed them, versions until there is a newer one that old"
             until += f", or they are {words.duration(tolerance)} too old" if tolerance is not None else ""
             return Kept(f"records of {stage.name}", "those that wait, and versions of each key", until)
-        case Remembering(state=state, forget_after=after):
+        case Remembering(state=state, forget_after=after) as window:
             until = "its function forgets it"
             if after is not None:
                 until += f", or nothing was heard of it for {words.duration(after)} of event time"
-            return Kept(f"keys of {stage.name}", f"per key a {state.name} and its timers", until)
+            waits = ", and the records that the watermark has not passed" if window.by_time else ""
+            return Kept(f"keys of {stage.name}", f"per key a {state.name} and its timers{waits}", until)
         case _:
             return Kept(
                 f"open windows of {stage.name}", size_of_windows(stage, changes=changes), closing(stage)

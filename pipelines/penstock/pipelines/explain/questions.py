@@ -97,6 +97,11 @@ def when(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
         )
     if isinstance(stage.window, Remembering) and stage.window.passes:
         return ("With the batch that brings the record; nothing is late.",)
+    if isinstance(stage.window, Remembering) and stage.window.by_time:
+        return (
+            "A record is told when the watermark has passed it, a timer between the records where it lies.",
+            "Records behind the watermark go to the late table.",
+        )
     if isinstance(stage.window, Remembering):
         return (
             "With each batch that has records of the key, and when a timer of the key is due; nothing is late.",

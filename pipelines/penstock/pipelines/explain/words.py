@@ -95,6 +95,8 @@ def window(where: Window) -> str:
             oldest = "" if tolerance is None else f", and no more than {duration(tolerance)} older"
             until = "" if ends is None else f", unless its {predicate_sql(ends)}"
             return f"pairs of a record with the newest that is no younger{oldest}{until}"
+        case Remembering(order="event_time"):
+            return "no windows: a key's records in the order of their event time, instant by instant"
         case Remembering():
             return "no windows: a key's records in their order, one batch after the other"
         case Relayed():

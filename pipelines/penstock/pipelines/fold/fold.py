@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from penstock.pipelines.fold.at_once import fold_at_once
+from penstock.pipelines.fold.in_time import fold_in_time
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.order.fold import fold_in_order
 from penstock.pipelines.fold.pairing.fold import fold_pairs
@@ -23,6 +24,8 @@ def fold(stage: ReadyStage, state: Tree, partials: pa.Table, moment: Moment) -> 
     if isinstance(stage.plan.window, Relayed):
         return fold_relayed(stage, state, partials, moment)
     if isinstance(stage.plan.window, Remembering):
+        if stage.plan.window.by_time:
+            return fold_in_time(stage, state, partials, moment)
         if stage.plan.window.vectorised:
             return fold_at_once(stage, state, partials, moment)
         return fold_remembering(stage, state, partials, moment)

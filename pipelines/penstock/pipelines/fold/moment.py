@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from penstock.pipelines.state.columns import NEVER
+from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Moment:
     watermark_before: int
     watermark: int
     watermark_told: int | None = None
+    newest: int = BEFORE_ALL
+    """The highest event time that any batch has read: where time stands when the input has ended."""
 
     def by_the_clock(self) -> "Moment":
         """The same moment for windows of processing time: the clock says what has passed, or the input's end."""

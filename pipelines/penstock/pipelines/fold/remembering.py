@@ -44,7 +44,7 @@ def fold_remembering(stage: ReadyStage, state: Tree, elements: pa.Table, moment:
     changed = state_rows(stage, touched, *settled.due, settled.dropped)
     key_of_row = np.repeat(np.arange(len(hand)), settled.counts)
     times = np.array(settled.times, np.int64)
-    return said(stage, hand, changed, (key_of_row, times, _values(stage, settled.rows)), moment)
+    return said(stage, hand, changed, (key_of_row, times, row_columns(stage, settled.rows)), moment)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Calling:
         return min([NEVER, *(timer.at for timer in one.timers if timer.clock == "processing")])
 
 
-def _values(stage: ReadyStage, rows: Sequence[Mapping[str, Any]]) -> dict[str, pa.Array]:
+def row_columns(stage: ReadyStage, rows: Sequence[Mapping[str, Any]]) -> dict[str, pa.Array]:
     """The columns of the rows, key by key."""
     return {
         each.output: pa.array([fields.get(each.output) for fields in rows], each.type, from_pandas=False)

@@ -1,6 +1,6 @@
 """What a stage with a function of the user's keeps of a key, and the columns that the function gives."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +21,16 @@ REMEMBERED = (
 
 MEMORY = "memory_"
 """What the columns begin with in which a vectorised function's state is kept."""
+
+RECORDS = "records_to_come"
+"""The column of records that wait until the watermark has passed them, by time and then by address."""
+
+PLACE = (
+    pa.field("_topic", pa.string()),
+    pa.field("_partition", pa.int32()),
+    pa.field("_offset", pa.int64()),
+    pa.field("_time", pa.int64()),
+)
 
 IS_KNOWN = "has_memory"
 WAITING = pa.list_(
@@ -48,8 +58,10 @@ def arrow_type(name: str, field: str) -> pa.DataType:
     return TYPES[word]
 
 
-def remembered(window: Remembering) -> list[Slot]:
-    """What is kept of a key."""
+def remembered(window: Remembering, told: Iterable[pa.Field]) -> list[Slot]:
+    """What is kept of a key; where records are `told` in order of event time, those that wait as well."""
+    if window.by_time:
+        return [*REMEMBERED, Slot(RECORDS, pa.list_(pa.struct([*PLACE, *told])), None)]
     if not window.vectorised:
         return list(REMEMBERED)
     fields = [Slot(f"{MEMORY}{field.name}", field.type, None) for field in remembered_fields(window)]

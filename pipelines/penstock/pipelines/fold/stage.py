@@ -159,7 +159,7 @@ class ReadyStage:
     def kept(self) -> list[Slot]:
         """Every column that a window begins with."""
         if isinstance(self.plan.window, Remembering):
-            return remembered(self.plan.window)
+            return remembered(self.plan.window, self.fields)
         if isinstance(self.plan.window, PairWindow):
             return pair_slots(self.plan.window, self.fields)
         if isinstance(self.plan.window, Relayed):

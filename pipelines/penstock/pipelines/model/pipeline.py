@@ -23,7 +23,7 @@ from penstock.pipelines.plan.custom import opaque
 from penstock.pipelines.plan.joins import KINDS
 from penstock.pipelines.plan.predicates import Unmet
 from penstock.pipelines.plan.relaying import Published, Relayed
-from penstock.pipelines.plan.remembering import NamedOutput, Remembering, state_type
+from penstock.pipelines.plan.remembering import NamedOutput, Remembering, TellingOrder, state_type
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.source import Column
 from penstock.pipelines.plan.stage import DEFAULT, FinalPane, OnTimePane, Plan
@@ -179,6 +179,7 @@ class Pipeline:
         clock: bool = False,
         outputs: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
         version: str | None = None,
+        order: str = "arrival",
     ) -> "Pipeline":
         """Hand a key's records, in their order, to a function with a memory: in the place of aggregate and window.
 
@@ -187,6 +188,7 @@ class Pipeline:
         keys of a batch at once, in Arrow: see `penstock.pipelines.vectorised`. One that sets timers of the batch
         clock says `clock=True`: it cannot run over stored records, which do not say when they came. `outputs` are
         further places for rows, by name, with columns of their own: `write(..., output=name)` says where each goes.
+        In the `order` of "event_time" records wait for the watermark, and timers come between them where they lie.
         """
         require(callable(function), "remember", repr(function), "Give a function from Call to Answer")
         columns = tuple(Column(name, kind) for name, kind in returns.items())
@@ -195,8 +197,9 @@ class Pipeline:
             for output, found in outputs.items()
         )
         after = None if forget_after is None else milliseconds(forget_after, "remember.forget_after")
+        told = cast("TellingOrder", order)
         found = Remembering(
-            opaque(function, version), state_type(state), columns, after, vectorised, clock, others
+            opaque(function, version), state_type(state), columns, after, vectorised, clock, others, told
         )
         once(self.where, "window")
         once(self.outputs, "aggregate")

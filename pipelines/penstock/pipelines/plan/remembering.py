@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from penstock.pipelines.errors import DefinitionError
-from penstock.pipelines.plan.checks import named, positive, require
+from penstock.pipelines.plan.checks import named, one_of, positive, require
 from penstock.pipelines.plan.custom import Opaque, imported, known_by, qualified_name, unchanged
 from penstock.pipelines.plan.source import ADDED, Column
 from penstock.pipelines.plan.types import check_words
@@ -15,6 +15,8 @@ WORDS: Mapping[Any, str] = {
     int: "BIGINT", float: "DOUBLE", str: "STRING", bool: "BOOLEAN", bytes: "BINARY"
 }  # fmt: skip
 """Python's types of a state's fields, in Spark's words."""
+
+TellingOrder: TypeAlias = Literal["arrival", "event_time"]
 
 UNSAID = "it set a timer of the clock, and its pipeline does not say remember(..., clock=True)"
 """What is wrong with a timer that keeps a pipeline from being run over stored records, unless it is declared."""
@@ -66,6 +68,9 @@ class Remembering:
     which nothing was heard for `forget_after` of event time is forgotten without a call. A `vectorised` function
     is handed all keys of a batch at once, and its state is kept in columns. One that sets timers of the `clock`
     says so: what it gives depends on when its records were read, and cannot be found again from records alone.
+
+    In the `order` of event time a record waits until the watermark has passed it, and timers come where they lie
+    between records; what comes behind the watermark is late. What such a function says depends on no batch.
     """
 
     function: Opaque
@@ -75,6 +80,7 @@ class Remembering:
     vectorised: bool = field(default=False, metadata=ADDED)
     clock: bool = field(default=False, metadata=ADDED)
     outputs: tuple[NamedOutput, ...] = field(default=(), metadata=ADDED)
+    order: TellingOrder = field(default="arrival", metadata=ADDED)
 
     def __post_init__(self) -> None:
         fix = "Say what columns the rows have, as in returns={'above': 'DOUBLE'}"
@@ -82,6 +88,7 @@ class Remembering:
         check_words(self.returns, "remember.returns")
         if self.forget_after is not None:
             positive(self.forget_after, "remember.forget_after")
+        self._check_order()
         if self.vectorised and self.state.kind is not None:
             memory_columns(self.state.kind)
         names = [output.name for output in self.outputs]
@@ -93,6 +100,20 @@ class Remembering:
                 fix = f"Give it another name, or the type that it has elsewhere: {other.type}"
                 place = f"remember.outputs.{output.name}.{column.name}"
                 require(other.type.upper() == column.type.upper(), place, f"it is {column.type}", fix)
+
+    def _check_order(self) -> None:
+        one_of(self.order, ("arrival", "event_time"), "remember.order")
+        fix = "Leave vectorised out: its records come one instant after the other"
+        require(not (self.vectorised and self.by_time), "remember.order", "event_time, and vectorised", fix)
+        fix = "Leave clock out, or the order: the clock says nothing of where a timer lies between records"
+        require(
+            not (self.clock and self.by_time), "remember.order", "event_time, and timers of the clock", fix
+        )
+
+    @property
+    def by_time(self) -> bool:
+        """Tell whether records are told in the order of their event time."""
+        return self.order == "event_time"
 
     @property
     def passes(self) -> bool:

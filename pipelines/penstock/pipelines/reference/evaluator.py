@@ -19,6 +19,7 @@ from penstock.pipelines.reference.answers import Account, Beside, Outcome, Pane,
 from penstock.pipelines.reference.changes import elements_of
 from penstock.pipelines.reference.firing import Moment
 from penstock.pipelines.reference.grouping import Grouping
+from penstock.pipelines.reference.in_time import RememberedInTime
 from penstock.pipelines.reference.intake import Intake
 from penstock.pipelines.reference.joining import with_rows
 from penstock.pipelines.reference.numbers import canonical
@@ -169,7 +170,8 @@ class Evaluator:
 
     def moment(self, stage: Stage, batch: Batch, before: Instant, watermark: Instant) -> Moment:
         """Return when windows are judged: windows of processing time go by the clock in place of the watermark."""
-        moment = Moment(batch.id, batch.clock, before, watermark, watermark)
+        newest = max((intake.watermark.newest for intake in self.intakes), default=BEGINNING)
+        moment = Moment(batch.id, batch.clock, before, watermark, watermark, newest)
         if not by_processing_time(stage.window):
             return moment
         return replace(moment, before=self.clock, watermark=END if watermark == END else batch.clock)
@@ -184,7 +186,8 @@ def windows_for(plan: Plan, stage: Stage) -> Grouping | Ordering | Remembered | 
             return Paired(stage, window)
         case Remembering() as window:
             read = (column for source in plan.sources for column in source.columns)
-            return Remembered(stage, window, tuple(read))
+            kind = RememberedInTime if window.by_time else Remembered
+            return kind(stage, window, tuple(read))
         case Relayed() as window:
             return Relaying(window)
         case _:

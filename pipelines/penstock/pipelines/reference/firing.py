@@ -7,7 +7,7 @@ from typing import Any
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.reference.answers import Kind, Pane, Replaced, Timing
 from penstock.pipelines.reference.joining import says
-from penstock.pipelines.reference.records import Instant
+from penstock.pipelines.reference.records import BEGINNING, Instant
 from penstock.pipelines.reference.triggers import Now, Readiness
 from penstock.pipelines.reference.values import values
 from penstock.pipelines.reference.window import Shown, Window
@@ -22,6 +22,8 @@ class Moment:
     before: Instant
     watermark: Instant
     stream_watermark: Instant
+    newest: Instant = BEGINNING
+    """The highest event time that was read: where time stands when the input has ended."""
 
     def now(self, end: Instant) -> Now:
         """Return what a window's trigger is asked about."""

@@ -21,6 +21,8 @@ class Kept:
     state: Any = None
     timers: list[Timer] = field(default_factory=list)
     newest: Instant = BEGINNING
+    now: Instant = BEGINNING
+    """How far it is told, where it is told in order of event time."""
 
 
 @dataclass

@@ -41,6 +41,11 @@ class SourceWatermark:
         if time is not None:
             partition.highest = max(partition.highest, time)
 
+    @property
+    def newest(self) -> Instant:
+        """Return the highest event time of all partitions."""
+        return max((partition.highest for partition in self.partitions.values()), default=BEGINNING)
+
     def advance(self, clock: int) -> Instant:
         """Return the watermark after the batch."""
         awake = [partition for partition in self.partitions.values() if not self.is_idle(partition, clock)]

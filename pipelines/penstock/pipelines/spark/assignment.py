@@ -1,6 +1,7 @@
 """Where in event time: the SQL that gives a record its windows, [window_start, window_end) in milliseconds."""
 
 from penstock.pipelines.plan.pairing import AsOf, Between
+from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.windows import Calendar, Fixed, Global, Sessions, Sliding, Window
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 
@@ -37,7 +38,7 @@ def window_bounds(window: Window, time: str) -> tuple[str, str]:
             return start, f"({start} + {gap})"
         case Global():
             return f"{BEFORE_ALL + 1}L - 1L", f"{NEVER}L"
-        case Between() | AsOf():
+        case Between() | AsOf() | Remembering():
             return time, f"({time} + 1)"
         case _:
             raise TypeError(f"{window} is not decided by the time of a record")
