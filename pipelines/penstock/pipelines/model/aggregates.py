@@ -19,6 +19,7 @@ from penstock.pipelines.plan.aggregates import (
     Sum,
     TopN,
 )
+from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.custom import Combiner, combiner_ref
 
 
@@ -84,4 +85,11 @@ def of(input_: str, aggregate: Aggregate) -> OfInput:
 
 def combine(combiner: Combiner, *fields: str, version: str | None = None) -> Custom:
     """Use one's own combiner; `version` stands for its code where the writer keeps count himself."""
+    able = not isinstance(combiner, type) and hasattr(combiner, "add")
+    require(
+        able,
+        "aggregate.combine",
+        repr(combiner),
+        "Give a combiner of your own, as in combine(Longest(), 'word')",
+    )
     return Custom(fields, combiner_ref(combiner, version))

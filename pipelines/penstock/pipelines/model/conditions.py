@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.plan.checks import of_kind
 from penstock.pipelines.plan.predicates import (
     Compare,
     Conjunction,
@@ -38,6 +39,7 @@ class Token:
 
 def condition(text: str, field: str) -> Predicate:
     """Read a condition; `field` names the place for the error."""
+    of_kind(text, str, field, FIX)
     reader = Reader(tokens(text, field), text, field)
     found = reader.disjunction()
     reader.end()

@@ -1,15 +1,15 @@
 """What is read: a topic's contract, with what this pipeline says otherwise."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Protocol, cast
 
 from penstock.ingestion.contracts import Contract, contract_names, load_contract
 from penstock.ingestion.contracts.types import spark_type
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.model.durations import Duration, milliseconds
-from penstock.pipelines.plan.checks import require
+from penstock.pipelines.plan.checks import of_kind, require
 from penstock.pipelines.plan.relaying import PASSED, RELAYED
 from penstock.pipelines.plan.source import (
     AheadPolicy,
@@ -39,6 +39,13 @@ class Input:
     files: str | None = None
     format: str = "delta"
     tombstones: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("event_time", "ahead", "files", "format", "tombstones"):
+            of_kind(getattr(self, name), str | NoneType, f"read.{name}", "Write a text")
+        for name in ("bound", "idle_after", "max_ahead"):
+            maybe(getattr(self, name), f"read.{name}")
+        of_kind(self.advance_when_idle, bool, "read.advance_when_idle", "Write true or false")
 
     def source(self, repeats: "Repeats | None") -> Source:
         """Return what the plan reads."""
@@ -116,12 +123,15 @@ class Panes:
 class Repeats:
     """Which records are repeats of each other, and for how long that is remembered."""
 
-    by: Sequence[str] | None
+    by: tuple[str, ...] | None
     within: Duration
+
+    def __post_init__(self) -> None:
+        milliseconds(self.within, "deduplicate.within")
 
     def of(self, contract: Contract) -> Deduplication:
         """Return the rule for one input; without fields, the contract's id tells."""
-        fields = tuple(self.by) if self.by is not None else tuple(filter(None, (contract.id,)))
+        fields = self.by if self.by is not None else tuple(filter(None, (contract.id,)))
         if not fields:
             fix = "Name the fields with deduplicate(by='...'), or an id in the contract"
             raise DefinitionError("deduplicate.by", f"the contract of {contract.topic} has no id", fix)

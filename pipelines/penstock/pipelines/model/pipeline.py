@@ -6,7 +6,7 @@ Nothing runs and nothing is imported of Spark; `plan` is where a definition is c
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from penstock.ingestion.contracts import Contract
 from penstock.pipelines.errors import DefinitionError
@@ -18,7 +18,7 @@ from penstock.pipelines.model.joining import Joining
 from penstock.pipelines.model.when import When
 from penstock.pipelines.passing import Nothing, each_record
 from penstock.pipelines.plan.aggregates import Aggregate, Output
-from penstock.pipelines.plan.checks import one_of, require
+from penstock.pipelines.plan.checks import called_as_a_place, of_kind, one_of, require
 from penstock.pipelines.plan.custom import opaque
 from penstock.pipelines.plan.joins import KINDS
 from penstock.pipelines.plan.predicates import Unmet
@@ -26,9 +26,9 @@ from penstock.pipelines.plan.relaying import Published, Relayed
 from penstock.pipelines.plan.remembering import NamedOutput, Remembering, TellingOrder, state_type
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.pipelines.plan.source import Column
-from penstock.pipelines.plan.stage import DEFAULT, FinalPane, OnTimePane, Plan
+from penstock.pipelines.plan.stage import DEFAULT, Accumulation, FinalPane, OnTimePane, Plan
 from penstock.pipelines.plan.steps import Apply, Keep, Lookup, OverArrow, PerRow, Select, Sql, Step
-from penstock.pipelines.plan.triggers import Trigger
+from penstock.pipelines.plan.triggers import A_TRIGGER, Trigger
 from penstock.pipelines.plan.windows import Window
 from penstock.pipelines.remembering import Answer, Call
 
@@ -41,6 +41,10 @@ SINKS: dict[str, Callable[[str], Sink]] = {
     "final": FinalPanes,
     "complete": CompleteTable,
 }
+
+
+A_STAGE = "Give what read(...) begins, as in read('sensors')"
+A_TOPIC = "Name a topic that has a contract, as in read('sensors')"
 
 
 @dataclass(frozen=True)
@@ -68,21 +72,26 @@ class Pipeline:
 
     def then(self, *others: "Pipeline") -> "Pipeline":
         """Begin a stage that reads the panes of this one, and of others beside it, as changes in the same batch."""
+        for each in others:
+            of_kind(each, Pipeline, "then", A_STAGE)
         return Pipeline((), over=(self, *others))
 
     def named(self, name: str) -> "Pipeline":
         """Name the stage; otherwise it goes by its first table, or by its number in the pipeline."""
         once(self.called, "name")
+        called_as_a_place(name, "name")
         return replace(self, called=name)
 
     def also(self, *ends: "Pipeline") -> "Pipeline":
         """Let other ends run in the same batches: of this graph, or of another that may read the same topics."""
+        for each in ends:
+            of_kind(each, Pipeline, "also", A_STAGE)
         return replace(self, tails=(*self.tails, *ends))
 
     def deduplicate(self, by: str | list[str] | None = None, within: Duration = "1 hour") -> "Pipeline":
         """Set aside records whose id was seen within the horizon; the contract's id tells unless `by` does."""
         once(self.repeats, "deduplicate")
-        fields = (by,) if isinstance(by, str) else by if by is None else tuple(by)
+        fields = None if by is None else names_of(by, "deduplicate.by")
         return replace(self, repeats=Repeats(fields, within))
 
     def apply(self, function: Callable[..., Any], version: str | None = None) -> "Pipeline":
@@ -107,8 +116,8 @@ class Pipeline:
         `table` is a path below the warehouse, as in `latest/cards`, or an address; `columns` names what is wanted,
         with types in Spark's words. Which version a batch sees is written down before the batch has any effect.
         """
-        fields = (on,) if isinstance(on, str) else tuple(on)
-        wanted = tuple(Column(name, kind) for name, kind in columns.items())
+        fields = names_of(on, "lookup.on")
+        wanted = columns_of(columns, "lookup.columns")
         return replace(self, steps=(*self.steps, Lookup(table, fields, wanted)))
 
     def filter(self, condition: str) -> "Pipeline":
@@ -117,6 +126,8 @@ class Pipeline:
 
     def select(self, *columns: str, **named: str) -> "Pipeline":
         """Go on with these columns alone, some under another name, as in `.select("user", bid_price="price")`."""
+        for name in (*columns, *named.values()):
+            of_kind(name, str, "select", "Name columns, as in select('user', paid='amount')")
         pairs = ((name, name) for name in columns)
         return replace(self, steps=(*self.steps, Select((*pairs, *named.items()))))
 
@@ -139,7 +150,7 @@ class Pipeline:
         require(
             callable(function), word, repr(function), "Give a function of one row, which it has as a dict"
         )
-        columns = tuple(Column(name, kind) for name, kind in returns.items())
+        columns = columns_of(returns, f"{word}.returns")
         return replace(self, steps=(*self.steps, PerRow(opaque(function, version), columns, many)))
 
     def branches(self, *conditions: str) -> "tuple[Pipeline, ...]":
@@ -161,6 +172,8 @@ class Pipeline:
     def key(self, *fields: str) -> "Pipeline":
         """Group by these fields."""
         once(self.keys, "key")
+        for field in fields:
+            of_kind(field, str, "key", "Name fields one after the other, as in key('device', 'site')")
         return replace(self, keys=fields)
 
     def aggregate(self, **outputs: Aggregate) -> "Pipeline":
@@ -191,9 +204,12 @@ class Pipeline:
         In the `order` of "event_time" records wait for the watermark, and timers come between them where they lie.
         """
         require(callable(function), "remember", repr(function), "Give a function from Call to Answer")
-        columns = tuple(Column(name, kind) for name, kind in returns.items())
+        of_kind(state, type, "remember.state", "Give the class of what it remembers, a dataclass as a rule")
+        columns = columns_of(returns, "remember.returns")
+        fix = "Write names and columns, as in outputs={'refused': {'reason': 'STRING'}}"
+        of_kind(outputs, Mapping, "remember.outputs", fix)
         others = tuple(
-            NamedOutput(output, tuple(Column(name, kind) for name, kind in found.items()))
+            NamedOutput(output, columns_of(found, f"remember.outputs.{output}"))
             for output, found in outputs.items()
         )
         after = None if forget_after is None else milliseconds(forget_after, "remember.forget_after")
@@ -215,6 +231,7 @@ class Pipeline:
     def window(self, window: Window) -> "Pipeline":
         """Say where in event time results belong."""
         once(self.where, "window")
+        of_kind(window, Window, "window", "Give a window, as in fixed('1 minute') or sessions('10 minutes')")
         return replace(self, where=window)
 
     def trigger(
@@ -232,6 +249,7 @@ class Pipeline:
         `final_pane` it is never, but for tables of final panes always.
         """
         once(self.when, "trigger")
+        of_kind(trigger, Trigger, "trigger", A_TRIGGER)
         allowed = None if lateness is None else milliseconds(lateness, "trigger.lateness")
         on_time, final = cast("OnTimePane", on_time_pane), cast("FinalPane | None", final_pane)
         return replace(self, when=When(trigger, allowed, may_finish, on_time, final))
@@ -239,6 +257,7 @@ class Pipeline:
     def refine(self, how: str) -> "Pipeline":
         """Say how panes of a window relate: discarding, accumulating or retracting."""
         once(self.how, "refine")
+        one_of(how, get_args(Accumulation), "refine")
         return replace(self, how=how)
 
     def write(self, table: str, mode: str = "latest", output: str | None = None) -> "Pipeline":
@@ -286,7 +305,9 @@ def read(
     With `files`, records of the contract are read from there instead of from Kafka. `tombstones` names a column
     that is true for records without a value: these have a key and Kafka's time, and are set aside without it.
     """
-    require(len(topics) > 0, "read", "no topic", "Name a topic that has a contract, as in read('sensors')")
+    require(len(topics) > 0, "read", "no topic", A_TOPIC)
+    for topic in topics:
+        of_kind(topic, str | Contract, "read", A_TOPIC)
     options = (event_time, bound, idle_after, advance_when_idle, max_ahead, ahead, files, format, tombstones)
     return Pipeline(tuple(Input(topic, *options) for topic in topics))
 
@@ -310,15 +331,15 @@ def join(
     where they come from, as in {"page": "clicks.page"}, or fields that one input alone has; without it, all.
     """
     one_of(how, KINDS, "join.how")
-    named = take if take is None or isinstance(take, Mapping) else {name: name for name in take}
-    pairs = None if named is None else tuple(named.items())
-    keys = (by,) if isinstance(by, str) else tuple(by)
+    pairs = None if take is None else taken_of(take)
+    keys = names_of(by, "join.by")
     parts = (part_in(left, "join"), part_in(right, "join"))
     return Pipeline((), parts=parts, keys=keys, joining=Joining(how, pairs))
 
 
 def part_in(part: Pipeline, word: str) -> Pipeline:
     """Return what takes part: an input with its steps, or a stage by its panes."""
+    of_kind(part, Pipeline, word, A_STAGE)
     answered = (part.keys, part.outputs, part.where, part.when, part.how, part.sinks or None, part.joining)
     if any(answer is not None for answer in answered):
         return part.then()
@@ -332,10 +353,35 @@ def read_panes(topic: str, *, columns: Mapping[str, str], lateness: Duration = 0
     `columns` names their key and values, with types in Spark's words; `lateness` is that of the stage which
     publishes them, or more.
     """
-    wanted = tuple(Column(name, kind) for name, kind in columns.items())
+    wanted = columns_of(columns, "read_panes.columns")
     when = When(lateness=milliseconds(lateness, "read_panes.lateness"))
     panes = Pipeline((Panes(topic, wanted),), where=Relayed(wanted), outputs=(), when=when, how="retracting")
     return panes.named(f"{topic}_panes").then()
+
+
+def columns_of(written: Mapping[str, str], place: str) -> tuple[Column, ...]:
+    """Return columns that are written down with their types."""
+    fix = "Write names and types, as in {'word': 'STRING'}"
+    of_kind(written, Mapping, place, fix)
+    for pair in written.items():
+        require(all(isinstance(each, str) for each in pair), f"{place}.{pair[0]}", repr(pair[1]), fix)
+    return tuple(Column(name, kind) for name, kind in written.items())
+
+
+def taken_of(take: Mapping[str, str] | Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return the columns of a join, each with where it comes from."""
+    if isinstance(take, Mapping):
+        names_of([*take.keys(), *take.values()], "join.take")
+        return tuple(take.items())
+    return tuple((name, name) for name in names_of(take, "join.take"))
+
+
+def names_of(written: str | Sequence[str], place: str) -> tuple[str, ...]:
+    """Return one name, or several."""
+    found: object = [written] if isinstance(written, str) else written
+    several = isinstance(found, list | tuple) and all(isinstance(each, str) for each in found)
+    require(several, place, repr(written), "Write a name, or a list of names")
+    return tuple(found) if isinstance(found, list | tuple) else ()
 
 
 def once(present: object, question: str) -> None:

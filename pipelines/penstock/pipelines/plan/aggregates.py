@@ -6,8 +6,10 @@ Nulls in a field are passed over by all but `Count()`.
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from penstock.pipelines.plan.checks import named, one_of, positive, require
+from penstock.pipelines.plan.checks import named, of_kind, one_of, positive, require
 from penstock.pipelines.plan.custom import CombinerRef
+
+AN_AGGREGATE = "Give an aggregate, as in count() or mean('temperature')"
 
 Order: TypeAlias = Literal["event_time", "arrival"]
 ORDERS: tuple[str, ...] = ("event_time", "arrival")
@@ -94,7 +96,12 @@ class Distinct:
 
     def __post_init__(self) -> None:
         named(self.field, "aggregate.distinct")
-        require(4 <= self.precision <= 21, "aggregate.distinct.precision", self.precision, "Give 4 to 21")
+        require(
+            isinstance(self.precision, int) and 4 <= self.precision <= 21,
+            "aggregate.distinct.precision",
+            self.precision,
+            "Give 4 to 21",
+        )
 
 
 @dataclass(frozen=True)
@@ -124,9 +131,15 @@ class Quantiles:
 
     def __post_init__(self) -> None:
         named(self.field, "aggregate.quantiles")
-        inside = len(self.ranks) > 0 and all(0 <= rank <= 1 for rank in self.ranks)
+        numbers = all(isinstance(rank, int | float) for rank in self.ranks)
+        inside = numbers and len(self.ranks) > 0 and all(0 <= rank <= 1 for rank in self.ranks)
         require(inside, "aggregate.quantiles.ranks", self.ranks, "Give ranks from 0 to 1, as in 0.5")
-        require(8 <= self.k <= 65_535, "aggregate.quantiles.k", self.k, "Give 8 to 65535")
+        require(
+            isinstance(self.k, int) and 8 <= self.k <= 65_535,
+            "aggregate.quantiles.k",
+            self.k,
+            "Give 8 to 65535",
+        )
 
 
 @dataclass(frozen=True)
@@ -169,6 +182,7 @@ class OfInput:
 
     def __post_init__(self) -> None:
         named(self.input, "aggregate.of")
+        of_kind(self.of, Aggregate, "aggregate.of", AN_AGGREGATE)
         fix = "Write the combiner in a stage of one input, or let it pass over nulls without of(...)"
         require(not isinstance(self.of, Custom), "aggregate.of", "a combiner of one's own", fix)
         fix = "Name one input: of('clicks', count())"
@@ -202,6 +216,9 @@ class Output:
 
     def __post_init__(self) -> None:
         named(self.name, "aggregate")
+        fix = "Choose a name that begins with a letter: those with _ before them are columns of ours"
+        require(not self.name.startswith("_"), f"aggregate.{self.name}", repr(self.name), fix)
+        of_kind(self.of, Aggregate, f"aggregate.{self.name}", AN_AGGREGATE)
 
 
 def aggregate_fields(aggregate: Aggregate) -> tuple[str, ...]:

@@ -25,8 +25,8 @@ from penstock.pipelines.plan.triggers import (
     can_finish,
     parts,
 )
-from penstock.pipelines.plan.types import check_numbers
-from penstock.pipelines.plan.used import refuse_two_types, used_fields
+from penstock.pipelines.plan.types import check_condition, check_distance, check_numbers
+from penstock.pipelines.plan.used import conditions, distances, refuse_two_types, used_fields
 from penstock.pipelines.plan.windows import (
     PairWindow,
     SameWindows,
@@ -130,6 +130,10 @@ def check_columns(plan: Plan, stage: Stage) -> None:
             else:
                 has = f"{name} has: {', '.join(sorted(columns or ()))}"
                 require(used in (columns or ()), field, f"{used!r} is no field of {name}", has)
+        for field in distances(stage.window):
+            check_distance(field, columns or {})
+        for place, predicate in conditions(stage, name):
+            check_condition(predicate, columns or {}, place)
         for output in stage.aggregates:
             check_numbers(output, (columns or {}) if of_input(output.of) in (None, name) else {})
     refuse_two_types(stage, known)

@@ -4,6 +4,7 @@ from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.relaying import Published
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.sinks import PaneLog, Sink
+from penstock.pipelines.plan.source import Topic
 from penstock.pipelines.plan.stage import Plan, Stage
 
 
@@ -18,6 +19,9 @@ def check_ends(plan: Plan) -> None:
             fix = "Give each a name of its own, or unite what is to go to one place before it is aggregated"
             require(place not in written, word, found, fix)
             written[place] = stage.name
+    for topic in (source.origin.topic for source in plan.sources if isinstance(source.origin, Topic)):
+        fix = "Publish to a topic that it does not read, or what it says is never over"
+        require((Published, f"topic {topic}") not in written, "publish", f"{topic} is read here", fix)
     require(len(written) > 0, "write", "no table", "Say where results go with write(...)")
 
 

@@ -49,14 +49,18 @@ def check_names(stage: Stage) -> None:
         ours = [name for name in names if name in {column.name for column in RELAYED}]
         found = f"{', '.join(ours)} is a column that every published pane has"
         require(not ours, f"publish.{topic.topic}", found, "Choose another name")
+    lower = [name.lower() for name in names]
     for name in stage.key:
         fix = "Give it another name in a step before, as in select(my_name='its_name', ...)"
-        require(name not in kept_beside(stage.window), "key", f"{name!r} is a column of the state", fix)
-    for name in names:
-        taken = "is a column that every pane has" if name in RESERVED else "is used twice"
         require(
-            names.count(name) == 1 and name not in RESERVED, f"aggregate.{name}", taken, "Choose another name"
+            name.lower() not in kept_beside(stage.window), "key", f"{name!r} is a column of the state", fix
         )
+    for name in names:
+        reserved = name.lower() in RESERVED
+        taken = "is a column that every pane has" if reserved else "is used twice"
+        # Tables tell no columns apart that differ in their case alone.
+        once = lower.count(name.lower()) == 1
+        require(once and not reserved, f"aggregate.{name}", taken, "Choose another name")
 
 
 def kept_beside(window: Window) -> frozenset[str]:

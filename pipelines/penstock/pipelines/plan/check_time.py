@@ -5,13 +5,30 @@ from the first. A function is not looked into: what it gives under the field's n
 """
 
 from penstock.pipelines.plan.checks import require
+from penstock.pipelines.plan.source import Source
 from penstock.pipelines.plan.stage import Plan, Stage
 from penstock.pipelines.plan.steps import Select
+from penstock.pipelines.plan.types import NO_NUMBERS, head_of
+
+NO_TIMES = (*NO_NUMBERS, "DATE", "FLOAT", "DOUBLE", "DECIMAL")
+
+
+def check_kind(source: Source) -> None:
+    """Refuse an event time that is no whole number, where the field is known."""
+    kind = next((each.type for each in source.columns if each.name == source.event_time), "BIGINT")
+    found = f"{source.event_time!r} of {source.name} is {kind}"
+    require(
+        head_of(kind) not in NO_TIMES,
+        "event_time",
+        found,
+        "Name a field of whole milliseconds since 1970, UTC",
+    )
 
 
 def check_time(plan: Plan, stage: Stage) -> None:
     """Refuse steps that put another field in the place of the event time."""
     for source in plan.read_by(stage):
+        check_kind(source)
         renamed = {
             old
             for step in (*stage.steps_of(source.name), *stage.steps)

@@ -123,7 +123,7 @@ def imported(name: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in path.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as problem:
+    except (ImportError, AttributeError, ValueError, TypeError) as problem:
         fix = "Define it at the top of a module, so that a stored plan can find it by name"
         raise DefinitionError("apply", f"{name} cannot be imported ({problem})", fix) from problem
     return found

@@ -34,7 +34,8 @@ class DeltaPolicy:
 
     def __post_init__(self) -> None:
         named(self.field, "window.delta.field")
-        require(self.by >= 0, "window.delta.by", self.by, "Give a distance of 0 or more")
+        number = isinstance(self.by, int | float) and not isinstance(self.by, bool)
+        require(number and self.by >= 0, "window.delta.by", repr(self.by), "Give a distance of 0 or more")
 
 
 @dataclass(frozen=True)

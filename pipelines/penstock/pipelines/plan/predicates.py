@@ -4,6 +4,7 @@ They are what `after_punctuation` and the punctuation policy of order windows lo
 A condition over a null is not true, whichever engine asks.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -100,6 +101,17 @@ def predicate_fields(predicate: Predicate) -> frozenset[str]:
             return predicate_fields(of)
         case Conjunction(of) | Disjunction(of):
             return frozenset().union(*(predicate_fields(part) for part in of))
+
+
+def compared(predicate: Predicate) -> Iterator[tuple[str, Constant]]:
+    """Yield the fields that are compared, and with what."""
+    match predicate:
+        case Compare(field, _, value):
+            yield field, value
+        case Negation(of) | Unmet(of):
+            yield from compared(of)
+        case Conjunction(parts) | Disjunction(parts):
+            yield from (pair for part in parts for pair in compared(part))
 
 
 def quoted(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from penstock.pipelines.plan.checks import named, require
+from penstock.pipelines.plan.checks import called_as_a_place, require
 from penstock.pipelines.plan.source import Column
 from penstock.pipelines.plan.types import check_words
 
@@ -35,7 +35,7 @@ class Published:
     topic: str
 
     def __post_init__(self) -> None:
-        named(self.topic, "publish")
+        called_as_a_place(self.topic, "publish")
 
 
 @dataclass(frozen=True)

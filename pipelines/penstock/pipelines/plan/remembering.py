@@ -6,7 +6,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from penstock.pipelines.errors import DefinitionError
-from penstock.pipelines.plan.checks import named, one_of, positive, require
+from penstock.pipelines.plan.checks import named, of_kind, one_of, positive, require
 from penstock.pipelines.plan.custom import Opaque, imported, known_by, qualified_name, unchanged
 from penstock.pipelines.plan.source import ADDED, Column
 from penstock.pipelines.plan.types import check_words
@@ -88,6 +88,8 @@ class Remembering:
         check_words(self.returns, "remember.returns")
         if self.forget_after is not None:
             positive(self.forget_after, "remember.forget_after")
+        for name in ("vectorised", "clock"):
+            of_kind(getattr(self, name), bool, f"remember.{name}", "Write true or false")
         self._check_order()
         if self.vectorised and self.state.kind is not None:
             memory_columns(self.state.kind)

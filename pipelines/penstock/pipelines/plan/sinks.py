@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from penstock.pipelines.plan.checks import named
+from penstock.pipelines.plan.checks import called_as_a_place, named
 from penstock.pipelines.plan.source import ADDED
 
 
@@ -15,7 +15,9 @@ class PaneLog:
     output: str | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
-        named(self.table, "write.table")
+        called_as_a_place(self.table, "write.table")
+        if self.output is not None:
+            named(self.output, "write.output")
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class FinalPanes:
     table: str
 
     def __post_init__(self) -> None:
-        named(self.table, "write.table")
+        called_as_a_place(self.table, "write.table")
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class LatestValues:
     table: str
 
     def __post_init__(self) -> None:
-        named(self.table, "write.table")
+        called_as_a_place(self.table, "write.table")
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class CompleteTable:
     table: str
 
     def __post_init__(self) -> None:
-        named(self.table, "write.table")
+        called_as_a_place(self.table, "write.table")
 
 
 Sink: TypeAlias = PaneLog | FinalPanes | LatestValues | CompleteTable

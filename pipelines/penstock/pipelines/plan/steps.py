@@ -12,7 +12,7 @@ from penstock.pipelines.plan.checks import named, require
 from penstock.pipelines.plan.custom import Opaque
 from penstock.pipelines.plan.predicates import Predicate, predicate_fields
 from penstock.pipelines.plan.source import Column
-from penstock.pipelines.plan.types import check_words
+from penstock.pipelines.plan.types import check_condition, check_words
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,7 @@ def columns_after(steps: Iterable[Step], known: Types | None) -> Types | None:
         match step:
             case Keep(condition):
                 _all_there(predicate_fields(condition), known, "filter")
+                check_condition(condition, known or {}, "filter")
             case Select(columns):
                 _all_there((old for _, old in columns), known, "select")
                 known = None if known is None else {new: known[old] for new, old in columns}

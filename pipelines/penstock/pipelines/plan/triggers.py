@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from penstock.pipelines.plan.checks import not_negative, positive, require
+from penstock.pipelines.plan.checks import not_negative, of_kind, positive, require
 from penstock.pipelines.plan.predicates import Predicate
 
 
@@ -16,6 +16,11 @@ class AfterWatermark:
 
     early: "Trigger | None" = None
     late: "Trigger | None" = None
+
+    def __post_init__(self) -> None:
+        for name, part in (("early", self.early), ("late", self.late)):
+            if part is not None:
+                _a_trigger(part, f"trigger.after_watermark.{name}")
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class AfterAny:
     of: tuple["Trigger", ...]
 
     def __post_init__(self) -> None:
-        require(len(self.of) > 0, "trigger.after_any", "no parts", "Name at least one trigger")
+        _parts(self.of, "trigger.after_any")
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ class AfterAll:
     of: tuple["Trigger", ...]
 
     def __post_init__(self) -> None:
-        require(len(self.of) > 0, "trigger.after_all", "no parts", "Name at least one trigger")
+        _parts(self.of, "trigger.after_all")
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ class AfterEach:
     of: tuple["Trigger", ...]
 
     def __post_init__(self) -> None:
-        require(len(self.of) > 0, "trigger.after_each", "no parts", "Name at least one trigger")
+        _parts(self.of, "trigger.after_each")
 
 
 @dataclass(frozen=True)
@@ -94,12 +99,19 @@ class OrFinally:
     of: "Trigger"
     until: "Trigger"
 
+    def __post_init__(self) -> None:
+        _a_trigger(self.of, "trigger.or_finally")
+        _a_trigger(self.until, "trigger.or_finally.until")
+
 
 @dataclass(frozen=True)
 class Repeatedly:
     """As `of`, and again from nothing whenever it finishes."""
 
     of: "Trigger"
+
+    def __post_init__(self) -> None:
+        _a_trigger(self.of, "trigger.repeatedly")
 
 
 @dataclass(frozen=True)
@@ -120,6 +132,19 @@ Trigger: TypeAlias = (
     | Repeatedly
     | Default
 )
+
+
+A_TRIGGER = "Give a trigger, as in repeatedly(after_count(1)) or after_watermark(early=every('10 seconds'))"
+
+
+def _a_trigger(part: object, field: str) -> None:
+    of_kind(part, Trigger, field, A_TRIGGER)
+
+
+def _parts(of: tuple[object, ...], field: str) -> None:
+    require(len(of) > 0, field, "no parts", "Name at least one trigger")
+    for part in of:
+        _a_trigger(part, field)
 
 
 def can_finish(trigger: Trigger) -> bool:

@@ -4,10 +4,19 @@ from collections.abc import Iterable, Mapping
 
 from penstock.pipelines.plan.aggregates import Aggregate, Mean, OfInput, Output, Quantiles, Sum
 from penstock.pipelines.plan.checks import require
+from penstock.pipelines.plan.predicates import Predicate, compared
 from penstock.pipelines.plan.source import Column
 
 WORDS = ("STRING", "BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "BINARY")
 """The types that a column of one's own may have; beside them there are arrays of these."""
+
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "LONG", "FLOAT", "DOUBLE", "DECIMAL")
+KINDS_OF: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(_NUMBERS, (int, float)),
+    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), (str,)),
+    "BOOLEAN": (bool,),
+}
+"""What a field of a type may be compared with; those that are not listed are compared as Spark does it."""
 
 NO_NUMBERS = ("STRING", "VARCHAR", "CHAR", "BOOLEAN", "BINARY", "ARRAY", "MAP", "STRUCT")
 NOT_ADDED = (*NO_NUMBERS, "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
@@ -32,9 +41,37 @@ def check_numbers(output: Output, known: Mapping[str, str | None]) -> None:
     """Refuse to add up what is no number, where the type of the field is known."""
     of, (what, refused) = measured(output.of)
     kind = known.get(getattr(of, "field", "")) if refused else None
-    head = (kind or "").upper().partition("<")[0].partition("(")[0].strip()
+    head = head_of(kind or "")
     found = f"{getattr(of, 'field', None)!r} is {kind}, which has no {what}"
     require(head not in refused, f"aggregate.{output.name}", found, "Name a field of numbers")
+
+
+def check_distance(field: str, known: Mapping[str, str | None]) -> None:
+    """Refuse distances between what are no numbers, where the type of the field is known."""
+    kind = known.get(field) or ""
+    fix = "Name a field of numbers"
+    found = f"{field!r} is {kind}, which has no distances"
+    require(head_of(kind) not in NOT_ADDED, "window.delta.field", found, fix)
+
+
+def check_condition(predicate: Predicate, known: Mapping[str, str | None], place: str) -> None:
+    """Refuse to compare a field with a constant of another kind: Spark would fail at the first record."""
+    for field, constant in compared(predicate):
+        kind = head_of(known.get(field) or "")
+        allowed = KINDS_OF.get(kind, (str, int, float, bool))
+        alike = isinstance(constant, allowed) and (bool in allowed or not isinstance(constant, bool))
+        found = f"{field!r} is {known.get(field)}, and {constant!r} is none"
+        require(
+            alike,
+            place,
+            found,
+            "Compare it with a constant of its own type: 'text' in quotes, numbers without",
+        )
+
+
+def head_of(kind: str) -> str:
+    """Return a type's word without what is written behind it: that of `DECIMAL(10, 2)` is DECIMAL."""
+    return kind.upper().partition("<")[0].partition("(")[0].strip()
 
 
 def measured(of: Aggregate) -> tuple[Aggregate, tuple[str, tuple[str, ...]]]:

@@ -6,11 +6,11 @@ from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan.aggregates import Members, OfInput, aggregate_fields
 from penstock.pipelines.plan.pairing import AsOf
 from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
-from penstock.pipelines.plan.predicates import predicate_fields
+from penstock.pipelines.plan.predicates import Predicate, predicate_fields
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.steps import Types
 from penstock.pipelines.plan.triggers import punctuations
-from penstock.pipelines.plan.windows import SlidingOrder, Tumbling
+from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, Window
 
 
 def used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
@@ -20,19 +20,31 @@ def used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
         if not isinstance(output.of, OfInput | Members) or output.of.input == input_:
             place = f"aggregate.{output.name}" if stage.join is None else "join.take"
             yield from ((place, name) for name in aggregate_fields(output.of))
-    for predicate in punctuations(stage.trigger):
-        yield from (("trigger.after_punctuation", name) for name in predicate_fields(predicate))
-    match stage.window:
-        case Tumbling(DeltaPolicy(field)):
-            yield "window.delta.field", field
-        case Tumbling(PunctuationPolicy(predicate)):
-            yield from (("window.punctuation", name) for name in predicate_fields(predicate))
-        case AsOf(ends=ends) if ends is not None and stage.join is not None:
-            of_versions = predicate_fields(ends) if input_ == stage.join.right else ()
-            yield from (("window.as_of.ends", name) for name in of_versions)
+    for place, predicate in conditions(stage, input_):
+        yield from ((place, name) for name in predicate_fields(predicate))
+    yield from (("window.delta.field", name) for name in distances(stage.window))
+
+
+def distances(window: Window) -> tuple[str, ...]:
+    """Return the fields of which an order window takes distances."""
+    match window:
+        case Tumbling(close):
+            policies: tuple[object, ...] = (close,)
         case SlidingOrder(evict, show):
-            deltas = (policy for policy in (evict, show) if isinstance(policy, DeltaPolicy))
-            yield from (("window.delta.field", policy.field) for policy in deltas)
+            policies = (evict, show)
+        case _:
+            policies = ()
+    return tuple(policy.field for policy in policies if isinstance(policy, DeltaPolicy))
+
+
+def conditions(stage: Stage, input_: str) -> Iterable[tuple[str, Predicate]]:
+    """Yield where a condition on a record of an input is written, and the condition."""
+    yield from (("trigger.after_punctuation", each) for each in punctuations(stage.trigger))
+    match stage.window:
+        case Tumbling(PunctuationPolicy(predicate)):
+            yield "window.punctuation", predicate
+        case AsOf(ends=ends) if ends is not None and stage.join is not None and input_ == stage.join.right:
+            yield "window.as_of.ends", ends
 
 
 def using(stage: Stage, field: str) -> tuple[str, ...]:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from penstock.pipelines.plan.checks import not_negative, one_of, positive, require
+from penstock.pipelines.plan.checks import not_negative, of_kind, one_of, positive, require
 from penstock.pipelines.plan.pairing import AsOf, Between
 from penstock.pipelines.plan.policies import ClosePolicy, EvictionPolicy, ShowPolicy
 from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
+
+_A_POLICY = "Give records(5), delta('speed', 3), elapsed('1 minute')"
 
 Time: TypeAlias = Literal["event", "processing"]
 CalendarUnit: TypeAlias = Literal["day", "week", "month"]
@@ -95,6 +97,9 @@ class Tumbling:
 
     close: ClosePolicy
 
+    def __post_init__(self) -> None:
+        of_kind(self.close, ClosePolicy, "window.tumbling", f"{_A_POLICY} or punctuation(\"kind = 'end'\")")
+
 
 @dataclass(frozen=True)
 class SlidingOrder:
@@ -106,6 +111,10 @@ class SlidingOrder:
 
     evict: EvictionPolicy
     show: ShowPolicy
+
+    def __post_init__(self) -> None:
+        of_kind(self.evict, EvictionPolicy, "window.moving.keep", _A_POLICY)
+        of_kind(self.show, ShowPolicy, "window.moving.show", _A_POLICY)
 
 
 TimeWindow: TypeAlias = Fixed | Sliding | Sessions | Calendar | Global | SameWindows
@@ -123,7 +132,7 @@ def known_zone(name: str) -> bool:
     """Tell whether the time zone is known on this machine."""
     try:
         ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
+    except (KeyError, ValueError, OSError, TypeError):
         return False
     return True
 
