@@ -74,6 +74,15 @@ def test_a_file_that_holds_no_cases_is_refused_by_name(tmp_path: Path, text: str
         list(run_files([path], ReferenceEngine()))
 
 
+def test_files_without_a_case_are_refused_and_what_is_said_of_yaml_is_one_line(tmp_path: Path) -> None:
+    texts = {"none.json": "", "header.jsonl": '{"header": true}', "broken.yaml": "a: [1\n b: 2"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        with pytest.raises(TranscriptError, match=r"there is no case|is no YAML") as refused:
+            list(run_files([tmp_path / name], ReferenceEngine()))
+        assert "\n" not in str(refused.value)
+
+
 def test_a_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(TranscriptError, match=r"absent\.json cannot be read"):
         list(run_files([tmp_path / "absent.json"], ReferenceEngine()))
@@ -143,6 +152,21 @@ def test_a_field_that_means_nothing_here_is_named() -> None:
         ({"steps": [{"elements": [{"value": "a", "ts": 1}]}], "combine": "sum"}, "sum needs numbers"),
         ({"steps": [{"elements": [{"value": "a", "ts": 1}, {"value": 1, "ts": 1}]}]}, "several types"),
         ({"steps": 3}, "not of the schema"),
+        ({"steps": [3]}, "step 1 is 3; write one of elements"),
+        ({"steps": [{"dance": 1}]}, "step 1 is {'dance': 1}; write one of elements"),
+        ({"steps": [{"elements": 3}]}, "`elements` is 3; write a list of objects"),
+        ({"steps": [{"elements": [{"ts": "inf"}]}]}, "'inf' is no time of an element"),
+        ({"steps": [{"elements": [{"ts": float("nan")}]}]}, "nan is no time"),
+        ({"window": None}, "`window` is None; write an object"),
+        (
+            {"window": {"type": "moving", "keep": {"type": "count", "n": 2}}},
+            "'moving' needs a policy in `show`",
+        ),
+        ({"window": {"type": "fixed", "size": "inf"}}, "`size` is endless"),
+        ({"trigger": {"type": "repeatedly"}}, "'repeatedly' needs a trigger in `of`"),
+        ({"final_pane": "maybe"}, "`final_pane` is 'maybe'; write one of never, when_changed, always"),
+        ({"on_time_pane": "maybe"}, "`on_time_pane` is 'maybe'; write one of always"),
+        ({"allowed_lateness": -1}, "allowed_lateness: -1000. Give a whole number"),
     ],
 )
 def test_a_case_that_cannot_be_run_says_why_and_stops_no_other(change: dict[str, Any], says: str) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from penstock.pipelines.errors import DefinitionError, TranscriptError
 from penstock.pipelines.plan.aggregates import Mean, Output, Sum
+from penstock.pipelines.plan.checks import not_negative
 from penstock.pipelines.plan.policies import DeltaPolicy
 from penstock.pipelines.plan.sinks import PaneLog
 from penstock.pipelines.plan.source import Column, Source, Topic
@@ -22,8 +23,8 @@ CheckKind: TypeAlias = Literal["expect", "expect_all", "expect_late", "state_sum
 CHECKS: tuple[CheckKind, ...] = ("expect", "expect_late", "state_sum", "state_windows", "expect_all")
 
 ACCUMULATION: dict[str, Accumulation] = {
-    "discarding": "discarding",
     "accumulating": "accumulating",
+    "discarding": "discarding",
     "retracting": "retracting",
     "accumulating_and_retracting": "retracting",
     "accumulating_retracting": "retracting",
@@ -35,6 +36,13 @@ ON_TIME: dict[str, OnTimePane] = {
     "fire_if_non_empty": "when_changed",
 }
 
+
+FINAL: dict[str, FinalPane] = {"never": "never", "when_changed": "when_changed", "always": "always"}
+
+REMARKS = ("comment", "note", "notes", "state_not_observable")
+"""What a step may say to people alone."""
+
+Word = TypeVar("Word")
 
 FOR_EVER = 10**15
 
@@ -70,13 +78,22 @@ def case_of(node: Mapping[str, Any]) -> Case:
     except DefinitionError as problem:
         raise TranscriptError(str(problem)) from problem
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
-        raise TranscriptError(f"the case is not of the schema: {problem!r}") from problem
+        raise TranscriptError(f"the case is not of the schema: {told(problem)}") from problem
+
+
+def told(problem: Exception) -> str:
+    """Say what Python found, without its words where there are better ones."""
+    match problem:
+        case KeyError(args=(str(name),)):
+            return f"{name!r} is missing"
+        case _:
+            return " ".join(str(problem).split()) or type(problem).__name__
 
 
 def read_case(name: str, node: Mapping[str, Any]) -> Case:
     """Read the parts of a case."""
     unit = unit_of(node.get("unit"))
-    steps = [step for step in node["steps"] if isinstance(step, Mapping)]
+    steps = steps_of(node)
     checks = checks_of([*steps, node])
     outputs = outputs_of(node, [pane for check in checks for pane in panes_in(check)])
     batches = Steps(unit, node).batches(steps)
@@ -85,6 +102,29 @@ def read_case(name: str, node: Mapping[str, Any]) -> Case:
     refuse_unlike(plan)
     script = Script(name, plan, tuple(batches))
     return Case(name, script, checks, unit, "must_fail_with" in node, bool(node.get("engine_specific")))
+
+
+def steps_of(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the steps; one that says nothing which is known would pass unseen."""
+    steps = node["steps"]
+    if not isinstance(steps, list):
+        raise TranscriptError(f"the case is not of the schema: `steps` is {steps!r}; write a list of steps")
+    for number, step in enumerate(steps, 1):
+        words = set(step) if isinstance(step, Mapping) else set()
+        if not words & {*Steps.MOVES, *CHECKS, *REMARKS}:
+            known = ", ".join([*sorted(Steps.MOVES), *CHECKS])
+            raise TranscriptError(f"step {number} is {step!r}; write one of {known}")
+    return steps
+
+
+def word_of(node: Mapping[str, Any], names: Sequence[str], known: Mapping[str, Word]) -> Word:
+    """Return what a word stands for; where none of the fields is there, what the first word does."""
+    found = next((node[name] for name in names if name in node), next(iter(known)))
+    if not isinstance(found, str) or found.lower() not in known:
+        raise TranscriptError(
+            f"the case is not of the schema: `{names[0]}` is {found!r}; write one of {', '.join(known)}"
+        )
+    return known[found.lower()]
 
 
 def refuse_unlike(plan: Plan) -> None:
@@ -138,9 +178,9 @@ def plan_of(node: Mapping[str, Any], unit: Unit, outputs: tuple[Output, ...], va
         key=("key",),
         trigger=trigger_of(None if ordered else node.get("trigger"), unit),
         lateness=lateness,
-        accumulation=ACCUMULATION[str(node.get("accumulation", "accumulating")).lower()],
-        on_time_pane=ON_TIME[str(node.get("on_time_pane", node.get("on_time_behavior", "always"))).lower()],
-        final_pane=cast("FinalPane", str(node.get("final_pane", "never"))),
+        accumulation=word_of(node, ["accumulation"], ACCUMULATION),
+        on_time_pane=word_of(node, ["on_time_pane", "on_time_behavior"], ON_TIME),
+        final_pane=word_of(node, ["final_pane"], FINAL),
         may_finish=True,
         sinks=(PaneLog("transcript"),),
     )
@@ -151,7 +191,9 @@ def lateness_of(node: Mapping[str, Any], unit: Unit) -> int:
     """Return how late an element may come; for ever is longer than any case."""
     if node.get("allowed_lateness") == "inf":
         return FOR_EVER
-    return unit.optional(node, "allowed_lateness")
+    lateness = unit.optional(node, "allowed_lateness")
+    not_negative(lateness, "allowed_lateness")
+    return lateness
 
 
 def source_of(values: Iterable[Any]) -> Source:

@@ -61,7 +61,9 @@ def written_by_hand(text: str, path: Path) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as problem:
-        raise TranscriptError(f"{path} is no YAML: {problem}. Mend its form") from problem
+        raise TranscriptError(
+            f"{path} is no YAML: {' '.join(str(problem).split())}. Mend its form"
+        ) from problem
 
 
 def lines(text: str, path: Path) -> Iterator[Any]:

@@ -21,7 +21,10 @@ def run_files(paths: Iterable[Path], engine: Engine, ids: Sequence[str] = ()) ->
 
 def cases_in(paths: Iterable[Path], ids: Sequence[str] = ()) -> list[Mapping[str, Any]]:
     """Return the cases of these files as their schema has them, or those that are named."""
+    paths = list(paths)
     nodes = [node for path in paths for node in nodes_in(path)]
+    if not nodes:
+        raise TranscriptError(f"{', '.join(map(str, paths))}: there is no case. Name a file of cases")
     missing = [name for name in ids if name not in {name_of(node) for node in nodes}]
     if missing:
         raise TranscriptError(f"no case has the id {', '.join(missing)}; the files hold {len(nodes)} cases")

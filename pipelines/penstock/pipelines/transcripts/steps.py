@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
+from penstock.pipelines.errors import TranscriptError
 from penstock.pipelines.reference import Batch, Record
 from penstock.pipelines.transcripts.outputs import stamp_of
 from penstock.pipelines.transcripts.units import Unit
@@ -42,14 +43,14 @@ class Steps:
             before = -inf if self.now.watermark is None else self.now.watermark
             moved = max(before, self.unit.of(step["watermark"]))
             self.now = replace(self.now, watermark=moved, ends=moved == inf)
-        records = tuple(self.record(element) for element in step.get("elements", ()))
+        records = tuple(self.record(element) for element in elements_of(step))
         return replace(self.now, id=number, records=records)
 
     def record(self, element: Mapping[str, Any]) -> Record:
         """Return the record of one element."""
         self.offset += 1
         time = element.get("ts", element.get("timestamp"))
-        event_time = self.now.clock if time is None else int(self.unit.of(time))
+        event_time = self.now.clock if time is None else self.instant(time)
         fields = {
             "key": None if element.get("key") is None else str(element["key"]),
             "value": element.get("value"),
@@ -59,12 +60,29 @@ class Steps:
         }
         return Record("elements", 0, self.offset, fields)
 
+    def instant(self, time: Any) -> int:
+        """Return an element's own time, which has neither end of time."""
+        found = self.unit.of(time)
+        if not abs(found) < 2**63:
+            raise TranscriptError(f"{time!r} is no time of an element; write one of 64 bits")
+        return int(found)
+
     def output_time(self, time: int) -> int | None:
         """Return the time that the element would give its pane; the earliest must not lie behind the watermark."""
         before = self.now.watermark if self.now.watermark is not None else -inf
         if self.stamp == "earliest" and time < before:
             return None
         return time + self.later
+
+
+def elements_of(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the elements of a step."""
+    found = step.get("elements", [])
+    if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
+        raise TranscriptError(
+            f"`elements` is {found!r}; write a list of objects, as in [{{'ts': 1, 'value': 5}}]"
+        )
+    return found
 
 
 def output_delay(case: Mapping[str, Any], unit: Unit) -> int:

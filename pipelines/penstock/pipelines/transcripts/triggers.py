@@ -36,13 +36,15 @@ def trigger_of(node: Mapping[str, Any] | str | None, unit: Unit) -> Trigger:
             return AfterProcessingTime(unit.field(spoken, "delay", "duration"))
         case "every" | "after_processing_time_aligned":
             period = unit.field(spoken, "period", "every", "interval")
-            return Every(period, unit.optional(spoken, "offset") % period)
+            return Every(period, unit.optional(spoken, "offset") % max(period, 1))
         case "after_punctuation":
             return AfterPunctuation(predicate_of(spoken))
         case "repeatedly":
-            return Repeatedly(trigger_of(spoken["of"], unit))
+            return Repeatedly(trigger_of(part_of(spoken, "of"), unit))
         case "or_finally":
-            return OrFinally(trigger_of(spoken["of"], unit), trigger_of(spoken["finally"], unit))
+            return OrFinally(
+                trigger_of(part_of(spoken, "of"), unit), trigger_of(part_of(spoken, "finally"), unit)
+            )
         case "after_any" | "after_first":
             return AfterAny(parts_of(spoken, unit))
         case "after_all":
@@ -66,6 +68,14 @@ def around_the_end(word: str, node: Mapping[str, Any], unit: Unit) -> Trigger:
         case _:
             raise TranscriptError(f"the contract has no trigger of type {word!r}")
     return AfterWatermark(early=part) if side == "early" else AfterWatermark(late=part)
+
+
+def part_of(node: Mapping[str, Any], name: str) -> Mapping[str, Any] | str:
+    """Return a trigger that stands inside another."""
+    found = node.get(name)
+    if not isinstance(found, Mapping | str):
+        raise TranscriptError(f"{node.get('type')!r} needs a trigger in `{name}`; found {found!r}")
+    return found
 
 
 def parts_of(node: Mapping[str, Any], unit: Unit) -> tuple[Trigger, ...]:

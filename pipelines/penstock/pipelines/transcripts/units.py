@@ -25,6 +25,8 @@ class Unit:
             return -inf
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise TranscriptError(f'{value!r} is no time; write a number, or "inf"')
+        if value != value:
+            raise TranscriptError(f'{value!r} is no time; write a number, or "inf"')
         exact = value * self.milliseconds
         return exact if exact in (inf, -inf) else round(exact)
 
@@ -32,15 +34,26 @@ class Unit:
         """Return the first of these fields that is there, under its name or with `_ms` behind it."""
         for name in names:
             if node.get(f"{name}_ms") is not None:
-                return int(node[f"{name}_ms"])
+                return whole(UNIT_OF_NAMES.of(node[f"{name}_ms"]), name)
             if node.get(name) is not None:
-                return int(self.of(node[name]))
+                return whole(self.of(node[name]), name)
         raise TranscriptError(f"{node.get('type')!r} needs {' or '.join(names)}; found {dict(node)}")
 
     def optional(self, node: Mapping[str, Any], *names: str) -> int:
         """Return such a field, or 0 where there is none."""
         there = any(node.get(f"{name}_ms", node.get(name)) is not None for name in names)
         return self.field(node, *names) if there else 0
+
+
+UNIT_OF_NAMES = Unit(1)
+"""The unit of fields that say so in their names."""
+
+
+def whole(found: float, name: str) -> int:
+    """Refuse a duration without an end."""
+    if found in (inf, -inf):
+        raise TranscriptError(f"`{name}` is endless; write a number")
+    return int(found)
 
 
 def unit_of(text: str | None) -> Unit:

@@ -26,14 +26,21 @@ CALENDAR: dict[str, CalendarUnit] = {"days": "day", "weeks": "week", "months": "
 def window_of(node: Mapping[str, Any] | str, unit: Unit) -> Window:
     """Read a window; what the contract does not have is refused by name."""
     spoken: Mapping[str, Any] = {"type": node} if isinstance(node, str) else node
+    if not isinstance(spoken, Mapping):
+        raise TranscriptError(
+            f"`window` is {spoken!r}; write an object with a type, as in {{'type': 'global'}}"
+        )
     match spoken.get("type"):
         case "fixed" | "tumbling" if "close" not in spoken:
             size = unit.field(spoken, "size")
-            return Fixed(size, unit.optional(spoken, "offset") % size, time_of(spoken))
+            return Fixed(size, within(unit.optional(spoken, "offset"), size), time_of(spoken))
         case "sliding" | "hopping":
             period = unit.field(spoken, "period", "slide", "every")
             return Sliding(
-                unit.field(spoken, "size"), period, unit.optional(spoken, "offset") % period, time_of(spoken)
+                unit.field(spoken, "size"),
+                period,
+                within(unit.optional(spoken, "offset"), period),
+                time_of(spoken),
             )
         case "sessions" | "session":
             return Sessions(unit.field(spoken, "gap"))
@@ -44,18 +51,31 @@ def window_of(node: Mapping[str, Any] | str, unit: Unit) -> Window:
         case "days" | "weeks" | "months" as word:
             return Calendar(CALENDAR[word], spoken.get("zone", "UTC"))
         case "tumbling":
-            return Tumbling(policy_of(spoken["close"], unit))
+            return Tumbling(policy_of(inside(spoken, "close"), unit))
         case "moving":
-            return SlidingOrder(kept_by(spoken["keep"], unit), kept_by(spoken["show"], unit))
+            return SlidingOrder(kept_by(inside(spoken, "keep"), unit), kept_by(inside(spoken, "show"), unit))
         case "count" | "delta" | "punctuation" | "time":
             return Tumbling(policy_of(spoken, unit))
         case other:
             raise TranscriptError(f"the contract has no windows of type {other!r}")
 
 
+def within(offset: int, period: int) -> int:
+    """Return the offset within one period; whether there is such a period the window says."""
+    return offset % period if period > 0 else 0
+
+
 def time_of(node: Mapping[str, Any]) -> Time:
     """Return by which time the window is cut."""
     return "processing" if node.get("time") == "processing" else "event"
+
+
+def inside(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a policy that stands inside a window."""
+    found = node.get(name)
+    if not isinstance(found, Mapping):
+        raise TranscriptError(f"{node.get('type')!r} needs a policy in `{name}`; found {found!r}")
+    return found
 
 
 def policy_of(
@@ -73,7 +93,7 @@ def kept_by(node: Mapping[str, Any], unit: Unit) -> CountPolicy | DeltaPolicy | 
     """Read a policy for eviction or showing."""
     match node.get("type"):
         case "count":
-            return CountPolicy(int(node.get("n", node.get("count", 0))))
+            return CountPolicy(node.get("n", node.get("count", 0)))
         case "delta":
             return DeltaPolicy(
                 node.get("field", "value"), node.get("by", node.get("delta", node.get("threshold")))
