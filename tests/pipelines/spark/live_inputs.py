@@ -4,10 +4,11 @@ A stream has committed one phase before the next is sent, and a partition's late
 what is late does not depend on how the batches are cut.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -27,13 +28,17 @@ LATE = {
     "ad-clicks": (0, 0),
     "queries": (0, 0),
     "flights": (0, 0),
+    "nexmark-persons": (0, 0),
+    "nexmark-auctions": (0, 0),
+    "nexmark-bids": (66, 70),
 }
 """Seconds of which records come again, late and with an id of their own; all others have those of ORDINARY."""
 ORDINARY = (30, 60)
 ABOUT = {
     "cards": ("card",), "card-limits": ("card",), "lines": ("text",), "queries": ("query",), "avg": ("key",),
     "tweets": ("hashtags", "user"), "clicks": ("user",), "sensors": ("device",), "ovens": ("oven",),
-    "impressions": (), "ad-clicks": ("impression",), "flights": ("origin",),
+    "impressions": (), "ad-clicks": ("impression",), "flights": ("origin",), "nexmark-persons": ("id",),
+    "nexmark-auctions": ("id", "seller"), "nexmark-bids": ("auction", "bidder"),
 }  # fmt: skip
 """The fields that say whom a record is about: what comes when all is over is about nobody else."""
 
@@ -97,6 +102,11 @@ def ad_clicks() -> list[Record]:
     return sorted(found, key=lambda click: click["at"])
 
 
+def auction_house(topic: str, per_second: float) -> Callable[[], list[Record]]:
+    """Events of an auction house where every second somebody signs up, so that newcomers sell at once."""
+    return lambda: generated(f"nexmark-{topic}", round(120 * per_second), per_second)
+
+
 MADE = {
     "lines": lines, "cards": cards, "card-limits": card_limits, "sensors": sensors, "impressions": impressions,
     "ad-clicks": ad_clicks, "clicks": clicks,
@@ -104,6 +114,8 @@ MADE = {
     "ovens": lambda: generated("ovens", 480, per_second=4),
     "queries": lambda: generated("queries", 8_000, per_second=100, seed=4),
     "flights": lambda: departures(data_file()).slice(0, 1_500).to_pylist(),
+    "nexmark-persons": auction_house("persons", 1), "nexmark-auctions": auction_house("auctions", 3),
+    "nexmark-bids": auction_house("bids", 10),
 }  # fmt: skip
 
 
@@ -126,8 +138,18 @@ def sendings(topic: str) -> tuple[Sending, ...]:
 
 
 def about(topic: str, record: Record, whom: str) -> Record:
-    fields = ABOUT[topic]
-    return {**record, **{name: [whom] if isinstance(record[name], list) else whom for name in fields}}
+    return {**record, **{name: like(record[name], whom) for name in ABOUT[topic]}}
+
+
+def like(value: Any, whom: str) -> Any:
+    """A name as such a field holds it: among others, or as a number."""
+    match value:
+        case list():
+            return [whom]
+        case int():
+            return crc32(whom.encode())
+        case _:
+            return whom
 
 
 def late(topic: str, made: Sequence[Record]) -> Iterable[Record]:
@@ -166,7 +188,7 @@ def cut_of(topic: str, made: Sequence[Record]) -> int:
 
 
 def with_id(record: Record, id_: str) -> Record:
-    return {**record, "id": id_} if "id" in record else record
+    return {**record, "id": like(record["id"], id_)} if "id" in record else record
 
 
 def partition_of(topic: str, record: Record) -> int:
