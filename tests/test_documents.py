@@ -1,0 +1,78 @@
+"""What the documents name is there: every link, every path, every module, every command with its options."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+import pytest
+
+from penstock.platform.cli.main import penstock
+
+ROOT = Path(__file__).parents[1]
+ELSEWHERE = {".venv", ".cache", ".penstock", ".git"}
+DOCUMENTS = sorted(
+    file.relative_to(ROOT) for file in ROOT.rglob("*.md") if not ELSEWHERE & {*file.relative_to(ROOT).parts}
+)
+FOLDERS = ("ingestion", "pipelines", "quality", "infra", "platform", "tests", "docker")
+MADE_BY_A_PERSON = {"pipelines/penstock/pipelines/catalog/site_minute.yaml", "docker/certificates/rds.pem"}
+"""Files that a document asks for."""
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"^ *```\w*\n(.*?)^ *```|`([^`\n]+)`", re.DOTALL | re.MULTILINE)
+MODULE = re.compile(r"\bpython -m ([\w.]+)")
+TARGET = re.compile(r"^make ([a-z-]+)", re.MULTILINE)
+CALL = re.compile(r"^(?:\S*/)?penstock ((?!\.)[a-z].*)$", re.MULTILINE)
+AN_EXAMPLE = re.compile(r"[<>{}$…*]|\b[A-Z]{3,}\b|/NAME")
+
+
+def code_of(document: Path) -> Iterator[str]:
+    for block, inline in CODE.findall((ROOT / document).read_text("utf-8")):
+        yield block or inline
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_link_leads_somewhere(document: Path) -> None:
+    links = LINK.findall(re.sub(r"```.*?```", "", (ROOT / document).read_text("utf-8"), flags=re.DOTALL))
+    places = [link.partition("#")[0] for link in links if "://" not in link]
+    assert not [place for place in places if not (ROOT / document.parent / place).exists()]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_path_is_there(document: Path) -> None:
+    paths = [code for code in code_of(document) if re.fullmatch(rf"(?:{'|'.join(FOLDERS)})/[\w./-]+", code)]
+    assert not [path for path in paths if not (ROOT / path).exists() and path not in MADE_BY_A_PERSON]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_module_and_every_target_of_make_is_there(document: Path) -> None:
+    for code in code_of(document):
+        assert not [name for name in MODULE.findall(code) if find_spec(name.rstrip(".")) is None]
+        made = (ROOT / "Makefile").read_text("utf-8")
+        assert not [name for name in TARGET.findall(code) if not re.search(rf"^{name}:", made, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_command_is_one_that_there_is(document: Path) -> None:
+    for code in code_of(document):
+        for call in CALL.findall(code):
+            if not AN_EXAMPLE.search(call.partition("#")[0]):
+                known(call)
+
+
+def known(call: str) -> None:
+    """See that a call names a command that there is, and options that it has."""
+    words = iter(shlex.split(call, comments=True))
+    command: click.Command = penstock
+    context = click.Context(command)
+    for word in words:
+        if not isinstance(command, click.Group):
+            break
+        found = command.get_command(context, word)
+        assert found is not None, f"{call}: there is no {word!r}"
+        command = found
+    has = {name for each in command.params for name in (*each.opts, *each.secondary_opts)} | {"--help"}
+    assert not [word for word in shlex.split(call, comments=True) if word[:2] == "--" and word not in has], (
+        call
+    )
