@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
-from tests.pipelines.dstreams.batches import BATCHES, SECOND, clock_of_ours, set_clock
 from tests.pipelines.stored import held_records
 
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.model import after_count, count, global_window, read, repeatedly
 from penstock.pipelines.spark.bounded import BoundedConfig, StoredRun
 from penstock.platform.cli.main import penstock
+from penstock.platform.demo.beside.dstreams.batches import BATCHES, SECOND, clock_of_ours, set_clock
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

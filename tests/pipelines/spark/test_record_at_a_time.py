@@ -5,19 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.benchmarks.bench_record_at_a_time import (
-    PAYMENTS,
-    is_odd,
-    payment,
-    received,
-    send,
-    start,
-    topic_of,
-)
-from tests.benchmarks.rivals import Scene
 from tests.ingestion.topic_reading import whole_topic
 
 from penstock.infra.local_broker import LocalBroker
+from penstock.platform.demo.beside.record_at_a_time import Relay, is_odd, payment, topic_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,16 +22,15 @@ TOGETHER, ROUNDS = 90, 10
 def test_each_odd_payment_is_told_while_the_batch_that_it_came_in_goes_on(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
-    for topic in (PAYMENTS, topic_of(MODE)):
-        broker.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
-    scene = Scene(broker, spark, tmp_path)
-    query = start(scene, MODE)
+    relay = Relay(spark, broker, tmp_path)
+    relay.topics([MODE])
+    query = relay.start(MODE)
     try:
-        send(scene, 0, TOGETHER, 0)
-        received(scene, MODE, TOGETHER // 3)
+        relay.send(0, TOGETHER, 0)
+        relay.received(MODE, TOGETHER // 3)
         for number in range(TOGETHER, TOGETHER + 3 * ROUNDS, 3):
-            send(scene, number, 3, 0)
-            received(scene, MODE, number // 3 + 1)
+            relay.send(number, 3, 0)
+            relay.received(MODE, number // 3 + 1)
         assert len(query.recentProgress) < ROUNDS, "a micro-batch would have ended with each"
     finally:
         query.stop()

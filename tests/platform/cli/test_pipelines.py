@@ -93,7 +93,9 @@ def test_what_a_stream_keeps_is_listed_shown_and_exported(run, home: Path, tmp_p
 
 def test_what_can_be_shown_is_listed_without_running_anything(run, home: Path) -> None:
     listed = json.loads(run("demo", "--list", "--json").out)
-    assert [each["pipeline"] for each in listed] == list(catalog.names())
+    assert [each["pipeline"] for each in listed] == [
+        *catalog.names(), "beam", "dstreams", "record_at_a_time"
+    ]  # fmt: skip
     assert all(each["about"] and each["reads"] for each in listed)
     assert not home.exists()
 

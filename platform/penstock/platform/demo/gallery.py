@@ -10,6 +10,7 @@ from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines import catalog
 from penstock.pipelines.pictures import picture, scene
+from penstock.platform.demo.beside import BESIDE
 from penstock.platform.demo.page import page
 from penstock.platform.demo.run import Ran, Tell, run_demo
 from penstock.platform.errors import UnknownStreamError
@@ -24,7 +25,9 @@ on the dashed line. A picture shows one key, or all where little is told; a page
 what is expected of it, and the definition. The line below a picture makes it again, from nothing, and the same to
 the last dot: its input comes from a seed, its clock is that of the input.
 
-`penstock demo --all --out pipelines/docs/gallery` makes all of it."""
+`penstock demo --all --out pipelines/docs/gallery` makes all of it. What others have taught is shown beside ours by
+`penstock demo beam` ([Apache Beam](../beam.md)), `dstreams` ([Spark's DStreams](../dstreams.md)) and
+`record_at_a_time` ([Spark's real-time mode](../record_at_a_time.md))."""
 
 Step = Callable[[str], AbstractContextManager[Tell]]
 
@@ -43,7 +46,7 @@ def demonstrate(settings: Settings, names: Sequence[str], out: Path | None, step
     for name in names:
         if name not in catalog.names():
             raise UnknownStreamError(
-                f"there is no pipeline {name!r} to show; there are: {', '.join(catalog.names())}"
+                f"there is no pipeline {name!r} to show; there are: {', '.join((*catalog.names(), *BESIDE))}"
             )
     home = settings.home / "demo"
     shutil.rmtree(home / "broker", ignore_errors=True)

@@ -13,7 +13,6 @@ from deltalake import DeltaTable
 from penstock.ingestion.contracts import Contract, load_contract
 from penstock.ingestion.topics import contents, ensure_topics
 from penstock.pipelines.batch.inputs import topic_of
-from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.catalog import demonstration
 from penstock.pipelines.demonstration import Demo
@@ -21,7 +20,7 @@ from penstock.pipelines.pictures import Told
 from penstock.pipelines.plan import LatestValues, PaneLog, Plan, Stage, Window
 from penstock.pipelines.plan.windows import SameWindows
 from penstock.pipelines.spark.bounded import BoundedConfig, StoredRun
-from penstock.pipelines.spark.stored.pieces import within
+from penstock.pipelines.spark.stored.held import Held
 from penstock.pipelines.spark.stored.together import StoredTogether
 from penstock.pipelines.spark.stored.topic import StoredTopic
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
@@ -35,7 +34,7 @@ from penstock.platform.errors import DemoError
 from penstock.platform.streams import plan_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 Tell = Callable[[str], None]
 
@@ -57,30 +56,6 @@ class Ran:
         sinks = [sink for sink in self.told.stage.sinks if isinstance(sink, LatestValues)]
         sink = (*sinks, *self.told.stage.sinks)[0]
         return delta_table(self.warehouse / folder_of(sink) / sink.table)
-
-
-@dataclass(frozen=True)
-class Held:
-    """What the topics hold, read once, for batches that are small and many."""
-
-    spans: tuple[Range, ...]
-    frame: "DataFrame"
-
-    def ranges(self) -> tuple[Range, ...]:
-        """All that was delivered."""
-        return self.spans
-
-    def records(self, ranges: Sequence[Range]) -> "DataFrame":
-        """The records of these ranges."""
-        topics = {span.topic for span in ranges}
-        parts = [
-            within(self.frame.where(f"topic = '{topic}'"), [span for span in ranges if span.topic == topic])
-            for topic in sorted(topics)
-        ]
-        whole = parts[0]
-        for part in parts[1:]:
-            whole = whole.unionAll(part)
-        return whole
 
 
 def run_demo(name: str, session: "SparkSession", bootstrap: str, folder: Path, tell: Tell) -> Ran:
@@ -106,7 +81,7 @@ def run_plan(
     times = [one.at for each in sent.values() for one in each]
     began = min(times) - min(times) % demo.step_ms
     ended = live(run, delivered, stored, range(began, max(times) + 1, demo.step_ms), tell)
-    stored.frame.unpersist()
+    stored.rows.unpersist()
     stage = next(stage for stage in plan.stages if stage.name == shown)
     told = Told(
         stage=stage,
@@ -194,7 +169,7 @@ def held(session: "SparkSession", bootstrap: str, delivered: Delivered) -> Held:
     topics = sorted({topic for topic, _ in delivered.times})
     spans = delivered.ranges(0, NEVER)
     stored = StoredTogether([StoredTopic(session, topic, bootstrap) for topic in topics])
-    return Held(spans, stored.records(spans).cache())
+    return Held(stored.records(spans).cache(), spans)
 
 
 def records(contract: Contract, sent: Sequence[Sending]) -> list[tuple[int, int, dict[str, object]]]:

@@ -4,6 +4,9 @@
 and writes each pane as a line of JSON.
 """
 
+# mypy: ignore-errors
+# Beam is in no environment in which types are checked.
+
 import json
 import logging
 import sys

@@ -1,5 +1,6 @@
 """An environment of its own for Apache Beam, whose packages do not go with ours: made once, from a hashed lock."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -9,18 +10,25 @@ LOCK = Path(__file__).with_name("beam.lock")
 PATIENCE_S = 300
 
 
-def python_with_beam(root: Path) -> tuple[Path | None, str]:
-    """Return the Python of an environment that has Beam; None, and why, where it cannot be had.
+def python_of(root: Path) -> Path:
+    """Return where the Python of that environment is, or would be: in a checkout's cache, under the lock's name."""
+    return root / ".cache" / f"beam-{hash_of(LOCK)}" / "bin" / "python"
 
-    What is made stays in the checkout's cache, under the name of its lock.
-    """
+
+def python_with_beam(root: Path) -> tuple[Path | None, str]:
+    """Return the Python of an environment that has Beam, made where it is missing, or None and why not."""
+    python = python_of(root)
+    if python.exists():
+        return python, ""
     uv = root / ".cache" / "tools" / "bin" / "uv"
     if not uv.exists():
         return None, "uv is not in .cache/tools: make dev-environment"
-    place = root / ".cache" / f"beam-{hash_of(LOCK)}"
-    python = place / "bin" / "python"
-    if python.exists():
-        return python, ""
+    return made(uv, python)
+
+
+def made(uv: Path, python: Path) -> tuple[Path | None, str]:
+    """Make the environment whole, or not at all."""
+    place = python.parent.parent
     fresh = place.with_name(f"{place.name}.{os.getpid()}")
     environment = {**os.environ, "UV_SYSTEM_CERTS": "1"}
     make = [str(uv), "venv", "-q", "-p", "3.11", "--relocatable", str(fresh)]
@@ -48,6 +56,4 @@ def python_with_beam(root: Path) -> tuple[Path | None, str]:
 
 def hash_of(lock: Path) -> str:
     """Return what tells one lock from another."""
-    from hashlib import sha256
-
-    return sha256(lock.read_bytes()).hexdigest()[:12]
+    return hashlib.sha256(lock.read_bytes()).hexdigest()[:12]

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.streaming import StreamingContext
@@ -33,12 +31,14 @@ def clock_of_ours(spark: "SparkSession") -> "Iterator[None]":
     from pyspark import SparkContext
     from pyspark.streaming.util import TransformFunction
 
-    settings = spark.sparkContext._jsc.sc().conf()  # type: ignore[union-attr]  # of the session that is open
+    settings = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001  Python's own settings are a copy
     settings.set(CLOCK, "org.apache.spark.util.ManualClock")
     try:
-        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-            patch.setattr(SparkContext, "defaultParallelism", 1)
-            patch.setattr(TransformFunction, "call", over_lists(TransformFunction.call))
+        with (
+            instead(SparkContext, "defaultParallelism", 1),
+            instead(TransformFunction, "call", over_lists(TransformFunction.call)),
+            warnings.catch_warnings(),
+        ):
             # DStreams are deprecated, which is why people come from them.
             warnings.simplefilter("ignore", FutureWarning)
             yield
@@ -46,8 +46,19 @@ def clock_of_ours(spark: "SparkSession") -> "Iterator[None]":
         settings.remove(CLOCK)
 
 
+@contextmanager
+def instead(owner: type, name: str, value: object) -> Iterator[None]:
+    """Have a class show something else by a name, for a while."""
+    before = vars(owner)[name]
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
 def over_lists(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The same call over a list of Python's.
+    """Return the same call over a list of Python's.
 
     A loop over a list of Java's ends by an error there, about which Spark asks Java ten questions before it is
     taken for an end: each step of each verb did so in each batch, for half of the time that all took.
@@ -61,4 +72,4 @@ def over_lists(call: Callable[..., Any]) -> Callable[..., Any]:
 
 def set_clock(ssc: "StreamingContext", batches: int) -> None:
     """Let so many batches of a second be over."""
-    ssc._jssc.ssc().scheduler().clock().setTime(batches * SECOND)
+    ssc._jssc.ssc().scheduler().clock().setTime(batches * SECOND)  # noqa: SLF001  there is no other way to it
