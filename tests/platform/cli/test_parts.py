@@ -1,5 +1,7 @@
 """Every line of the page of parts is a command that there is; those that need nothing at work are run."""
 
+import re
+
 import click
 import pytest
 from tests.platform.parts import AT_WORK, LINES, words_of
@@ -26,7 +28,13 @@ def test_what_is_said_of_pipelines_is_shown_without_anything_at_work(run) -> Non
             assert answer.code == 0, f"{line}: {answer.err}"
             said[line] = answer.out
     assert "data parallel: read clicks in 3 tasks" in said["penstock explain trending"]
-    assert "stateful" in said["penstock explain funnel"]
+    for kind in ("stateless", "stateful", "pipelined", "task parallel", "data parallel"):
+        for line in ("penstock explain trending", "penstock explain funnel"):
+            (words,) = re.findall(rf"^  {kind}: (.+)$", said[line], re.MULTILINE)
+            assert words, f"{line} says nothing of what is {kind}"
+    assert re.search(
+        r"^logical plan\n  write .*\n(  +└─ .*\n)+", said["penstock explain trending"], re.MULTILINE
+    )
     assert "flowchart" in said["penstock explain hashtags --mermaid"]
     assert '"physical"' in said["penstock explain hashtags --json"]
     assert "zeitgeist" in said["penstock demo --list"]
