@@ -74,8 +74,9 @@ def _pipelines(
 
     told = []
     for shown in demonstrate(current_settings(), names, out, Steps().step):
-        told.append(_as_json(shown))
-        if not as_json and not everything:
+        if as_json:
+            told.append(_as_json(shown))
+        elif not everything:
             _show(shown)
     if everything and out is not None:
         (out / "README.md").write_text(index(names), "utf-8")
