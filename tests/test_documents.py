@@ -12,11 +12,12 @@ import pytest
 from penstock.platform.cli.main import penstock
 
 ROOT = Path(__file__).parents[1]
-ELSEWHERE = {".venv", ".cache", ".penstock", ".git"}
-DOCUMENTS = sorted(
-    file.relative_to(ROOT) for file in ROOT.rglob("*.md") if not ELSEWHERE & {*file.relative_to(ROOT).parts}
-)
 FOLDERS = ("ingestion", "pipelines", "quality", "infra", "platform", "tests", "docker")
+DOCUMENTS = sorted(
+    file.relative_to(ROOT)
+    for files in (ROOT.glob("*.md"), *((ROOT / folder).rglob("*.md") for folder in FOLDERS))
+    for file in files
+)
 MADE_BY_A_PERSON = {"pipelines/penstock/pipelines/catalog/site_minute.yaml", "docker/certificates/rds.pem"}
 """Files that a document asks for."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
