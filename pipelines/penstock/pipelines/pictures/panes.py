@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.pipelines.pictures.axes import Axis, frame, time_marks
-from penstock.pipelines.pictures.labels import Labels
+from penstock.pipelines.pictures.labels import Bar, Labels
 from penstock.pipelines.pictures.svg import Drawing
 
 WIDTH, HEIGHT = 860, 560
@@ -58,9 +58,8 @@ def picture(scene: Scene) -> str:
         ground(drawing, across, up, pane)
     first, last = max(across.low, up.low), min(across.high, up.high)
     drawing.line((across.at(first), up.at(first)), (across.at(last), up.at(last)), "ideal")
-    for event, arrived in scene.records:
-        if across.holds(event) and up.holds(arrived):
-            drawing.dot((across.at(event), up.at(arrived)), 1.6, "record")
+    for place in dots(scene, across, up):
+        drawing.dot(place, 1.6, "record")
     drawing.path(stairs(scene, across, up), "watermark")
     for missed, clock in scene.dropped:
         drawing.cross((across.at(missed), up.at(clock)), 3, "dropped")
@@ -90,12 +89,26 @@ def ground(drawing: Drawing, across: Axis, up: Axis, pane: DrawnPane) -> None:
 def bars(drawing: Drawing, across: Axis, up: Axis, panes: Sequence[DrawnPane]) -> None:
     """Draw the panes themselves."""
     for pane in panes:
-        left, right, y = across.at(pane.start), across.at(pane.end), up.at(pane.clock)
+        left, right, y = bar(across, up, pane)
         said = f"{TIMINGS.get(pane.timing, pane.timing)}: {pane.value}"
         if is_dot(left, right):
             drawing.dot(((left + right) / 2, y), POINT, pane.timing)
         else:
             drawing.rectangle((left + 1, y - BAR / 2), (right - left - 2, BAR), pane.timing, said=said)
+
+
+def bar(across: Axis, up: Axis, pane: DrawnPane) -> Bar:
+    """Return from where to where a pane goes, and how high it lies."""
+    return across.at(pane.start), across.at(pane.end), up.at(pane.clock)
+
+
+def dots(scene: Scene, across: Axis, up: Axis) -> list[tuple[float, float]]:
+    """Return where the records are that a picture has room for."""
+    return [
+        (across.at(event), up.at(arrived))
+        for event, arrived in scene.records
+        if across.holds(event) and up.holds(arrived)
+    ]
 
 
 def is_dot(left: float, right: float) -> bool:
@@ -105,9 +118,15 @@ def is_dot(left: float, right: float) -> bool:
 
 def values(drawing: Drawing, across: Axis, up: Axis, scene: Scene) -> None:
     """Write what panes say, those that matter most first; what finds no room is said where a mouse rests."""
-    labels = Labels((LEFT, WIDTH - RIGHT), stairs(scene, across, up))
+    labels = Labels(
+        (LEFT + 2, WIDTH - RIGHT),
+        stairs(scene, across, up),
+        HEIGHT - BOTTOM,
+        [place for pane in scene.panes if not is_dot(*(place := bar(across, up, pane))[:2])],
+        dots(scene, across, up),
+    )
     for pane in sorted(scene.panes, key=lambda pane: (pane.timing == "early", pane.clock)):
-        left, right, y = across.at(pane.start), across.at(pane.end), up.at(pane.clock)
+        left, right, y = bar(across, up, pane)
         if not pane.value:
             continue
         if is_dot(left, right):
