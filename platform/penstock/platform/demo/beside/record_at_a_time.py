@@ -131,7 +131,10 @@ def expected(count: int) -> Counter[str]:
 
 
 def told_by_both(relay: Relay, rate: float, seconds: float, tell: Tell) -> dict[str, Alerts]:
-    """Run both modes at once over the same payments, and return all alerts of each; the first are a warm-up."""
+    """Run both modes at once over the same payments, and return all alerts of each; the first are a warm-up.
+
+    It is the last thing that the session is used for: its log is switched off.
+    """
     count = WARM_UP + round(rate * seconds)
     relay.topics(list(MODES))
     queries = [relay.start(mode) for mode in MODES]
@@ -144,6 +147,8 @@ def told_by_both(relay: Relay, rate: float, seconds: float, tell: Tell) -> dict[
         relay.send(WARM_UP, count - WARM_UP, rate)
         return {mode: relay.received(mode, expected(count).total()) for mode in MODES}
     finally:
+        # A task that does not end is interrupted, which Spark tells as an error, with all of its stack.
+        relay.session.sparkContext.setLogLevel("OFF")
         for query in queries:
             query.stop()
 
