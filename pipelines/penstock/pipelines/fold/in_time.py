@@ -34,16 +34,14 @@ from penstock.pipelines.state.columns import (
 )
 from penstock.pipelines.state.tree import Tree
 
-_ON_ITS_WAY = "_kept"
-"""What the names of addresses end with on their way past `keys_in_hand`, which leaves out those that it knows."""
-
 
 def fold_in_time(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Moment) -> Outcome:
     """Tell the records that the watermark has passed, and the timers between them, and keep what is to come."""
     window = stage.plan.window
     assert isinstance(window, Remembering)
     late = numpy_column(elements.column("_time")) < moment.watermark_before
-    hand = _in_hand(stage, state, elements.filter(pa.array(~late)), moment)
+    in_time = elements.filter(pa.array(~late))
+    hand = keys_in_hand(stage, state, in_time, moment, [field.name for field in PLACE])
     records = _records(stage, hand)
     passed = records.time < moment.watermark
     told, to_come = records.where(passed), records.where(~passed)
@@ -71,15 +69,6 @@ class Records:
     def where(self, chosen: Mask) -> "Records":
         """Some of them."""
         return Records(self.key[chosen], self.time[chosen], self.rows.filter(pa.array(chosen)))
-
-
-def _in_hand(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Moment) -> KeysInHand:
-    """The keys of a batch, and the addresses of their records as well."""
-    for name in ("_partition", "_offset"):
-        elements = elements.append_column(f"{name}{_ON_ITS_WAY}", elements.column(name))
-    hand = keys_in_hand(stage, state, elements, moment)
-    names = [name.removesuffix(_ON_ITS_WAY) for name in hand.records.column_names]
-    return replace(hand, records=hand.records.rename_columns(names))
 
 
 def _records(stage: ReadyStage, hand: KeysInHand) -> Records:

@@ -1,6 +1,6 @@
 """The keys that functions with a memory are asked about, and the rows that they give: the same for all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +18,7 @@ from penstock.pipelines.state.tree import Tree
 
 TOPIC = "_topic"
 NOT_TOLD = (TOPIC, "_partition", "_offset", "_set_aside", "_counted", "_newest")
-"""What is known of records and no fold of functions or joins asks for, once they are in order: but joins ask for
-the topic."""
+"""What is known of records and a fold of functions or joins leaves out once they are in order, unless it asks."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +38,18 @@ class KeysInHand:
         return len(self.groups)
 
 
-def keys_in_hand(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Moment) -> KeysInHand:
-    """Find the keys of a batch."""
+def keys_in_hand(
+    stage: ReadyStage, state: Tree, elements: pa.Table, moment: Moment, told: Collection[str] = ()
+) -> KeysInHand:
+    """Find the keys of a batch. `told` is what is asked for of their records, of what else is left out."""
     came, which = different_keys([elements.column(one.name) for one in stage.key], elements.num_rows)
     groups = together(came, due_groups(state, moment))
     known, key_of_known = state.lookup(groups)
     key_of_record = position_in(groups, came)[which]
     names = _names(stage, known, key_of_known, elements, key_of_record, len(groups))
     order = key_by_key(elements, key_of_record)
-    joins = stage.plan.join is not None
-    told = [name for name in elements.column_names if name not in NOT_TOLD or (joins and name == TOPIC)]
-    records = elements.select(told).combine_chunks().take(pa.array(order))
+    chosen = [name for name in elements.column_names if name not in NOT_TOLD or name in told]
+    records = elements.select(chosen).combine_chunks().take(pa.array(order))
     return KeysInHand(groups, names, known, key_of_known, records, key_of_record[order])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.pipelines.fold.keyed import KeysInHand, keys_in_hand
+from penstock.pipelines.fold.keyed import TOPIC, KeysInHand, keys_in_hand
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.pairing.hand import Records, records_in
 from penstock.pipelines.fold.pairing.partners import Met, as_of, between
@@ -38,7 +38,7 @@ def fold_pairs(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Momen
     """Let records that came meet those that are held, and keep those that may still meet others."""
     time = numpy_column(elements.column("_time"))
     late = np.asarray(stage.closes_at(time + 1) <= moment.watermark_before, bool)
-    hand = keys_in_hand(stage, state, elements.filter(pa.array(~late)), moment)
+    hand = keys_in_hand(stage, state, elements.filter(pa.array(~late)), moment, (TOPIC,))
     records = records_in(stage, hand)
     met = _met(stage, records, moment)
     left, right = _shown(stage, records, met)
