@@ -20,11 +20,6 @@ from penstock.platform.logs import JsonFormatter
 
 
 @pytest.fixture
-def registry() -> CollectorRegistry:
-    return CollectorRegistry()
-
-
-@pytest.fixture
 def control(tmp_path: Path, registry: CollectorRegistry) -> Iterator[ObservedControl]:
     store = open_control(f"sqlite:///{tmp_path}/control.db")
     yield ObservedControl(store, HostMetrics(registry))

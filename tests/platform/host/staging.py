@@ -1,0 +1,131 @@
+"""A host on a stage: a real control store, a clock that a test turns, and streams that only tell."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.right import Right
+from penstock.pipelines.fold.watermark import Watermark
+from penstock.pipelines.host.control import Control
+from penstock.pipelines.host.host import Host
+from penstock.platform.clock import now_ms
+from penstock.platform.control import ControlStore
+from penstock.platform.control.reports import history
+from penstock.platform.lifecycle import VERBS, Asked, ask
+
+STREAM = "s"
+TOMORROW = now_ms() + 86_400_000
+"""What a clock on a stage shows: it stands until a test turns it, so that no lease runs out and no wait is over
+because a machine is slow. Whoever asks whether a lease lives by the clock on the wall finds that it does."""
+
+
+@dataclass
+class Telling:
+    """A stream that tells what it was asked to do; it fails at its start while there are failures left."""
+
+    right: Right
+    calls: list[str]
+    failures: list[Exception]
+    ended: Exception | None = None
+    kept: list[Outcome] = field(default_factory=list)
+    told: Callable[[Outcome], None] = lambda _: None
+    stopping: list[Exception] = field(default_factory=list)
+    on_drain: Callable[[], None] = lambda: None
+
+    def decided(self, after: int) -> list[Outcome]:
+        return [each for each in self.kept if each.batch_id > after]
+
+    def start(self, *, reading: bool = True) -> None:
+        self.calls.append("start" if reading else "start paused")
+        if self.failures:
+            raise self.failures.pop(0)
+
+    def failure(self) -> BaseException | None:
+        return self.ended
+
+    def at(self) -> str:
+        return "batch 7, offsets t/0 10 to 20"
+
+    def pause(self) -> None:
+        self.calls.append("pause")
+
+    def resume(self) -> None:
+        self.calls.append("resume")
+
+    def drain(self) -> None:
+        self.calls.append("drain")
+        self.on_drain()
+        if self.stopping:
+            raise self.stopping.pop()
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+
+@dataclass
+class Stage:
+    """A host, its store, and a clock for leases and for the waits between tries."""
+
+    store: ControlStore
+    calls: list[str] = field(default_factory=list)
+    failures: list[Exception] = field(default_factory=list)
+    written: str = "as it was"
+    streams: list[Telling] = field(default_factory=list)
+    kept: list[Outcome] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
+    ahead_ms: int = 0
+    name: str = "host"
+    patience_s: float = 30.0
+    control: Control | None = None
+    """What the host speaks to, where that is not the store itself."""
+
+    def __post_init__(self) -> None:
+        self.host = Host(
+            self.name,
+            self.control or self.store,
+            self.make,
+            self.clock,
+            alive=lambda: True,
+            look_every_s=0.01,
+            patience_s=self.patience_s,
+            park_after=3,
+            written=lambda _: self.written,
+        )
+
+    def clock(self) -> int:
+        return TOMORROW + self.ahead_ms
+
+    def make(self, name: str, right: Right, told: Callable[[Outcome], None]) -> Telling:
+        self.meanwhile()
+        self.streams.append(Telling(right, self.calls, self.failures, kept=self.kept, told=told))
+        return self.streams[-1]
+
+    def wish(self, word: str) -> Asked:
+        asked = ask(self.store, STREAM, VERBS[word], (STREAM,))
+        self.host.look()
+        return asked
+
+    def look_after_the_wait(self) -> None:
+        self.ahead_ms += 70_000
+        self.host.look()
+
+    def looking(self, condition: Callable[[], bool]) -> Callable[[], bool]:
+        """A condition that is asked for after another look."""
+        return lambda: (self.host.look(), condition())[1]
+
+    def state(self) -> str:
+        told = self.said(STREAM)
+        assert told is not None
+        return told
+
+    def said(self, stream: str) -> str | None:
+        told = self.store.health(stream)
+        return None if told is None else told.state
+
+
+def outcome(number: int) -> Outcome:
+    return Outcome(number, "data", 0, 1, None, Watermark(), {}, {}, {})
+
+
+def told(store: ControlStore) -> list[int]:
+    return [record.batch_id for record in history(store, STREAM)]

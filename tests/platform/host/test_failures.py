@@ -1,0 +1,118 @@
+"""What a host does about a stream that fails: with a real control store, and streams that only tell."""
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from prometheus_client import CollectorRegistry
+from tests.platform.host.staging import STREAM, Stage
+
+from penstock.pipelines.errors import DefinitionError, PublishError
+from penstock.platform.errors import StackError
+from penstock.platform.lifecycle import wait_for
+
+BAD = ArithmeticError("divided by nothing")
+"""What a stream does to itself."""
+
+
+def test_a_stream_that_keeps_failing_is_parked_with_the_reason_and_the_batch(stage: Stage) -> None:
+    stage.failures += [BAD] * 5
+    stage.wish("start")
+    assert stage.state() == "failed"
+    stage.look_after_the_wait()
+    stage.look_after_the_wait()
+    told = stage.store.health(STREAM)
+    assert told.state == "parked"
+    assert told.reason == (
+        "ArithmeticError: divided by nothing (batch 7, offsets t/0 10 to 20); given up after 3 tries. "
+        "`penstock stream start s` tries again, and so does a change of its files"
+    )
+    stage.look_after_the_wait()
+    assert len(stage.streams) == 3, "a parked stream is left alone"
+    assert stage.store.holder(STREAM).expires_at_ms == 0, "and others could have it"
+
+
+def test_a_parked_stream_is_tried_again_when_somebody_asks(stage: Stage) -> None:
+    stage.failures += [BAD] * 3
+    stage.wish("start")
+    stage.look_after_the_wait()
+    stage.look_after_the_wait()
+    stage.wish("start")
+    assert stage.state() == "running"
+
+
+def test_a_parked_stream_is_tried_again_when_its_files_change_and_only_then(stage: Stage) -> None:
+    stage.failures += [DefinitionError("window", "not said", "Say where")] * 2
+    stage.wish("start")
+    stage.look_after_the_wait()
+    assert (stage.state(), len(stage.streams)) == ("parked", 1)
+    stage.written = "changed, and wrong in another way"
+    stage.host.look()
+    stage.look_after_the_wait()
+    assert (stage.state(), len(stage.streams)) == ("parked", 2)
+    stage.written = "mended"
+    stage.host.look()
+    assert (stage.state(), len(stage.streams)) == ("running", 3)
+
+
+def test_a_change_while_a_stream_begins_is_not_missed(stage: Stage) -> None:
+    stage.failures.append(DefinitionError("window", "not said", "Say where"))
+    stage.meanwhile = lambda: setattr(stage, "written", "mended meanwhile")
+    stage.wish("start")
+    assert stage.state() == "parked"
+    stage.host.look()
+    assert stage.state() == "running"
+
+
+def test_what_no_try_can_mend_is_parked_at_once_and_whoever_waits_is_told(stage: Stage) -> None:
+    stage.failures.append(DefinitionError("window", "not said", "Say where"))
+    asked = stage.wish("start")
+    assert stage.state() == "parked"
+    with pytest.raises(StackError, match=r"s is parked: DefinitionError: window: not said\. Say where"):
+        wait_for(stage.store, asked, 60)
+
+
+def test_a_stream_that_fails_at_work_is_put_away_and_begun_again(stage: Stage) -> None:
+    stage.wish("start")
+    stage.streams[0].ended = OSError("gone")
+    stage.host.look()
+    assert (stage.calls, stage.state()) == (["start", "drain"], "failed")
+    stage.look_after_the_wait()
+    assert (stage.calls[-1], stage.state()) == ("start", "running")
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        OSError("disk full"),
+        KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN)),
+        PublishError("t", "its broker is away"),
+        RuntimeError("[STREAM_FAILED] org.apache.kafka.common.errors.TimeoutException: no answer"),
+    ],
+    ids=lambda problem: type(problem).__name__,
+)
+def test_what_comes_from_around_a_stream_is_tried_for_ever(stage: Stage, problem: Exception) -> None:
+    stage.failures += [problem] * 30
+    stage.wish("start")
+    for _ in range(29):
+        assert stage.state() == "failed"
+        stage.look_after_the_wait()
+    stage.look_after_the_wait()
+    assert (stage.state(), len(stage.streams)) == ("running", 31)
+
+
+def test_what_ones_own_code_says_parks_its_stream_whatever_it_says(stage: Stage) -> None:
+    stage.failures += [RuntimeError("PythonException: java.net.ConnectException, as my own code says")] * 3
+    stage.wish("start")
+    stage.look_after_the_wait()
+    stage.look_after_the_wait()
+    assert stage.state() == "parked"
+
+
+def test_every_try_that_fails_is_counted_also_when_the_reason_stays(
+    seen: Stage, registry: CollectorRegistry
+) -> None:
+    seen.failures += [OSError("disk full")] * 4
+    seen.wish("start")
+    for _ in range(4):
+        seen.look_after_the_wait()
+    assert seen.state() == "running"
+    assert registry.get_sample_value("penstock_stream_failures_total", {"stream": STREAM}) == 4

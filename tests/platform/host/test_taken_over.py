@@ -1,0 +1,49 @@
+"""Two hosts for one stream: with a real control store, and streams that only tell."""
+
+import logging
+
+import pytest
+from prometheus_client import CollectorRegistry
+from tests.platform.host.staging import STREAM, Stage
+
+from penstock.platform.lifecycle import is_so
+
+
+def test_of_two_hosts_the_second_waits_and_says_nothing_for_the_first(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = stage.wish("start")
+    other = Stage(stage.store, name="other")
+    with caplog.at_level(logging.INFO):
+        other.host.look()
+        other.host.look()
+    assert [record.getMessage() for record in caplog.records] == ["waits: host has it"]
+    assert (other.streams, stage.state(), is_so(stage.store, asked)) == ([], "running", True)
+
+
+def test_a_host_that_slept_too_long_finds_its_stream_taken_and_lets_go_of_it(stage: Stage) -> None:
+    stage.wish("start")
+    other = Stage(stage.store, name="other", ahead_ms=20_000)
+    other.host.look()
+    lease = stage.store.holder(STREAM)
+    assert lease is not None
+    assert (lease.holder, lease.epoch) == ("other", 2)
+    stage.ahead_ms = 20_000
+    assert not stage.streams[0].right.holds(), "it need not ask anybody to know"
+    stage.host.look()
+    assert (stage.calls, stage.state()) == (["start", "drain"], "running")
+    stage.host.look()
+    assert (len(stage.streams), other.streams[0].right.holds()) == (1, True)
+
+
+def test_a_host_that_slept_too_long_shows_nothing_of_its_stream(
+    seen: Stage, registry: CollectorRegistry
+) -> None:
+    seen.wish("start")
+    assert registry.get_sample_value("penstock_stream_running", {"stream": STREAM}) == 1
+    Stage(seen.store, name="other", ahead_ms=20_000).host.look()
+    seen.ahead_ms = 20_000
+    seen.host.look()
+    assert seen.control.streams == {}
+    assert registry.get_sample_value("penstock_stream_running", {"stream": STREAM}) is None
+    assert seen.state() == "running", "as the other host says"

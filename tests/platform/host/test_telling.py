@@ -1,0 +1,82 @@
+"""What a host tells its control store, when the store can hear it: with a real one, and streams that only tell."""
+
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.platform.host.staging import STREAM, Stage, outcome, told
+
+from penstock.infra.waiting import wait_until
+from penstock.pipelines.host.control import DesiredState
+from penstock.pipelines.host.telling import batch_record
+from penstock.platform.control import ControlStore
+
+
+class Away:
+    """Stands before a store: while it is away, nobody learns or tells anything."""
+
+    def __init__(self, store: ControlStore) -> None:
+        self._store = store
+        self.away = False
+
+    def __getattr__(self, name: str) -> Any:
+        if self.away and not name.startswith("_"):
+            raise OSError("no way to the store")
+        return getattr(self._store, name)
+
+
+def test_a_store_that_does_not_answer_for_a_while_stops_no_stream(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.wish("start")
+    stop, desired, troubles = threading.Event(), stage.store.desired, [OSError("no way to the store")] * 3
+
+    def asked() -> Mapping[str, DesiredState]:
+        if troubles:
+            raise troubles.pop()
+        stop.set()
+        return desired()
+
+    monkeypatch.setattr(stage.store, "desired", asked)
+    stage.host.run(stop)
+    told = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert told == ["looked in vain, and goes on with what runs"]
+    assert stage.calls == ["start", "drain"], "it ran until the host was stopped"
+
+
+def test_batches_of_a_while_without_a_store_are_told_later_in_order(stage: Stage) -> None:
+    before = Away(stage.store)
+    host = Stage(stage.store, control=before)
+    host.wish("start")
+    (stream,) = host.streams
+    stream.told(outcome(0))
+    before.away = True
+    for number in (1, 2, 3):
+        stream.told(outcome(number))
+    before.away = False
+    stream.told(outcome(4))
+    wait_until(lambda: told(stage.store) == [0, 1, 2, 3, 4], 30, "all to be told, in order")
+
+
+def test_what_a_host_could_not_tell_any_more_the_next_one_tells(stage: Stage) -> None:
+    stage.store.record_batch(batch_record(STREAM, outcome(2)))
+    stage.kept = [outcome(number) for number in range(6)]
+    stage.wish("start")
+    stage.streams[0].told(outcome(5))  # as a stream does that is begun
+    stage.streams[0].told(outcome(6))
+    stage.wish("drain")
+    wait_until(lambda: told(stage.store) == [2, 3, 4, 5, 6], 30, "what it did not wait for to be told")
+
+
+def test_a_batch_that_the_store_cannot_hold_does_not_keep_the_next_ones(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.wish("start")
+    stage.streams[0].told(replace(outcome(0), panes={"of no timing": 1}))
+    stage.streams[0].told(outcome(1))
+    stage.wish("drain")
+    wait_until(lambda: told(stage.store) == [1], 30, "the next one to be told")
+    assert "the control store cannot hold this batch; its tables do" in caplog.messages
