@@ -118,6 +118,11 @@ class Stage:
         assert told is not None
         return told
 
+    def since(self) -> int:
+        told = self.store.health(STREAM)
+        assert told is not None
+        return told.at_ms
+
     def said(self, stream: str) -> str | None:
         told = self.store.health(stream)
         return None if told is None else told.state

@@ -35,6 +35,21 @@ def test_a_restart_is_not_done_before_the_stream_was_begun_anew(stage: Stage) ->
     assert is_so(stage.store, asked)
 
 
+def test_a_stream_that_is_here_says_since_when_whatever_was_asked_of_it_meanwhile(stage: Stage) -> None:
+    """Of a file that was changed later, `penstock status` says so: the stream began before."""
+    stage.meanwhile = lambda: setattr(stage, "ahead_ms", stage.ahead_ms + 7_000)
+    stage.wish("start")
+    began = stage.clock() - 7_000
+    assert stage.since() == began, "before its pipeline was read"
+    stage.ahead_ms += 1_000
+    stage.wish("pause")
+    stage.wish("resume")
+    assert (stage.state(), stage.since()) == ("running", began)
+    stage.ahead_ms += 1_000
+    stage.wish("restart")
+    assert stage.since() == stage.clock() - 7_000
+
+
 def test_a_stream_that_cannot_be_stopped_is_kept_and_may_not_write(stage: Stage) -> None:
     stage.wish("start")
     (stream,) = stage.streams

@@ -102,7 +102,10 @@ class BatchRecord:
 
 @dataclass(frozen=True)
 class StreamHealth:
-    """How a stream is doing in its host, as last told. `reason` is empty while it runs."""
+    """How a stream is doing in its host, as last told. `reason` is empty while it runs.
+
+    `at_ms` is when that was said; of a stream that is at work, when it was begun, whatever was asked of it since.
+    """
 
     stream: str
     state: str

@@ -50,6 +50,7 @@ class Place:
     wish: DesiredState
     written: str
     """What it was written in when it was begun."""
+    began_ms: int
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ class Tenant:
             self._give_up(place, problem)
         else:
             place.wish = wish
-            self._say(wish.desired.value, "")
+            self._say(wish.desired.value, "", place.began_ms)
 
     def _begin(self, wish: DesiredState) -> None:
         if self._parked is not None:
@@ -143,6 +143,9 @@ class Tenant:
     def _start(self, wish: DesiredState, lease: Lease) -> None:
         right = Right(self.stream, lease.epoch, lambda: self._desk.leases.holds(lease))
         running: Running | None = None
+        began_ms = (
+            self._desk.clock()
+        )  # before what it is written in is read: what is changed from here on is newer
         written, known = self._desk.written(self.stream), self._desk.telling.begin(self.stream)
         try:
             running = self._desk.make(self.stream, right, self._told)
@@ -154,8 +157,8 @@ class Tenant:
             self._desk.leases.release(lease)
             self._failed(Parked(wish.revision, written), problem, at, held=held)
         else:
-            self._place = Place(lease, running, wish, written)
-            self._say(wish.desired.value, "")
+            self._place = Place(lease, running, wish, written, began_ms)
+            self._say(wish.desired.value, "", began_ms)
 
     def _leave(self, place: Place, state: str, reason: str, *, now: bool = False) -> bool:
         if left := self._put_away(place, now=now):
@@ -211,7 +214,7 @@ class Tenant:
     def _told(self, outcome: Outcome) -> None:
         self._desk.telling.batch(batch_record(self.stream, outcome))
 
-    def _say(self, state: str, reason: str) -> None:
+    def _say(self, state: str, reason: str, since_ms: int | None = None) -> None:
         """Report health, where it is news; a failure always is, for each is counted."""
         before = self._health
         known = before is not None and (before.state, before.reason) == (state, reason)
@@ -219,7 +222,8 @@ class Tenant:
             return
         if not known:
             log.info("is %s%s", state, f": {reason}" if reason else "")
-        self._health = StreamHealth(self.stream, state, reason, self._desk.clock())
+        at_ms = self._desk.clock() if since_ms is None else since_ms
+        self._health = StreamHealth(self.stream, state, reason, at_ms)
         self._desk.telling.health(self._health)
 
 

@@ -39,7 +39,7 @@ def show_status(settings: Settings, as_json: bool = False) -> bool:
     from penstock.platform.clock import now_ms
     from penstock.platform.stack.view import look
 
-    view = look(settings, now_ms())
+    view = look(settings, now_ms)
     if as_json:
         print_json(_as_data(view, settings))
     else:

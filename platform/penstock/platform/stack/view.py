@@ -1,6 +1,6 @@
 """The stack at a glance: its programs and its streams, for `penstock status`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock.infra.processes import ProgramStatus
@@ -44,13 +44,14 @@ class View:
         return stream.lease is not None and stream.lease.expires_at_ms > self.at_ms
 
 
-def look(settings: Settings, now_ms: int) -> View:
+def look(settings: Settings, clock: Callable[[], int]) -> View:
     """See what runs; nothing is started or made, the control store least of all."""
     programs = manager_of(settings).status()
     if not control_exists(settings.control_url):
-        return View(now_ms, programs, [])
+        return View(clock(), programs, [])
     store = open_control(settings.control_url, settings.control_secret)
     try:
+        now_ms = clock()  # a manager or a store may have taken its time, in which leases ran out
         streams = overview(store)
         found = {
             each.stream: standstill(settings.home / "streams", each.stream, each.desired) for each in streams
