@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
 import pytest
@@ -23,6 +24,9 @@ from penstock.pipelines.host.host import Host
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
 from penstock.platform.control.reports import history
+
+if TYPE_CHECKING:
+    from sqlalchemy import QueuePool
 
 STREAM = PLAN.name
 
@@ -54,8 +58,17 @@ class Fed:
     resume = drain = stop = pause
 
 
+class Clock:
+    """Goes as the wall's, and ahead of it by what a test says."""
+
+    ahead_ms = 0
+
+    def __call__(self) -> int:
+        return now_ms() + self.ahead_ms
+
+
 @contextmanager
-def hosted(bench: Bench, store: ControlStore, lease_ms: int = 60_000) -> Iterator[Fed]:
+def hosted(bench: Bench, store: ControlStore, clock: Callable[[], int] = now_ms) -> Iterator[Fed]:
     """A host with that stream, until the context is left."""
     begun: list[Fed] = []
 
@@ -63,17 +76,54 @@ def hosted(bench: Bench, store: ControlStore, lease_ms: int = 60_000) -> Iterato
         begun.append(Fed(bench, right, told))
         return begun[-1]
 
-    host = Host("host", store, make, now_ms, alive=lambda: True, lease_ms=lease_ms, look_every_s=0.05)
+    host = Host("host", store, make, clock, alive=lambda: True, lease_ms=60_000, look_every_s=0.05)
     stop = threading.Event()
     working = threading.Thread(target=host.run, args=(stop,))
     working.start()
     try:
-        wait_until(lambda: said(store) == "running", 30, "the stream to run")
+        wait_until(lambda: said(store) == "running", 60, "the stream to run")
         yield begun[-1]
     finally:
         stop.set()
         working.join(60)
         assert not working.is_alive(), "the host ends, whatever its store does"
+
+
+@pytest.fixture
+def away(postgres: Postgres) -> Iterator[ControlStore]:
+    """A store that can be gone, and that says so at once."""
+    yield from asked_for(postgres.database(f"away_{uuid4().hex}"))
+
+
+@pytest.fixture
+def hanging(postgres: Postgres) -> Iterator[ControlStore]:
+    """A store that can be there and not answer; nobody waits for it longer than a second or two."""
+    address = f"{postgres.database(f'hangs_{uuid4().hex}')}?connect_timeout=2"
+    yield from asked_for(address, patience_s=1)
+
+
+def asked_for(address: str, **options: float) -> Iterator[ControlStore]:
+    """A store in which the stream is asked for; whoever still tells it something at the end may finish."""
+    store = open_control(address, **options)
+    store.desire(STREAM, Desired.RUNNING, 0)
+    yield store
+    pool = cast("QueuePool", store.engine.pool)
+    wait_until(lambda: pool.checkedout() == 0, 60, "the store to be left alone")
+    store.close()
+
+
+@contextmanager
+def at_work(bench: Bench, store: ControlStore, clock: Callable[[], int] = now_ms) -> Iterator[Fed]:
+    """A host that has told of the stream's first batch."""
+    with hosted(bench, store, clock) as stream:
+        bench.feed(stream.engine, BATCHES[0])
+        until_told(store, 0)
+        yield stream
+
+
+def until_told(store: ControlStore, *batches: int) -> None:
+    """Wait until the store knows these batches, in this order, and no other."""
+    wait_until(lambda: told(store) == list(batches), 60, f"batches {batches} to be told")
 
 
 def said(store: ControlStore) -> str:
@@ -86,78 +136,65 @@ def told(store: ControlStore) -> list[int]:
 
 
 def test_a_stream_commits_while_its_store_is_away_and_the_store_learns_of_it(
-    postgres: Postgres, tmp_path: Path
+    postgres: Postgres, away: ControlStore, tmp_path: Path
 ) -> None:
-    store = open_control(postgres.database(f"away_{uuid4().hex}"))
-    store.desire(STREAM, Desired.RUNNING, 0)
     bench = Bench(PLAN, tmp_path / "stream")
-    with hosted(bench, store) as stream:
-        bench.feed(stream.engine, BATCHES[0])
-        wait_until(lambda: told(store) == [0], 30, "the first batch to be told")
+    with at_work(bench, away) as stream:
         postgres.stop()
         try:
             for batch in BATCHES[1:4]:
                 bench.feed(stream.engine, batch)
         finally:
             postgres.start()
-        wait_until(lambda: told(store) == [0, 1, 2, 3], 30, "the others to be told")
+        until_told(away, 0, 1, 2, 3)
         bench.feed(stream.engine, BATCHES[4])
-    assert told(store) == [0, 1, 2, 3, 4]
+    until_told(away, 0, 1, 2, 3, 4)
     assert {table: bench.rows(table) for table in TABLES} == undisturbed(tmp_path / "calm")
-    assert said(store) == "stopped"
-    store.close()
+    assert said(away) == "stopped"
 
 
 def test_a_stream_commits_while_its_store_hangs_and_the_store_learns_of_it(
-    postgres: Postgres, tmp_path: Path
+    postgres: Postgres, hanging: ControlStore, tmp_path: Path
 ) -> None:
-    store = open_control(f"{postgres.database(f'hangs_{uuid4().hex}')}?connect_timeout=2", patience_s=1)
-    store.desire(STREAM, Desired.RUNNING, 0)
     bench = Bench(PLAN, tmp_path / "stream")
-    with hosted(bench, store) as stream:
-        bench.feed(stream.engine, BATCHES[0])
-        wait_until(lambda: told(store) == [0], 30, "the first batch to be told")
+    with at_work(bench, hanging) as stream:
         with postgres.asleep():
             for batch in BATCHES[1:4]:
                 bench.feed(stream.engine, batch)
             with pytest.raises(OperationalError, match=r"did not answer within 1 s|timeout expired"):
-                store.desired()
-        wait_until(lambda: told(store) == [0, 1, 2, 3], 30, "the others to be told")
+                hanging.desired()
+        until_told(hanging, 0, 1, 2, 3)
         bench.feed(stream.engine, BATCHES[4])
-    assert told(store) == [0, 1, 2, 3, 4]
+    until_told(hanging, 0, 1, 2, 3, 4)
     assert {table: bench.rows(table) for table in TABLES} == undisturbed(tmp_path / "calm")
-    store.close()
 
 
 def test_a_host_whose_store_hangs_past_its_lease_writes_nothing_more_and_can_be_ended(
-    postgres: Postgres, tmp_path: Path
+    postgres: Postgres, hanging: ControlStore, tmp_path: Path
 ) -> None:
-    store = open_control(f"{postgres.database(f'hangs_{uuid4().hex}')}?connect_timeout=2", patience_s=1)
-    store.desire(STREAM, Desired.RUNNING, 0)
-    bench = Bench(PLAN, tmp_path)
-    with ExitStack() as slept, hosted(bench, store, lease_ms=3_000) as stream:
-        bench.feed(stream.engine, BATCHES[0])
-        wait_until(lambda: told(store) == [0], 30, "the first batch to be told")
+    bench, clock = Bench(PLAN, tmp_path), Clock()
+    with ExitStack() as slept, at_work(bench, hanging, clock) as stream:
         slept.enter_context(postgres.asleep())
-        wait_until(lambda: not stream.right.holds(), 30, "the lease to run out")
+        assert stream.right.holds(), "as long as its lease"
+        clock.ahead_ms = 60_000
+        assert not stream.right.holds()
         with pytest.raises(FencedError):
             bench.feed(stream.engine, BATCHES[1])
-    assert told(store) == [0]
-    store.close()
+    wait_until(lambda: said(hanging) == "stopped", 60, "the store, awake, to learn how it ended")
+    assert told(hanging) == [0]
 
 
 def test_a_host_that_ended_while_the_store_was_away_leaves_the_telling_to_the_next(
-    postgres: Postgres, tmp_path: Path
+    away: ControlStore, tmp_path: Path
 ) -> None:
-    store = open_control(postgres.database(f"away_{uuid4().hex}"))
-    store.desire(STREAM, Desired.RUNNING, 0)
     bench = Bench(PLAN, tmp_path)
-    with hosted(bench, store) as stream:
-        bench.feed(stream.engine, BATCHES[0])
+    with at_work(bench, away):
+        pass
     alone = bench.open(epoch=2)  # a host that is killed before it tells
     for batch in BATCHES[1:4]:
         bench.feed(alone, batch)
-    store.release(store.holder(STREAM))
-    with hosted(bench, store):
-        wait_until(lambda: told(store) == [0, 1, 2, 3], 30, "all of them to be told")
-    store.close()
+    lease = away.holder(STREAM)
+    assert lease is not None
+    away.release(lease)
+    with hosted(bench, away):
+        until_told(away, 0, 1, 2, 3)
