@@ -144,7 +144,7 @@ def test_a_producer_stopped_while_the_broker_is_away_ends_and_is_resumed(
     wait_until_reached(ledger, process, 2_000)
     own_broker.kill()
     process.terminate()
-    assert process.communicate(timeout=30)[0].split()[1] in ("True", "False")
+    assert process.communicate(timeout=60)[0].split()[1] in ("True", "False")
     own_broker.start()
     process = start(own_broker, ledger, "away", until=20_000)
     assert process.communicate(timeout=60)[0].split() == ["20000", "True"]
@@ -167,7 +167,7 @@ def test_a_producer_stopped_while_it_settles_and_the_broker_is_away_ends_and_is_
     wait_while_it_runs(process, lambda: holds(process, ledger))
     process.terminate()
     reached = read_state(ledger).reached
-    assert process.communicate(timeout=20)[0].split() == [str(reached), "False"]
+    assert process.communicate(timeout=60)[0].split() == [str(reached), "False"]
     assert process.returncode == 0
     own_broker.start()
     total = reached + 30_000

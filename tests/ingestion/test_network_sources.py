@@ -56,7 +56,7 @@ class Sender:
         self._port = source.port
 
     def post(self, body: bytes, kind: str = "application/json") -> tuple[int, dict[str, object]]:
-        with closing(http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", self._port, timeout=120)) as connection:
             connection.request("POST", "/", body, {"Content-Type": kind})
             with connection.getresponse() as response:
                 return response.status, json.loads(response.read())
@@ -118,7 +118,7 @@ def test_senders_are_turned_away_while_the_broker_is_gone_and_served_when_it_is_
     own_broker: LocalBroker, tmp_path: Path
 ):
     contract = topic_of(own_broker, "pressed")
-    limits = PushLimits(waiting_bytes=20_000, answer_seconds=60)
+    limits = PushLimits(waiting_bytes=20_000, answer_seconds=120)
     source = HttpPush("127.0.0.1", 0, format_of(contract).checker, limits)
     with Running(feed_of(own_broker, contract, source, tmp_path / "push")):
         wait_until(lambda: source.serving, 30, "the source to serve")
@@ -133,7 +133,7 @@ def test_senders_are_turned_away_while_the_broker_is_gone_and_served_when_it_is_
         wait_until(lambda: source.waiting_bytes >= len(body), 30, "the request to wait")
         assert Sender(source).post(body, "application/x-ndjson")[0] == 429
         own_broker.start()
-        waiting.join(60)
+        waiting.join(120)
         assert answers == [200]
     assert len(whole_topic(own_broker.bootstrap, "pressed")) == 200
 

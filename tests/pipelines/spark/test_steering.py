@@ -93,7 +93,7 @@ def test_a_stop_cuts_a_batch_off_and_the_next_start_does_it_once(
     wait_until(waiting.exists, 60, "a batch to be at work")
     assert stream.at().startswith("batch 0, offsets ")
     # Should a stop wait for its batch, the gate opens and the batch is found committed.
-    late = threading.Timer(30, gate.touch)
+    late = threading.Timer(120, gate.touch)
     late.start()
     stream.stop()
     late.cancel()
@@ -119,7 +119,7 @@ def test_a_host_that_is_stopped_in_a_batch_and_taken_over_spoils_nothing_when_it
         wait_until((tmp_path / "waiting").exists, 90, "the first host to be in the middle of a file")
         with successor(running, store) as stream:
             with asleep(process.pid):
-                wait_until(lambda: holder(store, name) == "successor", 30, "the take-over")
+                wait_until(lambda: holder(store, name) == "successor", 60, "the take-over")
                 wait_until(lambda: running.progress.read > 0, 60, "its first batch")
                 running.progress.wait_for(200, stream())
                 send(broker, topic, second, partition=1)
@@ -132,7 +132,7 @@ def test_a_host_that_is_stopped_in_a_batch_and_taken_over_spoils_nothing_when_it
             send(broker, topic, third)
             running.progress.wait_for(350, stream())
             assert latest(running) == expected(first + second + third, TEN_SECONDS, 10_000)
-        wait_until(lambda: holder(store, name) == "sleeper", 30, "the first host to have it back")
+        wait_until(lambda: holder(store, name) == "sleeper", 60, "the first host to have it back")
     shown = running.table(f"panes/{name}")
     assert asked("SELECT sum(CASE kind WHEN 'insert' THEN n ELSE -n END) FROM log", log=shown) == [(350,)]
     store.close()

@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -133,12 +133,23 @@ def test_draining_while_records_flow_loses_none(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
-    sent = readings(1500, seed=5)
-    feeding = Thread(target=lambda: [send(broker, topic, sent[i : i + 15]) for i in range(0, len(sent), 15)])
+    sent: list[dict[str, Any]] = []
+    enough = Event()
+
+    def feed() -> None:
+        while not enough.is_set():
+            more = readings(15, seed=len(sent))
+            send(broker, topic, more)
+            sent.extend(more)
+
+    feeding = Thread(target=feed)
     feeding.start()
-    for _ in range(4):
-        running.until_read(running.progress.read + 1)
-    feeding.join()
+    try:
+        for _ in range(4):
+            running.until_read(running.progress.read + 1)
+    finally:
+        enough.set()
+        feeding.join()
     running.until_read(len(sent))
     assert values(running.table(f"latest/{running.plan.name}")) == expected(sent, TEN_SECONDS, 10_000)
 

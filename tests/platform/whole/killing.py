@@ -90,10 +90,16 @@ def told_once(stack: ScratchStack) -> int:
     """Wait until Dagster knows the newest batch; it must have been told of each one once, in order."""
     newest = stack.batch(STREAM)
     with DagsterInstance.from_config(str(stack.home / "dagster")) as instance:
-        until(lambda: told_of(instance)[-1][1] >= newest, 90, f"Dagster to know batch {newest}")
+        until(lambda: newest_told(instance) >= newest, 90, f"Dagster to know batch {newest}")
         found = told_of(instance)
     assert [first for first, _ in found] == [0, *(last + 1 for _, last in found[:-1])], found
     return len(found)
+
+
+def newest_told(instance: DagsterInstance) -> int:
+    """The newest batch of the stream that Dagster knows; -1 before the first."""
+    told = told_of(instance)
+    return told[-1][1] if told else -1
 
 
 def told_of(instance: DagsterInstance) -> list[tuple[int, int]]:

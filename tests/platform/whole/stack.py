@@ -26,6 +26,7 @@ from penstock.platform.control import open_control
 
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 UP_SECONDS = 240.0
+PATIENCE_SECONDS = 60.0
 CODE = Path(penstock.pipelines.__file__).parent
 
 Found = TypeVar("Found")
@@ -227,12 +228,12 @@ class ScratchStack:
 
 
 def _read_to_the_end(consumer: Consumer, topic: str) -> list[tuple[int, int, bytes, bytes]]:
-    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    partitions = consumer.list_topics(topic, timeout=PATIENCE_SECONDS).topics[topic].partitions
     consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
     found, open_partitions = [], set(partitions)
     while open_partitions:
-        message = consumer.poll(10.0)
-        assert message is not None, f"{topic} did not answer for 10 s"
+        message = consumer.poll(PATIENCE_SECONDS)
+        assert message is not None, f"{topic} did not answer for {PATIENCE_SECONDS:g} s"
         if error := message.error():
             assert error.code() == KafkaError._PARTITION_EOF, error
             open_partitions.discard(message.partition())

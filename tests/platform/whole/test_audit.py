@@ -19,7 +19,7 @@ def test_a_stream_is_proved_while_it_runs(running: ScratchStack) -> None:
     # Windows stay open for an hour, and the stack is young.
     assert states.pop("results") == "unproven"
     assert set(states.values()) == {"right"}, report["verdicts"]
-    assert running.batch() > report["upto"]
+    until(lambda: running.batch() > report["upto"], 60, "a batch after those that were audited")
 
 
 def test_nothing_is_in_quarantine_of_a_feed_that_keeps_its_contract(running: ScratchStack) -> None:

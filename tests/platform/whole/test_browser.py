@@ -12,7 +12,7 @@ from tests.platform.whole.stack import ScratchStack, until
 
 pytestmark = pytest.mark.whole
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 
 
 @pytest.fixture(scope="module")

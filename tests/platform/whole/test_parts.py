@@ -16,10 +16,12 @@ AUDIT = "penstock audit sensor_minute"
 
 def test_every_line_about_a_running_stack_shows_something(running: ScratchStack) -> None:
     until((running.warehouse / "panes" / "sensor_minute" / "_delta_log").exists, 60, "the first panes")
-    until(running.ready, 60, "everything to run")
+    batch = running.batch()
+    until(lambda: running.batch() > batch, 60, "their batch to be in the ledger, too")
     said = {}
     for line in AT_WORK:
         if line != AUDIT:
+            until(running.ready, 60, "everything to run")
             done = running.run(*words_of(line), seconds=120)
             assert done.returncode == (1 if line == DIFFERS else 0), f"{line}: {done.stderr}{done.stdout}"
             assert done.stdout.strip(), line

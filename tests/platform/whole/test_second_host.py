@@ -11,6 +11,7 @@ from tests.platform.whole.books import balanced
 from tests.platform.whole.killing import counted_once
 from tests.platform.whole.stack import PENSTOCK, ScratchStack, until
 
+from penstock.pipelines.host.control import Lease
 from penstock.platform.control import ControlStore, open_control
 from penstock.platform.control.tables import batches
 
@@ -21,22 +22,23 @@ def test_a_second_host_waits_and_one_that_slept_through_its_lease_writes_nothing
     running: ScratchStack,
 ) -> None:
     store = open_control(running.control_url)
-    lease = store.holder("sensor_minute")
-    assert lease is not None
+    first = lease_of(store)
     with second_host(running) as said:
-        until(lambda: f"waits: {lease.holder} has it" in said(), 90, "the second host to wait")
+        until(lambda: f"waits: {first.holder} has it" in said(), 90, "the second host to wait")
         with asleep(running.pids()["host"]):
-            until(lambda: holder(store) != lease.holder, 90, "the second host to take over")
+            second = until(lambda: held_by_another(store, first), 90, "the second host to take over")
             # What the first host had decided, and not told before it slept, is told now, under its epoch.
-            until(lambda: last_epoch(store) == lease.epoch + 1, 60, "a batch of the second host")
+            until(lambda: last_epoch(store) >= second.epoch, 60, "a batch of the second host")
             asleep_until = running.batch()
         until(lambda: running.batch() > asleep_until + 5, 60, "more of them, after the first one woke")
-        assert epochs(store, after=asleep_until) == {lease.epoch + 1}
-    until(lambda: holder(store) == lease.holder, 60, "the first host to have it back")
-    until(lambda: last_epoch(store) > lease.epoch + 1, 60, "a batch of the first host")
+        # A host that a slow machine keeps from renewing its lease takes it again, under a higher epoch.
+        assert min(epochs(store, after=asleep_until)) >= second.epoch > first.epoch
+        assert lease_of(store).holder == second.holder
+    back = until(lambda: held_by_another(store, second), 60, "the first host to have it back")
+    until(lambda: last_epoch(store) >= back.epoch, 60, "a batch of the first host")
     back_since = running.batch()
     until(lambda: running.batch() > back_since, 60, "more of them")
-    assert min(epochs(store, after=back_since)) > lease.epoch + 1
+    assert min(epochs(store, after=back_since)) >= back.epoch > second.epoch
     store.close()
     with running.without_feed():
         counted_once(running)
@@ -56,10 +58,17 @@ def last_epoch(store: ControlStore) -> int:
     return last.epoch if last else 0
 
 
-def holder(store: ControlStore) -> str:
-    """Which host may write the stream."""
+def lease_of(store: ControlStore) -> Lease:
+    """Who may write the stream."""
     lease = store.holder("sensor_minute")
-    return lease.holder if lease else ""
+    assert lease is not None
+    return lease
+
+
+def held_by_another(store: ControlStore, before: Lease) -> Lease | None:
+    """The lease, where another host than before has it."""
+    lease = lease_of(store)
+    return lease if lease.holder != before.holder else None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -39,14 +40,15 @@ def test_up_said_again_changes_nothing(running: ScratchStack) -> None:
 
 
 def test_status_is_right_and_results_can_be_shown(running: ScratchStack) -> None:
-    status = running.status()
-    assert status["right"]
+    # A lease is renewed every five seconds, and a machine that stood still for longer is late.
+    status = until(lambda: (seen := running.status())["right"] and seen, 60, "everything to run")
     assert {program["name"]: program["state"] for program in status["programs"]} == dict.fromkeys(
         ("broker", "code", "webserver", "daemon", "host", "feed"), "running"
     )
     shown = running.must("table", "show", "sensor_minute", "--limit", "3").splitlines()
     assert len(shown) == 4
     assert shown[0].split()[0] == "device"
+    until(lambda: running.batch("archive-sensors") >= 0, 60, "the archive")
     assert "value" in running.must("table", "show", "sensors", "--kind", "raw", "--limit", "3").split()
 
 
@@ -55,15 +57,23 @@ def test_everything_listens_on_loopback_only(running: ScratchStack) -> None:
         connection.laddr.ip
         for pid in running.pids().values()
         for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-        for connection in process.net_connections("tcp")
+        for connection in connections_of(process)
         if connection.status == psutil.CONN_LISTEN
     ]
     assert listening
     assert {address.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
 
 
+def connections_of(process: psutil.Process) -> list[Any]:
+    """What a process has open; nothing where it has just ended, as Dagster's own helpers do now and then."""
+    try:
+        return process.net_connections("tcp")
+    except psutil.NoSuchProcess:
+        return []
+
+
 def test_doctor_finds_nothing_wrong(running: ScratchStack) -> None:
-    assert running.run("doctor").returncode == 0
+    running.must("doctor")
 
 
 def test_a_stream_is_steered_by_word_while_records_flow(running: ScratchStack) -> None:
@@ -74,11 +84,11 @@ def test_a_stream_is_steered_by_word_while_records_flow(running: ScratchStack) -
     for word in ("start", "stop", "start", "pause"):
         running.must("stream", word, "sensor_minute")
     assert running.state() == "paused"
-    assert running.ready(), "a stream that is to be paused is as it should be"
+    until(running.ready, 60, "a stream that is to be paused to be as it should")
     running.must("stream", "resume", "sensor_minute")
     batch = running.batch()
     running.must("stream", "restart", "sensor_minute")
-    until(lambda: running.batch() > batch, 30, "another batch")
+    until(lambda: running.batch() > batch, 60, "another batch")
 
 
 def test_after_every_verb_tables_and_books_hold_what_was_acknowledged(running: ScratchStack) -> None:

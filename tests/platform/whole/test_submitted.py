@@ -131,10 +131,11 @@ def test_a_submitted_host_works_on_both_workers_and_drains_at_the_word_that_ends
     values = fed(own_broker)
     with submitted.running() as host:
         settled(submitted, windows_of_records(values))
-        assert submitted.executors() == 2
+        # One of them alone may have done everything before the other was there.
+        until(lambda: submitted.executors() == 2, 60, "an executor on each worker")
         host.send_signal(signal.SIGTERM)
         assert host.wait(60) == 0
-        assert submitted.executors() == 0, "it has given its executors back"
+        until(lambda: submitted.executors() == 0, 30, "its executors to be given back")
     store = open_control(f"sqlite:///{submitted.home}/control.db")
     told, lease = store.health(STREAM), store.holder(STREAM)
     store.close()
