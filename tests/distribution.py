@@ -27,7 +27,12 @@ GROUPS = (
 
 LONGEST_FIRST = ("platform", "spark", "spark and others", "aws", "local", "compose")
 
-APART = ("tests/infra/test_processes.py", "tests/infra/terraform/test_hcl.py")
+APART = (
+    "tests/infra/test_processes.py",
+    "tests/infra/test_processes_killed.py",
+    "tests/infra/test_processes_ready.py",
+    "tests/infra/terraform/test_hcl.py",
+)
 """Files whose tests share nothing."""
 
 

@@ -19,7 +19,7 @@ IDLE = "import signal; signal.pause()"
 def eventually() -> Eventually:
     """Wait for a condition, with a deadline; the message is the condition's own."""
 
-    def wait(condition: Callable[[], object], seconds: float = 15.0) -> None:
+    def wait(condition: Callable[[], object], seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"not within {seconds} s"

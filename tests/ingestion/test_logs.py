@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.ingestion.source_files import opened, records, until_nothing
 
 from penstock.ingestion.errors import SourceError
 from penstock.ingestion.producer import Batch
@@ -153,3 +154,34 @@ def test_a_log_that_was_cut_and_became_longer_between_two_looks_is_read_from_its
     path.write_bytes(b"")
     log.write(9)
     assert numbers_in(until_quiet(stream)) == list(range(2, 11))
+
+
+def test_a_log_is_followed_through_rotation_and_growth(tmp_path: Path):
+    path = tmp_path / "app.log"
+    path.write_bytes(b'{"n":1}\n{"n":2}\n{"n":')
+    source = opened("log", path)
+    stream = source.read(None)
+    assert records(until_nothing(stream)) == [{"n": 1}, {"n": 2}]
+    with path.open("ab") as file:
+        file.write(b"3}\n")
+    third = until_nothing(stream)
+    assert records(third) == [{"n": 3}]
+    path.rename(tmp_path / "app.log.1")
+    with (tmp_path / "app.log.1").open("ab") as file:
+        file.write(b'{"n":4}\n')
+    path.write_bytes(b'{"n":5}\n')
+    assert records(until_nothing(stream)) == [{"n": 4}, {"n": 5}]
+    again = opened("log", path)
+    assert records(until_nothing(rest_of(again, third[0].position, 1))) == [{"n": 4}, {"n": 5}]
+    (tmp_path / "app.log.1").unlink()
+    with pytest.raises(SourceError, match="rotated"):
+        next(again.read(third[0].position))
+
+
+def test_a_log_that_is_cut_in_place_is_read_from_its_start(tmp_path: Path):
+    path = tmp_path / "app.log"
+    path.write_bytes(b'{"n":1}\n{"n":2}\n')
+    stream = opened("log", path).read(None)
+    until_nothing(stream)
+    path.write_bytes(b'{"n":3}\n')
+    assert records(until_nothing(stream)) == [{"n": 3}]

@@ -1,0 +1,88 @@
+"""Files and folders of records for tests of sources, and what is read of them."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.ingestion.contracts import Contract, load_contract
+from penstock.ingestion.producer import Batch, format_of
+from penstock.ingestion.sources import Source
+from penstock.ingestion.sources.opening import SourceOptions, open_source
+from penstock.ingestion.sources.source import replay_of, rest_of
+
+SENSORS = load_contract("sensors")
+ROWS = [
+    {
+        "id": f"r{n}",
+        "device": f"d{n % 7}",
+        "site": "s,\n1" if n % 50 == 0 else "s",
+        "at": 1_700_000_000_000 + n * 10,
+        "temperature": n / 4,
+        "humidity": None if n % 3 else 50.5,
+    }
+    for n in range(12_000)
+]
+
+
+def opened(
+    kind: str, place: object, contract: Contract = SENSORS, clock: Callable[[], int] = int, **options: Any
+):
+    given = SourceOptions(place=str(place), **options)
+    return open_source(kind, contract, format_of(contract), clock, given)
+
+
+def records(batches: list[Batch]) -> list[dict[str, Any]]:
+    return [json.loads(value) for batch in batches for value in batch.values]
+
+
+def as_rows(batches: list[Batch]) -> list[dict[str, Any]]:
+    return [{name: found.get(name) for name in ROWS[0]} for found in records(batches)]
+
+
+def write_json_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def write_csv(path: Path, rows: list[dict[str, Any]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ROWS[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def write_parquet(path: Path, rows: list[dict[str, Any]]) -> Path:
+    dated = [row | {"at": datetime.fromtimestamp(row["at"] / 1_000, UTC)} for row in rows]
+    pq.write_table(pa.Table.from_pylist(dated), path, row_group_size=3_000)
+    return path
+
+
+WRITERS = {"json-lines": write_json_lines, "csv": write_csv, "parquet": write_parquet}
+
+
+def check_positions(source: Source, batches: list[Batch]) -> None:
+    values = [value for batch in batches for value in batch.values]
+    replay, place = replay_of(source), 0
+    for batch in batches:
+        middle = len(batch) // 2
+        again = [value for part in replay(batch.position, middle, len(batch)) for value in part.values]
+        assert again == values[place + middle : place + middle + len(batch)]
+        rest = [value for part in rest_of(source, batch.position, len(batch)) for value in part.values]
+        assert rest == values[place + len(batch) :]
+        place += len(batch)
+
+
+def until_nothing(stream: Iterator[Batch]) -> list[Batch]:
+    found = []
+    for batch in stream:
+        if not len(batch):
+            return found
+        found.append(batch)
+    return found
