@@ -91,7 +91,7 @@ def _schedule(
 def _asset(
     pipeline: str, topics: Sequence[str], days: DailyPartitionsDefinition, run: Run
 ) -> AssetsDefinition:
-    most = Field(Noneable(Int), default_value=None, description="cut the day into such batches")
+    most = Field(Noneable(Int), default_value=None, description="cut the day into batches of about so many")
     spec = AssetSpec(
         runs_key(pipeline),
         deps=[raw_key(topic) for topic in topics],

@@ -38,14 +38,30 @@ def replay_job(pipelines: Sequence[str], run: Callable[[Order, Tell], Replayed])
     schema = {
         "stream": _which(pipelines),
         "start": Field(
-            String, default_value="topic", description="topic, archive, offset:N, or time:2026-01-31T12:00"
+            String,
+            default_value="topic",
+            description="topic (as far back as it goes), archive (and the topic after it), offset:N, "
+            "or time:2026-01-31T12:00",
         ),
-        "switch": Field(Bool, default_value=True, description="in place of the stream's results, or beside"),
+        "switch": Field(
+            Bool,
+            default_value=True,
+            description="true: the results take the place of the stream's; "
+            "false: they stay beside, in runs/STREAM/NAME of the warehouse",
+        ),
         "drop_earlier": Field(
-            Bool, default_value=False, description="the tables may lose what came before the start"
+            Bool,
+            default_value=False,
+            description="true: accept that the tables hold nothing of records before the start",
         ),
-        "name": Field(String, default_value="", description="of a replay that was cut off, to go on with it"),
-        "records_per_batch": Field(Noneable(Int), default_value=None, description="cut into such batches"),
+        "name": Field(
+            String,
+            default_value="",
+            description="the replay's name; one that was cut off goes on under its name; empty for a new one",
+        ),
+        "records_per_batch": Field(
+            Noneable(Int), default_value=None, description="cut the history into batches of about so many"
+        ),
     }
 
     def replay(context: OpExecutionContext) -> None:
@@ -62,7 +78,11 @@ def upgrade_job(pipelines: Sequence[str], run: Callable[[UpgradeOrder, Tell], Pl
         "from_now": Field(
             Array(String), default_value=[], description="columns that may count only what comes from now on"
         ),
-        "start": Field(String, default_value="", description="where a replay begins, where it takes one"),
+        "start": Field(
+            String,
+            default_value="",
+            description="where a replay begins, where it takes one; empty for the archive, else the topic",
+        ),
         "accept": Field(
             Enum("UpgradeClass", [EnumValue(each.word, description=each.says) for each in CLASSES]),
             default_value=Class.COMPATIBLE.word,
