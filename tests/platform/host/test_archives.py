@@ -22,7 +22,7 @@ from penstock.platform.control import ControlStore, open_control
 from penstock.platform.definitions.archives import CHECK
 from penstock.platform.definitions.assets import Surroundings
 from penstock.platform.definitions.build import build
-from penstock.platform.lifecycle import VERBS, ask, is_so
+from penstock.platform.lifecycle import VERBS, Asked, ask, is_so
 from penstock.platform.streams import stream_names
 
 pytestmark = pytest.mark.kafka
@@ -63,13 +63,9 @@ def test_a_host_keeps_an_archive_while_it_is_wanted(own_broker: LocalBroker, tmp
     producer.flush()
     store = open_control(f"sqlite:///{tmp_path}/control.db")
     host = host_of(store, broker, tmp_path)
-    wish = ask(store, STREAM, VERBS["start"], stream_names())
-    host.look()
-    assert is_so(store, wish)
+    done(host, store, ask(store, STREAM, VERBS["start"], stream_names()))
     wait_until(lambda: ends(store) == [250, 250], 60, "the archive to have everything")
-    wish = ask(store, STREAM, VERBS["drain"], stream_names())
-    host.look()
-    assert is_so(store, wish)
+    done(host, store, ask(store, STREAM, VERBS["drain"], stream_names()))
     assert store.health(STREAM).state == "drained"
     defs = definitions(store, tmp_path)
     with DagsterInstance.ephemeral() as instance:
@@ -86,6 +82,11 @@ def test_a_host_keeps_an_archive_while_it_is_wanted(own_broker: LocalBroker, tmp
         f"partition {partition}: 1 records are missing, the first at offset 7" for partition in (0, 1)
     ]
     store.close()
+
+
+def done(host: Host, store: ControlStore, asked: Asked) -> None:
+    """Have the host look until it is as asked: it does not wait for a stream that takes its time."""
+    wait_until(lambda: (host.look(), is_so(store, asked))[1], 60, f"the archive to be {asked.state.desired}")
 
 
 def ends(store: ControlStore) -> list[int]:
