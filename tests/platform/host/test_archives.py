@@ -1,6 +1,8 @@
 """An archive's life: asked for in the control store, kept by a host, shown and checked by Dagster."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ from penstock.platform.control import ControlStore, open_control
 from penstock.platform.definitions.archives import CHECK
 from penstock.platform.definitions.assets import Surroundings
 from penstock.platform.definitions.build import build
-from penstock.platform.lifecycle import VERBS, Asked, ask, is_so
+from penstock.platform.lifecycle import VERBS, ask, wait_for
 from penstock.platform.streams import stream_names
 
 pytestmark = pytest.mark.kafka
@@ -37,6 +39,19 @@ def host_of(store: ControlStore, broker: LocalBroker, folder: Path) -> Host:
         return ArchiveStream(topic, config, right, told, now_ms)
 
     return Host("host", store, make, now_ms, alive=lambda: True)
+
+
+@contextmanager
+def at_work(host: Host) -> Iterator[None]:
+    """A host that looks, and keeps its leases, until the context is left."""
+    stop = threading.Event()
+    working = threading.Thread(target=host.run, args=(stop,))
+    working.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        working.join()
 
 
 def definitions(store: ControlStore, folder: Path) -> Definitions:
@@ -62,10 +77,10 @@ def test_a_host_keeps_an_archive_while_it_is_wanted(own_broker: LocalBroker, tmp
         producer.produce("nexmark-auctions", b"%d" % number, partition=number % 2)
     producer.flush()
     store = open_control(f"sqlite:///{tmp_path}/control.db")
-    host = host_of(store, broker, tmp_path)
-    done(host, store, ask(store, STREAM, VERBS["start"], stream_names()))
-    wait_until(lambda: ends(store) == [250, 250], 60, "the archive to have everything")
-    done(host, store, ask(store, STREAM, VERBS["drain"], stream_names()))
+    with at_work(host_of(store, broker, tmp_path)):
+        wait_for(store, ask(store, STREAM, VERBS["start"], stream_names()), 60)
+        wait_until(lambda: ends(store) == [250, 250], 60, "the archive to have everything")
+        wait_for(store, ask(store, STREAM, VERBS["drain"], stream_names()), 60)
     assert store.health(STREAM).state == "drained"
     defs = definitions(store, tmp_path)
     with DagsterInstance.ephemeral() as instance:
@@ -82,11 +97,6 @@ def test_a_host_keeps_an_archive_while_it_is_wanted(own_broker: LocalBroker, tmp
         f"partition {partition}: 1 records are missing, the first at offset 7" for partition in (0, 1)
     ]
     store.close()
-
-
-def done(host: Host, store: ControlStore, asked: Asked) -> None:
-    """Have the host look until it is as asked: it does not wait for a stream that takes its time."""
-    wait_until(lambda: (host.look(), is_so(store, asked))[1], 60, f"the archive to be {asked.state.desired}")
 
 
 def ends(store: ControlStore) -> list[int]:
