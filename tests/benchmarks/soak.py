@@ -11,9 +11,12 @@ stream is audited. `tests/platform/whole/test_soak.py` is it in short.
 """
 
 import random
+import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -27,37 +30,59 @@ from penstock.infra.jars import ensure_jars
 STRETCH_SECONDS = 60.0
 LONGEST_PAUSE = 30.0
 
+console = Console()
+
 
 def main(minutes: float = 30.0, between: float = 8.0, seed: int | None = None) -> None:
     """Run, compare, print."""
-    console = Console()
     seed = random.SystemRandom().randrange(10**6) if seed is None else seed
     console.print(f"seed {seed}")
     jars = Path(".penstock/jars").resolve()
     ensure_jars(jars)
-    with tempfile.TemporaryDirectory() as scratch:
-        stack = ScratchStack(Path(scratch) / "home", jars)
+    with kept_on_failure() as scratch:
+        stack = ScratchStack(scratch / "home", jars)
         disturbance = Disturbance(stack, random.Random(seed), between, LONGEST_PAUSE)
         with stack.ended_at_last():
             stack.up()
-            end = time.monotonic() + minutes * 60
-            while (left := end - time.monotonic()) > 0:
-                disturbance.go_on(min(left, STRETCH_SECONDS))
-                console.print(
-                    f"{left / 60:.0f} min to go, {disturbance.done.total()} kills and pauses so far"
-                )
-            found = exact(stack)
-            with stack.without_feed():
-                balanced(stack)
-                archived(stack)
-                audited(stack)
+            disturb(disturbance, minutes)
+            compare(stack)
+
+
+@contextmanager
+def kept_on_failure() -> Iterator[Path]:
+    """A folder that is removed at the end, unless something failed: then it is named, and left to be looked at."""
+    folder = Path(tempfile.mkdtemp(prefix="soak-"))
+    try:
+        yield folder
+    except BaseException:
+        console.print(f"it failed, and what it left is in {folder}")
+        raise
+    shutil.rmtree(folder)
+
+
+def disturb(disturbance: Disturbance, minutes: float) -> None:
+    """Kill and pause for so long, and print how often."""
+    end = time.monotonic() + minutes * 60
+    while (left := end - time.monotonic()) > 0:
+        disturbance.go_on(min(left, STRETCH_SECONDS))
+        console.print(f"{left / 60:.0f} min to go, {disturbance.done.total()} kills and pauses so far")
     done = dict(sorted(disturbance.done.items()))
     console.print(f"{disturbance.done.total()} kills and pauses in {minutes:g} min: {done}")
+
+
+def compare(stack: ScratchStack) -> None:
+    """Print each comparison once it was made and nothing was found."""
+    found = exact(stack)
     console.print(
         f"{found.records:,} records, none of the acknowledged missing; {found.windows:,} windows: exact"
     )
-    console.print("panes, ledger and archive hold each record once, and the audit finds nothing")
     console.print(f"{found.told:,} materializations tell of each batch once, in order")
+    with stack.without_feed():
+        balanced(stack)
+        archived(stack)
+        console.print("panes, ledger and archive hold each record once")
+        audited(stack)
+        console.print("the audit finds nothing")
 
 
 if __name__ == "__main__":

@@ -3,15 +3,16 @@
 import json
 
 import pytest
+from tests.platform.whole.books import AUDIT_SECONDS
 from tests.platform.whole.stack import ScratchStack, until
 
-pytestmark = pytest.mark.whole
+pytestmark = [pytest.mark.whole, pytest.mark.timeout(600)]
 
 
 def test_a_stream_is_proved_while_it_runs(running: ScratchStack) -> None:
     until(lambda: running.batch("archive-sensors") > 0, 60, "the archive")
     batch = running.batch()
-    done = running.run("audit", "sensor_minute", "--json", seconds=180)
+    done = running.run("audit", "sensor_minute", "--json", seconds=AUDIT_SECONDS)
     report = json.loads(done.stdout)
     states = {verdict["check"]: verdict["state"] for verdict in report["verdicts"]}
     assert done.returncode == 0, report["verdicts"]

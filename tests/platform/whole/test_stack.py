@@ -91,6 +91,7 @@ def test_a_stream_is_steered_by_word_while_records_flow(running: ScratchStack) -
     until(lambda: running.batch() > batch, 60, "another batch")
 
 
+@pytest.mark.timeout(600)
 def test_after_every_verb_tables_and_books_hold_what_was_acknowledged(running: ScratchStack) -> None:
     """Before the replays below, which put other tables in the place of those that all this has written."""
     with running.without_feed():
