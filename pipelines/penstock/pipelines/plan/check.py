@@ -26,7 +26,13 @@ from penstock.pipelines.plan.triggers import (
     parts,
 )
 from penstock.pipelines.plan.types import check_condition, check_distance, check_numbers
-from penstock.pipelines.plan.used import conditions, distances, refuse_two_types, used_fields
+from penstock.pipelines.plan.used import (
+    conditions,
+    distances,
+    refuse_other_names,
+    refuse_two_types,
+    used_fields,
+)
 from penstock.pipelines.plan.windows import (
     PairWindow,
     SameWindows,
@@ -72,7 +78,7 @@ def check_stage(plan: Plan, stage: Stage) -> None:
     not_negative(stage.lateness, "lateness")
     check_names(stage)
     check_computed(stage)
-    check_inputs(stage)
+    check_inputs(plan, stage)
     check_columns(plan, stage)
     check_time(plan, stage)
     check_lookups(plan, stage)
@@ -149,8 +155,9 @@ def restricted(stage: Stage) -> bool:
     return any(isinstance(output.of, OfInput | Members) for output in stage.aggregates)
 
 
-def check_inputs(stage: Stage) -> None:
-    """Refuse what speaks of an input that the stage does not read."""
+def check_inputs(plan: Plan, stage: Stage) -> None:
+    """Refuse what speaks of an input that the stage does not read, or that its records do not tell."""
+    refuse_other_names(stage, plan.read_by(stage))
     for output in stage.aggregates:
         if isinstance(output.of, OfInput | Members):
             fix = f"{stage.name} reads: {', '.join(stage.inputs)}"

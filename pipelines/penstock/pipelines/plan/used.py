@@ -7,6 +7,7 @@ from penstock.pipelines.plan.aggregates import Members, OfInput, aggregate_field
 from penstock.pipelines.plan.pairing import AsOf
 from penstock.pipelines.plan.policies import DeltaPolicy, PunctuationPolicy
 from penstock.pipelines.plan.predicates import Predicate, predicate_fields
+from penstock.pipelines.plan.source import Source, Topic
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.steps import Types
 from penstock.pipelines.plan.triggers import punctuations
@@ -50,6 +51,24 @@ def conditions(stage: Stage, input_: str) -> Iterable[tuple[str, Predicate]]:
 def using(stage: Stage, field: str) -> tuple[str, ...]:
     """Return the inputs of which a stage uses a field of this name."""
     return tuple(name for name in stage.inputs if field in {used for _, used in used_fields(stage, name)})
+
+
+def refuse_other_names(stage: Stage, sources: Iterable[Source]) -> None:
+    """Refuse an input that is called otherwise than its topic, where a stage tells inputs apart.
+
+    A record says its topic, and nothing else of the input that it is of.
+    """
+    apart = stage.join is not None or any(
+        isinstance(output.of, OfInput | Members) for output in stage.aggregates
+    )
+    for source in sources:
+        if apart and isinstance(source.origin, Topic) and source.origin.topic != source.name:
+            raise DefinitionError(
+                f"read.{source.name}",
+                f"it is called otherwise than its topic {source.origin.topic}, and {stage.name} asks for "
+                "records of one input alone",
+                f"Call the input {source.origin.topic}, here and where {stage.name} speaks of it",
+            )
 
 
 def refuse_two_types(stage: Stage, known: Mapping[str, Types | None]) -> None:

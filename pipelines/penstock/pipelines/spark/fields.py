@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from penstock.pipelines.plan.source import Source
 from penstock.pipelines.plan.stage import Plan, Stage
+from penstock.pipelines.plan.used import refuse_other_names
 from penstock.pipelines.spark.inputs import refuse_one_topic_twice
 from penstock.pipelines.spark.partials import guarded
 from penstock.pipelines.spark.records import KAFKA_SCHEMA, judged
@@ -38,6 +39,7 @@ class FieldTypes:
         from pyspark.sql.pandas.types import to_arrow_schema
 
         refuse_one_topic_twice(sources)
+        refuse_other_names(stage, [source for source in sources if source.name in stage.inputs])
         raw = self._session.createDataFrame([], KAFKA_SCHEMA)
         good = guarded(judged(raw, sources), sources, clock=0)
         schema = to_arrow_schema(stepped(good, stage, sources).schema, timezone="UTC")
