@@ -1,5 +1,6 @@
 """Statistics of a table over time, from its rows and the ledger of its stream."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,10 @@ from penstock.pipelines.plan import Plan, Stage
 from penstock.pipelines.plan.columns import values_of
 from penstock.pipelines.tables.places import late_of, ledger_of
 from penstock.platform.clock import now_ms
+from penstock.platform.described import columns_of
 from penstock.platform.expectations import table_suites, watermarks
 from penstock.platform.settings import Settings
-from penstock.quality.errors import NoSuiteError
+from penstock.quality.errors import NoSuiteError, SuiteError
 from penstock.quality.expectations.at_rest import stage_of
 from penstock.quality.expectations.suite import Suite
 from penstock.quality.statistics.change import LOOKED_BACK, Change, sudden
@@ -55,12 +57,13 @@ def statistics_of(settings: Settings, about: str, stretches: int = LOOKED_BACK +
         known = ", ".join(one.about for one in measured()) or "none yet"
         raise NoSuiteError(f"no suite asks for statistics of {about!r}; there are those of {known}")
     stage, asked = stage_of(plan, suite), suite.statistics
+    refuse_strange_columns(suite, asked.distinct, {column.name for column in columns_of(suite, plan)})
     mark = watermarks(settings, [plan.name])[plan.name]
     final = None if mark is None else mark - stage.lateness
     values, now, warehouse = list(values_of(stage)), now_ms(), settings.tables
 
     def told_by_windows(rows: pa.Table) -> list[Point]:
-        return of_windows(rows, stage.key, values, asked.every_ms, final)
+        return of_windows(rows, stage.key, values, asked.every_ms, final, asked.distinct)
 
     def told_by_ledger(rows: pa.Table) -> list[Point]:
         return of_fates(rows, asked.every_ms, now)
@@ -73,6 +76,14 @@ def statistics_of(settings: Settings, about: str, stretches: int = LOOKED_BACK +
     fates = last_points(warehouse / ledger_behind(plan, stage), "batch_clock", clocks, told_by_ledger)
     changes = [change for points in (windows, fates) for change in sudden(points, asked.sensitivity)]
     return Statistics(about, windows, fates, changes)
+
+
+def refuse_strange_columns(suite: Suite, distinct: Sequence[str], known: Collection[str]) -> None:
+    """Raise SuiteError where different values are to be counted of what is no column of the table."""
+    strange = [name for name in distinct if name not in known]
+    if strange:
+        fix = f"Name columns of {suite.about}: {', '.join(sorted(known))}"
+        raise SuiteError(suite.file, "statistics", f"distinct names {', '.join(strange)}", fix)
 
 
 def ledger_behind(plan: Plan, stage: Stage) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from penstock.pipelines.batch.tables import LEDGER
 from penstock.pipelines.host.control import BatchRecord
 from penstock.pipelines.plan.columns import values_of
 from penstock.pipelines.tables.places import result_of
+from penstock.platform import statistics
 from penstock.platform.columns import described
 from penstock.platform.control import open_control
 from penstock.platform.expectations import table_suites
@@ -41,9 +43,22 @@ def test_the_figures_of_every_stretch_are_shown(run: Callable, home: Path) -> No
     answer = run("statistics", "latest/sensor_minute")
     assert answer.code == 0
     lines = answer.out.splitlines()
-    assert lines[0].split() == ["from", "rows", "records", "keys", "null_temperature", "null_readings"]
-    assert lines[1].split() == ["1970-01-01", "00:00", "1", "100", "1", "0", "0"]
+    figures = ["rows", "records", "keys", "null_temperature", "null_readings", "distinct_temperature"]
+    assert lines[0].split() == ["from", *figures]
+    assert lines[1].split() == ["1970-01-01", "00:00", "1", "100", "1", "0", "0", "1"]
     assert len(json.loads(run("statistics", "latest/sensor_minute", "--json").out)["windows"]) == HOURS
+
+
+def test_different_values_of_a_column_that_is_not_there_are_not_counted(
+    run: Callable, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, plan = table_suites()["latest/sensor_minute"]
+    assert suite.statistics is not None
+    strange = replace(suite, statistics=replace(suite.statistics, distinct=("device", "warmth")))
+    monkeypatch.setattr(statistics, "table_suites", lambda: {suite.about: (strange, plan)})
+    answer = run("statistics", "latest/sensor_minute")
+    assert (answer.code, "distinct names warmth" in answer.err) == (2, True)
+    assert "Name columns of latest/sensor_minute: " in answer.err
 
 
 def test_a_sudden_share_of_records_that_missed_their_windows_ends_with_one(run: Callable, home: Path) -> None:

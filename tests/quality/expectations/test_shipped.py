@@ -69,7 +69,8 @@ def asked_of(suite: Suite) -> set[str]:
     """The columns that a suite speaks of."""
     one = ("column", "column_A", "column_B")
     named = {each.kwargs[key] for each in suite.expectations for key in one if key in each.kwargs}
-    return named.union(*(each.kwargs.get("column_list", ()) for each in suite.expectations))
+    counted = () if suite.statistics is None else suite.statistics.distinct
+    return named.union(counted, *(each.kwargs.get("column_list", ()) for each in suite.expectations))
 
 
 @pytest.mark.parametrize("table", TABLES)

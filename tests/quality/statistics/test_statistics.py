@@ -13,6 +13,7 @@ from penstock.pipelines.batch.tables import LEDGER
 from penstock.quality.audit.chain import FATES
 from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.suite import load_suite
+from penstock.quality.statistics import series as series_of
 from penstock.quality.statistics.change import AT_LEAST, sudden
 from penstock.quality.statistics.recent import Stretches, last_points, newest, with_missed
 from penstock.quality.statistics.series import Point, of_fates, of_windows
@@ -90,17 +91,50 @@ def test_figures_of_windows_are_those_of_a_query(
         .sql(
             f"""
         SELECT (epoch_ms(window_end) - 1) // {HOUR} * {HOUR} AS begins, count(*), sum(records),
-               count(DISTINCT device) + max(CAST(device IS NULL AS INT)), avg(CAST(mean IS NULL AS INT))
+               count(DISTINCT device) + max(CAST(device IS NULL AS INT)), avg(CAST(mean IS NULL AS INT)),
+               count(DISTINCT mean), count(DISTINCT device)
         FROM "table" WHERE window_end IS NOT NULL GROUP BY begins HAVING begins + {HOUR} <= {final} ORDER BY begins
         """
         )
         .fetchall()
     )
-    names = ("rows", "records", "keys", "null_mean")
+    names = ("rows", "records", "keys", "null_mean", "distinct_mean", "distinct_device")
     expected = [Point(at, dict(zip(names, map(float, figures), strict=True))) for at, *figures in asked]
-    assert [told(point) for point in of_windows(table, ["device"], ["mean"], HOUR, final)] == [
-        told(point) for point in expected
+    found = of_windows(table, ["device"], ["mean"], HOUR, final, ["mean", "device"])
+    assert [told(point) for point in found] == [told(point) for point in expected]
+
+
+def test_different_values_of_a_large_table_are_counted_by_a_sketch_that_is_near(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [
+        (HOUR * (1 + n % 2), f"d{n % 700}", float(n % 4_000) if n % 3 else None, 1) for n in range(12_000)
     ]
+    table = windows(*rows)
+    exact = of_windows(table, [], [], HOUR, 2 * HOUR, ["device", "mean"])
+    monkeypatch.setattr(series_of, "LARGE", len(rows))
+    near = of_windows(table, [], [], HOUR, 2 * HOUR, ["device", "mean"])
+    counted = (
+        duckdb.connect().sql('SELECT count(DISTINCT device) FROM "table" GROUP BY window_end').fetchall()
+    )
+    assert [point.figures["distinct_device"] for point in exact] == [float(n) for (n,) in counted]
+    for one, other in zip(near, exact, strict=True):
+        for name in ("distinct_device", "distinct_mean"):
+            assert one.figures[name] == pytest.approx(other.figures[name], rel=0.05)
+    assert near != exact
+
+
+def test_values_that_become_few_are_a_sudden_change() -> None:
+    def hour(number: int, devices: int) -> list[tuple[int, str, float, int]]:
+        return [((number + 1) * HOUR, f"d{n % devices}", 1.0, 1) for n in range(100)]
+
+    usual = [row for number in range(AT_LEAST) for row in hour(number, 50)]
+    final = (AT_LEAST + 1) * HOUR
+    told_of = [
+        sudden(of_windows(windows(*usual, *hour(AT_LEAST, few)), [], [], HOUR, final, ["device"]), 5)
+        for few in (50, 20)
+    ]
+    assert [[change.figure for change in changes] for changes in told_of] == [[], ["distinct_device"]]
 
 
 @settings(deadline=None)
@@ -205,7 +239,14 @@ def test_of_few_stretches_nothing_is_said_and_of_equal_ones_neither(
 
 
 @pytest.mark.parametrize(
-    "told", ["{every: 1 hour}", "{every: soon, sensitivity: 5}", "{every: 1 hour, sensitivity: 0}"]
+    "told",
+    [
+        "{every: 1 hour}",
+        "{every: soon, sensitivity: 5}",
+        "{every: 1 hour, sensitivity: 0}",
+        "{every: 1 hour, sensitivity: 5, distinct: device}",
+        "{every: 1 hour, sensitivity: 5, different: [device]}",
+    ],
 )
 def test_statistics_that_cannot_be_made_are_refused(tmp_path: Path, told: str) -> None:
     path = tmp_path / "latest" / "minutes.yaml"

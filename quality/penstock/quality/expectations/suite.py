@@ -36,10 +36,14 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Figures of a table for each stretch of time, and from how many deviations on a change is sudden."""
+    """Figures of a table for each stretch of time, and from how many deviations on a change is sudden.
+
+    Of the columns in `distinct` it is said how many different values they have.
+    """
 
     every_ms: int
     sensitivity: float
+    distinct: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,15 +156,19 @@ def _cut(path: Path, told: Any) -> Cut:
 def _statistics(path: Path, about: str, told: Any) -> Statistics | None:
     if not told:
         return None
+    fix = "Write them as {every: 1 hour, sensitivity: 5}, and distinct: [column, ...] where it matters"
     try:
         every, sensitivity = milliseconds(str(told["every"])), float(told["sensitivity"])
     except (TypeError, KeyError, ValueError, ContractError) as problem:
-        fix = "Write them as {every: 1 hour, sensitivity: 5}"
         raise SuiteError(path, "statistics", f"they are {told} ({problem})", fix) from problem
     if about.startswith(TOPICS) or sensitivity <= 0 or every <= 0:
         fix = "Give a table's suite a stretch and a number of deviations above 0"
         raise SuiteError(path, "statistics", f"they are {told}", fix)
-    return Statistics(every, sensitivity)
+    distinct = told.get("distinct", [])
+    strange = set(told) - {"every", "sensitivity", "distinct"}
+    if strange or not isinstance(distinct, list) or not all(isinstance(name, str) for name in distinct):
+        raise SuiteError(path, "statistics", f"they are {told}", fix)
+    return Statistics(every, sensitivity, tuple(distinct))
 
 
 def _check_action(path: Path, suite: Suite, one: Expectation) -> None:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+LARGE = 100_000
+"""Rows from which on different values are counted by a sketch, a HyperLogLog: it is near, and costs no memory."""
+
+
 @dataclass(frozen=True)
 class Point:
     """The figures of one stretch of time, which begins at `at_ms`."""
@@ -22,12 +26,18 @@ class Point:
 
 
 def of_windows(
-    rows: pa.Table, key: Sequence[str], values: Sequence[str], every_ms: int, final_ms: int | None
+    rows: pa.Table,
+    key: Sequence[str],
+    values: Sequence[str],
+    every_ms: int,
+    final_ms: int | None,
+    distinct: Sequence[str] = (),
 ) -> list[Point]:
     """Return the figures of a table of newest values, by the time at which windows end, old ones first.
 
     Only stretches are told in which every window is final. `rows` counts windows of keys, `records` what came for
-    them, `keys` how many different keys there were, `null_<column>` the share of windows without a value.
+    them, `keys` how many different keys there were, `null_<column>` the share of windows without a value. Of each
+    column in `distinct`, `distinct_<column>` counts its different values, nulls apart: in large tables nearly.
     """
     import polars as pl
 
@@ -38,7 +48,16 @@ def of_windows(
     if key:
         figures.append(pl.struct(key).n_unique().alias("keys"))
     figures += [pl.col(name).is_null().mean().alias(f"null_{name}") for name in values]
+    figures += [_different(name, large=frame.height >= LARGE).alias(f"distinct_{name}") for name in distinct]
     return _points(frame.group_by("_at").agg(figures))
+
+
+def _different(name: str, *, large: bool) -> "pl.Expr":
+    import polars as pl
+
+    there = pl.col(name).drop_nulls()
+    # By their hashes, for a list or a struct has no sketch of its own.
+    return there.hash().approx_n_unique() if large else there.n_unique()
 
 
 def of_fates(ledger: pa.Table, every_ms: int, until_ms: int) -> list[Point]:
