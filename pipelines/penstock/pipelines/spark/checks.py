@@ -1,8 +1,8 @@
 """Checks of single records, in the pass that parses them: what each breaks, and how many break what.
 
 What a record breaks is one number, `_breaks`, with a bit for each check of its input. It is worked out once, and
-says whether the record is no good. Which checks any record breaks is known of the same pass; only where there are
-some, a second job counts them.
+says whether the record is no good. Which checks any record breaks is known of the same pass, from the groups into
+which records are counted wherever there are such; only where some are broken, a second job counts them.
 """
 
 from collections.abc import Callable
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
 BREAKS = "_breaks"
+ANY = f"bit_or({BREAKS})"
+"""What any of several records breaks."""
+SEEN = "breaks"
 REASON = "check:"
 """With what the reason begins for which a record is set aside by a check; its name follows."""
 
@@ -67,21 +70,27 @@ def _apart(records: "DataFrame", sources: Sources) -> "DataFrame":
     return records
 
 
-def watched(records: "DataFrame") -> "tuple[DataFrame, Observation]":
-    """Records of which it is known, once they are read, which checks any of them breaks.
-
-    That is one number for all of them. Counting each check as they pass would cost each of them a comparison more.
-    """
+def watch(sources: Sources) -> "Observation | None":
+    """What is to see which checks any record breaks; None where there are none."""
     from pyspark.sql import Observation
+
+    return Observation() if placed(sources) else None
+
+
+def watched(rows: "DataFrame", seen: "Observation") -> "DataFrame":
+    """Records, or groups of them that have `_breaks` of all, of which it is seen which checks any of them breaks.
+
+    Spark writes each row that it watches to memory, and whatever precedes with all its columns: so groups are
+    watched where there are any, for they are few.
+    """
     from pyspark.sql.functions import expr
 
-    seen = Observation()
-    return records.observe(seen, expr(f"bit_or({BREAKS}) AS breaks")), seen
+    return rows.observe(seen, expr(f"{ANY} AS {SEEN}"))
 
 
 def told(seen: "Observation", records: "Callable[[], DataFrame]", sources: Sources) -> pa.Table:
     """How many records break each check, as `CHECKED` has it: by a job of its own, where any record breaks any."""
-    if not seen.get["breaks"]:
+    if not seen.get[SEEN]:
         return CHECKED.empty_table()
     from pyspark.sql.functions import expr
 
@@ -120,7 +129,7 @@ def refuse_stopping(broken: pa.Table, records: "Callable[[], DataFrame]", source
 
 
 def _breaks(source: Source) -> str | None:
-    bits = [f"IF(coalesce({c.broken_when}, false), {1 << n}L, 0L)" for n, c in enumerate(source.checks)]
+    bits = [f"IF({check.broken_when}, {1 << n}L, 0L)" for n, check in enumerate(source.checks)]
     return " | ".join(bits) if bits else "0L"
 
 

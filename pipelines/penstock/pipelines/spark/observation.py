@@ -7,18 +7,24 @@ import pyarrow as pa
 
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, DUPLICATE, FILTERED, QUARANTINED
+from penstock.pipelines.spark.checks import ANY, SEEN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
 
-def observed(records: "DataFrame", ranges: Sequence[Range]) -> "tuple[DataFrame, Observation]":
-    """Records that are counted, partition by partition, when they are read."""
+def observed(
+    records: "DataFrame", ranges: Sequence[Range], seen: "Observation | None" = None
+) -> "tuple[DataFrame, Observation]":
+    """Records that are counted, partition by partition, when they are read.
+
+    `seen` is what sees which checks any of them breaks: it sees both, for to watch records twice costs twice.
+    """
     from pyspark.sql import Observation
     from pyspark.sql.functions import expr
 
-    counts = Observation()
-    measures = []
+    counts = Observation() if seen is None else seen
+    measures = [] if seen is None else [expr(f"{ANY} AS {SEEN}")]
     for number, span in enumerate(ranges):
         here = f"_partition = {span.partition} AND _topic = '{span.topic}'"
         measures += [

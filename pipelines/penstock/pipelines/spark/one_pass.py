@@ -14,24 +14,34 @@ import pyarrow.compute as pc
 
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, FILTERED
 from penstock.pipelines.plan.predicates import quoted
+from penstock.pipelines.spark.checks import ANY, BREAKS, watched
 from penstock.pipelines.spark.spreading import WeighedPartials, bytes_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
 
 Place = tuple[str, int]
 Frames: TypeAlias = Mapping[str, "DataFrame"]
 Schemas: TypeAlias = Mapping[str, pa.Schema]
 
 
-def accounted(records: "DataFrame", beside: Sequence[str] = ()) -> "DataFrame":
-    """How many records there are of each partition, by what is set aside of them, and how far they came."""
+def accounted(
+    records: "DataFrame", beside: Sequence[str] = (), seen: "Observation | None" = None
+) -> "DataFrame":
+    """How many records there are of each partition, by what is set aside of them, and how far they came.
+
+    `seen` sees which checks any of them breaks.
+    """
     grouped = records.groupBy(*beside, "_topic", "_partition", "_aside")
     from pyspark.sql.functions import expr
 
     counted = expr("count(1) AS _counted")
     newest = expr("max(CASE WHEN _invalid IS NULL THEN _moving END) AS _newest")
-    return grouped.agg(counted, newest).withColumnRenamed("_aside", "_set_aside")
+    if seen is None:
+        told = grouped.agg(counted, newest)
+    else:
+        told = watched(grouped.agg(counted, newest, expr(f"{ANY} AS {BREAKS}")), seen).drop(BREAKS)
+    return told.withColumnRenamed("_aside", "_set_aside")
 
 
 def fetched_together(frames: Frames, schemas: Schemas) -> dict[str, pa.Table]:

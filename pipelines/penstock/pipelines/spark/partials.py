@@ -15,12 +15,13 @@ from penstock.pipelines.plan.predicates import predicate_sql, quoted
 from penstock.pipelines.plan.source import WatermarkRule
 from penstock.pipelines.plan.windows import Sessions
 from penstock.pipelines.spark.assignment import window_bounds, window_starts
+from penstock.pipelines.spark.checks import ANY, BREAKS, watched
 from penstock.pipelines.spark.finishing import finished
 from penstock.pipelines.spark.inputs import Sources, by_topic
 from penstock.pipelines.spark.multiplying import FIRST_ROW
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
 
 
 def guarded(records: "DataFrame", sources: Sources, clock: int | str) -> "DataFrame":
@@ -69,15 +70,18 @@ def windowed(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
     return each.selectExpr("*", f"{end} AS window_end", "_at IS NULL OR _at = size(_starts) - 1 AS _last")
 
 
-def partials(records: "DataFrame", stage: ReadyStage, beside: Sequence[str] = ()) -> "DataFrame":
+def partials(
+    records: "DataFrame", stage: ReadyStage, beside: Sequence[str] = (), seen: "Observation | None" = None
+) -> "DataFrame":
     """Pre-aggregate records that were guarded. The columns are those of a reading's partials, and those `beside`.
 
     For order windows nothing can be aggregated before the order is known: the records come as they are.
+    `seen` sees which checks any of the records breaks.
     """
     from pyspark.sql.functions import expr
 
     if stage.in_order:
-        return _one_by_one(records, stage, beside)
+        return _one_by_one(records if seen is None else watched(records, seen), stage, beside)
     if stage.one_sided:
         records = records.selectExpr("*", *(each.sql() for each in stage.one_sided))
     keys = [expr(_good(quoted(field.name), quoted(field.name))) for field in stage.key]
@@ -91,8 +95,10 @@ def partials(records: "DataFrame", stage: ReadyStage, beside: Sequence[str] = ()
         "elements": "count(1)",
         **{f"matches_{i}": f"count_if({predicate_sql(p)})" for i, p in enumerate(stage.predicates)},
         **{part.name: part.sql for part in stage.parts},
+        **({} if seen is None else {BREAKS: ANY}),
     }
-    return finished(grouped.agg(*(expr(f"{sql} AS {quoted(name)}") for name, sql in measures.items())), stage)
+    told = grouped.agg(*(expr(f"{sql} AS {quoted(name)}") for name, sql in measures.items()))
+    return finished(told if seen is None else watched(told, seen).drop(BREAKS), stage)
 
 
 def _one_by_one(records: "DataFrame", stage: ReadyStage, beside: Sequence[str]) -> "DataFrame":

@@ -16,7 +16,7 @@ from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.repeats.ids import IDS
 from penstock.pipelines.spark.analysed import Analysed
 from penstock.pipelines.spark.avro import Writers, refuse_unknown
-from penstock.pipelines.spark.checks import placed, refuse_stopping, told, watched
+from penstock.pipelines.spark.checks import placed, refuse_stopping, told, watch
 from penstock.pipelines.spark.identities import identified, marked
 from penstock.pipelines.spark.implied import fetch, implied
 from penstock.pipelines.spark.inputs import Sources, as_its_own
@@ -37,7 +37,7 @@ from penstock.pipelines.spark.spreading import WeighedPartials, weighed
 from penstock.pipelines.spark.steps import needs_steps, stepped
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
 
 Made = TypeVar("Made")
 RECORDS = "/records"
@@ -84,7 +84,7 @@ class SparkReading:
                 refuse_unknown(self.raw, self.writers)
                 same = (name, self._is_small, *self._written)
                 return self._fetched(self.analysed.over(self.raw, same, self._as_ever), ())
-            return self._checked(lambda records: self._partials(self._in_tasks(records)))
+            return self._checked(lambda records, seen: self._partials(self._in_tasks(records), seen))
 
     def beside(self) -> "dict[str, SparkReading]":
         """The same records as the other stages read them; the partials of all come with this one's."""
@@ -149,17 +149,17 @@ class SparkReading:
         """The same records, of which these are set aside as repeats."""
         return replace(self, repeats=repeats, fetched={}) if repeats.num_rows else self
 
-    def _partials(self, records: "DataFrame") -> pa.Table:
+    def _partials(self, records: "DataFrame", seen: "Observation | None") -> pa.Table:
         schema = _schema(self.stage)
         if not self._has_steps:
-            return self._told(records)
-        known, counts = observed(records, self.ranges)
+            return self._told(records, seen)
+        known, counts = observed(records, self.ranges, seen)
         passed = self._told(self._stepped(known))
         return pa.concat_tables([passed, set_aside(self.ranges, counts.get, passed, schema)])
 
-    def _told(self, records: "DataFrame") -> pa.Table:
+    def _told(self, records: "DataFrame", seen: "Observation | None" = None) -> pa.Table:
         """Fetch the partials of records that are ready to be folded."""
-        return self._fetched(partials(records, self.stage), records.columns)
+        return self._fetched(partials(records, self.stage, seen=seen), records.columns)
 
     def _as_ever(self, raw: "DataFrame") -> "DataFrame":
         """The partials of a batch about which nothing is special, whatever its clock."""
@@ -196,8 +196,7 @@ class SparkReading:
         """Run one job for all stages: records are kept in memory meanwhile, unless they are few."""
         records = self._in_tasks(self._records())
         known = records if self._is_small else records.persist()
-        checks = placed(self.sources)
-        counting, seen = watched(known) if checks else (known, None)
+        seen = watch(self.sources)
         stages = {each.plan.name: each for each in (self.stage, *self.others)}
         schemas = {name: _schema(stage) for name, stage in stages.items()}
         frames = {
@@ -205,10 +204,8 @@ class SparkReading:
             for name, stage in stages.items()
         }
         try:
-            made = run({RECORDS: accounted(counting), **frames}, {RECORDS: ACCOUNT_COLUMNS, **schemas})
-            if seen is not None:
-                self.counted.append(told(seen, self._records, self.sources))
-                refuse_stopping(self.broken(), self._records, self.sources)
+            made = run({RECORDS: accounted(known, seen=seen), **frames}, {RECORDS: ACCOUNT_COLUMNS, **schemas})
+            self._judge(seen)
         finally:
             if known is not records:
                 known.unpersist()
@@ -217,24 +214,27 @@ class SparkReading:
     def _topics(self, stage: ReadyStage) -> list[str]:
         return [topic_of(source) for source in self.sources if source.name in stage.plan.inputs]
 
-    def _weighed(self, records: "DataFrame") -> WeighedPartials:
+    def _weighed(self, records: "DataFrame", seen: "Observation | None") -> WeighedPartials:
         schema = _schema(self.stage)
         if not self._has_steps:
-            return weighed(partials(records, self.stage), schema)
-        known, counts = observed(records, self.ranges)
+            return weighed(partials(records, self.stage, seen=seen), schema)
+        known, counts = observed(records, self.ranges, seen)
         made = weighed(partials(self._stepped(known), self.stage), schema)
         aside = set_aside(self.ranges, counts.get, made.summary, ACCOUNT_COLUMNS)
         return replace(made, summary=pa.concat_tables([made.summary, aside]))
 
-    def _checked(self, run: "Callable[[DataFrame], Made]") -> "Made":
-        """Run the batch's job over records whose checks are watched, and say what they break."""
-        if not placed(self.sources):
-            return run(self._records())
-        records, seen = watched(self._records())
-        made = run(records)
-        self.counted.append(told(seen, self._records, self.sources))
-        refuse_stopping(self.broken(), self._records, self.sources)
+    def _checked(self, run: "Callable[[DataFrame, Observation | None], Made]") -> "Made":
+        """Run the batch's job, with what is to see which checks its records break, and say what they break."""
+        seen = watch(self.sources)
+        made = run(self._records(), seen)
+        self._judge(seen)
         return made
+
+    def _judge(self, seen: "Observation | None") -> None:
+        """Say what records break, once they were read; raise where that stops the stream."""
+        if seen is not None:
+            self.counted.append(told(seen, self._records, self.sources))
+            refuse_stopping(self.broken(), self._records, self.sources)
 
     def broke(self, problem: BaseException) -> str:
         """What one's own code said when it broke; empty where the problem is another."""
