@@ -124,6 +124,11 @@ def page_of(settings: Settings) -> Path:
     return folder_of(settings) / "docs" / "index.html"
 
 
+def plots_of(settings: Settings, about: str) -> Path:
+    """Where the figures of a table are plotted, once they were."""
+    return folder_of(settings) / "statistics" / f"{about}.html"
+
+
 def publish_page(settings: Settings) -> Path:
     """Write the page of all suites and of what came of them, and return where it is."""
     known = all_suites()
@@ -146,6 +151,7 @@ def publish_page(settings: Settings) -> Path:
                     columns_of(suite, plans.get(suite.about)),
                     owner_of(settings, suite),
                     suite.of_topic is None or suite.of_topic in topics,
+                    plots_of(settings, suite.about),
                 )
             )
     return publish(page_of(settings).parent, shown, trouble)

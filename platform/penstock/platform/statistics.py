@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from os.path import relpath
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,12 +13,13 @@ from penstock.pipelines.plan.columns import values_of
 from penstock.pipelines.tables.places import late_of, ledger_of
 from penstock.platform.clock import now_ms
 from penstock.platform.described import columns_of
-from penstock.platform.expectations import table_suites, watermarks
+from penstock.platform.expectations import page_of, plots_of, table_suites, watermarks
 from penstock.platform.settings import Settings
 from penstock.quality.errors import NoSuiteError, SuiteError
 from penstock.quality.expectations.at_rest import stage_of
 from penstock.quality.expectations.suite import Suite
 from penstock.quality.statistics.change import LOOKED_BACK, Change, sudden
+from penstock.quality.statistics.plots import publish_plots
 from penstock.quality.statistics.recent import Stretches, last_points, with_missed
 from penstock.quality.statistics.series import Point, of_fates, of_windows
 
@@ -76,6 +79,17 @@ def statistics_of(settings: Settings, about: str, stretches: int = LOOKED_BACK +
     fates = last_points(warehouse / ledger_behind(plan, stage), "batch_clock", clocks, told_by_ledger)
     changes = [change for points in (windows, fates) for change in sudden(points, asked.sensitivity)]
     return Statistics(about, windows, fates, changes)
+
+
+def publish_statistics(settings: Settings, found: Statistics) -> Path:
+    """Write the plots of a table's figures beside the page of what is expected, and return where they are."""
+    file, page = plots_of(settings, found.about), page_of(settings)
+    groups = {
+        "By the time at which windows end": found.windows,
+        "By the clock of batches": found.fates,
+    }
+    back = f"{relpath(page, file.parent)}#{found.about}" if page.exists() else None
+    return publish_plots(file, found.about, groups, found.changes, back)
 
 
 def refuse_strange_columns(suite: Suite, distinct: Sequence[str], known: Collection[str]) -> None:

@@ -46,6 +46,9 @@ def test_the_figures_of_every_stretch_are_shown(run: Callable, home: Path) -> No
     figures = ["rows", "records", "keys", "null_temperature", "null_readings", "distinct_temperature"]
     assert lines[0].split() == ["from", *figures]
     assert lines[1].split() == ["1970-01-01", "00:00", "1", "100", "1", "0", "0", "1"]
+    plots = Path(answer.out.rpartition("plotted in ")[2].strip())
+    assert plots.parent == home / "quality" / "statistics" / "latest"
+    assert plots.read_text("utf-8").count("<circle") == HOURS * len(figures)
     assert len(json.loads(run("statistics", "latest/sensor_minute", "--json").out)["windows"]) == HOURS
 
 

@@ -1,6 +1,6 @@
 """What Dagster is told of a table's figures over time."""
 
-from dagster import AssetKey, AssetSpec, Definitions
+from dagster import AssetKey, AssetSpec, Definitions, MetadataValue
 
 from penstock.platform.definitions.statistics import CHECK, JOB, statistics_definitions
 from penstock.platform.statistics import Statistics
@@ -17,11 +17,15 @@ def test_figures_are_observed_so_that_they_are_plotted_and_sudden_changes_are_to
     change = Change("records", 0, 100.0, 10.0, 9.0)
     found = Statistics(SUITE.about, WINDOWS, [Point(0, {"share_late": 0.1})], [change])
     defs = Definitions.merge(
-        Definitions(assets=[AssetSpec(KEY)]), statistics_definitions([SUITE], lambda _about: found)
+        Definitions(assets=[AssetSpec(KEY)]),
+        statistics_definitions(
+            [SUITE], lambda _about: found, lambda told: {"plots": MetadataValue.url(f"http://x/{told.about}")}
+        ),
     )
     done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
     (one,) = done.get_asset_check_evaluations()
     assert (one.check_name, one.passed, one.description) == (CHECK, False, str(change))
+    assert one.metadata["plots"].value == "http://x/latest/minutes"
     (told,) = instance.fetch_observations(KEY, limit=5).records
     figures = {name: value.value for name, value in told.asset_observation.metadata.items()}
     assert figures == {"records": 100.0, "null_mean": 0.5, "share_late": 0.1}

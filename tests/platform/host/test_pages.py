@@ -1,12 +1,15 @@
 """The page of what is expected, as a host shows it to a browser on its machine."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page, expect, sync_playwright
 from prometheus_client import CollectorRegistry
+from tests.browser import ARGUMENTS
 from tests.quality.expectations.test_at_rest import MINUTE, MISSED, NOON, outcome
 
 from penstock.platform.host.pages import PREFIX, link, served_at
@@ -14,9 +17,12 @@ from penstock.platform.host.server import serving
 from penstock.platform.settings import load_settings
 from penstock.quality.expectations.page import Shown, publish
 from penstock.quality.expectations.suite import Expectation, Suite
+from penstock.quality.statistics.plots import publish_plots
+from penstock.quality.statistics.series import Point
 
 Ask = Callable[..., tuple[int, str]]
 ROWS = "latest-minutes/final/n_set.jsonl"
+DOCS, PLOTS = "docs/index.html", "statistics/latest/minutes.html"
 
 
 @pytest.fixture
@@ -30,8 +36,46 @@ def folder(tmp_path: Path) -> Path:
     (folder / "out.jsonl").symlink_to(folder.parent / "secret.jsonl")
     missed = replace(MISSED, rows=str(folder / ROWS))
     suite = Suite("latest/minutes", (Expectation(MISSED.type, {"column": "n"}, MISSED.name),))
-    publish(folder / "docs", [Shown(suite, [outcome(NOON + MINUTE, missed)])])
+    points = [Point(NOON + number * MINUTE, {"rows": 5.0 + number}) for number in range(3)]
+    plots = publish_plots(
+        folder / PLOTS, suite.about, {"By windows": points}, [], f"../../{DOCS}#{suite.about}"
+    )
+    publish(folder / "docs", [Shown(suite, [outcome(NOON + MINUTE, missed)], plots=plots)])
     return folder
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    """A page in headless Chromium; skipped by name where it is not installed."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        yield browser.new_page()
+        browser.close()
+
+
+def test_in_a_browser_plots_lead_to_what_is_expected_and_that_to_the_rows(folder: Path, page: Page) -> None:
+    trouble: list[str] = []
+    page.on("console", lambda said: trouble.append(said.text))
+    with serving(0, CollectorRegistry(), dict, folder) as port:
+        page.goto(f"http://127.0.0.1:{port}{PREFIX}{PLOTS}")
+        drawn = page.locator("#rows polyline").bounding_box()
+        room = page.locator("#rows svg").bounding_box()
+        assert drawn is not None
+        assert room is not None
+        assert drawn["width"] > 0.9 * room["width"]
+        assert drawn["height"] > 0.5 * room["height"]
+        expect(page.locator("#rows figcaption").first).to_have_text("rows7, usually 6")
+        page.get_by_role("link", name="what is expected of it").click()
+        expect(page.get_by_role("heading", name="latest/minutes")).to_be_in_viewport()
+        page.get_by_role("link", name="its figures over time").click()
+        expect(page.locator("#rows polyline")).to_be_visible()
+        page.go_back()
+        page.get_by_role("link", name="the rows").click()
+        expect(page.get_by_text('{"n": 7}')).to_be_visible()
+    assert trouble == []
 
 
 @pytest.fixture

@@ -31,10 +31,11 @@ def command(table: str, limit: int, as_json: bool) -> int:
     Its suite says how long a stretch is, and how unlike the others the last one may be. Ends with 1 where it is
     more unlike than that.
     """
-    from penstock.platform.statistics import statistics_of
+    from penstock.platform.statistics import publish_statistics, statistics_of
     from penstock.quality.statistics.change import LOOKED_BACK
 
-    found = statistics_of(current_settings(), table, max(limit, LOOKED_BACK + 1))
+    settings = current_settings()
+    found = statistics_of(settings, table, max(limit, LOOKED_BACK + 1))
     if as_json:
         print_json(found.as_json())
         return 1 if found.changes else 0
@@ -47,6 +48,7 @@ def command(table: str, limit: int, as_json: bool) -> int:
         click.echo()
     for change in found.changes:
         click.secho(f"sudden: {change}", fg="red")
+    click.echo(f"plotted in {publish_statistics(settings, found)}")
     return 1 if found.changes else 0
 
 

@@ -23,7 +23,7 @@ from penstock.platform.definitions.audits import audit_definitions
 from penstock.platform.definitions.broken import broken_contracts, broken_pipelines, broken_suites
 from penstock.platform.definitions.build import build
 from penstock.platform.definitions.environments import Around, environment_definitions
-from penstock.platform.definitions.expectations import Checking, expectation_definitions
+from penstock.platform.definitions.expectations import Checking, expectation_definitions, to_open
 from penstock.platform.definitions.ingestion import ingestion_job
 from penstock.platform.definitions.lineage import lineage_definitions
 from penstock.platform.definitions.operations import freshness_of, operations_definitions
@@ -48,7 +48,7 @@ from penstock.platform.lineage import Places, client_of, event_of
 from penstock.platform.quarantine import Quarantine
 from penstock.platform.rows_written import rows_written
 from penstock.platform.settings import load_settings
-from penstock.platform.statistics import measured, statistics_of
+from penstock.platform.statistics import measured, publish_statistics, statistics_of
 from penstock.quality.audit.comparable import Sample
 from penstock.quality.audit.verdict import Report
 
@@ -128,7 +128,11 @@ defs = Definitions.merge(
     _ingestion(),
     audit_definitions(catalog.names(), _audit),
     expectation_definitions(shown_suites(), _checking()),
-    statistics_definitions(measured(), lambda about: statistics_of(settings, about)),
+    statistics_definitions(
+        measured(),
+        lambda about: statistics_of(settings, about),
+        lambda told: to_open(_checking(), "plots", publish_statistics(settings, told)),
+    ),
     quarantine_definitions(contract_names(), lambda topic: Quarantine(settings, topic).standings()),
     _lineage(),
     operations_definitions(settings, _store),

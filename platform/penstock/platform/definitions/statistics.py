@@ -1,6 +1,6 @@
 """Statistics in Dagster: figures of the last stretch, which it plots over time, and a check for sudden change."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from dagster import (
@@ -12,6 +12,7 @@ from dagster import (
     AssetCheckSpec,
     AssetObservation,
     Definitions,
+    MetadataValue,
     multi_asset_check,
 )
 
@@ -25,12 +26,18 @@ JOB = "measure_tables"
 EVERY_HOUR = "5 * * * *"
 
 
-def statistics_definitions(suites: Sequence[Suite], measure: Callable[[str], Statistics]) -> Definitions:
+Plots = Callable[[Statistics], Mapping[str, MetadataValue]]
+"""Plots all stretches of a table, and says where."""
+
+
+def statistics_definitions(
+    suites: Sequence[Suite], measure: Callable[[str], Statistics], plots: Plots = lambda _: {}
+) -> Definitions:
     """A check of each table whose suite asks for statistics, made every hour."""
     if not suites:
         return Definitions()
     return scheduled_checks(
-        [_checks(suites, measure)],
+        [_checks(suites, measure, plots)],
         job=JOB,
         says="Measure tables over time, and compare the last stretch with those before it.",
         schedule="hourly_statistics",
@@ -38,7 +45,9 @@ def statistics_definitions(suites: Sequence[Suite], measure: Callable[[str], Sta
     )
 
 
-def _checks(suites: Sequence[Suite], measure: Callable[[str], Statistics]) -> AssetChecksDefinition:
+def _checks(
+    suites: Sequence[Suite], measure: Callable[[str], Statistics], plots: Plots
+) -> AssetChecksDefinition:
     specs = [
         AssetCheckSpec(
             CHECK,
@@ -51,13 +60,16 @@ def _checks(suites: Sequence[Suite], measure: Callable[[str], Statistics]) -> As
     @multi_asset_check(name="statistics", specs=specs, can_subset=True)
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
-            yield guarded(key, partial(_steady, context, key, measure))
+            yield guarded(key, partial(_steady, context, key, measure, plots))
 
     return check
 
 
 def _steady(
-    context: AssetCheckExecutionContext, key: AssetCheckKey, measure: Callable[[str], Statistics]
+    context: AssetCheckExecutionContext,
+    key: AssetCheckKey,
+    measure: Callable[[str], Statistics],
+    plots: Plots,
 ) -> AssetCheckResult:
     found = measure("/".join(key.asset_key.path))
     if found.last:
@@ -68,5 +80,5 @@ def _steady(
         check_name=CHECK,
         severity=AssetCheckSeverity.WARN,
         description="; ".join(map(str, found.changes)) or None,
-        metadata={**found.last, "stretches": len(found.windows)},
+        metadata={**found.last, "stretches": len(found.windows), **plots(found)},
     )

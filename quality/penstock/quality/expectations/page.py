@@ -56,6 +56,9 @@ class Shown:
     read: bool = True
     """Whether any pipeline reads the topic: where none does, nothing is checked, and nothing is met."""
 
+    plots: Path | None = None
+    """Where its figures over time are plotted, if they are."""
+
     @property
     def newest(self) -> Outcome | None:
         """The last batch that was checked."""
@@ -114,7 +117,7 @@ def _summary(one: Shown) -> tuple[int | None, str]:
 def _section(one: Shown, folder: Path) -> Iterator[str]:
     suite, about = one.suite, escape(one.suite.about)
     owner = f" Owner: {escape(one.owner)}." if one.owner else ""
-    yield f"<h2 id='{about}'>{about}</h2><p>{_about(one)}{owner}</p>"
+    yield f"<h2 id='{about}'>{about}</h2><p>{_about(one)}{owner}{_over_time(one, folder)}</p>"
     yield "<div class='scroll'><table><tr><th style='width: 50%'>expected</th><th>found</th>"
     yield "<th style='width: 30%'>examples</th></tr>"
     found = {met.name: met for met in one.newest.met} if one.newest else {}
@@ -156,6 +159,12 @@ def _about(one: Shown) -> str:
         return "No batch was checked yet: none of its windows is final, or nothing has asked for it."
     at = datetime.fromtimestamp(newest.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return f"Batch <code>{escape(newest.batch.label)}</code>, checked at {at}."
+
+
+def _over_time(one: Shown, folder: Path) -> str:
+    if one.plots is None or not one.plots.exists():
+        return ""
+    return f" <a href='{escape(relpath(one.plots, folder))}'>its figures over time</a>"
 
 
 def _row(one: Expectation) -> str:
