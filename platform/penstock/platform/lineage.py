@@ -15,6 +15,7 @@ from penstock.ingestion.contracts import Contract
 from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.plan import Plan, Stage
 from penstock.pipelines.tables.places import result_of
+from penstock.pipelines.tables.topic import FOLDER as PUBLISHED
 from penstock.platform.control.reports import BatchSummary
 from penstock.platform.origins import origins
 from penstock.platform.settings.model import LineageSettings
@@ -59,7 +60,7 @@ def event_of(
     """Return the event that tells of some batches of a stream.
 
     `read` says how many records they read, by topic, and `written` how many rows they gave, by table: those that
-    are not in it are told without a count. So are topics that panes are published to.
+    are not in it are told without a count. Topics that panes are published to stand there as an outcome calls them.
     """
     from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
     from openlineage.client.facet_v2 import documentation_job, job_type_job
@@ -150,7 +151,8 @@ def _outputs(written: Mapping[str, int], plan: Plan, places: Places) -> "Iterato
             named = name if "://" in places.warehouse else f"{places.warehouse}/{name}"
             yield OutputDataset(places.tables, named, _counted(written.get(name)), facets=dict(facets))
         for published in stage.topics:
-            yield OutputDataset(places.topics, published.topic, facets=dict(facets))
+            counted = _counted(written.get(f"{PUBLISHED}/{published.topic}"))
+            yield OutputDataset(places.topics, published.topic, counted, facets=dict(facets))
 
 
 def _column_lineage(

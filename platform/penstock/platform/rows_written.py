@@ -1,6 +1,7 @@
 """How many rows some batches of a stream wrote to each table that keeps all that it was given.
 
-Of a table of newest values it is not known: what a batch wrote there is gone with the next one for the same window.
+Of a table of newest values no table tells: what a batch wrote there is gone with the next one for the same window.
+The control store does, of batches that were told with it (`control.reports.rows_given`).
 """
 
 from collections.abc import Mapping

@@ -1,19 +1,24 @@
 """What each kind of table takes of a stream's panes."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from tests.pipelines.batch.stored import Bench
-from tests.pipelines.batch.test_crashes import IN_ORDER, PLAN, Fuse, plan_over, run
+from tests.pipelines.batch.test_crashes import IN_ORDER, PLAN, Fuse, history, plan_over, run
 
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.host.telling import batch_record
 from penstock.pipelines.model import after_watermark, every, fixed
-from penstock.pipelines.plan import FinalPanes, LatestValues, PaneLog
+from penstock.pipelines.plan import CompleteTable, FinalPanes, LatestValues, PaneLog
 from penstock.pipelines.plan.codec import contract_version
 from penstock.pipelines.plan.windows import Sessions, Window
+from penstock.pipelines.tables.change import change_from
 from penstock.pipelines.tables.log import LogTable
+from penstock.pipelines.tables.places import result_of
+from penstock.pipelines.tables.topic import PublishedTopic
 
 
 @pytest.fixture(params=[fixed(10), Sessions(8)], ids=["fixed", "sessions"])
@@ -52,6 +57,35 @@ def test_the_latest_value_is_what_inserts_less_retractions_leave(bench: Bench) -
         for row in bench.rows("latest/stream")
     }
     assert latest == standing
+
+
+@pytest.mark.parametrize("complete", [False, True], ids=["newest values", "complete"])
+def test_a_batch_says_how_many_rows_it_gave_to_each_table(tmp_path: Path, complete: bool) -> None:
+    newest = CompleteTable("stream") if complete else LatestValues("stream")
+    sinks = (PaneLog("stream"), newest, FinalPanes("stream"))
+    bench = Bench(plan_over(replace(PLAN.stage, final_pane="always", sinks=sinks)), tmp_path)
+    told: list[Outcome] = []
+    engine = bench.open(1, told=told.append)
+    for number, batch in enumerate(history()):
+        bench.feed(engine, replace(batch, id=number))
+    panes = [(row["batch_id"], row["kind"], row["final"]) for row in bench.rows("panes/stream")]
+    latest = result_of(newest)
+    for outcome in told:
+        given = batch_record("stream", outcome).given
+        ours = [(kind, final) for batch, kind, final in panes if batch == outcome.batch_id]
+        inserts = [final for kind, final in ours if kind == "insert"]
+        assert given.get("panes/stream", 0) == len(ours)
+        assert given.get(latest, 0) == len(inserts)
+        assert given.get("final/stream", 0) == sum(inserts)
+        for change in outcome.changes.values():
+            assert change_from(asdict(change)).given == change.given
+    assert len({batch for batch, *_ in panes}) == 3
+
+
+def test_a_topic_is_given_panes_and_no_watermark_counts_as_one(tmp_path: Path) -> None:
+    topic = PublishedTopic("t", PLAN.stage, tmp_path / "published", "stream", {})
+    rows = pa.table({"key": ["a", "b", None], "kind": ["insert", "retract", "watermark"]})
+    assert topic.write(rows, 0, 0).given == 2
 
 
 def test_the_quarantine_of_a_topic_says_who_judged_a_record_and_by_what(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.pipelines.host.control import BatchRecord, Control, Desired, PartitionAccount, StreamHealth
 from penstock.platform.control import ControlStore
-from penstock.platform.control.reports import history, overview, summarise
+from penstock.platform.control.reports import history, overview, rows_given, summarise
 
 
 def account(partition: int, start: int, late: int = 0) -> PartitionAccount:
@@ -28,6 +28,7 @@ def batch(number: int, stream: str = "s", **changes: object) -> BatchRecord:
         durations_ms={"fold": 1.5, "commit": 2.5 + number},
         state_rows=5,
         state={"s": {"rows": 3, "bytes": 700}, "later": {"rows": 2, "bytes": 500}},
+        given={"latest/s": 3, "published/t": 1 + number},
     )
     return replace(record, **changes)
 
@@ -50,6 +51,22 @@ def test_a_batch_is_written_down_once(store: ControlStore) -> None:
     store.record_batch(batch(1, rows=99, epoch=2))
     assert store.last_batch("s") == batch(1)
     assert summarise(store, "s", -1).batches == 1
+
+
+def test_rows_that_were_given_are_added_up_unless_a_batch_does_not_tell(store: ControlStore) -> None:
+    for number in range(3):
+        store.record_batch(batch(number))
+    summary = summarise(store, "s", 0)
+    assert summary is not None
+    assert rows_given(store, summary) == {"latest/s": 6, "published/t": 5}
+    store.record_batch(batch(3, given={}, rows=0, panes={}))
+    store.record_batch(batch(4))
+    quiet, older = summarise(store, "s", 2), batch(5, given={})
+    assert quiet is not None
+    assert rows_given(store, quiet) == {"latest/s": 3, "published/t": 5}
+    store.record_batch(older)
+    assert (summary := summarise(store, "s", 2)) is not None
+    assert rows_given(store, summary) == {}
 
 
 def test_panes_of_an_unknown_timing_are_refused(store: ControlStore) -> None:

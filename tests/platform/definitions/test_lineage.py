@@ -20,7 +20,7 @@ from penstock.pipelines import catalog
 from penstock.pipelines.host.control import BatchRecord
 from penstock.pipelines.plan import Plan
 from penstock.platform.control import ControlStore
-from penstock.platform.control.reports import read_by_topic, summarise
+from penstock.platform.control.reports import read_by_topic, rows_given, summarise
 from penstock.platform.definitions.lineage import lineage_definitions
 from penstock.platform.definitions.pipeline import Pipeline
 from penstock.platform.lineage import Places, client_of, event_of
@@ -119,6 +119,20 @@ def test_columns_of_a_later_stage_are_told_by_the_fields_of_its_topics(
     }
     assert fields["hashtag_counts"] == {"tag": ["hashtags"]}
     assert fields["hashtags"] == {"typed": ["hashtags"], "suggestions": ["hashtags"]}
+
+
+def test_tables_of_newest_values_and_topics_are_told_with_the_rows_that_batches_gave(
+    store: ControlStore, sample: Callable[..., BatchRecord]
+) -> None:
+    plan = catalog.load("card_alerts")
+    given = {"panes/card_alerts": 4, "published/card-alerts": 3, "ledger/card_alerts": 1}
+    for number in range(2):
+        store.record_batch(replace(sample(number, plan.name), given=given))
+    summary = summarise(store, plan.name, -1)
+    assert summary is not None
+    event = event_of(summary, {}, rows_given(store, summary), plan, "", {}, PLACES)
+    told = {each.name: each.outputFacets["outputStatistics"].rowCount for each in event.outputs}
+    assert told == {"/warehouse/panes/card_alerts": 8, "card-alerts": 6}
 
 
 def test_a_topic_that_panes_are_published_to_is_told_without_a_count(

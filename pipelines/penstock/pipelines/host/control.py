@@ -98,6 +98,8 @@ class BatchRecord:
     """Rows that the state has after the batch, superseded ones included."""
     state: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The same by stage, and the `bytes` of its files; of batches of an older version nothing."""
+    given: Mapping[str, int] = field(default_factory=dict)
+    """How many rows each table and topic was given, by what an outcome calls it; so, too."""
 
 
 @dataclass(frozen=True)

@@ -139,4 +139,5 @@ def batch_record(stream: str, outcome: Outcome) -> BatchRecord:
         durations_ms=outcome.durations_ms,
         state_rows=outcome.state_rows,
         state=outcome.state_sizes,
+        given={place: change.given for place, change in outcome.changes.items() if change.given is not None},
     )

@@ -22,6 +22,8 @@ class Change:
 
     adds: Sequence[DataFile] = ()
     removes: Sequence[str] = field(default=())
+    given: int | None = None
+    """How many rows of results the batch gave, whatever else was written anew; None where that is not asked."""
 
     @property
     def is_none(self) -> bool:
@@ -31,4 +33,4 @@ class Change:
 
 def change_from(data: Mapping[str, Any]) -> Change:
     """Read a change back from plain data."""
-    return Change([DataFile(**file) for file in data["adds"]], list(data["removes"]))
+    return Change([DataFile(**file) for file in data["adds"]], list(data["removes"]), data.get("given"))

@@ -78,7 +78,8 @@ class LatestTable(BatchTable):
         except Exception:
             self.discard(written)
             raise
-        return Change(written, [path for part in parts for path in part.paths])
+        given = pc.sum(pc.equal(panes.column("kind"), "insert")).as_py()
+        return Change(written, [path for part in parts for path in part.paths], given)
 
     def _parts(self, found: Touched, panes: pa.Table) -> list[Part]:
         """What is written anew together: each full file by itself, and all that is small or new."""

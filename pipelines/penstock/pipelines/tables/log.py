@@ -16,4 +16,6 @@ class LogTable(BatchTable):
         """
         if not rows.num_rows:
             return Change()
-        return Change([self.write_file(rows, f"{self.application}-{batch_id:012d}", clock)])
+        return Change(
+            [self.write_file(rows, f"{self.application}-{batch_id:012d}", clock)], (), rows.num_rows
+        )

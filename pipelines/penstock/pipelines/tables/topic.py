@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from penstock.pipelines.errors import PublishError
@@ -72,7 +73,9 @@ class PublishedTopic:
             return Change()
         path = self._folder / f"{self._application}-{batch_id:012d}-{uuid4().hex[:8]}.parquet"
         make_folder(path)
-        return Change([DataFile(path.name, write_rows(rows, path), rows.num_rows, "", clock)])
+        file = DataFile(path.name, write_rows(rows, path), rows.num_rows, "", clock)
+        panes = pc.sum(pc.not_equal(rows.column(KIND), WATERMARK)).as_py()
+        return Change([file], (), panes)
 
     def discard(self, files: Iterable[DataFile]) -> None:
         """Remove files of an attempt that failed before anything named them."""

@@ -100,6 +100,24 @@ def read_by_topic(store: ControlStore, summary: BatchSummary) -> Mapping[str, in
     return read
 
 
+def rows_given(store: ControlStore, summary: BatchSummary) -> Mapping[str, int]:
+    """How many rows the batches of a summary gave to each table and topic; nothing where one does not tell.
+
+    A table of newest values is given a row for each window that a batch shows, however often it did before.
+    """
+    of_stream = batches.c.stream == summary.stream
+    query = select(batches.c.given, batches.c.rows).where(
+        of_stream, batches.c.batch_id.between(summary.first, summary.last)
+    )
+    given: Counter[str] = Counter()
+    with store.engine.connect() as connection:
+        for told, rows in connection.execute(query):
+            if rows and not told:  # a host of an older version wrote it
+                return {}
+            given.update(told)
+    return given
+
+
 def summaries(
     store: ControlStore, stream: str, after: int, step_ms: int, most: int
 ) -> Iterator[BatchSummary]:

@@ -28,6 +28,7 @@ def batch_row(record: BatchRecord) -> dict[str, Any]:
         "lag_records": record.lag_records,
         "state_rows": record.state_rows,
         "state": {stage: dict(size) for stage, size in record.state.items()},
+        "given": dict(record.given),
         "duration_ms": sum(record.durations_ms.values()),
         "durations_ms": dict(record.durations_ms),
         **sums,
@@ -52,4 +53,5 @@ def batch_record(row: Mapping[str, Any]) -> BatchRecord:
         durations_ms=row["durations_ms"],
         state_rows=row["state_rows"],
         state=row["state"],
+        given=row["given"],
     )

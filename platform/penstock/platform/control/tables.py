@@ -83,6 +83,7 @@ batches = Table(
     Column("durations_ms", JSON, nullable=False),
     Column("state_rows", BigInteger, nullable=False, server_default=text("0")),
     Column("state", JSON, nullable=False, server_default=text("'{}'")),
+    Column("given", JSON, nullable=False, server_default=text("'{}'")),
     # A replay took the place of what it did: no table has that any more, and Dagster may not know of it yet.
     Column("replaced", Boolean, nullable=False, server_default=false()),
 )

@@ -17,7 +17,7 @@ from penstock.pipelines import catalog
 from penstock.platform.audit import audit_stream
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
-from penstock.platform.control.reports import BatchSummary, read_by_topic
+from penstock.platform.control.reports import BatchSummary, read_by_topic, rows_given
 from penstock.platform.definitions.assets import Surroundings
 from penstock.platform.definitions.audits import audit_definitions
 from penstock.platform.definitions.broken import broken_contracts, broken_pipelines, broken_suites
@@ -101,7 +101,8 @@ def _lineage() -> Definitions:
 
     def send(pipeline: Pipeline, summary: BatchSummary) -> None:
         read = read_by_topic(_store(), summary)
-        written = rows_written(settings.tables, pipeline.plan, summary.first, summary.last)
+        kept = rows_written(settings.tables, pipeline.plan, summary.first, summary.last)
+        written = {**rows_given(_store(), summary), **kept}
         event = event_of(summary, read, written, pipeline.plan, pipeline.description, by_topic, places)
         client_of(settings.lineage).emit(event)
 
