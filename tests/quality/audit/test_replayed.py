@@ -1,5 +1,6 @@
 """Results that depend on how records were cut into batches: the recorded batches give them again, row for row."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,11 +24,13 @@ from penstock.pipelines.model import (
     repeatedly,
     sum_,
 )
+from penstock.pipelines.model.joining import members
 from penstock.pipelines.plan import (
     Column,
     Deduplication,
     FinalPanes,
     Fixed,
+    Join,
     LatestValues,
     Output,
     PaneLog,
@@ -38,10 +41,12 @@ from penstock.pipelines.plan import (
     Source,
     Sql,
     Stage,
+    Taken,
     TimePolicy,
     Topic,
     Tumbling,
     WatermarkRule,
+    check,
     opaque,
     state_type,
 )
@@ -56,7 +61,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-TOPIC, BEGAN, PARTS, OF_EACH = "rerun", 1_000_000, 2, 150
+TOPIC, OTHER, BEGAN, PARTS, OF_EACH = "rerun", "rerun-beside", 1_000_000, 2, 150
 WHOLE = Sample()
 
 
@@ -109,6 +114,16 @@ def two_beginnings() -> Plan:
     return replace(every_window, stages=(every_window.stage, cold.stage))
 
 
+def joined() -> Plan:
+    """Pairs of the readings of two topics: a window of a device has many."""
+    columns = Taken("here", TOPIC, "temperature"), Taken("there", OTHER, "temperature")
+    join = Join("full", TOPIC, OTHER, columns)
+    plan = plan_of("pairs", window=Fixed(10_000), lateness=5_000, join=join, aggregates=members(join))
+    stage = replace(plan.stage, inputs=(TOPIC, OTHER), sinks=(PaneLog("pairs"),))
+    other = replace(plan.sources[0], name=OTHER, origin=Topic(OTHER))
+    return check(replace(plan, sources=(*plan.sources, other), stages=(stage,)))
+
+
 COLD = (Sql("SELECT * FROM input WHERE temperature IS NULL OR temperature < 30"),)
 RETURNS = (Column("number", "BIGINT"), Column("had", "BIGINT"))
 CALLED = Remembering(opaque(calls), state_type(Calls), RETURNS, clock=True)
@@ -124,6 +139,7 @@ PLANS = [
     repeats_forgotten(),
     replace(three_stages(TOPIC), name="stages"),
     two_beginnings(),
+    joined(),
 ]  # fmt: skip
 
 
@@ -131,19 +147,25 @@ PLANS = [
 def lived(
     spark: "SparkSession", broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, Running]:
-    """Every plan over one topic, at the same time: read in parts, with pauses in which clocks and timers go on."""
-    broker.create_topic(TOPIC, 2)
+    """Every plan over one topic, at the same time: read in parts, with pauses in which clocks and timers go on.
+
+    One reads another topic as well, which holds the same.
+    """
+    for topic in (TOPIC, OTHER):
+        broker.create_topic(topic, 2)
     folder = tmp_path_factory.mktemp("rerun")
     streams = {plan.name: Running(plan, spark, broker, folder / plan.name, clock=BEGAN) for plan in PLANS}
     for part in range(PARTS):
         sent = readings(OF_EACH, seed=part)
         for partition in (0, 1):
             mine = [record for record in sent if int(record["device"][1:]) % 2 == partition]
-            send(broker, TOPIC, [*mine, b"no record"], partition)
+            for topic in (TOPIC, OTHER):
+                send(broker, topic, [*mine, b"no record"], partition)
         started = [(running, running.start()) for running in streams.values()]
         try:
             for running, stream in started:
-                running.progress.wait_for((part + 1) * (OF_EACH + 2), stream)
+                of_each = (OF_EACH + 2) * len(running.plan.sources)
+                running.progress.wait_for((part + 1) * of_each, stream)
         finally:
             for _, stream in started:
                 stream.drain()
@@ -178,7 +200,7 @@ def verdict(running: Running, sample: Sample = WHOLE, **changes: Any) -> Verdict
         session=lambda: running.session,
     )
     scope = replace(scope, **changes)
-    return recomputed(scope, {TOPIC: Kept(scope, TOPIC)}, sample)
+    return recomputed(scope, {topic: Kept(scope, topic) for topic in scope.topics}, sample)
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=[plan.name for plan in PLANS])
@@ -206,6 +228,36 @@ def test_an_edited_pane_is_found_with_its_batch_and_place(
     assert told.state == "wrong"
     assert "device d3" in told.differences[0].where
     assert "had is" in told.differences[0].what
+
+
+def test_one_of_many_pairs_in_a_window_is_named_by_all_that_it_joins(lived: Mapping[str, Running]) -> None:
+    running = lived["pairs"]
+    table = DeltaTable(running.folder / "warehouse" / "panes" / "pairs")
+    version, pairs = table.version(), table.to_pyarrow_table().to_pylist()
+    told_apart = ("batch_id", "device", "window_start", "here", "there")
+    named = Counter(tuple(row[name] for name in told_apart) for row in pairs)
+    windows = Counter((row["device"], row["window_start"]) for row in pairs)
+    one = next(
+        row
+        for row in pairs
+        if None not in (row["here"], row["there"])
+        and named[tuple(row[name] for name in told_apart)] == 1
+        and windows[row["device"], row["window_start"]] > 1
+    )
+    at = one["window_start"].isoformat()
+    same = f"device = '{one['device']}' AND here = {one['here']} AND there = {one['there']}"
+    edited = table.update({"here": "here + 1000"}, predicate=f"{same} AND window_start = '{at}'")
+    try:
+        told = verdict(running)
+    finally:
+        DeltaTable(table.table_uri).restore(version)
+    assert edited["num_updated_rows"] == 1
+    strange = f"here {one['here'] + 1000}, there {one['there']}, copy 0"
+    gone = f"here {one['here']}, there {one['there']}, copy 0"
+    assert {(each.where.partition("kind insert, ")[2], each.what) for each in told.differences} == {
+        (strange, "the table has it, and its records do not give it"),
+        (gone, "its records give it, and the table does not have it"),
+    }
 
 
 def test_a_sample_of_keys_is_run_again_alone(lived: Mapping[str, Running]) -> None:

@@ -10,15 +10,18 @@ from hypothesis import strategies as st
 from tests.pipelines.batch.test_crashes import PLANS
 
 from penstock.pipelines.model import after_count, after_watermark, every, fixed, quantiles, repeatedly
+from penstock.pipelines.model.joining import members
 from penstock.pipelines.plan import (
     Calendar,
     Deduplication,
     Fixed,
     Global,
+    Join,
     Output,
     Plan,
     Sessions,
     Sliding,
+    Taken,
     TimePolicy,
     Tumbling,
 )
@@ -111,6 +114,13 @@ def changed(**changes: object) -> Plan:
     return replace(PLAN, stages=(replace(PLAN.stage, **changes),))
 
 
+def joined() -> Plan:
+    left, right = PLAN.sources[0], replace(PLAN.sources[0], name="other")
+    join = Join("inner", left.name, right.name, (Taken("one", left.name, "value"),))
+    stage = replace(PLAN.stage, inputs=(left.name, right.name), join=join, aggregates=members(join))
+    return replace(PLAN, sources=(left, right), stages=(stage,))
+
+
 BY_BATCH = [
     (changed(window=Fixed(10, time="processing")), "cut by the clock"),
     (changed(window=Tumbling(TimePolicy(10))), "cut by the clock"),
@@ -120,6 +130,7 @@ BY_BATCH = [
     (changed(trigger=repeatedly(after_count(3))), "may leave elements unshown"),
     (changed(trigger=after_watermark(late=every(5))), "may leave elements unshown"),
     (PLANS["two stages"], "several stages"),
+    (joined(), "its rows are pairs"),
 ]
 
 

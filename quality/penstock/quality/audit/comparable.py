@@ -53,6 +53,8 @@ def by_batch(plan: Plan) -> str | None:
     if len(plan.stages) > 1:
         return "it has several stages, and a later one goes by what the one before it showed when"
     stage = plan.stage
+    if stage.join is not None:
+        return "its rows are pairs, of which a window may have any number"
     if isinstance(stage.window, Remembering):
         return "its function is asked batch by batch"
     if by_processing_time(stage.window) or has_time_policy(stage.window):

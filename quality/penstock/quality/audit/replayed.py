@@ -41,6 +41,8 @@ from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
 
 NTH = "row_of_batch"
 """Which row of a batch it is, of those that nothing else tells apart."""
+COPY = "copy"
+"""Which of a batch's rows it is that are the same in all columns, counted from 0."""
 
 
 def cannot_replay(scope: Scope, sample: Sample) -> str | None:
@@ -155,11 +157,16 @@ def not_the_same(batches: Sequence[BatchRecord], again: Sequence[BatchRecord]) -
 
 
 def identified(stage: Stage, sink: Sink, table: str, columns: Sequence[str]) -> Compared:
-    """Return what names a row of a sink's table; all else must be the same, but sketches that toss coins."""
+    """Return what names a row of a sink's table; all else must be the same, but sketches that toss coins.
+
+    A window of a join may have any number of rows, in no order that means anything: each is named by all that it
+    joins, so one that was edited is a row that nothing gives, and one that is missing.
+    """
     names = [*stage.key, "window_start", "window_end"]
+    pairs = [] if stage.join is None else [each.name for each in stage.join.columns if each.name not in names]
     names += [NUMBER.name] if isinstance(stage.window, OrderWindow) else []
     if isinstance(sink, PaneLog | FinalPanes):
-        names = ["batch_id", *names, "kind", NTH]
+        names = ["batch_id", *names, "kind", *pairs, COPY if pairs else NTH]
     tossed = {output.name for output in stage.aggregates if isinstance(output.of, Quantiles)}
     return Compared(table, names, [name for name in columns if name not in {*names, *tossed}])
 
@@ -199,10 +206,11 @@ def _chosen(scope: Scope, sample: Sample, table: pa.Table) -> pa.Table:
 
 def _numbered(table: pa.Table, of: Compared) -> pa.Table:
     """Rows with their number among those of a batch that nothing else tells apart, in the order of the table."""
-    if NTH not in of.identity:
+    number = next((name for name in of.identity if name in (NTH, COPY)), None)
+    if number is None:
         return table
     import polars as pl
 
     frame = pl.DataFrame(pl.from_arrow(table))
-    alike = [name for name in of.identity if name != NTH]
-    return frame.with_columns(pl.int_range(pl.len()).over(alike).alias(NTH)).to_arrow()
+    alike = [name for name in of.identity if name != number]
+    return frame.with_columns(pl.int_range(pl.len()).over(alike).alias(number)).to_arrow()
