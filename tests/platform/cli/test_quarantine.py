@@ -56,12 +56,18 @@ def test_records_are_listed_with_why_by_whom_and_how_they_stand(run: Callable, h
     assert lines[1].split()[:5] == ["0:1", "1970-01-01", "00:00:00", "malformed", "sensor_minute"]
     assert lines[-1] == "5 quarantined = 5 held + 0 replaying + 0 replayed + 0 discarded"
     assert len(run("quarantine", "list", "sensors", "--reason", "mal").out.splitlines()) == 4
+    few = run("quarantine", "list", "sensors", "--limit", "2").out.splitlines()
+    assert few[-2] == "2 of 5 are shown; --limit shows more, --json all of them"
+    assert [len(few), few[-1]] == [5, lines[-1]]
     told = json.loads(run("quarantine", "list", "sensors", "--json").out)["records"]
     assert [(one["value"], one.get("value_base64")) for one in told[:1] + told[3:4]] == [
         ("broken", None),
         (None, "//4="),
     ]
     shown = json.loads(run("quarantine", "show", "sensors", "0:2", "--json").out)
+    lines = run("quarantine", "show", "sensors", "0:2").out.splitlines()
+    assert [line.split() for line in lines[:2]] == [["record", "sensors", "0:2"], ["topic", "sensors"]]
+    assert ["streams", "sensor_minute"] in [line.split() for line in lines]
     assert (shown["reason"], shown["state"], shown["streams"]) == (
         "missing_field:humidity",
         "held",
@@ -74,6 +80,10 @@ def test_a_record_is_given_up_once(run: Callable, held: None) -> None:
         run("quarantine", "discard", "sensors", "0:1", "--why", "a test").out
         == "1 of 1 records are discarded\n"
     )
+    again = run("quarantine", "discard", "sensors", "0:1", "0:4")
+    assert again.out == "1 of 1 records are discarded\n"
+    assert "sensors 0:1 is discarded: it was decided on, and is left alone" in again.err
+    assert "0:4" not in again.err
     assert run("quarantine", "discard", "sensors", "0:1").out == "0 of 0 records are discarded\n"
     shown = json.loads(run("quarantine", "show", "sensors", "0:1", "--json").out)
     assert (shown["state"], shown["why"]) == ("discarded", "a test")

@@ -1,5 +1,6 @@
 """`penstock audit`: prove that a stream's records are all accounted for, and its results what they give."""
 
+from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -46,14 +47,18 @@ def command(stream: str, keys: float, since: datetime | None, until: datetime | 
     if as_json:
         print_json(report.as_json())
     else:
-        _show(report)
+        shown(report)
     return 0 if report.right else 1
 
 
-def _show(report: "Report") -> None:
+def shown(report: "Report") -> None:
+    """Print what became of each check, how many are right, and the first place that differs."""
     print_table(
         ("check", "", "up to batch " + str(report.upto)),
         [(verdict.check, verdict.state, verdict.said) for verdict in report.verdicts],
     )
+    counts = Counter(verdict.state for verdict in report.verdicts)
+    told = ", ".join(f"{counts[state]} {state}" for state in ("right", "wrong", "unproven") if counts[state])
+    click.echo(f"{len(report.verdicts)} checks: {told}")
     if report.first is not None:
         click.secho(f"the first place where anything differs is {report.first}", fg="red")

@@ -73,6 +73,8 @@ def list_records(topic: str, reason: str | None, state: str | None, limit: int, 
         [row_of(one, now) for one in chosen[:limit]],
         empty=f"no record of {topic} is in quarantine" if not found else "none is like that",
     )
+    if len(chosen) > limit:
+        click.echo(f"{limit} of {len(chosen)} are shown; --limit shows more, --json all of them")
     told = " + ".join(f"{count} {state}" for state, count in counts(found).items())
     click.echo(f"{len(found)} quarantined = {told}")
 
@@ -98,7 +100,11 @@ def show(topic: str, place: str, raw: bool, as_json: bool) -> None:
     elif as_json:
         print_json(as_data(one))
     else:
-        print_table(("", ""), [(name, value) for name, value in as_data(one).items() if value is not None])
+        known = {name: value for name, value in as_data(one).items() if value is not None}
+        rows = [
+            (name, ", ".join(value) if isinstance(value, list) else value) for name, value in known.items()
+        ]
+        print_table(("record", f"{topic} {record.place}"), rows)
 
 
 @command.command(
@@ -192,8 +198,12 @@ def _chosen(
     meant = found([one.record for one in standing], list(dict.fromkeys(named or mended)), quarantine.topic)
     if reason is not None or everything:
         meant += [one.record for one in standing if _is_meant(one, reason, "held")]
-    held = {one.record.place for one in standing if one.state == "held"}
-    return [record for record in meant if record.place in held]
+    states = {one.record.place: one.state for one in standing}
+    for place in (record.place for record in meant if states[record.place] != "held"):
+        click.echo(
+            f"{quarantine.topic} {place} is {states[place]}: it was decided on, and is left alone", err=True
+        )
+    return [record for record in meant if states[record.place] == "held"]
 
 
 def _is_meant(one: "Standing", reason: str | None, state: str | None) -> bool:

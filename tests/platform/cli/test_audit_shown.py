@@ -1,0 +1,33 @@
+"""What a person reads at the end of an audit: how many checks were made, and the first place that differs."""
+
+import pytest
+
+from penstock.platform.cli.audit import shown
+from penstock.quality.audit.verdict import Difference, Report, Verdict, judged, unproven
+
+RIGHT = judged("files", [], "12 files are there")
+WRONG = judged("ranges", [Difference("sensors/1 offset 7", "it was read twice")], "")
+OPEN = unproven("results", "no window is over yet")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "end"),
+    [
+        ([RIGHT, RIGHT], ["2 checks: 2 right"]),
+        ([RIGHT, OPEN], ["2 checks: 1 right, 1 unproven"]),
+        (
+            [RIGHT, WRONG, OPEN],
+            [
+                "3 checks: 1 right, 1 wrong, 1 unproven",
+                "the first place where anything differs is sensors/1 offset 7: it was read twice",
+            ],
+        ),
+    ],
+)
+def test_the_end_says_how_many_checks_are_right_and_hides_none_that_could_not_be_made(
+    capsys: pytest.CaptureFixture[str], verdicts: list[Verdict], end: list[str]
+) -> None:
+    shown(Report("s", 4, tuple(verdicts)))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["files", "right", "12", "files", "are", "there"]
+    assert lines[len(verdicts) + 1 :] == end
