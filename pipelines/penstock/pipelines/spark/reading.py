@@ -204,7 +204,9 @@ class SparkReading:
             for name, stage in stages.items()
         }
         try:
-            made = run({RECORDS: accounted(known, seen=seen), **frames}, {RECORDS: ACCOUNT_COLUMNS, **schemas})
+            made = run(
+                {RECORDS: accounted(known, seen=seen), **frames}, {RECORDS: ACCOUNT_COLUMNS, **schemas}
+            )
             self._judge(seen)
         finally:
             if known is not records:
