@@ -12,8 +12,11 @@ from tests.pipelines.spark.running import Running, send
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import Contract, load_contract
+from penstock.ingestion.contracts.types import Encoding
 from penstock.ingestion.feed import Feed, Limits
 from penstock.ingestion.generators import Sensors
+from penstock.ingestion.producer import format_of
+from penstock.ingestion.registry import FileRegistry, WrittenSchemas
 from penstock.ingestion.sources import Generated
 from penstock.pipelines.archive.archive import Archive
 from penstock.pipelines.archive.names import archive_of
@@ -22,6 +25,7 @@ from penstock.pipelines.batch.right import Right
 from penstock.pipelines.host.telling import batch_record
 from penstock.pipelines.model import after_watermark, count, every, fixed, mean, read
 from penstock.pipelines.plan import Plan
+from penstock.pipelines.spark.avro import Schemas, no_registry
 from penstock.pipelines.store import Place
 from penstock.quality.audit.audit import audit
 from penstock.quality.audit.comparable import Sample
@@ -76,10 +80,19 @@ class Lived:
     """A folder of suites that the stream's records are checked by."""
     elsewhere: Place | None = None
     """Where the tables are, if not in the folder."""
+    registry: FileRegistry | None = None
+    """The registry of its schemas, where its records are in Avro."""
 
     @property
     def contract(self) -> Contract:
-        return dataclasses.replace(load_contract("sensors"), topic=self.topic)
+        encoding: Encoding = "json" if self.registry is None else "avro"
+        return dataclasses.replace(load_contract("sensors"), topic=self.topic, encoding=encoding)
+
+    @property
+    def schemas(self) -> Schemas:
+        """What tells how its records were written."""
+        registry = self.registry
+        return no_registry if registry is None else WrittenSchemas(lambda: registry).of
 
     def live(self, records: int) -> None:
         """Feed, read, feed again, with what is odd in between; then archive all of it."""
@@ -91,8 +104,9 @@ class Lived:
             self.clock += MINUTE
         self._running.until_read((PARTS - 1) * records // PARTS)
         self.feed(records)
-        old = {"id": "old", "device": "a", "site": "s", "at": NOON - 900 * MINUTE, "temperature": 1.0}
-        ahead = {**old, "id": "new", "at": NOON + 900 * MINUTE}
+        sent = {"id": "old", "device": "a", "site": "s", "at": NOON - 900 * MINUTE, "temperature": 1.0}
+        encode = format_of(self.contract, self.registry).encode
+        old, ahead = encode(sent), encode({**sent, "id": "new", "at": NOON + 900 * MINUTE})
         headers: list[tuple[str, bytes | None]] = [("trace", b"1"), ("trace", None), ("\u00e9", b"")]
         send(self.broker, self.topic, [old, b"broken", None, ahead], partition=1, headers=headers)
         self._running.clock = self.clock
@@ -110,7 +124,13 @@ class Lived:
         plan = plan_of(self.contract)
         plan = plan if self.suites is None else with_checks(plan, self.suites)
         self._running = Running(
-            plan, self.session, self.broker, self.folder, clock=self.clock, elsewhere=self.elsewhere
+            plan,
+            self.session,
+            self.broker,
+            self.folder,
+            clock=self.clock,
+            elsewhere=self.elsewhere,
+            schemas=self.schemas,
         )
         return self._running
 
@@ -125,9 +145,15 @@ class Lived:
 
     def feed(self, until: int) -> None:
         """Send what the generator makes up to a sequence, all at one time."""
-        source = Generated(Sensors(7), self.contract, lambda: self.clock, rate=None)
+        encode = None if self.registry is None else format_of(self.contract, self.registry).encode
+        source = Generated(Sensors(7), self.contract, lambda: self.clock, rate=None, encode=encode)
         feed = Feed(
-            source, self.contract, self.broker.bootstrap, self.folder / "producer", lambda: self.clock
+            source,
+            self.contract,
+            self.broker.bootstrap,
+            self.folder / "producer",
+            lambda: self.clock,
+            registry=self.registry,
         )
         summary = feed.run(Event(), limits=Limits(until=until))
         assert summary.complete
@@ -151,6 +177,7 @@ class Lived:
             scratch=folder / "scratch",
             clock=lambda: NOON,
             session=lambda: self.session,
+            schemas=self.schemas,
         )
 
     def audit(self, folder: Path | None = None, sample: Sample = WHOLE) -> Report:
