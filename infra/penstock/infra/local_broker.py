@@ -4,6 +4,7 @@
 """
 
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from penstock.infra.broker import BrokerConfig, broker_command, cluster_id_of, format_storage, wait_for_broker
 from penstock.infra.dying_with import dying_with_parent
+from penstock.infra.errors import BrokerError
 from penstock.infra.ports import free_ports, require_free
 
 STOP_SECONDS = 15.0
@@ -93,6 +95,12 @@ class LocalBroker:
         client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         topic = NewTopic(name, partitions, 1, config=dict(settings or {}))
         client.create_topics([topic], operation_timeout=TOPIC_SECONDS)[name].result(TOPIC_SECONDS)
+        # The controller has it by then; who asks the broker may still be told that there is none.
+        deadline = time.monotonic() + TOPIC_SECONDS
+        while _led(client, name) < partitions:
+            if time.monotonic() > deadline:
+                raise BrokerError(f"the broker at {self.bootstrap} does not show {name}, which it has made")
+            time.sleep(0.01)
 
     def last_lines(self, lines: int = 60) -> str:
         """Return the end of the broker's log."""
@@ -109,3 +117,9 @@ class LocalBroker:
 
     def _alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+
+def _led(client: AdminClient, topic: str) -> int:
+    """How many partitions of a topic have a leader, as the broker says."""
+    found = client.list_topics(topic, timeout=TOPIC_SECONDS).topics[topic]
+    return sum(partition.leader >= 0 for partition in found.partitions.values())
