@@ -43,9 +43,15 @@ def as_list(value: str | list[str]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def applied(environment: Environment) -> Workspace:
+def first_plan(environment: Environment) -> Plan:
+    """The plan of an environment that is not there yet."""
+    return environment().plan()
+
+
+@pytest.fixture(scope="module")
+def applied(environment: Environment, first_plan: Plan) -> Workspace:
     workspace = environment()
-    workspace.apply(workspace.plan())
+    workspace.apply(first_plan)
     return workspace
 
 
@@ -55,9 +61,9 @@ def settled(applied: Workspace) -> Plan:
     return applied.plan()
 
 
-def test_a_first_plan_only_creates(environment: Environment) -> None:
-    plan = environment().plan()
-    assert plan.count(Action.CREATE) == len([c for c in plan.changes if c.changes_something]) > 80
+def test_a_first_plan_only_creates(first_plan: Plan) -> None:
+    creating = [change for change in first_plan.changes if change.changes_something]
+    assert first_plan.count(Action.CREATE) == len(creating) > 80
 
 
 def test_a_plan_right_after_apply_shows_no_change(settled: Plan) -> None:
