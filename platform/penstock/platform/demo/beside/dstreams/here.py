@@ -111,16 +111,16 @@ def by_this_platform(spark: "SparkSession", folder: Path, tell: Tell) -> Mapping
     """Return every pane of each verb. Verbs that read the same topics run in one pass."""
     together = defaultdict[Any, dict[str, Pipeline]](dict)
     for verb, pipeline in pipelines().items():
-        together[tuple(source.name for source in pipeline.to_plan(verb).sources)][verb] = pipeline
+        together[tuple(source.name for source in pipeline.to_plan(_table_of(verb)).sources)][verb] = pipeline
     contents, found = {"lines": BATCHES, "more": MORE}, {}
     for topics, of_topics in together.items():
         (first, pipeline), *others = of_topics.items()
-        plan = pipeline.also(*(each for _, each in others)).to_plan(first)
+        plan = pipeline.also(*(each for _, each in others)).to_plan(_table_of(first))
         tell(f"{len(of_topics)} verbs over {' and '.join(topics)}")
         held, batches = stored(spark, {topic: contents[topic] for topic in topics})
         panes = rerun(plan, spark, held, batches, folder / "-".join(topics), lambda _: None)
         for verb in of_topics:
-            shown = panes.of(verb)
+            shown = panes.of(_table_of(verb))
             found[verb] = shown.filter(pc.equal(shown.column("kind"), "insert"))
     return found
 
@@ -130,5 +130,9 @@ def pipelines() -> Mapping[str, Pipeline]:
     names, found = known(), {}
     for verb, (_, code) in verbs().items():
         exec(code, names)  # noqa: S102  the page of this checkout, as it stands
-        found[verb] = names["ours"].write(verb, mode="log")
+        found[verb] = names["ours"].write(_table_of(verb), mode="log")
     return found
+
+
+def _table_of(verb: str) -> str:
+    return verb.replace(" ", "_")
