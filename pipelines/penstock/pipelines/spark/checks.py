@@ -88,9 +88,17 @@ def watched(rows: "DataFrame", seen: "Observation") -> "DataFrame":
     return rows.observe(seen, expr(f"{ANY} AS {SEEN}"))
 
 
-def told(seen: "Observation", records: "Callable[[], DataFrame]", sources: Sources) -> pa.Table:
-    """How many records break each check, as `CHECKED` has it: by a job of its own, where any record breaks any."""
-    if not seen.get[SEEN]:
+def seen_by(one: "Observation | None") -> int | None:
+    """What was seen once the records were read."""
+    return None if one is None else one.get[SEEN]
+
+
+def told(broken: int | None, records: "Callable[[], DataFrame]", sources: Sources) -> pa.Table:
+    """How many records break each check, as `CHECKED` has it: by a job of its own, where any record breaks any.
+
+    `broken` are the bits of what any of them breaks.
+    """
+    if not broken:
         return CHECKED.empty_table()
     from pyspark.sql.functions import expr
 

@@ -71,12 +71,17 @@ def windowed(records: "DataFrame", stage: ReadyStage) -> "DataFrame":
 
 
 def partials(
-    records: "DataFrame", stage: ReadyStage, beside: Sequence[str] = (), seen: "Observation | None" = None
+    records: "DataFrame",
+    stage: ReadyStage,
+    beside: Sequence[str] = (),
+    seen: "Observation | None" = None,
+    *,
+    breaks: bool = False,
 ) -> "DataFrame":
     """Pre-aggregate records that were guarded. The columns are those of a reading's partials, and those `beside`.
 
     For order windows nothing can be aggregated before the order is known: the records come as they are.
-    `seen` sees which checks any of the records breaks.
+    `seen` sees which checks any of the records breaks; with `breaks` each row has what its own records break.
     """
     from pyspark.sql.functions import expr
 
@@ -95,7 +100,7 @@ def partials(
         "elements": "count(1)",
         **{f"matches_{i}": f"count_if({predicate_sql(p)})" for i, p in enumerate(stage.predicates)},
         **{part.name: part.sql for part in stage.parts},
-        **({} if seen is None else {BREAKS: ANY}),
+        **({} if seen is None and not breaks else {BREAKS: ANY}),
     }
     told = grouped.agg(*(expr(f"{sql} AS {quoted(name)}") for name, sql in measures.items()))
     return finished(told if seen is None else watched(told, seen).drop(BREAKS), stage)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.batch.inputs import topic_of
@@ -11,12 +12,13 @@ from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.batch.poison import Poisoned
 from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, CHECKED, LATE
 from penstock.pipelines.batch.tables import QUARANTINED
+from penstock.pipelines.fold.rows import numpy_column
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.repeats.ids import IDS
 from penstock.pipelines.spark.analysed import Analysed
 from penstock.pipelines.spark.avro import Writers, refuse_unknown
-from penstock.pipelines.spark.checks import placed, refuse_stopping, told, watch
+from penstock.pipelines.spark.checks import BREAKS, placed, refuse_stopping, seen_by, told, watch
 from penstock.pipelines.spark.identities import identified, marked
 from penstock.pipelines.spark.implied import fetch, implied
 from penstock.pipelines.spark.inputs import Sources, as_its_own
@@ -83,7 +85,7 @@ class SparkReading:
             if self._is_as_ever:
                 refuse_unknown(self.raw, self.writers)
                 same = (name, self._is_small, *self._written)
-                return self._fetched(self.analysed.over(self.raw, same, self._as_ever), ())
+                return self._checked_as_ever(self.analysed.over(self.raw, same, self._as_ever))
             return self._checked(lambda records, seen: self._partials(self._in_tasks(records), seen))
 
     def beside(self) -> "dict[str, SparkReading]":
@@ -164,7 +166,15 @@ class SparkReading:
     def _as_ever(self, raw: "DataFrame") -> "DataFrame":
         """The partials of a batch about which nothing is special, whatever its clock."""
         records = guarded(judged(raw, self.sources, self.writers), self.sources, clock=0)
-        return partials(self._in_tasks(records), self.stage)
+        return partials(self._in_tasks(records), self.stage, breaks=bool(placed(self.sources)))
+
+    def _checked_as_ever(self, made: "DataFrame") -> pa.Table:
+        """Fetch what `_as_ever` made; of what records break each row says its part."""
+        if not placed(self.sources):
+            return self._fetched(made, ())
+        told_of = fetch(made, _schema(self.stage).append(pa.field(BREAKS, pa.int64())), {})
+        self._judge(int(np.bitwise_or.reduce(numpy_column(told_of.column(BREAKS)), initial=0)))
+        return told_of.drop_columns([BREAKS])
 
     def _fetched(self, made: "DataFrame", columns: Collection[str]) -> pa.Table:
         """Fetch partials that were made of records with these columns."""
@@ -207,7 +217,7 @@ class SparkReading:
             made = run(
                 {RECORDS: accounted(known, seen=seen), **frames}, {RECORDS: ACCOUNT_COLUMNS, **schemas}
             )
-            self._judge(seen)
+            self._judge(seen_by(seen))
         finally:
             if known is not records:
                 known.unpersist()
@@ -229,13 +239,13 @@ class SparkReading:
         """Run the batch's job, with what is to see which checks its records break, and say what they break."""
         seen = watch(self.sources)
         made = run(self._records(), seen)
-        self._judge(seen)
+        self._judge(seen_by(seen))
         return made
 
-    def _judge(self, seen: "Observation | None") -> None:
+    def _judge(self, broken: int | None) -> None:
         """Say what records break, once they were read; raise where that stops the stream."""
-        if seen is not None:
-            self.counted.append(told(seen, self._records, self.sources))
+        if placed(self.sources):
+            self.counted.append(told(broken, self._records, self.sources))
             refuse_stopping(self.broken(), self._records, self.sources)
 
     def broke(self, problem: BaseException) -> str:
@@ -264,7 +274,10 @@ class SparkReading:
         by_clock = self.stage.by_the_clock or go_by_the_clock(self.sources) or not isinstance(self.clock, int)
         special = self.repeats is not None or bool(self.poisoned)
         own_code = self._has_steps or any(part.finish is not None for part in self.stage.parts)
-        return not (by_clock or special or own_code or placed(self.sources))
+        single = self.stage.in_order and bool(
+            placed(self.sources)
+        )  # what each record breaks need not be fetched
+        return not (by_clock or special or own_code or single)
 
     @property
     def _written(self) -> list[tuple[str, ...]]:
