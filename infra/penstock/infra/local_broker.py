@@ -4,7 +4,6 @@
 """
 
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +14,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from penstock.infra.broker import BrokerConfig, broker_command, cluster_id_of, format_storage, wait_for_broker
 from penstock.infra.dying_with import dying_with_parent
-from penstock.infra.errors import BrokerError
 from penstock.infra.ports import free_ports, require_free
+from penstock.infra.waiting import wait_until
 
 STOP_SECONDS = 15.0
 TOPIC_SECONDS = 30.0
@@ -96,11 +95,8 @@ class LocalBroker:
         topic = NewTopic(name, partitions, 1, config=dict(settings or {}))
         client.create_topics([topic], operation_timeout=TOPIC_SECONDS)[name].result(TOPIC_SECONDS)
         # The controller has it by then; who asks the broker may still be told that there is none.
-        deadline = time.monotonic() + TOPIC_SECONDS
-        while _led(client, name) < partitions:
-            if time.monotonic() > deadline:
-                raise BrokerError(f"the broker at {self.bootstrap} does not show {name}, which it has made")
-            time.sleep(0.01)
+        shown = f"the broker at {self.bootstrap} to show the topic {name}, which it has made"
+        wait_until(lambda: _led(client, name) >= partitions, TOPIC_SECONDS, shown)
 
     def last_lines(self, lines: int = 60) -> str:
         """Return the end of the broker's log."""
