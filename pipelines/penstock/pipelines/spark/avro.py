@@ -15,8 +15,9 @@ from penstock.ingestion.contracts.types import avro_type, parse_type, type_in_sp
 from penstock.ingestion.errors import RegistryError
 from penstock.ingestion.registry import Written
 from penstock.pipelines.batch.inputs import topic_of
-from penstock.pipelines.plan.predicates import quoted
-from penstock.pipelines.plan.source import Column, Source, Topic
+from penstock.pipelines.plan.predicates import literal, quoted
+from penstock.pipelines.plan.source import Column, Source, Tombstones, Topic
+from penstock.pipelines.spark.tombstones import said_by_deletion
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,18 +56,18 @@ def fields_of(source: Source) -> list[Field]:
 def parsed(source: Source, writers: Writers) -> str:
     """SQL for a record: null for one by a schema that is not known, full of nulls for a broken one."""
     written = writers.get(topic_of(source), Written({})).schemas
-    by_id = {f"00{number:08X}": schema for number, schema in written.items()} or {_NOBODY: _reader(source)}
-    whole = _text({**_reader(source), "fields": [*_reader(source)["fields"], _marked(optional=True)]})
-    options = f"map('avroSchema', {whole}, 'mode', 'PERMISSIVE')"
+    reader = _reader(source)
+    by_id = {f"00{number:08X}": schema for number, schema in written.items()} or {_NOBODY: reader}
+    options = f"map('avroSchema', {_marked(reader, optional=True)}, 'mode', 'PERMISSIVE')"
     payload = f"concat(substr(value, 6), X'{_MARK.hex()}')"
     cases = " ".join(
-        f"WHEN '{head}' THEN from_avro({payload}, {_text(_with_end(schema))}, {options})"
+        f"WHEN '{head}' THEN from_avro({payload}, {_marked(schema, optional=False)}, {options})"
         for head, schema in by_id.items()
     )
     record = f"CASE hex(substr(value, 1, 5)) {cases} END"
     if source.tombstones is None:
         return record
-    return f"CASE WHEN value IS NULL THEN {_deleted(source)} ELSE {record} END"
+    return f"CASE WHEN value IS NULL THEN {_deleted(source, source.tombstones)} ELSE {record} END"
 
 
 def unreadable(source: Source, record: str) -> str:
@@ -109,29 +110,20 @@ def _avro(column: Column) -> object:
     return avro_type(parse_type(type_in_spark(column.type)))
 
 
-def _with_end(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {**schema, "fields": [*schema["fields"], _marked(optional=False)]}
-
-
-def _marked(*, optional: bool) -> dict[str, Any]:
+def _marked(schema: Mapping[str, Any], *, optional: bool) -> str:
+    """A schema with the field for what is put behind the record, as a text of SQL."""
     kind = {"type": "fixed", "name": _END, "size": len(_MARK)}
-    return (
+    end = (
         {"name": _END, "type": ["null", kind], "default": None} if optional else {"name": _END, "type": kind}
     )
+    return literal(json.dumps({**schema, "fields": [*schema["fields"], end]}))
 
 
-def _deleted(source: Source) -> str:
-    """What a record without a value says by its key and Kafka's time."""
-    deleting = source.tombstones
-    assert deleting is not None
-    said = {
-        source.event_time: "unix_millis(timestamp)",
-        deleting.key: "try_cast(cast(key AS STRING) AS {})",
-        deleting.column: "true",
-    }
+def _deleted(source: Source, deleting: Tombstones) -> str:
+    """The record that stands for one without a value."""
+    said = said_by_deletion(source, deleting)
     fields = [
-        f"'{each.name}', CAST({said.get(each.name, 'NULL').format(each.type)} AS {each.type})"
-        for each in source.columns
+        f"{literal(each.name)}, CAST({said.get(each.name, 'NULL')} AS {each.type})" for each in source.columns
     ]
     return f"named_struct({', '.join(fields)}, '{_END}', X'{_MARK.hex()}')"
 
@@ -145,8 +137,3 @@ def _unsound(column: str, kind: str, depth: int = 0) -> str:
         return ""
     inner = _unsound(f"x{depth}", kind.removeprefix("ARRAY<").removesuffix(">"), depth + 1)
     return f"exists({column}, x{depth} -> {inner})" if inner else ""
-
-
-def _text(schema: Mapping[str, Any]) -> str:
-    escaped = json.dumps(schema).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

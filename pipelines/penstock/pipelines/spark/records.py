@@ -8,12 +8,13 @@ inputs have with different types, as the input of that number has it.
 
 from typing import TYPE_CHECKING
 
-from penstock.pipelines.plan.predicates import quoted
+from penstock.pipelines.plan.predicates import literal, quoted
 from penstock.pipelines.plan.source import Source
 from penstock.pipelines.spark import avro
 from penstock.pipelines.spark.avro import Writers
 from penstock.pipelines.spark.checks import checked
 from penstock.pipelines.spark.inputs import Sources, apart, by_topic, disputed, fields_of
+from penstock.pipelines.spark.tombstones import said_by_deletion
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -64,7 +65,7 @@ def invalid(source: Source, record: str) -> str:
     others = "true" if deleting is None else "NOT _empty"
     required = {column.name: others for column in source.columns if column.required}
     missing = "".join(
-        f" WHEN {who} AND {record}.{quoted(name)} IS NULL THEN 'missing_field:{_escaped(name)}'"
+        f" WHEN {who} AND {record}.{quoted(name)} IS NULL THEN {literal(f'missing_field:{name}')}"
         for name, who in {**required, source.event_time: "true"}.items()
     )
     return (
@@ -82,11 +83,13 @@ def _unreadable(source: Source, record: str) -> str:
 
 
 def _parsed(source: Source, number: int, sources: Sources, writers: Writers) -> str:
-    schema = _escaped(f"{value_schema(source)}, _broken STRING")
-    parse = f"from_json({_text(source)}, '{schema}', map('columnNameOfCorruptRecord', '_broken'))"
-    if avro.is_avro(source):
-        parse = avro.parsed(source, writers)
+    parse = avro.parsed(source, writers) if avro.is_avro(source) else _from_json(source)
     return by_topic(sources, "topic", lambda other, _: parse if other == number else None)
+
+
+def _from_json(source: Source) -> str:
+    schema = literal(f"{value_schema(source)}, _broken STRING")
+    return f"from_json({_text(source)}, {schema}, map('columnNameOfCorruptRecord', '_broken'))"
 
 
 def _text(source: Source) -> str:
@@ -94,13 +97,8 @@ def _text(source: Source) -> str:
     deleting = source.tombstones
     if deleting is None:
         return "cast(value AS STRING)"
-    kind = next(column.type for column in source.columns if column.name == deleting.key)
-    said = {
-        deleting.key: f"try_cast(cast(key AS STRING) AS {kind})",
-        source.event_time: "unix_millis(timestamp)",
-        deleting.column: "true",
-    }
-    fields = ", ".join(f"'{_escaped(name)}', {sql}" for name, sql in said.items())
+    said = said_by_deletion(source, deleting)
+    fields = ", ".join(f"{literal(name)}, {sql}" for name, sql in said.items())
     return f"coalesce(cast(value AS STRING), to_json(named_struct({fields})))"
 
 
@@ -120,7 +118,3 @@ def _fields(sources: Sources, name: str) -> list[str]:
         return [f"{by_topic(sources, '_topic', of)} AS {quoted(name)}"]
     found = ((number, of(number, source)) for number, source in enumerate(sources))
     return [f"{text} AS {quoted(apart(number, name))}" for number, text in found if text is not None]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")
