@@ -1,5 +1,12 @@
 """How a headless Chromium is started: without a sandbox, a graphics card, or a word to anybody outside."""
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",
@@ -10,3 +17,15 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+
+@contextmanager
+def chromium_browser() -> Iterator[Browser]:
+    """Headless Chromium; the test is skipped by name where it is not installed."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        yield browser
+        browser.close()

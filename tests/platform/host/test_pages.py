@@ -1,15 +1,14 @@
 """The page of what is expected, as a host shows it to a browser on its machine."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 from prometheus_client import CollectorRegistry
-from tests.browser import ARGUMENTS
+from tests.browser import chromium_browser
 from tests.quality.expectations.test_at_rest import MINUTE, MISSED, NOON, outcome
 
 from penstock.platform.host.pages import PREFIX, link, served_at
@@ -47,13 +46,8 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def page() -> Iterator[Page]:
     """A page in headless Chromium; skipped by name where it is not installed."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    with chromium_browser() as browser:
         yield browser.new_page()
-        browser.close()
 
 
 def test_in_a_browser_plots_lead_to_what_is_expected_and_that_to_the_rows(folder: Path, page: Page) -> None:

@@ -1,13 +1,12 @@
 """Dagster's UI in a real browser: the graph, a materialization with its numbers, a launch from the launchpad."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
-from tests.browser import ARGUMENTS
+from playwright.sync_api import Page, expect
+from tests.browser import chromium_browser
 from tests.platform.whole.stack import ScratchStack, until
 
 pytestmark = pytest.mark.whole
@@ -18,16 +17,11 @@ PATIENCE_MS = 60_000
 @pytest.fixture(scope="module")
 def browser_page() -> Iterator[Page]:
     """A page in headless Chromium; skipped by name where it is not installed."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    with chromium_browser() as browser:
         page = browser.new_page(viewport={"width": 1500, "height": 950})
         page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
         yield page
-        browser.close()
 
 
 @pytest.fixture
