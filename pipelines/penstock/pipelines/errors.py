@@ -6,6 +6,7 @@ PipelineError
 ├── PlanFormatError     a stored plan cannot be read back
 ├── StepsNotGivenError  the reference evaluator was not told what the steps before the window do
 ├── TranscriptError     a case file says something that cannot be run
+│   └── NotInContractError  a case asks for what the contract does not have
 ├── JournalError        a stream's own files cannot be read, or contradict what is being done
 ├── FencedError         another host writes this stream now
 ├── DrainedError        a batch came while its stream was being stopped; it comes again
@@ -65,6 +66,10 @@ class PlanChangedError(PipelineError):
 
 class TranscriptError(PipelineError):
     """A case file, or a case in it, that cannot be run as written."""
+
+
+class NotInContractError(TranscriptError):
+    """A case that is well said, and asks for what the contract does not have: it differs, as one that ran might."""
 
 
 class JournalError(PipelineError):

@@ -167,6 +167,33 @@ def test_a_field_that_means_nothing_here_is_named() -> None:
         ({"final_pane": "maybe"}, "`final_pane` is 'maybe'; write one of never, when_changed, always"),
         ({"on_time_pane": "maybe"}, "`on_time_pane` is 'maybe'; write one of always"),
         ({"allowed_lateness": -1}, "allowed_lateness: -1000. Give a whole number"),
+        ({"combin": "sum"}, "the case has a field 'combin', which means nothing; write 'combine'"),
+        ({"engine_specific": "false"}, "`engine_specific` is 'false'; write true or false"),
+        ({"timestamp_combiner": "MIDDLE"}, "`timestamp_combiner` is 'MIDDLE'; write one of earliest"),
+        ({"unit": 3}, "the unit 3 is not known; write one of ms"),
+        ({"unit": " "}, "the unit ' ' is not known"),
+        ({"steps": []}, "`steps` is \\[\\]; write a list of steps"),
+        ({"steps": [{"watermark": 1, "expct": []}]}, "step 1 has a field 'expct', which means nothing"),
+        ({"steps": [{"processing_time": "inf"}]}, "step 1: `processing_time` is 'inf'; write a number"),
+        ({"steps": [{"watermark": 10**40}]}, "step 1: `watermark` is 1.*; write a time of 64 bits"),
+        ({"steps": [{"elements": [{"vaule": 1}]}]}, "`elements`.0. has a field 'vaule'.*; write 'value'"),
+        ({"steps": [{"elements": [{"value": [1]}]}]}, "`elements`.0..value is .1.; write a number"),
+        ({"steps": [{"elements": [{"punctuation": "no"}]}]}, "`punctuation` is 'no'; write true or false"),
+        ({"window": {"type": "fixed", "size": 10, "time": "sundial"}}, "is 'sundial'; write event or"),
+        ({"window": {"type": ["fixed"]}}, "`window.type` is .'fixed'.; write one of fixed, sliding"),
+        ({"window": {"type": "delta", "by": 1, "field": "speed"}}, "'speed' is no field of elements"),
+        ({"window": {"type": "punctuation", "predicate": 3}}, "punctuation.predicate: 3. Write a condition"),
+        ({"window": {"type": "punctuation", "value": [3]}}, "punctuation.value is .3.; write a number"),
+        ({"trigger": {"type": "after_watermark", "earyl": "x"}}, "has a field 'earyl', .*; write 'early'"),
+        (
+            {"trigger": {"type": "after_any", "of": [None]}},
+            "'after_any' needs a list of parts in `of`, as in",
+        ),
+        (
+            {"trigger": {"type": "early_every_x_every_y"}},
+            "no trigger of type 'early_every_x_every_y'; it has",
+        ),
+        ({"trigger": 3}, "a trigger is 3; write an object with a type"),
     ],
 )
 def test_a_case_that_cannot_be_run_says_why_and_stops_no_other(change: dict[str, Any], says: str) -> None:
@@ -177,6 +204,87 @@ def test_a_case_that_cannot_be_run_says_why_and_stops_no_other(change: dict[str,
         case_of(wrong(**change))
     assert isinstance(broken.got, dict)
     assert broken.got["error"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected", "says"),
+    [
+        ("expect", 3, "step 3, `expect` is 3; write a list of panes, as in"),
+        ("expect", None, "`expect` is None; write a list of panes"),
+        ("expect", {"values": [1]}, "write a list of panes"),
+        ("expect", [3], "`expect`.0. is 3; write an object"),
+        ("expect", [{"window": 3}], "`expect`.0..window is 3; write .start, end."),
+        ("expect", [{"window": [1]}], "window is .1.; write .start, end."),
+        ("expect", [{"window": {"start": 0}}], "write .start, end."),
+        ("expect", [{"window": ["a", "b"]}], "write .start, end."),
+        ("expect", [{}, {"values": 3}], "`expect`.1..values is 3; write a list of values"),
+        ("expect", [{"values": "12"}], "values is '12'; write a list of values"),
+        ("expect", [{"sum": "3"}], "sum is '3'; write a number or null"),
+        ("expect", [{"timing": "sometimes"}], "timing is 'sometimes'; write one of early, on_time, late"),
+        ("expect", [{"kind": "upsert"}], "kind is 'upsert'; write one of output, insert"),
+        ("expect", [{"early": "false"}], "early is 'false'; write true or false"),
+        ("expect", [{"index": "0"}], "index is '0'; write a whole number"),
+        ("expect", [{"timestamp": "x"}], "timestamp is 'x'; write a number or null"),
+        ("expect", [{"timming": "early"}], "a field 'timming', which means nothing; write 'timing'"),
+        ("expect_all", 3, "`expect_all` is 3; write a list of panes"),
+        ("expect_late", {"value": 1}, "`expect_late` is .*; write a list of records"),
+        ("expect_late", [{"val": 9}], "a field 'val'; write key, value, timestamp"),
+        ("state_sum", 3, "`state_sum` is 3; write an object"),
+        ("state_sum", {"window": [0, 10]}, "write an object, as in"),
+        ("state_sum", {"window": 3, "sum": 3}, "`state_sum`.window is 3; write .start, end."),
+        ("state_windows", "x", "`state_windows` is 'x'; write how many windows are open"),
+    ],
+)
+def test_what_is_expected_in_no_form_of_the_schema_is_named_by_its_place(
+    kind: str, expected: Any, says: str
+) -> None:
+    broken = wrong(steps=[*RIGHT["steps"][:2], {kind: expected}])
+    with pytest.raises(TranscriptError, match=says):
+        case_of(broken)
+    verdict = verdict_of(broken)
+    assert (verdict.ok, bool(verdict.malformed)) == (False, True)
+
+
+def test_what_the_contract_does_not_have_is_well_said_and_differs() -> None:
+    verdict = verdict_of(wrong(window={"type": "hexagonal"}))
+    assert (verdict.ok, verdict.malformed) == (False, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("figures.json", '{\n "figures": [1]\n}', "a document without cases"),
+        ("three.json", '{"cases": 3}', "`cases` is no list but 3"),
+        (
+            "comma.json",
+            '{\n "cases": [\n {"id": 1}\n {"id": 2}]}',
+            r"comma\.json, line 4, column 2 is no JSON",
+        ),
+        ("line.jsonl", '{"id": 1}\n{nope', r"line\.jsonl, line 2, column 2 is no JSON"),
+        ("deep.json", "[" * 100_000, "nested too deep"),
+        ("long.json", f'{{"cases": [{"9" * 5000}]}}', r"long\.json, line 1 is no JSON"),
+        ("itself.yaml", "cases:\n - steps: &e [*e]", "an anchor in it holds itself"),
+    ],
+)
+def test_a_file_is_refused_by_the_line_where_its_form_ends(
+    tmp_path: Path, name: str, text: str, says: str
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(TranscriptError, match=says):
+        list(run_files([tmp_path / name], ReferenceEngine()))
+
+
+@pytest.mark.parametrize("schema", ["anchor-policy-windows/1", "anchor-assignment/1", "other/1"])
+@pytest.mark.parametrize(
+    "case", [{"id": "x"}, {"id": "x", "policy": 3, "steps": [3]}, {"id": "x", "window_function": 1}]
+)
+def test_a_broken_case_of_another_schema_stops_no_other(tmp_path: Path, schema: str, case: Any) -> None:
+    (tmp_path / "both.json").write_text(json.dumps({"schema": schema, "cases": [case]}), encoding="utf-8")
+    (tmp_path / "right.json").write_text(json.dumps([RIGHT]), encoding="utf-8")
+    broken, right = run_files([tmp_path / "both.json", tmp_path / "right.json"], ReferenceEngine())
+    assert broken.malformed
+    assert "object" not in broken.malformed.replace("an object", "")
+    assert right.ok
 
 
 anything = st.one_of(

@@ -7,13 +7,14 @@ streams run on; so is whatever keeps the protocol `Engine`.
 
 from penstock.pipelines.transcripts.case import Case, Check, case_of
 from penstock.pipelines.transcripts.engine import Engine, Observed, OpenWindow, ReferenceEngine, Run, Script
-from penstock.pipelines.transcripts.runner import cases_in, passed, run_files, run_nodes
+from penstock.pipelines.transcripts.runner import Found, cases_in, found_in, passed, run_files, run_nodes
 from penstock.pipelines.transcripts.verdict import Verdict
 
 __all__ = [
     "Case",
     "Check",
     "Engine",
+    "Found",
     "Observed",
     "OpenWindow",
     "ReferenceEngine",
@@ -22,6 +23,7 @@ __all__ = [
     "Verdict",
     "case_of",
     "cases_in",
+    "found_in",
     "passed",
     "run_files",
     "run_nodes",

@@ -2,21 +2,26 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
-from penstock.pipelines.errors import DefinitionError, TranscriptError
+from penstock.pipelines.errors import DefinitionError, NotInContractError, TranscriptError
 from penstock.pipelines.plan.aggregates import Mean, Output, Sum
+from penstock.pipelines.plan.check import check_stage
 from penstock.pipelines.plan.checks import not_negative
 from penstock.pipelines.plan.policies import DeltaPolicy
 from penstock.pipelines.plan.sinks import PaneLog
 from penstock.pipelines.plan.source import Column, Source, Topic
 from penstock.pipelines.plan.stage import Accumulation, FinalPane, OnTimePane, Plan, Stage
-from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, by_processing_time
+from penstock.pipelines.plan.triggers import Default
+from penstock.pipelines.plan.windows import SlidingOrder, Tumbling, by_processing_time, in_order
 from penstock.pipelines.transcripts.engine import Script
+from penstock.pipelines.transcripts.expected import CHECKED
+from penstock.pipelines.transcripts.form import flag_in, name_of, refuse_misspelt, said_of, told
 from penstock.pipelines.transcripts.outputs import outputs_of
 from penstock.pipelines.transcripts.steps import Steps
 from penstock.pipelines.transcripts.triggers import trigger_of
-from penstock.pipelines.transcripts.units import Unit, unit_of
+from penstock.pipelines.transcripts.units import ENDS, Unit, unit_of
 from penstock.pipelines.transcripts.windows import window_of
 
 CheckKind: TypeAlias = Literal["expect", "expect_all", "expect_late", "state_sum", "state_windows"]
@@ -38,6 +43,13 @@ ON_TIME: dict[str, OnTimePane] = {
 
 
 FINAL: dict[str, FinalPane] = {"never": "never", "when_changed": "when_changed", "always": "always"}
+
+SETTINGS = (
+    *("name", "unit", "window", "trigger", "accumulation", "allowed_lateness", "allowed_lateness_ms"),
+    *("on_time_pane", "on_time_behavior", "final_pane", "combine", "aggregate", "timestamp_combiner"),
+    *("steps", "must_fail_with", "engine_specific"),
+)
+"""What a case may say beside its steps."""
 
 REMARKS = ("comment", "note", "notes", "state_not_observable")
 """What a step may say to people alone."""
@@ -70,9 +82,11 @@ class Case:
 
 def case_of(node: Mapping[str, Any]) -> Case:
     """Read a case; what it says that cannot be run is refused in a sentence."""
-    name = str(node.get("id", node.get("name", "without id")))
+    name = name_of(node)
     if "cannot" in node:
-        raise TranscriptError(str(node["cannot"]))
+        raise NotInContractError(str(node["cannot"]))
+    if "broken" in node:
+        raise TranscriptError(f"the case is not of its file's schema: {node['broken']}")
     try:
         return read_case(name, node)
     except DefinitionError as problem:
@@ -81,40 +95,45 @@ def case_of(node: Mapping[str, Any]) -> Case:
         raise TranscriptError(f"the case is not of the schema: {told(problem)}") from problem
 
 
-def told(problem: Exception) -> str:
-    """Say what Python found, without its words where there are better ones."""
-    match problem:
-        case KeyError(args=(str(name),)):
-            return f"{name!r} is missing"
-        case _:
-            return " ".join(str(problem).split()) or type(problem).__name__
-
-
 def read_case(name: str, node: Mapping[str, Any]) -> Case:
     """Read the parts of a case."""
+    refuse_misspelt(node, SETTINGS, "the case")
     unit = unit_of(node.get("unit"))
     steps = steps_of(node)
+    check_expected(steps, node)
     checks = checks_of([*steps, node])
     outputs = outputs_of(node, [pane for check in checks for pane in panes_in(check)])
     batches = Steps(unit, node).batches(steps)
     values: list[Any] = [record.fields["value"] for b in batches for record in b.records]
     plan = plan_of(node, unit, outputs, values)
     refuse_unlike(plan)
+    check_stage(plan, plan.stage)
     script = Script(name, plan, tuple(batches))
-    return Case(name, script, checks, unit, "must_fail_with" in node, bool(node.get("engine_specific")))
+    must_fail = node.get("must_fail_with") is not None
+    return Case(name, script, checks, unit, must_fail, flag_in(node, "engine_specific", ""))
 
 
 def steps_of(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the steps; one that says nothing which is known would pass unseen."""
     steps = node["steps"]
-    if not isinstance(steps, list):
+    if not isinstance(steps, list) or not steps:
         raise TranscriptError(f"the case is not of the schema: `steps` is {steps!r}; write a list of steps")
     for number, step in enumerate(steps, 1):
         words = set(step) if isinstance(step, Mapping) else set()
         if not words & {*Steps.MOVES, *CHECKS, *REMARKS}:
             known = ", ".join([*sorted(Steps.MOVES), *CHECKS])
             raise TranscriptError(f"step {number} is {step!r}; write one of {known}")
+        refuse_misspelt(step, {*Steps.MOVES, *CHECKS}, f"step {number}")
     return steps
+
+
+def check_expected(steps: Sequence[Mapping[str, Any]], case: Mapping[str, Any]) -> None:
+    """Refuse what could not be expected of any run."""
+    places = [*((f"step {number}, ", step) for number, step in enumerate(steps, 1)), ("", case)]
+    for place, node in places:
+        for kind in CHECKS:
+            if kind in node:
+                CHECKED[kind](node[kind], f"{place}`{kind}`")
 
 
 def word_of(node: Mapping[str, Any], names: Sequence[str], known: Mapping[str, Word]) -> Word:
@@ -148,7 +167,7 @@ def checks_of(steps: Iterable[Mapping[str, Any]]) -> tuple[Check, ...]:
     batches = 0
     for step in steps:
         batches += bool(step.keys() & Steps.MOVES)
-        checks += [Check(kind, batches, step[kind]) for kind in CHECKS if step.get(kind) is not None]
+        checks += [Check(kind, batches, step[kind]) for kind in CHECKS if kind in step]
     kinds = {check.kind for check in checks}
     if "expect" in kinds or not kinds:
         checks.append(Check("expect", batches, []))
@@ -167,16 +186,18 @@ def plan_of(node: Mapping[str, Any], unit: Unit, outputs: tuple[Output, ...], va
 
     It is named after nothing in the case, so that cases which ask for the same have equal plans.
     """
-    window = window_of(node["window"], unit)
-    ordered = isinstance(window, Tumbling | SlidingOrder)
-    lateness = 0 if ordered or by_processing_time(window) else lateness_of(node, unit)
+    with said_of("`window`"):
+        window = window_of(node["window"], unit)
+    with said_of("`trigger`"):
+        trigger = Default() if in_order(window) else trigger_of(node.get("trigger"), unit)
+    lateness = 0 if in_order(window) or by_processing_time(window) else lateness_of(node, unit)
     stage = Stage(
         name="transcript",
         inputs=("elements",),
         window=window,
         aggregates=outputs,
         key=("key",),
-        trigger=trigger_of(None if ordered else node.get("trigger"), unit),
+        trigger=trigger,
         lateness=lateness,
         accumulation=word_of(node, ["accumulation"], ACCUMULATION),
         on_time_pane=word_of(node, ["on_time_pane", "on_time_behavior"], ON_TIME),
@@ -189,7 +210,8 @@ def plan_of(node: Mapping[str, Any], unit: Unit, outputs: tuple[Output, ...], va
 
 def lateness_of(node: Mapping[str, Any], unit: Unit) -> int:
     """Return how late an element may come; for ever is longer than any case."""
-    if node.get("allowed_lateness") == "inf":
+    found = node.get("allowed_lateness")
+    if isinstance(found, str) and ENDS.get(found) == inf:
         return FOR_EVER
     lateness = unit.optional(node, "allowed_lateness")
     not_negative(lateness, "allowed_lateness")

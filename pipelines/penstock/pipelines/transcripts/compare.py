@@ -6,11 +6,11 @@ from math import inf, isclose
 from typing import Any
 
 from penstock.pipelines.reference import Instant, Pane
+from penstock.pipelines.transcripts.form import NOTES
 from penstock.pipelines.transcripts.outputs import AGGREGATES
 from penstock.pipelines.transcripts.units import Unit
 
 KINDS = {"output": "insert", "insert": "insert", "retraction": "retract", "retract": "retract"}
-NOTES = frozenset({"raw", "note", "notes", "comment", "id", "source", "confidence", "raw_timestamp"})
 FINEST = 1
 
 

@@ -18,7 +18,7 @@ def nodes_in(path: Path) -> Iterator[Mapping[str, Any]]:
     """Yield the cases of a file as its schema has them, translated where the file speaks another dialect."""
     text = text_of(path)
     document = written_by_hand(text, path) if path.suffix in (".yaml", ".yml") else whole(text)
-    for number, node in enumerate(listed(document) or lines(text, path), 1):
+    for number, node in enumerate(listed(document, path) if document else lines(text, path), 1):
         if not isinstance(node, Mapping):
             raise TranscriptError(f"{path}: case {number} is no object. Write one object a case")
         if not node.get("header"):
@@ -28,42 +28,54 @@ def nodes_in(path: Path) -> Iterator[Mapping[str, Any]]:
 def text_of(path: Path) -> str:
     """Return the text of a file."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as problem:
         raise TranscriptError(f"{path} cannot be read: {problem.strerror}. Name a file of cases") from problem
     except UnicodeDecodeError as problem:
         raise TranscriptError(f"{path} is no text: {problem}. Name a file of cases") from problem
 
 
-def listed(document: Any) -> Iterable[Any] | None:
-    """Return the cases of a document, or None where it is not one."""
+def listed(document: Any, path: Path) -> Iterable[Any]:
+    """Return the cases of a document; one that holds none is refused."""
     match document:
         case {"cases": list(cases)}:
             return translated(document, cases)
-        case {"steps": _}:
+        case {"cases": other}:
+            raise TranscriptError(f"{path}: `cases` is no list but {other!r:.80}. Write a list of objects")
+        case {"steps": _} | {"header": _}:
             return [document]
         case list(cases):
             return cases
         case _:
-            return None
+            fix = "Write a document with `cases`, a list of cases, or a case a line"
+            raise TranscriptError(f"{path}: it is a document without cases. {fix}")
 
 
 def whole(text: str) -> Any:
     """Return the document, or None where the text is not one."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
 def written_by_hand(text: str, path: Path) -> Any:
     """Return a document of YAML."""
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as problem:
+        document = yaml.safe_load(text)
+    except RecursionError as problem:
+        raise TranscriptError(f"{path} is nested too deep. Mend its form") from problem
+    except (yaml.YAMLError, ValueError) as problem:
         raise TranscriptError(
             f"{path} is no YAML: {' '.join(str(problem).split())}. Mend its form"
         ) from problem
+    try:
+        json.dumps(document, default=str, skipkeys=True)
+    except (ValueError, RecursionError) as problem:
+        raise TranscriptError(
+            f"{path}: an anchor in it holds itself. Write out what it stands for"
+        ) from problem
+    return document
 
 
 def lines(text: str, path: Path) -> Iterator[Any]:
@@ -73,7 +85,24 @@ def lines(text: str, path: Path) -> Iterator[Any]:
             continue
         try:
             yield json.loads(line)
+        except RecursionError as problem:
+            raise TranscriptError(f"{path}, line {number} is nested too deep. Mend its form") from problem
         except ValueError as problem:
+            where, what = place_of(problem, text, number)
             raise TranscriptError(
-                f"{path}, line {number} is no JSON: {problem}. Write a document with cases, or a case a line"
+                f"{path}, {where} is no JSON: {what}. Write a document with cases, or a case a line"
             ) from problem
+
+
+def place_of(problem: ValueError, text: str, number: int) -> tuple[str, str]:
+    """Return where a file stops being JSON, and how: as a whole where not even its first line is a case."""
+    if not any(line.strip() for line in text.splitlines()[: number - 1]):
+        try:
+            json.loads(text)
+        except ValueError as whole_problem:
+            problem, number = whole_problem, 1
+    match problem:
+        case json.JSONDecodeError():
+            return f"line {problem.lineno + number - 1}, column {problem.colno}", problem.msg
+        case _:
+            return f"line {number}", str(problem)

@@ -17,6 +17,7 @@ from penstock.pipelines.plan.aggregates import (
     Output,
     Sum,
 )
+from penstock.pipelines.transcripts.form import wrong
 
 AGGREGATES: dict[str, Aggregate] = {
     "values": Collect("value"),
@@ -60,4 +61,7 @@ def combined(case: Mapping[str, Any]) -> str | None:
 def stamp_of(case: Mapping[str, Any]) -> str:
     """Return which element gives a pane its time: `earliest`, `latest`, or `end` for the window's own."""
     word = str(case.get("timestamp_combiner", "end")).lower()
-    return "earliest" if "earliest" in word else "latest" if "latest" in word else "end"
+    found = next((known for known in ("earliest", "latest", "end", "eow") if known in word), None)
+    if found is None:
+        raise wrong("`timestamp_combiner`", case["timestamp_combiner"], "one of earliest, latest, end")
+    return found

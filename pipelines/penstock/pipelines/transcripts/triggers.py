@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.pipelines.errors import TranscriptError
+from penstock.pipelines.errors import NotInContractError, TranscriptError
 from penstock.pipelines.plan.triggers import (
     AfterAll,
     AfterAny,
@@ -18,14 +18,33 @@ from penstock.pipelines.plan.triggers import (
     Repeatedly,
     Trigger,
 )
-from penstock.pipelines.transcripts.conditions import predicate_of
+from penstock.pipelines.transcripts.conditions import PUNCTUATION, predicate_of
+from penstock.pipelines.transcripts.form import refuse_misspelt
 from penstock.pipelines.transcripts.units import Unit
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "default": (),
+    "after_watermark": ("early", "late"),
+    "after_count": ("count", "n"),
+    "after_processing_time": ("delay", "delay_ms", "duration", "duration_ms"),
+    "every": ("period", "period_ms", "every", "every_ms", "interval", "interval_ms", "offset", "offset_ms"),
+    "after_punctuation": PUNCTUATION,
+    "repeatedly": ("of",),
+    "or_finally": ("of", "finally"),
+    "after_any": ("of", "triggers"),
+    "after_all": ("of", "triggers"),
+    "after_each": ("of", "triggers"),
+}
+WORDS = tuple(FIELDS)
+EXAMPLE = "{'type': 'after_count', 'count': 2}"
 
 
 def trigger_of(node: Mapping[str, Any] | str | None, unit: Unit) -> Trigger:
     """Read a trigger with its parts; without one it is the default."""
     spoken: Mapping[str, Any] = {"type": node or "default"} if not isinstance(node, Mapping) else node
-    match spoken.get("type"):
+    word = spoken.get("type")
+    refuse_misspelt(spoken, ("type", *FIELDS.get(str(word), ())), f"the trigger {word!r}")
+    match word:
         case "default":
             return Default()
         case "after_watermark":
@@ -53,20 +72,26 @@ def trigger_of(node: Mapping[str, Any] | str | None, unit: Unit) -> Trigger:
             return AfterEach(parts_of(spoken, unit))
         case str(word) if word.startswith(("early_every_", "late_every_")):
             return around_the_end(word, spoken, unit)
-        case other:
-            raise TranscriptError(f"the contract has no trigger of type {other!r}")
+        case str(other):
+            raise NotInContractError(
+                f"the contract has no trigger of type {other!r}; it has {', '.join(WORDS)}"
+            )
+        case _:
+            raise TranscriptError(f"a trigger is {node!r}; write an object with a type, as in {EXAMPLE}")
 
 
 def around_the_end(word: str, node: Mapping[str, Any], unit: Unit) -> Trigger:
     """Read `early_every_count`, `late_every_processing_time` and the like."""
-    side, measure = word.split("_every_")
+    side, _, measure = word.partition("_every_")
     match measure:
         case "count":
             part: Trigger = AfterCount(count_of(node))
         case "processing_time":
             part = Every(unit.field(node, "period"))
         case _:
-            raise TranscriptError(f"the contract has no trigger of type {word!r}")
+            raise NotInContractError(
+                f"the contract has no trigger of type {word!r}; it has {', '.join(WORDS)}"
+            )
     return AfterWatermark(early=part) if side == "early" else AfterWatermark(late=part)
 
 
@@ -81,8 +106,10 @@ def part_of(node: Mapping[str, Any], name: str) -> Mapping[str, Any] | str:
 def parts_of(node: Mapping[str, Any], unit: Unit) -> tuple[Trigger, ...]:
     """Read the parts of a composite."""
     of = node.get("of", node.get("triggers"))
-    if not isinstance(of, list):
-        raise TranscriptError(f"{node.get('type')!r} needs a list of parts in `of`")
+    if not isinstance(of, list) or not all(isinstance(part, Mapping | str) for part in of):
+        raise TranscriptError(
+            f"{node.get('type')!r} needs a list of parts in `of`, as in [{EXAMPLE}]; found {of!r}"
+        )
     return tuple(trigger_of(part, unit) for part in of)
 
 
@@ -95,5 +122,5 @@ def count_of(node: Mapping[str, Any]) -> int:
     """Read how many elements."""
     found = node.get("count", node.get("n"))
     if not isinstance(found, int):
-        raise TranscriptError(f"{node.get('type')!r} needs a whole number in `count`")
+        raise TranscriptError(f"{node.get('type')!r} needs a whole number in `count`; found {found!r}")
     return found

@@ -17,7 +17,7 @@ Answer = tuple[bool, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The line that is printed for a case."""
+    """The line that is printed for a case. `malformed` says what is wrong with a case that is not of the schema."""
 
     id: str
     ok: bool
@@ -25,6 +25,7 @@ class Verdict:
     got: Any
     engine_specific: bool = False
     not_compared: tuple[str, ...] = ()
+    malformed: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the line; what is false or empty beside the four fields is left out."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.pipelines.errors import TranscriptError
+from penstock.pipelines.errors import NotInContractError, TranscriptError
 from penstock.pipelines.plan.policies import CountPolicy, DeltaPolicy, PunctuationPolicy, TimePolicy
 from penstock.pipelines.plan.windows import (
     Calendar,
@@ -17,10 +17,23 @@ from penstock.pipelines.plan.windows import (
     Tumbling,
     Window,
 )
-from penstock.pipelines.transcripts.conditions import predicate_of
+from penstock.pipelines.transcripts.conditions import PUNCTUATION, predicate_of
+from penstock.pipelines.transcripts.form import refuse_misspelt, wrong
 from penstock.pipelines.transcripts.units import Unit
 
 CALENDAR: dict[str, CalendarUnit] = {"days": "day", "weeks": "week", "months": "month"}
+
+WORDS = (
+    *("fixed", "sliding", "sessions", "calendar", "global"),
+    *("tumbling", "moving", "count", "delta", "punctuation", "time"),
+)
+FIELDS = (
+    *("type", "size", "size_ms", "offset", "offset_ms", "time", "gap", "gap_ms"),
+    *("period", "period_ms", "slide", "slide_ms", "every", "every_ms"),
+    *("unit", "zone", "time_zone", "close", "keep", "show", "n", "count"),
+    *("field", "by", "delta", "threshold", "duration", "duration_ms", "elapsed", "elapsed_ms", *PUNCTUATION),
+)
+"""What a window of some type may have."""
 
 
 def window_of(node: Mapping[str, Any] | str, unit: Unit) -> Window:
@@ -30,6 +43,7 @@ def window_of(node: Mapping[str, Any] | str, unit: Unit) -> Window:
         raise TranscriptError(
             f"`window` is {spoken!r}; write an object with a type, as in {{'type': 'global'}}"
         )
+    refuse_misspelt(spoken, FIELDS, "`window`")
     match spoken.get("type"):
         case "fixed" | "tumbling" if "close" not in spoken:
             size = unit.field(spoken, "size")
@@ -56,8 +70,12 @@ def window_of(node: Mapping[str, Any] | str, unit: Unit) -> Window:
             return SlidingOrder(kept_by(inside(spoken, "keep"), unit), kept_by(inside(spoken, "show"), unit))
         case "count" | "delta" | "punctuation" | "time":
             return Tumbling(policy_of(spoken, unit))
+        case str(other):
+            raise NotInContractError(
+                f"the contract has no windows of type {other!r}; it has {', '.join(WORDS)}"
+            )
         case other:
-            raise TranscriptError(f"the contract has no windows of type {other!r}")
+            raise wrong("`window.type`", other, f"one of {', '.join(WORDS)}")
 
 
 def within(offset: int, period: int) -> int:
@@ -67,7 +85,13 @@ def within(offset: int, period: int) -> int:
 
 def time_of(node: Mapping[str, Any]) -> Time:
     """Return by which time the window is cut."""
-    return "processing" if node.get("time") == "processing" else "event"
+    match node.get("time", "event"):
+        case "event":
+            return "event"
+        case "processing":
+            return "processing"
+        case other:
+            raise wrong("`window.time`", other, "event or processing")
 
 
 def inside(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -100,5 +124,9 @@ def kept_by(node: Mapping[str, Any], unit: Unit) -> CountPolicy | DeltaPolicy | 
             )
         case "time":
             return TimePolicy(unit.field(node, "size", "duration", "elapsed"))
+        case str(other):
+            raise NotInContractError(
+                f"the contract has no policy of type {other!r} here; it has count, delta, time"
+            )
         case other:
-            raise TranscriptError(f"the contract has no policy of type {other!r}")
+            raise wrong("the type of a policy", other, "one of count, delta, time")

@@ -80,13 +80,14 @@ def _exit_code(error: Exception) -> int | None:
     from penstock.infra.environments.errors import UnknownEnvironmentError
     from penstock.infra.errors import InfraError
     from penstock.ingestion.errors import ContractError, IngestionError, SourceOptionsError
-    from penstock.pipelines.errors import DefinitionError, PipelineError
+    from penstock.pipelines.errors import DefinitionError, PipelineError, TranscriptError
     from penstock.platform.errors import PlatformError
     from penstock.quality.errors import QualityError
 
     if isinstance(error, PlatformError | QualityError):
         return error.exit_code
-    if isinstance(error, ContractError | DefinitionError | SourceOptionsError | UnknownEnvironmentError):
+    wrong = (ContractError, DefinitionError, SourceOptionsError, TranscriptError, UnknownEnvironmentError)
+    if isinstance(error, wrong):
         return WRONG_USAGE
     known = (InfraError, IngestionError, PipelineError)
     return NOT_RIGHT if isinstance(error, known) else None

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from penstock.platform.cli.context import current_settings
 from penstock.platform.cli.output import example
 
 if TYPE_CHECKING:
-    from penstock.pipelines.transcripts import Engine, Verdict
+    from penstock.pipelines.transcripts import Engine, Found, Verdict
 
 
 @click.group(name="transcript")
@@ -43,15 +43,23 @@ EXAMPLE = example(
 def run(files: tuple[Path, ...], engine: str, ids: tuple[str, ...], as_json: bool) -> int:
     """Run cases and say of each whether it went as expected; ends with 1 when any did not.
 
+    A file or a case that is not of the schema is named with what is wrong in it, after all other cases have run;
+    then it ends with 2.
+
     With Spark, each case is a stream: its records go through Spark, its batches are folded into a state, and its
     panes are read back from Delta tables.
     """
-    from penstock.pipelines.transcripts import cases_in, passed, run_nodes
+    from penstock.pipelines.transcripts import found_in, passed, run_nodes
 
-    nodes = cases_in(files, ids)
+    found = found_in(files, ids)
     say = _say_json if as_json or not sys.stdout.isatty() else _say
-    with _progress(len(nodes)) as tell, _engine(engine, tell) as chosen:
-        return 0 if passed(_counted(run_nodes(nodes, chosen), tell, len(nodes)), say) else 1
+    malformed: list[str] = []
+    with _progress(len(found)) as tell, _engine(engine, tell) as chosen:
+        verdicts = run_nodes([case.node for case in found], chosen)
+        good = passed(_counted(_noted(verdicts, found, malformed), tell, len(found)), say)
+    for sentence in malformed:
+        click.secho(f"penstock: {sentence}", fg="red", err=True)
+    return 2 if malformed else 0 if good else 1
 
 
 @contextmanager
@@ -66,6 +74,16 @@ def _engine(name: str, tell: Callable[[str], None]) -> "Iterator[Engine]":
 
     with spark_session(current_settings(), "transcripts", tell) as session:
         yield SparkEngine(session)
+
+
+def _noted(
+    verdicts: "Iterator[Verdict]", found: "Sequence[Found]", malformed: list[str]
+) -> "Iterator[Verdict]":
+    """Note of each case that is not of the schema where it stands, and what is wrong."""
+    for case, verdict in zip(found, verdicts, strict=True):
+        if verdict.malformed:
+            malformed.append(f"{case.place}: {verdict.malformed}")
+        yield verdict
 
 
 def _counted(verdicts: "Iterator[Verdict]", tell: Callable[[str], None], cases: int) -> "Iterator[Verdict]":
