@@ -145,7 +145,7 @@ class Bench:
         told: Callable[[Outcome], None] | None = None,
     ) -> Engine:
         """A host's engine, resumed."""
-        graph = ready_graph(self.plan, {stage.name: TYPES for stage in self.plan.firsts})
+        graph = self.ready()
         engine = Engine(
             graph,
             rules_of(self.plan.sources),
@@ -157,6 +157,10 @@ class Bench:
         )
         engine.resume()
         return engine
+
+    def ready(self) -> ReadyGraph:
+        """The plan made ready."""
+        return ready_graph(self.plan, {stage.name: TYPES for stage in self.plan.firsts})
 
     def options(self) -> Options:
         """What the stream has beyond what every stream needs."""

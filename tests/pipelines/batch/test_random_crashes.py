@@ -12,9 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
+from tests.pipelines.batch.graphs import GraphBench
 from tests.pipelines.batch.stored import Bench
 from tests.pipelines.batch.test_crashes import PLANS, Fuse, plan_over, run
 from tests.pipelines.fold.strategies import histories, stages
+from tests.pipelines.fold.test_chains_against_reference import sound
+from tests.pipelines.fold.test_free_graphs import graphs
 
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.plan import LatestValues, PaneLog, Plan, Stage
@@ -70,9 +73,26 @@ def without_ends(batches: list[Batch]) -> list[Batch]:
 def test_a_run_that_is_killed_again_and_again_ends_with_the_tables_of_one_that_was_not(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[Batch], kills: list[int]
 ) -> None:
-    calm = Bench(plan, tmp_path_factory.mktemp("calm"))
+    calm, killed = (Bench(plan, tmp_path_factory.mktemp(name)) for name in ("calm", "killed"))
+    assert_ends_alike(calm, killed, batches, kills)
+
+
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    plan=graphs().filter(sound),
+    batches=histories().map(without_ends),
+    kills=st.lists(st.integers(1, 80), min_size=1, max_size=3),
+)
+def test_so_does_a_run_of_any_graph_of_stages_over_two_topics(
+    tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[Batch], kills: list[int]
+) -> None:
+    calm, killed = (GraphBench(plan, tmp_path_factory.mktemp(name)) for name in ("calm", "killed"))
+    assert_ends_alike(calm, killed, batches, kills)
+
+
+def assert_ends_alike(calm: Bench, killed: Bench, batches: list[Batch], kills: list[int]) -> None:
+    """Run the batches in both, and kill hosts of one of them."""
     run(calm, Fuse(-1), batches)
-    killed = Bench(plan, tmp_path_factory.mktemp("killed"))
     fuse = Fuse(*kills)
     with burning_files(fuse):
         run(killed, fuse, batches)

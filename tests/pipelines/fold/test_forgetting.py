@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
+from tests.pipelines.fold.functions import batch, reference
 from tests.pipelines.fold.strategies import histories
 from tests.pipelines.fold.test_order_windows_against_reference import engine
-from tests.pipelines.fold.test_remembering import batch, reference
 
 from penstock.pipelines.plan import Column, PaneLog, Remembering, Stage, opaque, state_type
 from penstock.pipelines.reference import Batch

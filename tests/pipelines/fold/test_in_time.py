@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from tests.examples import examples
+from hypothesis import given
+from tests.pipelines.fold.functions import PROPERTY, batch, stages
 from tests.pipelines.fold.strategies import histories
 from tests.pipelines.fold.test_order_windows_against_reference import engine
-from tests.pipelines.fold.test_remembering import batch, reference
 from tests.pipelines.fold.test_windows_against_reference import SOURCE
 
 from penstock.pipelines.errors import DefinitionError, RememberingError
@@ -56,33 +54,12 @@ def stage_of(function: Any, key: tuple[str, ...] = ("key",), forget_after: int |
     return Stage("watched", ("records",), window, (), key=key, sinks=(PaneLog("watched"),))
 
 
-PROPERTY = settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
-KEYS = st.sampled_from([("key",), (), ("key", "word")])
-FORGOTTEN = st.sampled_from([None, 1, 8, 30])
-
-
 @PROPERTY
-@given(key=KEYS, forget_after=FORGOTTEN, batches=histories())
-def test_the_fold_tells_what_the_reference_tells(
-    tmp_path_factory: pytest.TempPathFactory,
-    key: tuple[str, ...],
-    forget_after: int | None,
-    batches: list[Batch],
-) -> None:
-    stage = stage_of(watch, key, forget_after)
-    assert engine(stage, batches, tmp_path_factory.mktemp("state")) == reference(stage, batches)
-
-
-@PROPERTY
-@given(key=KEYS, forget_after=FORGOTTEN, batches=histories())
+@given(stage=stages(stage_of, watch), batches=histories())
 def test_a_bounded_run_says_what_the_live_one_said_of_records_that_were_in_time(
-    tmp_path_factory: pytest.TempPathFactory,
-    key: tuple[str, ...],
-    forget_after: int | None,
-    batches: list[Batch],
+    tmp_path_factory: pytest.TempPathFactory, stage: Stage, batches: list[Batch]
 ) -> None:
     batches = ended(within_what_was_read(batches))
-    stage = stage_of(watch, key, forget_after)
     late = late_in(stage, batches)
     kept = tuple(r for one in batches for r in one.records if r.address not in late)
     bounded = [Batch(0, 0, kept, ends=True)]

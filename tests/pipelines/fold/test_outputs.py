@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from tests.pipelines.fold.functions import batch, reference
 from tests.pipelines.fold.test_order_windows_against_reference import engine
-from tests.pipelines.fold.test_remembering import batch, reference
 from tests.pipelines.fold.test_windows_against_reference import FIELDS
 
 from penstock.pipelines.errors import DefinitionError, RememberingError

@@ -1,27 +1,21 @@
-"""A function with a memory is asked what the reference asks it, and never for a key without cause."""
+"""A function with a memory is asked for a key where there is cause, and for no other; what is forgotten is gone."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from tests.examples import examples
+from tests.pipelines.fold.functions import batch
 from tests.pipelines.fold.partials import elements
-from tests.pipelines.fold.strategies import histories
 from tests.pipelines.fold.test_order_windows_against_reference import engine
-from tests.pipelines.fold.test_windows_against_reference import FIELDS, SOURCE, said
+from tests.pipelines.fold.test_windows_against_reference import FIELDS, SOURCE
 
 from penstock.pipelines.errors import RememberingError
 from penstock.pipelines.fold.fold import fold
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.stage import ready_stage
-from penstock.pipelines.plan import Column, PaneLog, Plan, Remembering, Stage, check, opaque, state_type
-from penstock.pipelines.reference import Batch, Evaluator
-from penstock.pipelines.reference.records import Record
+from penstock.pipelines.plan import Column, PaneLog, Plan, Remembering, Stage, opaque, state_type
 from penstock.pipelines.remembering import Answer, Call, Row, Timer
 from penstock.pipelines.spark.recorded import cut_by_clock
 from penstock.pipelines.state import tree as trees
@@ -74,36 +68,6 @@ def stage_of(function: Any, key: tuple[str, ...] = ("key",), forget_after: int |
     """A stage with this function in the place of a window."""
     remembering = Remembering(opaque(function), state_type(Seen), RETURNS, forget_after, clock=True)
     return Stage("watched", ("records",), remembering, (), key=key, sinks=(PaneLog("watched"),))
-
-
-def reference(stage: Stage, batches: Sequence[Batch]) -> list[list[tuple[Any, ...]]]:
-    evaluator = Evaluator(check(Plan("plan", (SOURCE,), (stage,))))
-    return [sorted(map(said, evaluator.run(batch).panes), key=repr) for batch in batches]
-
-
-@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    key=st.sampled_from([("key",), (), ("key", "word")]),
-    forget_after=st.sampled_from([None, 1, 8, 30]),
-    batches=histories(),
-)
-def test_the_fold_asks_what_the_reference_asks(
-    tmp_path_factory: pytest.TempPathFactory,
-    key: tuple[str, ...],
-    forget_after: int | None,
-    batches: list[Batch],
-) -> None:
-    stage = stage_of(watch, key, forget_after)
-    assert engine(stage, batches, tmp_path_factory.mktemp("state")) == reference(stage, batches)
-
-
-def batch(number: int, watermark: int, *records: tuple[str, int, int]) -> Batch:
-    """A batch of records of some keys, at a clock of its own."""
-    read = tuple(
-        Record("records", 0, number * 10 + at, {"key": key, "at": time, "value": value, "word": None})
-        for at, (key, time, value) in enumerate(records)
-    )
-    return Batch(number, number * 10, read, watermark=watermark)
 
 
 def test_a_key_is_asked_only_where_it_has_records_or_a_timer_is_due(tmp_path: Path) -> None:

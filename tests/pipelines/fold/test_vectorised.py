@@ -6,12 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from tests.examples import examples
+from hypothesis import given
+from tests.pipelines.fold.functions import FORGOTTEN, KEYS, PROPERTY, batch, reference
 from tests.pipelines.fold.strategies import histories
 from tests.pipelines.fold.test_order_windows_against_reference import engine
-from tests.pipelines.fold.test_remembering import batch, reference
 from tests.pipelines.fold.watchers import RETURNS, Tally, watch_all, watch_one
 
 from penstock.pipelines.errors import DefinitionError, RememberingError, UserCodeError
@@ -36,12 +34,8 @@ def stage_of(
     return Stage("watched", ("records",), remembering, (), key=key, sinks=(PaneLog("watched"),))
 
 
-@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    key=st.sampled_from([("key",), (), ("key", "word")]),
-    forget_after=st.sampled_from([None, 1, 8, 30]),
-    batches=histories(),
-)
+@PROPERTY
+@given(key=KEYS, forget_after=FORGOTTEN, batches=histories())
 def test_all_keys_at_once_are_told_what_each_would_be_alone(
     tmp_path_factory: pytest.TempPathFactory,
     key: tuple[str, ...],

@@ -69,3 +69,26 @@ def test_answers_may_come_in_any_order() -> None:
         .key("device")
     )
     assert one.plan == two.plan
+
+
+@pytest.mark.parametrize(
+    ("sides", "says"),
+    [
+        ({"left": "clicks"}, "join.right: not said. Name a topic"),
+        (
+            {"left": "clicks", "right": {"colour": "red"}},
+            "join.right: 'colour' is not known. Known are: read, union",
+        ),
+        ({"left": "clicks", "right": {"key": "id"}}, "read: not said"),
+        ({"left": "clicks", "right": {"read": "cards", "key": "id"}}, "window: not said of wrong_1"),
+    ],
+)
+def test_a_side_of_a_join_is_an_input_or_a_whole_stage(sides: dict[str, Any], says: str) -> None:
+    document = {
+        "join": {**sides, "by": "id"},
+        "window": {"fixed": "1 minute"},
+        "write": {"table": "t", "mode": "log"},
+    }
+    with pytest.raises(model.pipeline.DefinitionError) as refused:
+        from_document(document).to_plan("wrong")
+    assert says in str(refused.value)

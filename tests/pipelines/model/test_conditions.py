@@ -81,3 +81,8 @@ def test_the_sql_of_a_condition_is_as_true_as_the_condition(
     row = "SELECT CAST($a AS BIGINT) AS a, CAST($b AS BIGINT) AS b, CAST($t AS VARCHAR) AS t"
     ((answer,),) = duckdb.execute(f"SELECT {sql} FROM ({row})", record).fetchall()
     assert truth(record, predicate) == answer
+
+
+def test_what_looks_like_a_variable_of_spark_stays_a_text() -> None:
+    assert predicate_sql(Compare("t", "=", "${env:HOME}")).endswith(r"'\u0024{env:HOME}'")
+    assert predicate_sql(Compare("t", "=", "5 $")).endswith("'5 $'")

@@ -77,6 +77,34 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
         join(read("clicks"), read("clicks"), by="user").window(fixed("1 hour")).write("t", mode="log"),
         "clicks is read twice in one stage",
     ),
+    "a join of a stage with itself": (
+        join(TAKEN_BACK, TAKEN_BACK, by="device").write("t", mode="log"),
+        "join: minute is read twice in one stage. Join two stages that read it",
+    ),
+    "a join of a stage and a topic": (
+        join(TAKEN_BACK, read("sensors"), by="device").write("t", mode="log"),
+        "both topics and stages",
+    ),
+    "an input with a name of a stage": (
+        join(read("clicks").named("seen"), read("cards"), by="id")
+        .window(fixed("1 hour"))
+        .write("t", mode="log"),
+        "window: not said",
+    ),
+    "repeats among panes": (
+        TAKEN_BACK.then().deduplicate("device").aggregate(n=count()).write("t"),
+        "deduplicate: given for panes",
+    ),
+    "a column that one side of a join does not show": (
+        join(TAKEN_BACK, HOURS.refine("retracting"), by="device", take={"n": "minute.n"})
+        .window(fixed("1 hour"))
+        .write("t", mode="log"),
+        "'n' is no column of what wrong reads. minute shows: device, hottest, window_end, window_start",
+    ),
+    "a name that two stages have": (
+        after(TAKEN_BACK).named("minute").write("t"),
+        "name: 'minute' is used twice",
+    ),
     "a join into newest values": (
         join(read("clicks"), read("cards"), by="id").window(fixed("1 hour")).write("t"),
         "any number of joined rows",
@@ -237,6 +265,11 @@ def test_it_is_refused_with_the_reason(name: str) -> None:
         _ = pipeline.to_plan("wrong")
     assert says in str(refused.value)
     assert refused.value.where
+
+
+def test_a_join_of_a_union_is_refused_at_once() -> None:
+    with pytest.raises(DefinitionError, match=r"join: of a union\. Let a stage of its own unite its inputs"):
+        join(union(TAKEN_BACK, OTHER), TAKEN_BACK, by="device")
 
 
 @pytest.mark.parametrize("returns", [{}, {"n": "NUMBER"}])

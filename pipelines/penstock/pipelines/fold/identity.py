@@ -5,10 +5,12 @@ The bits are stored, so how they are made is part of the state's format.
 """
 
 from collections.abc import Sequence
+from math import nan
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from penstock.pipelines.state.columns import Hashes, Ints
@@ -26,6 +28,7 @@ def key_hashes(columns: Sequence[pa.ChunkedArray], count: int) -> Groups:
 
 def different_keys(columns: Sequence[pa.ChunkedArray], count: int) -> tuple[Groups, Ints]:
     """The identities of keys, and which of them is that of each row; one may be there several times."""
+    columns = [_as_one(column) for column in columns]
     if len(columns) == 1:
         encoded = columns[0].combine_chunks().dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):
@@ -44,6 +47,15 @@ def window_hashes(keys: Groups, start: Ints, end: Ints) -> Groups:
     lower, upper = start.astype(np.uint64), end.astype(np.uint64)
     hi = _stirred(keys.hi ^ _stirred(lower))
     return Groups(hi, _stirred(keys.lo + hi + _stirred(upper + _ODD)))
+
+
+def _as_one(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column with one zero and one NaN: as in Spark, and to everybody who compares them, these are one key."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(
+        pc.is_nan(column), pa.scalar(nan, column.type), pc.add(column, pa.scalar(0.0, column.type))
+    )
 
 
 def _hashed(rows: Sequence[tuple[object, ...]]) -> Groups:

@@ -1,6 +1,6 @@
 """Changes as partials: what Spark does for records, for the elements of a stage that reads other stages."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from penstock.pipelines.fold.rowwise import kept, mapped, selected
 from penstock.pipelines.fold.stage import NEWS, ReadyStage
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.steps import Keep, OverArrow, PerRow, Select, Step
+from penstock.pipelines.plan.used import left_out, refuse_two_types
 
 
 def lifted(stage: ReadyStage, elements: pa.Table) -> pa.Table:
@@ -37,8 +38,24 @@ def lifted(stage: ReadyStage, elements: pa.Table) -> pa.Table:
 
 def united(stage: Stage, changes: Mapping[str, pa.Table]) -> pa.Table:
     """What a stage reads of others, by the stage it comes from: each after steps of its own, then all together."""
-    prepared: Iterable[pa.Table] = (stepped(stage.steps_of(name), told) for name, told in changes.items())
-    return stepped(stage.steps, all_changes(list(prepared)))
+    prepared = {name: stepped(stage.steps_of(name), told) for name, told in changes.items()}
+    return stepped(stage.steps, all_changes(agreed(stage, prepared)))
+
+
+def agreed(stage: Stage, changes: Mapping[str, pa.Table]) -> list[pa.Table]:
+    """The same changes, those of each stage without columns of another type elsewhere that are not used of it.
+
+    Raises DefinitionError for a column that is used of several stages and is not of one type in them.
+    """
+    types = {name: {f.name: _word(f.type) for f in table.schema} for name, table in changes.items()}
+    refuse_two_types(stage, types, panes=True)
+    without = left_out(stage, types)
+    return [table.drop_columns(list(without[name])) for name, table in changes.items()]
+
+
+def _word(kind: pa.DataType) -> str | None:
+    """What a type is called; a column of nulls alone is of any type."""
+    return None if pa.types.is_null(kind) else str(kind)
 
 
 def stepped(steps: Sequence[Step], elements: pa.Table) -> pa.Table:

@@ -15,8 +15,9 @@ from penstock.pipelines.model.aggregates import (
     sum_,
     top,
 )
+from penstock.pipelines.model.beginnings import join, read, read_panes, union
 from penstock.pipelines.model.document import from_document, from_yaml
-from penstock.pipelines.model.pipeline import Pipeline, join, read, read_panes, union
+from penstock.pipelines.model.pipeline import Pipeline
 from penstock.pipelines.model.triggers import (
     after_all,
     after_any,

@@ -56,7 +56,8 @@ def combined(node: dict[str, Any], field: str) -> Custom:
     fields = node.get("fields") or []
     if not isinstance(fields, list):
         raise DefinitionError(f"{field}.fields", repr(fields), "Write a list of field names")
-    return Custom(tuple(fields), combiner_ref(imported(str(node["combine"])), node.get("version")))
+    found = imported(str(node["combine"]), f"{field}.combine")
+    return Custom(tuple(fields), combiner_ref(found, node.get("version")))
 
 
 def parsed(text: object, field: str) -> ast.Call:

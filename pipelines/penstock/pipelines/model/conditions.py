@@ -26,6 +26,8 @@ TOKEN = re.compile(
     r"|(?P<bracket>[()])|(?P<name>[A-Za-z_][A-Za-z_0-9.]*)|`(?P<quoted>[^`]+)`)"
 )
 WORDS = frozenset({"and", "or", "not", "is", "null", "true", "false"})
+DIGITS = 38
+"""Digits of the longest number that Spark reads."""
 FIX = "Write a condition as in: kind = 'end' and speed > 50"
 
 
@@ -41,7 +43,10 @@ def condition(text: str, field: str) -> Predicate:
     """Read a condition; `field` names the place for the error."""
     of_kind(text, str, field, FIX)
     reader = Reader(tokens(text, field), text, field)
-    found = reader.disjunction()
+    try:
+        found = reader.disjunction()
+    except RecursionError:
+        raise DefinitionError(field, f"{text[:80]!r}, nested too deep", FIX) from None
     reader.end()
     return found
 
@@ -111,6 +116,8 @@ class Reader:
         token = self.take("number", "text", "word")
         match token.sort, token.text:
             case "number", text:
+                if len(text) > DIGITS:
+                    raise self.wrong(f"a number of more than {DIGITS} digits")
                 return float(text) if "." in text else int(text)
             case "text", text:
                 return text[1:-1].replace("''", "'")

@@ -7,9 +7,10 @@ from typing import Any
 from penstock.ingestion.contracts.documents import document_in
 from penstock.ingestion.errors import DocumentError
 from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.model.beginnings import join, read, read_panes, union
 from penstock.pipelines.model.calls import aggregate_from_text
 from penstock.pipelines.model.nodes import mapping, strings
-from penstock.pipelines.model.pipeline import Pipeline, join, read, read_panes, union
+from penstock.pipelines.model.pipeline import Pipeline
 from penstock.pipelines.model.steps import stepped
 from penstock.pipelines.model.words import TRIGGERS, WINDOWS, called, known, spoken
 from penstock.pipelines.plan.checks import require
@@ -33,6 +34,8 @@ def from_document(document: object, where: str = "") -> Pipeline:
         return read_document(mapping(document, "the document"))
     except DefinitionError as problem:
         raise problem.located(problem.where or where) from None
+    except RecursionError:
+        raise DefinitionError("the document", "nested too deep", "Mend its form", where) from None
 
 
 def read_document(document: Mapping[str, Any]) -> Pipeline:
@@ -84,12 +87,20 @@ def joined(node: object) -> Pipeline:
 
 
 def part(node: object, field: str) -> Pipeline:
-    """Read an input of a union or a join: a topic, or a document with `read` and steps."""
+    """Read an input of a union or a join: a topic, a document with `read` and steps, or a whole stage."""
+    require(node is not None, field, "not said", "Name a topic, or write what begins with `read`")
     document = {"read": node} if isinstance(node, str) else mapping(node, field)
-    for name in document:
-        known(name, PARTS, field)
+    if not set(document) <= set(PARTS):
+        return stage_in(document, field)
     require("read" in document, f"{field}.read", "not said", "Name a topic, as in read: sensors")
     return answered(beginning(document["read"]), document)
+
+
+def stage_in(document: Mapping[str, Any], field: str) -> Pipeline:
+    """Read a stage that takes part by its panes: a document of its own."""
+    for name in document:
+        known(name, tuple(SECTIONS), field)
+    return read_document(document)
 
 
 def deduplicated(pipeline: Pipeline, node: object) -> Pipeline:
@@ -116,7 +127,7 @@ def remembered(pipeline: Pipeline, node: object) -> Pipeline:
     options = dict(mapping(node, "remember"))
     for name in ("function", "state"):
         if name in options:
-            options[name] = imported(str(options[name]))
+            options[name] = imported(str(options[name]), f"remember.{name}")
     if "version" in options:
         options["version"] = str(options["version"])
     found: Pipeline = called(pipeline.remember, [], options, "remember")
@@ -165,6 +176,12 @@ def published(pipeline: Pipeline, node: object) -> Pipeline:
     return pipeline
 
 
+def named(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read the name of a stage; a number is one, nothing is none."""
+    require(isinstance(node, str | int), "name", repr(node), "Give a name")
+    return pipeline.named(str(node))
+
+
 def followed(pipeline: Pipeline, node: object) -> Pipeline:
     """Read the stages that go on from this one: a document without `read`, or several of them."""
     ends = []
@@ -204,7 +221,7 @@ SECTIONS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
     "refine": refined,
     "write": written,
     "publish": published,
-    "name": lambda pipeline, node: pipeline.named(str(node)),
+    "name": named,
     "then": followed,
     "also": accompanied,
 }

@@ -57,8 +57,8 @@ def spelled_out(text: str, field: str) -> int:
             raise DefinitionError(field, repr(text), FIX)
         total += float(part["number"]) * unit_length(part["unit"], text, field)
         position = part.end()
-    if not text or total != int(total):
-        raise DefinitionError(field, repr(text), FIX + ", in whole milliseconds")
+    if not text or not total.is_integer():
+        raise DefinitionError(field, f"{text!r:.80}", FIX + ", in whole milliseconds")
     return int(total)
 
 

@@ -70,13 +70,18 @@ def stage_of(
     parts = list(parts)
     inputs = tuple(name for part in parts for name in part.inputs)
     twice = next((each for each in inputs if inputs.count(each) > 1), "")
-    fix = "Read it once, and tell its records apart by a field"
-    require(not (twice and pipeline.parts), "union", f"{twice} is read twice in one stage", fix)
+    joins = pipeline.joining is not None
+    fix = "Join two stages that read it" if joins else "Read it once, and tell its records apart by a field"
+    word = "join" if joins else "union"
+    require(not (twice and pipeline.parts), word, f"{twice} is read twice in one stage", fix)
+    over_panes = any(part.over for part in (pipeline, *pipeline.parts) if part.repeats or pipeline.repeats)
+    fix = "Leave it out: each pane is there once"
+    require(not over_panes, "deduplicate", "given for panes", fix)
     own = tuple(Prepared(each, part.steps) for part in parts for each in part.inputs if part.steps)
     feeding = [stage for stage in stages.values() if stage.name in inputs]
     when = pipeline.when or When()
     if pipeline.where is None and not feeding:
-        raise DefinitionError("window", "not said", "Say where, as in window(fixed('1 minute'))")
+        raise DefinitionError("window", f"not said of {name}", "Say where, as in window(fixed('1 minute'))")
     lateness = max(map(corrects_for, feeding), default=0)
     changes = any(stage.accumulation == "retracting" for stage in feeding)
     stage = Stage(
@@ -101,7 +106,9 @@ def stage_of(
     if pipeline.joining is not None:
         return joined(stage, pipeline.joining, feeding, read)
     if pipeline.outputs is None:
-        raise DefinitionError("aggregate", "not said", "Say what, as in aggregate(readings=count())")
+        raise DefinitionError(
+            "aggregate", f"not said of {name}", "Say what, as in aggregate(readings=count())"
+        )
     return stage
 
 
@@ -125,10 +132,12 @@ def joined(stage: Stage, joining: Joining, feeding: Iterable[Stage], read: Mappi
 
 
 def ends_of(pipeline: "Pipeline") -> "Iterator[Pipeline]":
-    """Yield the ends of the graph, the pipeline itself first."""
+    """Yield the ends of the graph, the pipeline itself first: its own other ends, and those of what it reads."""
     yield bare(pipeline)
     for tail in pipeline.tails:
         yield from ends_of(tail)
+    for each in (*pipeline.over, *pipeline.parts):
+        yield from tuple(ends_of(each))[1:]
 
 
 def below(pipeline: "Pipeline") -> "Iterator[Pipeline]":

@@ -3,31 +3,28 @@
 Nothing runs and nothing is imported of Spark; `plan` is where a definition is checked as a whole.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from penstock.ingestion.contracts import Contract
 from penstock.pipelines.errors import DefinitionError
-from penstock.pipelines.model.conditions import condition as condition_of
 from penstock.pipelines.model.durations import Duration, milliseconds
 from penstock.pipelines.model.graph import plan_of
-from penstock.pipelines.model.inputs import Input, Panes, Readable, Repeats
+from penstock.pipelines.model.inputs import Readable, Repeats
 from penstock.pipelines.model.joining import Joining
+from penstock.pipelines.model.stepping import Stepping
 from penstock.pipelines.model.when import When
+from penstock.pipelines.model.written import columns_of, names_of, once
 from penstock.pipelines.passing import Nothing, each_record
 from penstock.pipelines.plan.aggregates import Aggregate, Output
 from penstock.pipelines.plan.checks import called_as_a_place, of_kind, one_of, require
 from penstock.pipelines.plan.custom import opaque
-from penstock.pipelines.plan.joins import KINDS
-from penstock.pipelines.plan.predicates import Unmet
-from penstock.pipelines.plan.relaying import Published, Relayed
+from penstock.pipelines.plan.relaying import Published
 from penstock.pipelines.plan.remembering import NamedOutput, Remembering, TellingOrder, state_type
 from penstock.pipelines.plan.sinks import CompleteTable, FinalPanes, LatestValues, PaneLog, Sink
-from penstock.pipelines.plan.source import Column
 from penstock.pipelines.plan.stage import DEFAULT, Accumulation, FinalPane, OnTimePane, Plan
-from penstock.pipelines.plan.steps import Apply, Keep, Lookup, OverArrow, PerRow, Select, Sql, Step
+from penstock.pipelines.plan.steps import Step
 from penstock.pipelines.plan.triggers import A_TRIGGER, Trigger
 from penstock.pipelines.plan.windows import Window
 from penstock.pipelines.remembering import Answer, Call
@@ -44,11 +41,10 @@ SINKS: dict[str, Callable[[str], Sink]] = {
 
 
 A_STAGE = "Give what read(...) begins, as in read('sensors')"
-A_TOPIC = "Name a topic that has a contract, as in read('sensors')"
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class Pipeline(Stepping):
     """A definition in the making; every method returns a new one."""
 
     inputs: tuple[Readable, ...]
@@ -94,80 +90,8 @@ class Pipeline:
         fields = None if by is None else names_of(by, "deduplicate.by")
         return replace(self, repeats=Repeats(fields, within))
 
-    def apply(self, function: Callable[..., Any], version: str | None = None) -> "Pipeline":
-        """Add a step from DataFrame to DataFrame; `version` stands for its code in the plan's fingerprint."""
-        require(callable(function), "apply", repr(function), "Give a function from DataFrame to DataFrame")
-        return replace(self, steps=(*self.steps, Apply(opaque(function, version))))
-
-    def sql(self, text: str) -> "Pipeline":
-        """Add a step in SQL: a SELECT over `input`."""
-        return replace(self, steps=(*self.steps, Sql(text)))
-
-    def arrow(self, function: Callable[..., Any], version: str | None = None) -> "Pipeline":
-        """Add a step from Arrow table to Arrow table; it keeps the columns `_*` of the rows that it keeps."""
-        require(
-            callable(function), "arrow", repr(function), "Give a function from pyarrow.Table to pyarrow.Table"
-        )
-        return replace(self, steps=(*self.steps, OverArrow(opaque(function, version))))
-
-    def lookup(self, table: str, *, on: str | Sequence[str], columns: Mapping[str, str]) -> "Pipeline":
-        """Add columns of a Delta table to each record, by fields that both have; nulls where it has no such row.
-
-        `table` is a path below the warehouse, as in `latest/cards`, or an address; `columns` names what is wanted,
-        with types in Spark's words. Which version a batch sees is written down before the batch has any effect.
-        """
-        fields = names_of(on, "lookup.on")
-        wanted = columns_of(columns, "lookup.columns")
-        return replace(self, steps=(*self.steps, Lookup(table, fields, wanted)))
-
-    def filter(self, condition: str) -> "Pipeline":
-        """Let those go on that meet a condition, such as `kind = 'end' and speed > 50`."""
-        return replace(self, steps=(*self.steps, Keep(condition_of(condition, "filter"))))
-
-    def select(self, *columns: str, **named: str) -> "Pipeline":
-        """Go on with these columns alone, some under another name, as in `.select("user", bid_price="price")`."""
-        for name in (*columns, *named.values()):
-            of_kind(name, str, "select", "Name columns, as in select('user', paid='amount')")
-        pairs = ((name, name) for name in columns)
-        return replace(self, steps=(*self.steps, Select((*pairs, *named.items()))))
-
-    def map(
-        self, function: Callable[..., Any], returns: Mapping[str, str], version: str | None = None
-    ) -> "Pipeline":
-        """Make one row of each, by a function from dict to dict; `returns` names its columns and their types."""
-        return self._per_row(function, returns, version, many=False)
-
-    def flat_map(
-        self, function: Callable[..., Any], returns: Mapping[str, str], version: str | None = None
-    ) -> "Pipeline":
-        """Make any number of rows of each, by a function from dict to dicts; `returns` is as in map."""
-        return self._per_row(function, returns, version, many=True)
-
-    def _per_row(
-        self, function: Callable[..., Any], returns: Mapping[str, str], version: str | None, *, many: bool
-    ) -> "Pipeline":
-        word = "flat_map" if many else "map"
-        require(
-            callable(function), word, repr(function), "Give a function of one row, which it has as a dict"
-        )
-        columns = columns_of(returns, f"{word}.returns")
-        return replace(self, steps=(*self.steps, PerRow(opaque(function, version), columns, many)))
-
-    def branches(self, *conditions: str) -> "tuple[Pipeline, ...]":
-        """Part the records: each goes to the first branch whose condition it meets, the rest to a last one."""
-        require(
-            len(conditions) > 0,
-            "branches",
-            "no condition",
-            "Write conditions, as in branches('amount > 100')",
-        )
-        found = [condition_of(text, "branches") for text in conditions]
-        rest = self
-        parted = []
-        for each in found:
-            parted.append(replace(rest, steps=(*rest.steps, Keep(each))))
-            rest = replace(rest, steps=(*rest.steps, Keep(Unmet(each))))
-        return (*parted, rest)
+    def _stepped(self, step: Step) -> "Pipeline":
+        return replace(self, steps=(*self.steps, step))
 
     def key(self, *fields: str) -> "Pipeline":
         """Group by these fields."""
@@ -286,104 +210,3 @@ class Pipeline:
             return plan_of(name, self)
         except DefinitionError as problem:
             raise problem.located(problem.where or f"pipeline {name}") from None
-
-
-def read(
-    *topics: str | Contract,
-    event_time: str | None = None,
-    bound: Duration | None = None,
-    idle_after: Duration | None = None,
-    advance_when_idle: bool = False,
-    max_ahead: Duration | None = None,
-    ahead: str = "quarantine",
-    files: str | None = None,
-    format: str = "delta",  # noqa: A002  # the word that people know for it
-    tombstones: str | None = None,
-) -> Pipeline:
-    """Begin a pipeline: topics by the name of their contract; what is given here goes before what it says.
-
-    With `files`, records of the contract are read from there instead of from Kafka. `tombstones` names a column
-    that is true for records without a value: these have a key and Kafka's time, and are set aside without it.
-    """
-    require(len(topics) > 0, "read", "no topic", A_TOPIC)
-    for topic in topics:
-        of_kind(topic, str | Contract, "read", A_TOPIC)
-    options = (event_time, bound, idle_after, advance_when_idle, max_ahead, ahead, files, format, tombstones)
-    return Pipeline(tuple(Input(topic, *options) for topic in topics))
-
-
-def union(*parts: Pipeline) -> Pipeline:
-    """Unite inputs, each after steps of its own; a stage takes part with its panes, as changes."""
-    require(len(parts) > 1, "union", f"{len(parts)} inputs", "Name two or more")
-    return Pipeline((), parts=tuple(part_in(part, "union") for part in parts))
-
-
-def join(
-    left: Pipeline,
-    right: Pipeline,
-    by: str | Sequence[str],
-    how: str = "inner",
-    take: Mapping[str, str] | Sequence[str] | None = None,
-) -> Pipeline:
-    """Join two inputs by key within windows: what is in one window, and has the same key, is put together.
-
-    `how` is inner, left, right, full, semi or anti. `take` says which columns a row has beside the key: names and
-    where they come from, as in {"page": "clicks.page"}, or fields that one input alone has; without it, all.
-    """
-    one_of(how, KINDS, "join.how")
-    pairs = None if take is None else taken_of(take)
-    keys = names_of(by, "join.by")
-    parts = (part_in(left, "join"), part_in(right, "join"))
-    return Pipeline((), parts=parts, keys=keys, joining=Joining(how, pairs))
-
-
-def part_in(part: Pipeline, word: str) -> Pipeline:
-    """Return what takes part: an input with its steps, or a stage by its panes."""
-    of_kind(part, Pipeline, word, A_STAGE)
-    answered = (part.keys, part.outputs, part.where, part.when, part.how, part.sinks or None, part.joining)
-    if any(answer is not None for answer in answered):
-        return part.then()
-    require(not part.parts, word, "a union inside another", "Name all inputs in one")
-    return part
-
-
-def read_panes(topic: str, *, columns: Mapping[str, str], lateness: Duration = 0) -> Pipeline:
-    """Begin a pipeline over panes that another stream publishes, as `then()` does over those of its own stream.
-
-    `columns` names their key and values, with types in Spark's words; `lateness` is that of the stage which
-    publishes them, or more.
-    """
-    wanted = columns_of(columns, "read_panes.columns")
-    when = When(lateness=milliseconds(lateness, "read_panes.lateness"))
-    panes = Pipeline((Panes(topic, wanted),), where=Relayed(wanted), outputs=(), when=when, how="retracting")
-    return panes.named(f"{topic}_panes").then()
-
-
-def columns_of(written: Mapping[str, str], place: str) -> tuple[Column, ...]:
-    """Return columns that are written down with their types."""
-    fix = "Write names and types, as in {'word': 'STRING'}"
-    of_kind(written, Mapping, place, fix)
-    for pair in written.items():
-        require(all(isinstance(each, str) for each in pair), f"{place}.{pair[0]}", repr(pair[1]), fix)
-    return tuple(Column(name, kind) for name, kind in written.items())
-
-
-def taken_of(take: Mapping[str, str] | Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return the columns of a join, each with where it comes from."""
-    if isinstance(take, Mapping):
-        names_of([*take.keys(), *take.values()], "join.take")
-        return tuple(take.items())
-    return tuple((name, name) for name in names_of(take, "join.take"))
-
-
-def names_of(written: str | Sequence[str], place: str) -> tuple[str, ...]:
-    """Return one name, or several."""
-    found: object = [written] if isinstance(written, str) else written
-    several = isinstance(found, list | tuple) and all(isinstance(each, str) for each in found)
-    require(several, place, repr(written), "Write a name, or a list of names")
-    return tuple(found) if isinstance(found, list | tuple) else ()
-
-
-def once(present: object, question: str) -> None:
-    """Refuse a second answer to one question."""
-    require(present is None, question, "answered twice", "Leave one of the two out")

@@ -21,7 +21,7 @@ def stepped(pipeline: Pipeline, node: object) -> Pipeline:
             case {"apply": str(name), **rest} if set(rest) <= {"version"}:
                 pipeline = pipeline.apply(imported(name), _version(rest))
             case {"arrow": str(name), **rest} if set(rest) <= {"version"}:
-                pipeline = pipeline.arrow(imported(name), _version(rest))
+                pipeline = pipeline.arrow(imported(name, "arrow"), _version(rest))
             case {"lookup": dict(options), **rest} if not rest:
                 pipeline = called(pipeline.lookup, [], dict(mapping(options, "lookup")), "lookup")
             case {"filter": str(condition), **rest} if not rest:
@@ -29,9 +29,9 @@ def stepped(pipeline: Pipeline, node: object) -> Pipeline:
             case {"select": list(entries), **rest} if not rest:
                 pipeline = _selected(pipeline, entries)
             case {"map": str(name), "returns": dict(returns), **rest} if set(rest) <= {"version"}:
-                pipeline = pipeline.map(imported(name), returns, _version(rest))
+                pipeline = pipeline.map(imported(name, "map"), returns, _version(rest))
             case {"flat_map": str(name), "returns": dict(returns), **rest} if set(rest) <= {"version"}:
-                pipeline = pipeline.flat_map(imported(name), returns, _version(rest))
+                pipeline = pipeline.flat_map(imported(name, "flat_map"), returns, _version(rest))
             case _:
                 fix = (
                     "Write filter: CONDITION, select: [COLUMN, ...], sql: SELECT ..., apply: module:function, "

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan.aggregates import Aggregate, Members, OfInput, needs_arrival_order
-from penstock.pipelines.plan.check_chain import check_later
+from penstock.pipelines.plan.check_chain import check_alike, check_later
 from penstock.pipelines.plan.check_ends import check_ends, check_outputs
 from penstock.pipelines.plan.check_joins import check_join
 from penstock.pipelines.plan.check_lookups import check_lookups
@@ -62,7 +62,8 @@ def check_graph(plan: Plan) -> None:
         for name in stage.inputs:
             require(name in known, "inputs", name, f"Name what comes before it: {', '.join(known)}")
         known.append(stage.name)
-    require(len(set(known)) == len(known), "name", "used twice", "Give each source and stage its own name")
+    twice = next((name for name in known if known.count(name) > 1), "")
+    require(not twice, "name", f"{twice!r} is used twice", "Give each source and stage its own name")
     fed = {name for stage in plan.stages for name in stage.inputs}
     for stage in plan.stages:
         used = stage.name in fed or len(stage.sinks) > 0 or len(stage.topics) > 0
@@ -76,6 +77,7 @@ def check_stage(plan: Plan, stage: Stage) -> None:
     one_of(stage.on_time_pane, ("always", "when_changed"), "on_time_pane")
     one_of(stage.final_pane, ("never", "when_changed", "always"), "final_pane")
     not_negative(stage.lateness, "lateness")
+    check_alike(plan, stage)
     check_names(stage)
     check_computed(stage)
     check_inputs(plan, stage)
@@ -128,9 +130,8 @@ def check_columns(plan: Plan, stage: Stage) -> None:
     for name, columns in known.items():
         for field, used in used_fields(stage, name) if columns is not None else ():
             if feeding:
-                shows = (
-                    f"{', '.join(each.name for each in feeding)} shows: {', '.join(sorted(columns or ()))}"
-                )
+                who = name if restricted(stage) else ", ".join(each.name for each in feeding)
+                shows = f"{who} shows: {', '.join(sorted(columns or ()))}"
                 found = f"{used!r} is no column of what {stage.name} reads"
                 require(used in (columns or ()), field, found, shows)
             else:
@@ -142,7 +143,7 @@ def check_columns(plan: Plan, stage: Stage) -> None:
             check_condition(predicate, columns or {}, place)
         for output in stage.aggregates:
             check_numbers(output, (columns or {}) if of_input(output.of) in (None, name) else {})
-    refuse_two_types(stage, known)
+    refuse_two_types(stage, known, panes=bool(feeding))
 
 
 def of_input(of: Aggregate) -> str | None:

@@ -26,12 +26,16 @@ from penstock.pipelines.plan.windows import (
 )
 
 
+def check_alike(plan: Plan, stage: Stage) -> None:
+    """Refuse a stage that reads records and panes at once."""
+    feeding = len(plan.feeding(stage))
+    fix = "Read topics in a stage of their own, and that stage here"
+    require(feeding in (0, len(stage.inputs)), "inputs", "both topics and stages", fix)
+
+
 def check_later(plan: Plan, stage: Stage) -> None:
     """Refuse what a stage over other stages cannot do."""
-    feeding = plan.feeding(stage)
-    fix = "Read topics in a stage of their own, and that stage here"
-    require(len(feeding) == len(stage.inputs), "inputs", "both topics and stages", fix)
-    for each in feeding:
+    for each in plan.feeding(stage):
         check_fed_by(stage, each)
     check_refinement(plan, stage)
     check_window(plan, stage)

@@ -55,6 +55,12 @@ def check_names(stage: Stage) -> None:
         require(
             name.lower() not in kept_beside(stage.window), "key", f"{name!r} is a column of the state", fix
         )
+        require(
+            lower.count(name.lower()) == 1 or stage.key.count(name) == 1,
+            "key",
+            f"{name!r} is named twice",
+            "Name it once",
+        )
     for name in names:
         reserved = name.lower() in RESERVED
         taken = "is a column that every pane has" if reserved else "is used twice"

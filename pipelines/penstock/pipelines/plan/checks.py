@@ -8,6 +8,8 @@ from penstock.pipelines.errors import DefinitionError
 LONGEST = 10**15
 """Milliseconds of the longest duration, 31,688 years: sums of times and durations stay far from where time ends."""
 
+_LONGEST_NAME = 200
+"""Folders have names of 255 letters at most, topics of 249, and some of ours have a word more."""
 _PLACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -27,6 +29,7 @@ def called_as_a_place(value: str, field: str) -> None:
     named(value, field)
     fix = "Use letters, digits, and _ - . after the first: it is the name of a folder, too"
     require(_PLACE.fullmatch(value) is not None, field, repr(value), fix)
+    require(len(value) <= _LONGEST_NAME, field, repr(value), f"Use {_LONGEST_NAME} letters at most")
 
 
 def positive(value: int, field: str, unit: str = "milliseconds") -> None:

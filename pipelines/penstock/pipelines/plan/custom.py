@@ -116,8 +116,11 @@ def qualified_name(function: Callable[..., Any]) -> str:
     return f"{module}:{name}"
 
 
-def imported(name: str) -> Any:
-    """Import `module:name`; a lambda or a local function cannot be found so, and this says what to do."""
+def imported(name: str, place: str = "apply") -> Any:
+    """Import `module:name`; a lambda or a local function cannot be found so, and this says what to do.
+
+    `place` is where the name was written.
+    """
     module, _, path = name.partition(":")
     try:
         found: Any = importlib.import_module(module)
@@ -125,5 +128,5 @@ def imported(name: str) -> Any:
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError, TypeError) as problem:
         fix = "Define it at the top of a module, so that a stored plan can find it by name"
-        raise DefinitionError("apply", f"{name} cannot be imported ({problem})", fix) from problem
+        raise DefinitionError(place, f"{name} cannot be imported ({problem})", fix) from problem
     return found

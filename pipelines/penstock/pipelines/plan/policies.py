@@ -4,6 +4,7 @@ They are judged per key, record by record, in record order; only `Elapsed` looks
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import TypeAlias
 
 from penstock.pipelines.plan.checks import named, positive, require
@@ -35,7 +36,9 @@ class DeltaPolicy:
     def __post_init__(self) -> None:
         named(self.field, "window.delta.field")
         number = isinstance(self.by, int | float) and not isinstance(self.by, bool)
-        require(number and self.by >= 0, "window.delta.by", repr(self.by), "Give a distance of 0 or more")
+        require(
+            number and 0 <= self.by < inf, "window.delta.by", repr(self.by), "Give a distance of 0 or more"
+        )
 
 
 @dataclass(frozen=True)

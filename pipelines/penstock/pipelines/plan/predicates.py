@@ -12,6 +12,8 @@ from penstock.pipelines.plan.checks import named, one_of, require
 
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
 Constant: TypeAlias = str | int | float | bool
+DOLLAR = "\\u0024"
+"""A dollar sign as SQL may write it in a text."""
 OPERATORS: tuple[str, ...] = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -126,7 +128,8 @@ def literal(value: Constant) -> str:
             return "TRUE" if value else "FALSE"
         case str():
             escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{escaped}'"
+            # Spark puts variables, those of its process among them, in place of names in braces.
+            return f"'{escaped.replace('${', DOLLAR + '{')}'"
         case float():
             return f"CAST('{value!r}' AS DOUBLE)"
         case int():

@@ -1,6 +1,6 @@
 """Which fields of its inputs a stage uses, and that inputs agree on the types of those that it uses of several."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan.aggregates import Members, OfInput, aggregate_fields
@@ -71,11 +71,11 @@ def refuse_other_names(stage: Stage, sources: Iterable[Source]) -> None:
             )
 
 
-def refuse_two_types(stage: Stage, known: Mapping[str, Types | None]) -> None:
+def refuse_two_types(stage: Stage, known: Mapping[str, Types | None], *, panes: bool = False) -> None:
     """Refuse a field that inputs have with different types, where it is used of more than one of them.
 
     What nobody uses, or of one input alone, may be of any type in the others. Steps that all inputs go through
-    together may use whatever they like.
+    together may use whatever they like. `panes`: the inputs are stages.
     """
     for field in sorted({name for columns in known.values() for name in columns or ()}):
         having = [name for name, columns in known.items() if columns and columns.get(field)]
@@ -84,9 +84,24 @@ def refuse_two_types(stage: Stage, known: Mapping[str, Types | None]) -> None:
         if len({types[name].lower() for name in wanted}) > 1:
             one, *others = wanted
             other = next(name for name in others if types[name].lower() != types[one].lower())
+            renamed = f"select(other_{field}={field!r}, ...)"
+            fix = f"as in read({other!r}).{renamed}, or one type in both contracts"
             raise DefinitionError(
-                f"read.{field}",
+                f"{'then' if panes else 'read'}.{field}",
                 f"it is {types[other]} in {other} and {types[one]} in {one}",
-                f"Give it another name before, as in read({other!r}).select(other_{field}={field!r}, ...), "
-                "or one type in both contracts",
+                f"Give it another name before, {f'as in {other}.then().{renamed}' if panes else fix}",
             )
+
+
+def left_out(stage: Stage, known: Mapping[str, Types]) -> Mapping[str, Sequence[str]]:
+    """Return of each input the fields that another one has with another type, and that are not used of it."""
+    every = {field for columns in known.values() for field in columns}
+    quarrel = [
+        field
+        for field in sorted(every)
+        if len({columns[field] for columns in known.values() if columns.get(field)}) > 1
+    ]
+    return {
+        name: [field for field in quarrel if columns.get(field) and name not in using(stage, field)]
+        for name, columns in known.items()
+    }

@@ -13,6 +13,12 @@ from penstock.pipelines.plan.policies import ClosePolicy, EvictionPolicy, ShowPo
 from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 
+MOST = 100_000
+"""Windows that a record may lie in: it is folded into each of them, and a batch into as many for each record."""
+
+OF_ONE_MACHINE = frozenset({"localtime", "posixrules", "Factory", "ROC"})
+"""Names that this machine's files may know and Java does not; the first two mean another zone on each machine."""
+
 _A_POLICY = "Give records(5), delta('speed', 3), elapsed('1 minute')"
 
 Time: TypeAlias = Literal["event", "processing"]
@@ -53,6 +59,9 @@ class Sliding:
         not_negative(self.offset, "window.sliding.offset")
         require(self.offset < self.period, "window.sliding.offset", self.offset, "Give less than the period")
         one_of(self.time, ("event", "processing"), "window.sliding.time")
+        found = f"a record would lie in {-(-self.size // self.period)} windows"
+        fix = f"Give a longer period or a shorter size: {MOST} windows at most"
+        require(self.size <= MOST * self.period, "window.sliding.period", found, fix)
 
 
 @dataclass(frozen=True)
@@ -129,12 +138,12 @@ def in_order(window: Window) -> bool:
 
 
 def known_zone(name: str) -> bool:
-    """Tell whether the time zone is known on this machine."""
+    """Tell whether the time zone is known here, by a name that means the same in Spark."""
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError, TypeError):
         return False
-    return True
+    return name not in OF_ONE_MACHINE and not name.startswith(("posix/", "right/"))
 
 
 def by_processing_time(window: Window) -> bool:

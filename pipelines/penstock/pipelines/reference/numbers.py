@@ -12,7 +12,9 @@ def canonical(value: Any) -> Any:
 
 
 def rank(value: Any) -> tuple[bool, Any]:
-    """Return what values are ordered by."""
+    """Return what values are ordered by; lists by what is in them."""
+    if isinstance(value, tuple):
+        return False, tuple((item is not None, item is not None and rank(item)) for item in value)
     return (True, 0) if is_nan(value) else (False, value)
 
 

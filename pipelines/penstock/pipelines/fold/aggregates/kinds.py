@@ -34,6 +34,20 @@ def compared(kind: pa.DataType, output: Output) -> pa.DataType:
     return kind
 
 
+def carried(kind: pa.DataType, field: str, input_: str) -> pa.DataType:
+    """The same type, if a row of a join can have it: of a list each value is compared."""
+    inner = kind
+    while pa.types.is_list(inner):
+        inner = inner.value_type
+    if pa.types.is_nested(inner):
+        raise DefinitionError(
+            "join.take",
+            f"{input_}.{field} is of type {kind}, whose values cannot be told apart",
+            "Take a field of a simple type or a list of them, or make one of it in a step before",
+        )
+    return kind
+
+
 def measured(kind: pa.DataType, output: Output) -> pa.DataType:
     """The same type, if a value can lie anywhere between two others."""
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, repeat
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.fold.aggregates.accumulator import Accumulator, Merge, Part
-from penstock.pipelines.fold.aggregates.kinds import compared
+from penstock.pipelines.fold.aggregates.kinds import carried
 from penstock.pipelines.fold.aggregates.lists import (
     Appended,
     Entry,
@@ -32,7 +33,7 @@ THERE = Place("there", "true", pa.bool_())
 def members(output: Output, of: Members, setting: Setting) -> Accumulator:
     """The elements of an input, as a list for each field; changes are netted: what was taken back is gone."""
     fields = [
-        Place(f"field_{number}", quoted(name), compared(setting.types[name], output))
+        Place(f"field_{number}", quoted(name), carried(setting.types[name], name, of.input))
         for number, name in enumerate(of.fields)
     ] or [THERE]
     places = [*fields, *([Place("weight", WEIGHT, pa.int64())] if setting.changes else [])]
@@ -73,5 +74,12 @@ def _present(entries: Sequence[Entry], fields: int) -> tuple[Sequence[object], .
     """The elements that are there, field by field."""
     there = chain.from_iterable(repeat(entry[:-1], max(entry[-1], 0)) for entry in entries)
     # What was taken back may come again at another place: only their order tells whether anything is new.
-    rows = sorted(there, key=lambda row: [(v is None, v is not None and rank(v)) for v in row])
+    rows = sorted(there, key=_place)
     return tuple(zip(*rows, strict=True)) if rows else ((),) * fields
+
+
+def _place(value: Any) -> tuple[bool, Any]:
+    """Where a value stands among others of its kind: null is the last, and a list goes by what is in it."""
+    if isinstance(value, tuple):
+        return False, [_place(each) for each in value]
+    return value is None, value is not None and rank(value)
