@@ -5,24 +5,30 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from tests.pipelines.model.forms import Alarm, alarm
 from tests.pipelines.strategies import plans
 
 from penstock.pipelines.explain import Running, explain, mermaid
 from penstock.pipelines.model import (
+    after_count,
     after_watermark,
+    as_of,
     count,
     every,
     fixed,
+    global_window,
     join,
     mean,
     moving,
     read,
     read_panes,
     records,
+    repeatedly,
     tumbling,
 )
 from penstock.pipelines.plan import Plan, Window, fingerprint, from_dict
 
+RETURNS = {"above": "DOUBLE"}
 CORRECTIONS = (
     read("sensors", idle_after="30 seconds")
     .deduplicate(within="2 hours")
@@ -93,11 +99,64 @@ def test_a_graph_of_stages_is_drawn_with_what_lies_between_them() -> None:
     )
 
 
+def test_what_a_picture_would_take_for_its_own_is_spelt() -> None:
+    hot = (
+        read("sensors")
+        .sql("SELECT * FROM input WHERE temperature<humidity AND site = '#1'")
+        .filter("humidity > 3")
+    )
+    drawn = mermaid(hot.key("device").aggregate(n=count()).window(fixed("1 minute")).write("t").plan)
+    assert "temperature#lt;humidity AND site = '#35;1'" in drawn
+    assert "`humidity` #gt; 3" in drawn
+
+
 def test_a_join_is_told_with_its_kind_and_all_that_it_keeps() -> None:
     joined = join(read("impressions"), read("ad-clicks"), by="id", how="left", take={"at": "impressions.at"})
     told = explain(joined.window(fixed("10 minutes")).write("seen", mode="log").plan).text()
     assert "Per id, the left join of impressions and ad-clicks:" in told
     assert "left (every record, with the fields that rows take)" in told
+
+
+def test_rows_of_a_join_without_windows_are_shown_and_late_as_they_are() -> None:
+    newest = join(
+        read("cards"), read("card-limits"), by="card", how="left", take={"most": "card-limits.most"}
+    )
+    told = explain(
+        newest.window(as_of()).trigger(lateness="1 minute").write("limits", mode="log").plan
+    ).text()
+    assert "A record is shown when the watermark has passed it by 1 minute." in told
+    assert "Records that come more than 1 minute behind the watermark go to the late table." in told
+    assert "kept until the watermark has passed them by 1 minute, versions until" in told
+    assert "correct a window" not in told
+
+
+def test_a_window_that_closes_at_its_end_or_has_none_is_told_as_what_it_is() -> None:
+    counted = read("sensors").key("device").aggregate(n=count())
+    at_end = explain(counted.window(fixed("1 minute")).write("t").plan).text()
+    assert "When the watermark passes the end of the window.\n" in at_end
+    by_clock = explain(counted.window(fixed("1 minute", time="processing")).write("t").plan).text()
+    assert "When the batch clock passes the end of the window.\n" in by_clock
+    ever = counted.window(global_window()).refine("retracting").trigger(repeatedly(after_count(1)))
+    both = explain(ever.write("t").then().aggregate(devices=count()).write("all").plan).text()
+    assert "No record is late: the window has no end." in both
+    assert both.count("kept until the input ends") == 2
+
+
+def test_functions_are_told_with_the_order_in_which_they_get_records() -> None:
+    def told(order: str) -> str:
+        stage = read("sensors").key("device").remember(alarm, state=Alarm, returns=RETURNS, order=order)
+        plan = stage.write("t", mode="log").plan
+        return explain(plan).text() + mermaid(plan)
+
+    assert "group by device, in the order of arrival" in told("arrival")
+    assert "group by device, in the order of event time" in told("event_time")
+    assert "by device, in order of event time: " in told("event_time")
+    assert "order of arrival" not in told("event_time")
+
+
+def test_rows_stand_by_themselves() -> None:
+    told = explain(read("sensors").rows({"site": "STRING"}).write("t", mode="log").plan).text()
+    assert "No windows: each record stands by itself." in told
 
 
 def test_what_runs_a_graph_is_drawn_beside_it() -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 from penstock.pipelines.explain import words
 from penstock.pipelines.explain.keeping import keeps_nothing
 from penstock.pipelines.explain.logical import stepped
-from penstock.pipelines.plan import Plan, Remembering
+from penstock.pipelines.plan import PairWindow, Plan, Remembering, Window
 from penstock.pipelines.plan.windows import in_order
 
 
@@ -64,19 +64,21 @@ def stateful(plan: Plan) -> Iterator[str]:
         if keeps_nothing(stage):
             continue
         key = words.joined(list(stage.key)) if stage.key else "all records"
-        what = (
-            stage.window.function.name.rpartition(":")[2]
-            if isinstance(stage.window, Remembering)
-            else "windows"
-        )
-        yield f"{stage.name} ({what} by {key})"
+        yield f"{stage.name} ({held(stage.window)} by {key})"
+
+
+def held(window: Window) -> str:
+    """Say what is kept by key."""
+    if isinstance(window, Remembering):
+        return window.function.name.rpartition(":")[2]
+    return "records" if isinstance(window, PairWindow) else "windows"
 
 
 def pipelined(plan: Plan) -> str:
     """Say what is done with a record in one pass, without waiting for the others."""
-    said = (
-        "parsing, steps, windows and partial sums are one stage of Spark: a record goes through all at once"
-    )
+    single = all(in_order(stage.window) for stage in plan.firsts)
+    done = "parsing and steps" if single else "parsing, steps, windows and partial sums"
+    said = f"{done} are one stage of Spark: a record goes through all at once"
     if len(plan.stages) > 1:
         names = words.joined([stage.name for stage in plan.stages])
         said += f"; {names} are folded in one pass, with no table or topic between them"

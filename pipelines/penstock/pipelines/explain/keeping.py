@@ -12,7 +12,6 @@ from penstock.pipelines.plan import (
     Custom,
     Distinct,
     First,
-    Global,
     Last,
     Members,
     OfInput,
@@ -28,6 +27,7 @@ from penstock.pipelines.plan import (
     by_processing_time,
     takes_back,
 )
+from penstock.pipelines.plan.check_when import lasts_for_ever
 
 FOR_EVER = "a key's row with the number of its windows stays until the stream is dropped"
 """A key that comes again goes on counting its windows, however long it was silent."""
@@ -46,7 +46,7 @@ def kept(plan: Plan) -> tuple[Kept, ...]:
     """Say all that is kept."""
     sources = [item for source in plan.sources for item in kept_of_source(source)]
     keeping = (stage for stage in plan.stages if not keeps_nothing(stage))
-    return (*sources, *(kept_of_stage(stage, changes=bool(plan.feeding(stage))) for stage in keeping))
+    return (*sources, *(kept_of_stage(plan, stage) for stage in keeping))
 
 
 def keeps_nothing(stage: Stage) -> bool:
@@ -73,7 +73,7 @@ def kept_of_source(source: Source) -> list[Kept]:
     ]
 
 
-def kept_of_stage(stage: Stage, *, changes: bool) -> Kept:
+def kept_of_stage(plan: Plan, stage: Stage) -> Kept:
     """Say what is kept of a stage's windows; over changes, what cannot be taken back is kept value by value."""
     match stage.window:
         case Tumbling(close):
@@ -87,7 +87,8 @@ def kept_of_stage(stage: Stage, *, changes: bool) -> Kept:
             until = "no partner can come any more"
             return Kept(f"records of {stage.name}", "their fields, and whether they met a partner", until)
         case AsOf(tolerance):
-            until = "the watermark has passed them, versions until there is a newer one that old"
+            passed = f"the watermark has passed them{words.by(stage.lateness)}"
+            until = f"{passed}, versions until there is a newer one that old"
             until += f", or they are {words.duration(tolerance)} too old" if tolerance is not None else ""
             return Kept(f"records of {stage.name}", "those that wait, and versions of each key", until)
         case Remembering(state=state, forget_after=after) as window:
@@ -97,9 +98,8 @@ def kept_of_stage(stage: Stage, *, changes: bool) -> Kept:
             waits = ", and the records that the watermark has not passed" if window.by_time else ""
             return Kept(f"keys of {stage.name}", f"per key a {state.name} and its timers{waits}", until)
         case _:
-            return Kept(
-                f"open windows of {stage.name}", size_of_windows(stage, changes=changes), closing(stage)
-            )
+            size = size_of_windows(stage, changes=bool(plan.feeding(stage)))
+            return Kept(f"open windows of {stage.name}", size, closing(plan, stage))
 
 
 def size_of_windows(stage: Stage, *, changes: bool) -> str:
@@ -129,7 +129,7 @@ def size_of(aggregate: Aggregate) -> str:
         case Quantiles(k=k):
             return f"a sketch of about {k} values per level"
         case TopN(n=n):
-            return f"{n} records"
+            return "a record" if n == 1 else f"{n} records"
         case First() | Last():
             return "a value with its time and address"
         case Custom():
@@ -142,11 +142,11 @@ def size_of(aggregate: Aggregate) -> str:
             return "a few numbers"
 
 
-def closing(stage: Stage) -> str:
+def closing(plan: Plan, stage: Stage) -> str:
     """Say when a window of time goes."""
     if by_processing_time(stage.window):
         return "the batch clock passes its end"
-    if isinstance(stage.window, Global):
+    if lasts_for_ever(plan, stage):
         return "the input ends"
     extra = f" plus {words.duration(stage.lateness)}" if stage.lateness else ""
     return f"the watermark passes its end{extra}"

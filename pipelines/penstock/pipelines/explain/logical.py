@@ -82,7 +82,8 @@ def computed(stage: Stage, inputs: tuple[Node, ...]) -> Node:
     if isinstance(stage.window, Remembering):
         if stage.window.passes:
             return Node("each record as a row", below)
-        by_key = Node(f"group by {key}, in the order of arrival", below)
+        order = "event time" if stage.window.by_time else "arrival"
+        by_key = Node(f"group by {key}, in the order of {order}", below)
         many = "all keys at once " if stage.window.vectorised else ""
         return Node(f"hand {many}to {stage.window.function.name}, which remembers", (by_key,))
     columns = ", ".join(output.name for output in stage.aggregates)

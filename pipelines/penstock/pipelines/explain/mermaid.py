@@ -11,6 +11,7 @@ from penstock.pipelines.explain.logical import SINKS, stepped
 from penstock.pipelines.plan import Files, Plan, Relayed, Remembering, Sink, Source, Stage
 
 INDENT = "    "
+SPELT = str.maketrans({'"': "'", "#": "#35;", "<": "#lt;", ">": "#gt;"})
 
 
 def mermaid(plan: Plan, running: Sequence[Part] = ()) -> str:
@@ -55,8 +56,8 @@ def lines(plan: Plan) -> Iterator[str]:
 
 
 def text(*parts: str) -> str:
-    """Quote words for a node, each part on a line of its own."""
-    return '"' + "<br>".join(part.replace('"', "'") for part in parts) + '"'
+    """Quote words for a node, each part on a line of its own; what Mermaid or HTML takes for theirs is spelt."""
+    return '"' + "<br>".join(part.translate(SPELT) for part in parts) + '"'
 
 
 def read(source: Source) -> str:
@@ -77,7 +78,8 @@ def computed(stage: Stage) -> Iterator[str]:
         yield "each record, as a row"
         return
     if isinstance(stage.window, Remembering):
-        yield f"{key}, in order: {stage.window.function.name} remembers"
+        order = "order of event time" if stage.window.by_time else "order"
+        yield f"{key}, in {order}: {stage.window.function.name} remembers"
         return
     yield f"{key}, in {words.window(stage.window)}"
     if stage.join is not None:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from penstock.pipelines.explain import words
 from penstock.pipelines.plan import (
+    Between,
+    Default,
+    Global,
     PairWindow,
     Relayed,
     Remembering,
@@ -18,10 +21,6 @@ HOW = {
     "discarding": "Each pane holds only what came since the last one.",
     "accumulating": "Each pane holds everything so far, and stands for those before it.",
     "retracting": "A pane that changes a value first takes the old value back, as a row of its own.",
-}
-SURE = {
-    "Between": "A pair is shown when its second record comes, and who found nobody when nobody can come any more.",
-    "AsOf": "A record is shown when the watermark has passed it.",
 }
 ON_TIME = "A window without news shows no on-time pane."
 FINAL = {
@@ -109,8 +108,8 @@ def when(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
     if isinstance(stage.window, Tumbling | SlidingOrder):
         return ("Each window shows one pane, when its policy says so; nothing is late.",)
     if isinstance(stage.window, PairWindow):
-        return (SURE[type(stage.window).__name__], lateness(stage))
-    said = words.trigger(stage.trigger)
+        return (sure(stage), lateness(stage))
+    said = fires(stage)
     rest = [ON_TIME] if stage.on_time_pane == "when_changed" else []
     rest += [FINAL[stage.final_pane]] if stage.final_pane in FINAL else []
     rest += ["It may finish; what comes later goes to the late table."] if stage.may_finish else []
@@ -118,8 +117,31 @@ def when(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
     return (f"{said[0].upper()}{said[1:]}.", late, *rest)
 
 
+def fires(stage: Stage) -> str:
+    """Say when a window shows a pane; where it closes at its end, nothing comes after that."""
+    if stage.trigger == Default() and isinstance(stage.window, Global):
+        return "when the input has ended"
+    if stage.trigger == Default() and stage.lateness == 0:
+        said = "when the watermark passes the end of the window"
+    else:
+        said = words.trigger(stage.trigger)
+    return said.replace("the watermark", "the batch clock") if by_processing_time(stage.window) else said
+
+
+def sure(stage: Stage) -> str:
+    """Say when a row of a join without windows is shown."""
+    if isinstance(stage.window, Between):
+        return "A pair is shown when its second record comes, and who found nobody when nobody can come any more."
+    return f"A record is shown when the watermark has passed it{words.by(stage.lateness)}."
+
+
 def lateness(stage: Stage) -> str:
     """Say until when a record is still taken."""
+    if isinstance(stage.window, PairWindow):
+        behind = f"more than {words.duration(stage.lateness)} behind" if stage.lateness else "behind"
+        return f"Records that come {behind} the watermark go to the late table."
+    if isinstance(stage.window, Global):
+        return "No record is late: the window has no end."
     if by_processing_time(stage.window):
         return "No record is late; a window closes when the clock passes its end."
     if stage.lateness == 0:

@@ -64,6 +64,11 @@ def duration(milliseconds: int) -> str:
     return " ".join(said) or "no time"
 
 
+def by(milliseconds: int) -> str:
+    """Say by how much, if it is by anything: ` by 1 minute`."""
+    return f" by {duration(milliseconds)}" if milliseconds else ""
+
+
 def joined(items: list[str], word: str = "and") -> str:
     """Say a list: `a, b and c`."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
@@ -95,6 +100,8 @@ def window(where: Window) -> str:
             oldest = "" if tolerance is None else f", and no more than {duration(tolerance)} older"
             until = "" if ends is None else f", unless its {predicate_sql(ends)}"
             return f"pairs of a record with the newest that is no younger{oldest}{until}"
+        case Remembering() if where.passes:
+            return "no windows: each record stands by itself"
         case Remembering(order="event_time"):
             return "no windows: a key's records in the order of their event time, instant by instant"
         case Remembering():
@@ -216,7 +223,8 @@ def aggregate(what: Aggregate) -> str:
         case Distinct(field, exact):
             return f"number of different {field}" + ("" if exact else ", approximately (HyperLogLog)")
         case TopN(field, n, by, largest):
-            return f"{field} of the {n} records with the {'greatest' if largest else 'least'} {by or field}"
+            many = "record" if n == 1 else f"{n} records"
+            return f"{field} of the {many} with the {'greatest' if largest else 'least'} {by or field}"
         case Quantiles(field, ranks):
             return f"{field} at {joined([f'{rank:g}' for rank in ranks])} of all, approximately (KLL)"
         case Collect(field):
