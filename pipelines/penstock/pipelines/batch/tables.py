@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -36,6 +37,7 @@ from penstock.pipelines.tables.table import BatchTable
 from penstock.pipelines.tables.topic import topics_of
 
 HOUR_US = 3_600_000_000
+COMMITS_AT_ONCE = 4
 BATCH = (pa.field("batch_id", pa.int64()), pa.field("batch_clock", TIMESTAMP))
 ADDRESS = (
     pa.field("topic", pa.string()),
@@ -148,6 +150,7 @@ class StreamTables:
         )
         self._all |= {path: table for path, (_, table, _) in self._sinks.items()}
         self._all |= dict(each for each in (self._checks, self._lookups) if each)
+        self._pool = ThreadPoolExecutor(COMMITS_AT_ONCE, thread_name_prefix=f"commits of {plan.name}")
         self._topics = {} if clients is None else dict(topics_of(plan, warehouse, clients))
         self._erasures = f"{ERASED}/{plan.name}"
         self._account = partial(LogTable, warehouse / self._erasures, ERASURES, plan.name)
@@ -191,14 +194,25 @@ class StreamTables:
         }
 
     def commit(self, batch_id: int, changes: Mapping[str, Change], clock: int) -> None:
-        """Make a batch's changes to its tables, each once."""
-        for path, change in changes.items():
+        """Make a batch's changes to its tables, each once, side by side: a commit is mostly waiting for files.
+
+        Where some cannot be made, the others are, and the first that failed raises.
+        """
+
+        def make(path: str, change: Change) -> None:
             if path in self._all:  # a table that is no longer declared stays as it is
                 self._all[path].commit(batch_id, change, clock)
             elif path in self._topics:
                 self._topics[path].commit(batch_id, change, clock)
             elif path == self._erasures:  # there is none before a key is erased
                 self._account().commit(batch_id, change, clock)
+
+        made = [self._pool.submit(make, path, change) for path, change in changes.items()]
+        wait(made)
+        for each in made:
+            each.result()
+        for path in changes.keys() & self._all.keys():
+            self._pool.submit(self._all[path].look_ahead)
 
 
 def sinks(stage: ReadyStage) -> list[tuple[str, Sink]]:

@@ -61,8 +61,7 @@ class LatestTable(BatchTable):
         """Write what becomes of the table by a batch's panes, into files that it does not name yet."""
         if not panes.num_rows:
             return Change()
-        self._table.update_incremental()
-        found = touched_files(pa.table(self._table.get_add_actions(flatten=True)), panes, self._key)
+        found = touched_files(self._files(), panes, self._key)
         parts = self._parts(found, panes)
         written: list[DataFile] = []
 
@@ -80,6 +79,15 @@ class LatestTable(BatchTable):
             raise
         given = pc.sum(pc.equal(panes.column("kind"), "insert")).as_py()
         return Change(written, [path for part in parts for path in part.paths], given)
+
+    def look_ahead(self) -> None:
+        """Nothing: what a batch writes goes by what the table is then, and its commit goes by the same look."""
+
+    def _files(self) -> pa.Table:
+        """The files of the table as it is now."""
+        with self._one_at_a_time:
+            self._look()
+            return pa.table(self._table.get_add_actions(flatten=True))
 
     def _parts(self, found: Touched, panes: pa.Table) -> list[Part]:
         """What is written anew together: each full file by itself, and all that is small or new."""

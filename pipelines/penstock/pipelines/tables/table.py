@@ -12,13 +12,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from pathlib import Path
+from threading import RLock
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
-from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from penstock.pipelines.store import Place
@@ -45,27 +46,53 @@ class BatchTable:
         self.schema = schema
         self.application = application
         self._table = _opened(path, schema)
+        self._one_at_a_time = RLock()
+        self._looked = False
 
     def last_batch(self) -> int:
         """The newest batch that is in the table; -1 before the first."""
-        self._table.update_incremental()
-        version = self._table.transaction_version(self.application)
-        return -1 if version is None else version
+        with self._one_at_a_time:
+            self._look()
+            return self._newest()
+
+    def look_ahead(self) -> None:
+        """Look at the table now, in any thread, so that the next commit need not: it takes as long as to commit.
+
+        What somebody else commits after that makes the next commit look again.
+        """
+        with self._one_at_a_time:
+            if not self._looked:
+                self._look()
 
     def commit(self, batch_id: int, change: Change, clock: int) -> bool:
         """Make a batch's change, once; False where the batch is in the table already."""
-        for attempt in range(ATTEMPTS):
-            if self.last_batch() >= batch_id:
-                return False
-            try:
-                self._commit(batch_id, change, clock)
-            except CommitFailedError:
-                # Somebody else committed meanwhile: look again, and try again if it was not this batch.
-                if attempt + 1 == ATTEMPTS:
-                    raise
-            else:
-                return True
-        return False
+        with self._one_at_a_time:
+            for attempt in range(ATTEMPTS):
+                looked_now = attempt > 0 or not self._looked
+                if looked_now:
+                    self._look()
+                if self._newest() >= batch_id:
+                    return False
+                try:
+                    self._commit(batch_id, change, clock)
+                except DeltaError as problem:
+                    # Somebody else committed since: look again, and try again if it was not this batch.
+                    conflict = isinstance(problem, CommitFailedError) and attempt + 1 < ATTEMPTS
+                    if looked_now and not conflict:
+                        raise
+                else:
+                    self._looked = False
+                    return True
+            return False
+
+    def _look(self) -> None:
+        self._looked = False  # where this fails, the next one looks again
+        self._table.update_incremental()
+        self._looked = True
+
+    def _newest(self) -> int:
+        version = self._table.transaction_version(self.application)
+        return -1 if version is None else version
 
     def write_file(self, rows: pa.Table, name: str, clock: int, **how: Any) -> DataFile:
         """Write rows into a file whose name begins so, and is like no other. The table does not name it yet."""
