@@ -19,7 +19,7 @@ from penstock.pipelines.archive.check import disagreements
 from penstock.pipelines.archive.names import archive_of, ledger_path, records_path
 from penstock.pipelines.archive.reader import TopicReader, topic_id
 from penstock.pipelines.archive.stream import ArchiveConfig, ArchiveStream
-from penstock.pipelines.archive.table import ArchiveTable
+from penstock.pipelines.archive.table import DAY, ArchiveTable, day_of
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.right import Right
@@ -322,8 +322,8 @@ def test_the_files_of_a_day_that_is_over_become_few(make: Callable[..., Place]):
     fill(place, 30, first=360)
     place.take_all(archive, clock=NOON + DAY_MS)
     place.check()
-    files = DeltaTable(place.warehouse / records_path(place.topic)).file_uris()
-    assert len(files) == 2
+    table = DeltaTable(place.warehouse / records_path(place.topic))
+    assert len(table.file_uris(file_pruning_predicate=[(DAY, "=", day_of(NOON))])) == 1
 
 
 def test_a_stream_takes_what_comes_and_finishes_it_when_it_is_drained(make: Callable[..., Place]):

@@ -14,12 +14,12 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.infra.waiting import wait_until
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.fold.stage import ready_stage
-from penstock.pipelines.model import fixed
-from penstock.pipelines.plan import Plan, RowCheck, Sql, Topic
+from penstock.pipelines.model import fixed, sum_
+from penstock.pipelines.plan import Output, Plan, RowCheck, Sql, Topic
 from penstock.pipelines.plan.policies import CountPolicy
 from penstock.pipelines.plan.source import CheckAction
 from penstock.pipelines.plan.triggers import Default
-from penstock.pipelines.plan.windows import Tumbling
+from penstock.pipelines.plan.windows import Sessions, Tumbling
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.reading import SparkReading
 from penstock.pipelines.spark.records import KAFKA_SCHEMA
@@ -51,6 +51,15 @@ def reading(spark: "SparkSession", plan: Plan, records: list[Any]) -> SparkReadi
     stage = ready_stage(plan.stage, FieldTypes(spark).after(plan.sources, plan.stage))
     ranges = (Range("t", 0, 0, len(rows)),)
     return SparkReading(spark.createDataFrame(rows, KAFKA_SCHEMA), plan.sources, stage, 0, ranges)
+
+
+FAR_AHEAD = 253_000_000_000_000
+"""An event time of the year 9987, of which 40,000 are more than a sum can hold."""
+
+
+def summing_times() -> Plan:
+    plan = plan_over("t", fixed("10 seconds"))
+    return replace(plan, stages=(replace(plan.stage, aggregates=(Output("total", sum_("at")),)),))
 
 
 IN_ORDER = plan_over("t", Tumbling(CountPolicy(2)), lateness=0)
@@ -101,6 +110,25 @@ def test_each_input_has_checks_of_its_own(spark: "SparkSession", action: CheckAc
     found = read.broken().select(["topic", "check"]).to_pylist()
     assert found == [{"topic": "t", "check": "known"}, {"topic": "u", "check": "warm"}]
     assert read.invalid().column("topic").to_pylist() == (["t"] if action == "quarantine" else [])
+
+
+def test_values_that_are_set_aside_break_no_sum(spark: "SparkSession") -> None:
+    plan = checked(summing_times(), RowCheck("far", "at >= 100000", "quarantine"))
+    far = [{"device": "z", "at": FAR_AHEAD + n % 10} for n in range(40_000)]
+    partials = reading(spark, plan, [*far, {"device": "a", "at": 5}]).partials().to_pylist()
+    assert [(row["_set_aside"], row["_counted"]) for row in partials if row["_set_aside"]] == [
+        ("quarantined", 40_000)
+    ]
+    assert [row["total_sum"] for row in partials if not row["_set_aside"]] == [5]
+
+
+def test_a_time_that_is_no_time_ends_no_session(spark: "SparkSession") -> None:
+    records = [{"device": "a", "at": at} for at in (5, 2**63 - 1)]
+    partials = reading(spark, plan_over("t", Sessions(3_000)), records).partials().to_pylist()
+    assert sorted((row["_set_aside"] or "", row["_counted"], row["piece_end"]) for row in partials) == [
+        ("", 1, 3_005),
+        ("quarantined", 1, None),
+    ]
 
 
 @pytest.mark.kafka

@@ -51,8 +51,9 @@ def contracts() -> tuple[Contract, Contract]:
         Field("page", "string", "What.", required=False),
         Field("price", "int", "Paid.", required=False),
     )
+    tags = Field("tags", "array<string>", "What it is about.", required=False)
     return (
-        Contract(f"views{suffix}", "Views.", (*common, page), event_time="at"),
+        Contract(f"views{suffix}", "Views.", (*common, page, tags), event_time="at"),
         Contract(f"buys{suffix}", "Buys.", (*common, price), event_time="at"),
     )
 
@@ -67,6 +68,7 @@ def made(seed: int) -> list[Sent]:
                 "user": random.choice("abcdef"),
                 "at": random.randrange(60_000),
                 "page": random.choice(["x", "y", None]),
+                "tags": random.choice([["s", "t"], ["s"], [], None]),
             }
             for _ in range(40)
         ]
@@ -145,11 +147,11 @@ def joins(views: Contract, buys: Contract) -> dict[str, Pipeline]:
 
 def taken(kind: str) -> list[str]:
     """The columns of a joined row."""
-    return ["page"] if kind in ("semi", "anti") else ["page", "price"]
+    return ["page", "tags"] if kind in ("semi", "anti") else ["page", "tags", "price"]
 
 
 JOINED = """
-WITH seen AS (SELECT user, page, "at" - "at" % 10000 AS w FROM views WHERE page IS NOT NULL),
+WITH seen AS (SELECT user, page, tags, "at" - "at" % 10000 AS w FROM views WHERE page IS NOT NULL),
 bought AS (SELECT user, price, "at" - "at" % 10000 AS w FROM buys)
 SELECT user, w::DOUBLE, {columns} FROM seen {kind} JOIN bought USING (user, w)
 """

@@ -5,17 +5,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
+from tests.pipelines.batch.test_crashes import PLANS
 from tests.pipelines.explain.test_explain import CORRECTIONS
 from tests.pipelines.strategies import plans
 
 from penstock.pipelines.explain import explain
 from penstock.pipelines.fold.stage import ready_stage
+from penstock.pipelines.model import between, count, fixed, join, read, sum_, union
 from penstock.pipelines.plan import CountPolicy, PaneLog, Plan, Tumbling
 from penstock.pipelines.plan.triggers import Default
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.partials import guarded, partials
 from penstock.pipelines.spark.physical import Parallelism, physical
 from penstock.pipelines.spark.records import KAFKA_SCHEMA, judged
+from penstock.pipelines.tables.places import late_of, ledger_of, result_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,6 +65,47 @@ def test_stages_that_go_by_the_same_records_share_one_job_and_are_folded_each_wh
         ("fold other in parts", "executors, 2 tasks"),
     ]
     assert "go by the records side by side" in explain(plan, physical(plan, FOUR_AND_TWO)).text()
+
+
+@pytest.mark.parametrize("name", ["fixed", "side by side", "two stages", "a join", "several outputs"])
+def test_as_many_tables_are_told_as_there_are(name: str) -> None:
+    plan = PLANS[name]
+    own = {
+        *(result_of(sink) for stage in plan.stages for sink in stage.sinks),
+        *(f"quarantine/{source.name}" for source in plan.sources),
+        *(place(plan, stage) for stage in plan.firsts for place in (ledger_of, late_of)),
+    }
+    told = {part.part: part.does for part in physical(plan, FOUR_AND_TWO)}
+    assert f"a commit for each of {len(own)} tables" in told["tables"]
+
+
+def test_tables_that_are_looked_into_and_topics_that_are_told_are_parts_of_what_runs() -> None:
+    limited = read("sensors").lookup("latest/sites", on="site", columns={"most": "DOUBLE"}).filter("most > 3")
+    counted = limited.key("device").aggregate(n=count()).window(fixed("1 minute")).refine("retracting")
+    plan = (
+        union(counted.publish("minutes"), counted.named("again").write("t"))
+        .aggregate(n=sum_("n"))
+        .write("all")
+        .plan
+    )
+    told = {part.part: part.does for part in physical(plan, FOUR_AND_TWO)}
+    assert {"look up latest/sites", "publish minutes"} <= set(told)
+
+
+def test_what_is_sent_of_records_is_told_with_the_reason() -> None:
+    near = join(read("clicks").filter("page = 'x'"), read("cards"), by="id", take=["amount"])
+    of_near = physical(near.window(between("0 s", "1 minute")).write("t", mode="log").plan, FOUR_AND_TWO)
+    of_rows = physical(read("sensors").rows({"site": "STRING"}).write("t", mode="log").plan, FOUR_AND_TWO)
+    told = [{part.part: part.does for part in parts} for parts in (of_near, of_rows)]
+    larger, folds = ([each[part] for each in told] for part in ("larger batch", "fold t"))
+    assert larger == [
+        "1 step, then sends every record: whom it meets is known where the others are held",
+        "1 step, then sends every record, as a row",
+    ]
+    assert folds == [
+        "fetches records over Arrow, folds them with the state",
+        "fetches records over Arrow, and hands them on",
+    ]
 
 
 @settings(deadline=None)

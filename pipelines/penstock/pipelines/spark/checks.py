@@ -5,7 +5,7 @@ says whether the record is no good. Which checks any record breaks is known of t
 which records are counted wherever there are such; only where some are broken, a second job counts them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -43,19 +43,28 @@ def placed(sources: Sources) -> list[Placed]:
     ]
 
 
-def checked(records: "DataFrame", sources: Sources) -> "DataFrame":
-    """Records that were judged, judged by their checks as well; as they are where there are none."""
+def refusing(asked: Iterable[Placed]) -> list[Placed]:
+    """Those of some checks for which records are set aside."""
+    return [one for one in asked if one.check.action == "quarantine"]
+
+
+def checked(records: "DataFrame", sources: Sources, later: Collection[Placed] = ()) -> "DataFrame":
+    """Records that were judged, judged by their checks as well; as they are where there are none.
+
+    Those that are asked `later` are left out.
+    """
     if not placed(sources):
         return records
+    asked = [one for one in placed(sources) if one not in later]
     if disputed(sources):
         broken = by_topic(sources, "_topic", lambda number, _: f"{BREAKS}_{number}")
         known = _apart(records, sources)
     else:
-        broken = by_topic(sources, "_topic", lambda _, source: _breaks(source))
+        broken = by_topic(sources, "_topic", lambda _, source: bits_of(asked, source))
         known = records
     with_bits = known.selectExpr("*", f"CASE WHEN _invalid IS NULL THEN {broken} ELSE 0L END AS {BREAKS}")
     others = [quoted(name) for name in records.columns if name != "_invalid"]
-    reason = by_topic(sources, "_topic", lambda _, source: _reason(source))
+    reason = by_topic(sources, "_topic", lambda _, source: _reason(asked, source))
     return with_bits.selectExpr(*others, BREAKS, f"coalesce(_invalid, {reason}) AS _invalid")
 
 
@@ -66,7 +75,8 @@ def _apart(records: "DataFrame", sources: Sources) -> "DataFrame":
         owned = [column.name for column in source.columns if column.name in every]
         fields = [f"{quoted(apart(number, name))} AS {quoted(name)}" for name in owned]
         named = records.selectExpr("*", *fields)
-        records = named.selectExpr("*", f"{_breaks(source)} AS {BREAKS}_{number}").drop(*owned)
+        broken = bits_of(placed(sources), source)
+        records = named.selectExpr("*", f"{broken} AS {BREAKS}_{number}").drop(*owned)
     return records
 
 
@@ -136,16 +146,28 @@ def refuse_stopping(broken: pa.Table, records: "Callable[[], DataFrame]", source
             )
 
 
-def _breaks(source: Source) -> str | None:
-    bits = [f"IF({check.broken_when}, {1 << n}L, 0L)" for n, check in enumerate(source.checks)]
+def bits_of(asked: Iterable[Placed], source: Source) -> str:
+    """SQL for what a record of an input breaks of these checks."""
+    bits = [f"IF({one.check.broken_when}, {1 << one.bit}L, 0L)" for one in _of(asked, source)]
     return " | ".join(bits) if bits else "0L"
 
 
-def _reason(source: Source) -> str | None:
+def mask_of(asked: Iterable[Placed], source: Source) -> str:
+    """SQL for the bits of these checks of an input."""
+    return f"{sum(1 << one.bit for one in _of(asked, source))}L"
+
+
+def _reason(asked: Iterable[Placed], source: Source) -> str | None:
     """The first check, in the order of their declaration, for which a record is set aside."""
-    refusing = [(n, check) for n, check in enumerate(source.checks) if check.action == "quarantine"]
-    cases = " ".join(f"WHEN {BREAKS} & {1 << n}L != 0 THEN '{REASON}{check.name}'" for n, check in refusing)
-    return f"CASE WHEN {BREAKS} = 0 THEN NULL {cases} END" if refusing else None
+    cases = [
+        f"WHEN {BREAKS} & {1 << one.bit}L != 0 THEN '{REASON}{one.check.name}'"
+        for one in refusing(_of(asked, source))
+    ]
+    return f"CASE WHEN {BREAKS} = 0 THEN NULL {' '.join(cases)} END" if cases else None
+
+
+def _of(asked: Iterable[Placed], source: Source) -> list[Placed]:
+    return [one for one in asked if one.topic == topic_of(source)]
 
 
 def _holds_for(one: Placed) -> str:

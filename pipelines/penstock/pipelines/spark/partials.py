@@ -96,10 +96,10 @@ def partials(
     measures = {
         "_counted": f"count_if(_last AND {FIRST_ROW})" if FIRST_ROW in records.columns else "count_if(_last)",
         "_newest": "max(CASE WHEN _invalid IS NULL THEN _moving END)",
-        **_reach(stage),
         "elements": "count(1)",
         **{f"matches_{i}": f"count_if({predicate_sql(p)})" for i, p in enumerate(stage.predicates)},
-        **{part.name: part.sql for part in stage.parts},
+        # What is set aside is only counted: two values that no check lets pass may be too great for a sum.
+        **{name: f"CASE WHEN _aside IS NULL THEN {sql} END" for name, sql in _values(stage).items()},
         **({} if seen is None and not breaks else {BREAKS: ANY}),
     }
     told = grouped.agg(*(expr(f"{sql} AS {quoted(name)}") for name, sql in measures.items()))
@@ -125,13 +125,14 @@ def _one_by_one(records: "DataFrame", stage: ReadyStage, beside: Sequence[str]) 
     )
 
 
-def _reach(stage: ReadyStage) -> dict[str, str]:
-    """For sessions, the bounds that the records of a piece reach."""
+def _values(stage: ReadyStage) -> dict[str, str]:
+    """What groups are asked for, and for sessions the bounds that the records of a piece reach."""
+    parts = {part.name: part.sql for part in stage.parts}
     match stage.plan.window:
         case Sessions(gap):
-            return {"piece_start": "min(_time)", "piece_end": f"max(_time) + {gap}"}
+            return {"piece_start": "min(_time)", "piece_end": f"max(_time) + {gap}", **parts}
         case _:
-            return {}
+            return parts
 
 
 def _good(sql: str, name: str) -> str:

@@ -4,11 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from penstock.pipelines.explain import Running
+from penstock.pipelines.plan.relaying import Relayed
+from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.source import Source, Topic
 from penstock.pipelines.plan.stage import Plan, Stage
-from penstock.pipelines.plan.windows import Sessions, in_order
+from penstock.pipelines.plan.windows import PairWindow, Sessions, Window, in_order
 from penstock.pipelines.spark.reading import SMALL
 from penstock.pipelines.state.parts import COUNT
+from penstock.pipelines.tables.places import own_tables, quarantines
 
 EXECUTORS = "executors"
 DRIVER = "driver"
@@ -28,6 +31,7 @@ def physical(plan: Plan, parallelism: Parallelism) -> tuple[Running, ...]:
     return (
         *(read(source, parallelism) for source in plan.sources),
         *repeats(plan),
+        *lookups(plan),
         *(job(plan.first, parallelism) if len(plan.firsts) == 1 else shared(plan, parallelism)),
         *(part for stage in plan.stages for part in fold(plan, stage, parallelism)),
         Running("state", DRIVER, 1, "writes what changed as one sorted run, and merges runs as they add up"),
@@ -59,12 +63,20 @@ def repeats(plan: Plan) -> Iterator[Running]:
         yield Running("sift", DRIVER, 1, "tells repeats from first records by the ids that are remembered")
 
 
+def lookups(plan: Plan) -> Iterator[Running]:
+    """Say how tables are looked into."""
+    for table in dict.fromkeys(step.table for step in plan.lookups):
+        does = "reads it whole when its version is a new one; it goes to the executors, and no record is shuffled"
+        yield Running(f"look up {table}", DRIVER, 1, does)
+
+
 def job(stage: Stage, parallelism: Parallelism) -> Iterator[Running]:
     """Say what the one job of a batch does, for small batches and for others."""
     small = f"batch up to {SMALL:,} records"
-    steps = f"{len(stage.steps)} steps, then " if stage.steps else ""
+    count = len(stage.steps) + sum(len(each.steps) for each in stage.prepared)
+    steps = f"{count} {'step' if count == 1 else 'steps'}, then " if count else ""
     if in_order(stage.window):
-        sends = f"{steps}sends every record: nothing can be added up before the order is known"
+        sends = f"{steps}sends every record{why_every(stage.window)}"
         yield Running(small, EXECUTORS, 1, sends)
         yield Running("larger batch", EXECUTORS, total(parallelism), sends)
         return
@@ -75,6 +87,20 @@ def job(stage: Stage, parallelism: Parallelism) -> Iterator[Running]:
     yield Running(
         "its shuffle", EXECUTORS, parallelism.shuffle, "adds partials of one key and window together"
     )
+
+
+def why_every(window: Window) -> str:
+    """Say why a stage is sent single records."""
+    if isinstance(window, PairWindow):
+        return ": whom it meets is known where the others are held"
+    if passes(window):
+        return ", as a row"
+    return ": nothing can be added up before the order is known"
+
+
+def passes(window: Window) -> bool:
+    """Tell whether a stage hands on what comes, in whatever order."""
+    return isinstance(window, Relayed) or (isinstance(window, Remembering) and window.passes)
 
 
 def shared(plan: Plan, parallelism: Parallelism) -> Iterator[Running]:
@@ -103,8 +129,16 @@ def fold(plan: Plan, stage: Stage, parallelism: Parallelism) -> Iterator[Running
         does = f"folds the changes of {names} in the same pass: they go through no table, topic or shuffle"
         yield Running(f"fold {stage.name}", DRIVER, 1, does)
         return
-    what = "records in their order" if in_order(stage.window) else "partials"
-    here = f"fetches {what} over Arrow, folds them with the state, judges triggers"
+    single, ordered = in_order(stage.window), not isinstance(stage.window, PairWindow)
+    what = (
+        ("records in their order" if ordered and not passes(stage.window) else "records")
+        if single
+        else "partials"
+    )
+    judged = "" if single else ", judges triggers"
+    here = f"fetches {what} over Arrow, folds them with the state{judged}"
+    if passes(stage.window):
+        here = f"fetches {what} over Arrow, and hands them on"
     above = f"above {parallelism.budget_mb} MB: {COUNT} parts of the state, by key, after a shuffle of {what}"
     yield Running(f"fold {stage.name}", DRIVER, 1, here)
     yield Running(f"fold {stage.name} in parts", EXECUTORS, min(parallelism.shuffle, COUNT), above)
@@ -112,8 +146,10 @@ def fold(plan: Plan, stage: Stage, parallelism: Parallelism) -> Iterator[Running
 
 def tables(plan: Plan) -> Iterator[Running]:
     """Say how results and records that found no window are written."""
-    count = sum(len(stage.sinks) for stage in plan.stages) + len(plan.sources) + 2
+    count = len(own_tables(plan)) + len(quarantines(plan))
     yield Running(
         "single records", EXECUTORS, 1, "a job more, where records are late or no good: fetches them"
     )
     yield Running("tables", DRIVER, 1, f"a file and a commit for each of {count} tables that has rows")
+    for topic in (topic.topic for stage in plan.stages for topic in stage.topics):
+        yield Running(f"publish {topic}", DRIVER, 1, "sends the panes of a batch in one transaction")

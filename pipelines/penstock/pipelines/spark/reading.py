@@ -18,10 +18,19 @@ from penstock.pipelines.plan.predicates import quoted
 from penstock.pipelines.repeats.ids import IDS
 from penstock.pipelines.spark.analysed import Analysed
 from penstock.pipelines.spark.avro import Writers, refuse_unknown
-from penstock.pipelines.spark.checks import BREAKS, placed, refuse_stopping, seen_by, told, watch
+from penstock.pipelines.spark.checks import (
+    BREAKS,
+    placed,
+    refuse_stopping,
+    refusing,
+    seen_by,
+    told,
+    watch,
+)
 from penstock.pipelines.spark.identities import identified, marked
 from penstock.pipelines.spark.implied import fetch, implied
 from penstock.pipelines.spark.inputs import Sources, as_its_own
+from penstock.pipelines.spark.key_checks import about_the_key, ask_groups
 from penstock.pipelines.spark.lookups import Found, without_rows
 from penstock.pipelines.spark.observation import observed, set_aside
 from penstock.pipelines.spark.one_pass import (
@@ -85,7 +94,12 @@ class SparkReading:
             if self._is_as_ever:
                 refuse_unknown(self.raw, self.writers)
                 same = (name, self._is_small, *self._written)
-                return self._checked_as_ever(self.analysed.over(self.raw, same, self._as_ever))
+                try:
+                    return self._checked_as_ever(self.analysed.over(self.raw, same, self._as_ever))
+                except Exception as problem:
+                    # A sum may have become too great by records that are set aside: then each is asked by itself.
+                    if not (said_by_user(problem) and refusing(placed(self.sources))):
+                        raise
             return self._checked(lambda records, seen: self._partials(self._in_tasks(records), seen))
 
     def beside(self) -> "dict[str, SparkReading]":
@@ -165,8 +179,13 @@ class SparkReading:
 
     def _as_ever(self, raw: "DataFrame") -> "DataFrame":
         """The partials of a batch about which nothing is special, whatever its clock."""
-        records = guarded(judged(raw, self.sources, self.writers), self.sources, clock=0)
-        return partials(self._in_tasks(records), self.stage, breaks=bool(placed(self.sources)))
+        read = judged(raw, self.sources, self.writers)
+        later = about_the_key(read, self.stage, self.sources)
+        if later:
+            read = judged(raw, self.sources, self.writers, later=later)
+        records = self._in_tasks(guarded(read, self.sources, clock=0))
+        told = partials(records, self.stage, breaks=bool(placed(self.sources)))
+        return ask_groups(told, later, self.stage, self.sources)
 
     def _checked_as_ever(self, made: "DataFrame") -> pa.Table:
         """Fetch what `_as_ever` made; of what records break each row says its part."""

@@ -6,13 +6,14 @@ is no good, null for a good one), `_breaks` where records are checked, and `_of_
 inputs have with different types, as the input of that number has it.
 """
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from penstock.pipelines.plan.predicates import literal, quoted
 from penstock.pipelines.plan.source import Source
 from penstock.pipelines.spark import avro
 from penstock.pipelines.spark.avro import Writers
-from penstock.pipelines.spark.checks import checked
+from penstock.pipelines.spark.checks import Placed, checked
 from penstock.pipelines.spark.inputs import Sources, apart, by_topic, disputed, fields_of
 from penstock.pipelines.spark.tombstones import said_by_deletion
 
@@ -35,13 +36,18 @@ def value_schema(source: Source) -> str:
 
 
 def judged(
-    raw: "DataFrame", sources: Sources, writers: Writers = NO_WRITERS, *, bytes_too: bool = False
+    raw: "DataFrame",
+    sources: Sources,
+    writers: Writers = NO_WRITERS,
+    *,
+    bytes_too: bool = False,
+    later: Collection[Placed] = (),
 ) -> "DataFrame":
     """Records of a Kafka source, those that are no good included: their fields are null as far as unread.
 
     Each record is read as its topic's input declares it, in Avro by one of the schemas of its `writers`. With
     `bytes_too` each keeps what the topic holds of it,
-    as `_arrived`, `_key` and `_value`.
+    as `_arrived`, `_key` and `_value`. Checks that are asked `later` are left out.
     """
     whole = ["timestamp AS _arrived", "key AS _key", "value AS _value"] if bytes_too else []
     address = ["topic AS _topic", "partition AS _partition", "offset AS _offset"]
@@ -54,7 +60,8 @@ def judged(
     time = by_topic(sources, "_topic", lambda n, source: f"{_read(n)}.{quoted(source.event_time)}")
     reason = by_topic(sources, "_topic", lambda n, source: invalid(source, _read(n)))
     fields = [text for name in fields_of(sources) for text in _fields(sources, name)]
-    return checked(read.selectExpr(*kept, f"{time} AS _time", f"{reason} AS _invalid", *fields), sources)
+    found = read.selectExpr(*kept, f"{time} AS _time", f"{reason} AS _invalid", *fields)
+    return checked(found, sources, later)
 
 
 def invalid(source: Source, record: str) -> str:

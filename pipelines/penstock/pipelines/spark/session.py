@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from penstock.pipelines.spark.scratch import own_scratch
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -117,7 +119,7 @@ def open_session(config: SparkConfig) -> "SparkSession":
 
     if SUBMITTED in os.environ:
         return SparkSession.builder.getOrCreate()
-    (config.directory / "scratch").mkdir(parents=True, exist_ok=True)
+    scratch = own_scratch(config.directory / "scratch")
     if config.java_home is not None:
         os.environ["JAVA_HOME"] = str(config.java_home)
     # The Java machine is a child that reads its class path before any session exists.
@@ -128,7 +130,8 @@ def open_session(config: SparkConfig) -> "SparkSession":
         os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(
             ["--properties-file", str(config.private), "pyspark-shell"]
         )
-    conf = SparkConf(loadDefaults=False).setAll(list(settings(config).items()))
+    told = settings(config) | {"spark.local.dir": str(scratch)}
+    conf = SparkConf(loadDefaults=False).setAll(list(told.items()))
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 

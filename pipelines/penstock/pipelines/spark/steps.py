@@ -13,7 +13,7 @@ from penstock.pipelines.fold.rowwise import mapped
 from penstock.pipelines.plan.predicates import literal, predicate_sql, quoted
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.steps import Apply, Keep, Lookup, OverArrow, PerRow, Select, Sql, Step
-from penstock.pipelines.plan.used import refuse_two_types, using
+from penstock.pipelines.plan.used import left_out, refuse_two_types
 from penstock.pipelines.spark.inputs import Sources, as_its_own, as_one, disputed
 from penstock.pipelines.spark.lookups import Found, looked_up, without_rows
 from penstock.pipelines.spark.multiplying import may_multiply, told_apart
@@ -66,14 +66,8 @@ def _agreed(stage: Stage, pieces: "Mapping[str, DataFrame]") -> "list[DataFrame]
     """The same records, each without the fields that are of another type elsewhere and are not used of it."""
     types = {name: dict(piece.dtypes) for name, piece in pieces.items()}
     refuse_two_types(stage, types)
-    every = {field for known in types.values() for field in known}
-    quarrel = [
-        field for field in every if len({known[field] for known in types.values() if field in known}) > 1
-    ]
-    return [
-        piece.drop(*(field for field in quarrel if field in types[name] and name not in using(stage, field)))
-        for name, piece in pieces.items()
-    ]
+    without = left_out(stage, types)
+    return [piece.drop(*without[name]) for name, piece in pieces.items()]
 
 
 def applied(records: "DataFrame", steps: Sequence[Step], found: Found) -> "DataFrame":

@@ -172,7 +172,9 @@ class Stream:
     def failure(self) -> BaseException | None:
         """Why the stream no longer runs; None while it does."""
         if self._failure is None and self._query is not None:
-            self._failure = _ended(self._query)
+            ended = _ended(self._query)
+            # A batch that failed meanwhile said why in its own words before Spark ended the query.
+            self._failure = self._failure or ended
         return self._failure
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from penstock.pipelines.batch.intent import Range
@@ -53,7 +53,14 @@ class StoredTopic:
 def ranges_of(topic: str, bootstrap: str, client: Mapping[str, str]) -> tuple[Range, ...]:
     """Every partition of a topic from its oldest record to its newest, as the broker says; it takes no Spark."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": "2", **client})
-    known = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic]
+    try:
+        known = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic]
+    except KafkaException as problem:
+        raise StoredError(
+            f"topic {topic} at {bootstrap}",
+            f"its broker does not answer ({problem.args[0].str()})",
+            "See whether it runs: `penstock status`, `penstock doctor`",
+        ) from problem
     if known.error is not None or not known.partitions:
         raise StoredError(
             f"topic {topic} at {bootstrap}", "it is not there", "Make it with `penstock topics apply`"
