@@ -37,10 +37,7 @@ def would_erase(settings: Settings, order: EraseOrder) -> Mapping[str, int | Non
     knows = stages_of_key(_plan(folder, order.stream), order.key)
     kept = state_at(folder)
     return {
-        stage: of_key(kept[stage].table(), order.key).num_rows
-        if known and kept[stage].runs
-        else (0 if known else None)
-        for stage, known in knows.items()
+        stage: of_key(kept[stage], order.key).num_rows if known else None for stage, known in knows.items()
     }
 
 

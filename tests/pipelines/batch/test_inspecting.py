@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.pipelines.batch.stored import Bench
 from tests.pipelines.batch.test_crashes import PLANS, Fuse, history, run
 
-from penstock.pipelines.batch.inspecting import batches, of_key, state_at, unpacked
+from penstock.pipelines.batch.inspecting import batches, is_key, of_key, state_at, unpacked
 from penstock.pipelines.errors import JournalError
 
 
@@ -18,7 +19,7 @@ def test_each_window_that_is_open_after_a_batch_is_kept_once(tmp_path: Path) -> 
     rows = state_at(directory, 2)["stream"].table().to_pylist()
     found = sorted((row["key"], row["window_start"].timestamp() * 1000, row["records"]) for row in rows)
     assert found == [("a", 0.0, 2), ("a", 10.0, 1), ("b", 0.0, 1), ("c", 10.0, 1)]
-    assert of_key(state_at(directory, 2)["stream"].table(), {"key": "b"}).num_rows == 1
+    assert of_key(state_at(directory, 2)["stream"], {"key": "b"}).num_rows == 1
 
 
 def test_every_stage_is_there_and_what_functions_remember_can_be_read(tmp_path: Path) -> None:
@@ -48,5 +49,21 @@ def test_what_is_not_kept_is_told(tmp_path: Path) -> None:
     run(Bench(PLANS["fixed"], tmp_path), Fuse(-1))
     with pytest.raises(JournalError, match=r"batch 77 is not kept\. Ask for one of 0 to 5"):
         state_at(tmp_path / "stream", 77)
-    with pytest.raises(JournalError, match="it has no column 'colour'"):
-        of_key(state_at(tmp_path / "stream")["stream"].table(), {"colour": "red"})
+    kept = state_at(tmp_path / "stream")["stream"]
+    for name in ("colour", "window_start", "total_sum"):
+        with pytest.raises(JournalError, match=f"its key has no field '{name}'. Name one or more of: key"):
+            of_key(kept, {name: "red"})
+
+
+def test_a_key_is_known_by_its_value_however_it_is_written() -> None:
+    rows = pa.table({"number": [7, 8, None], "share": [1.0, 0.5, None], "yes": [True, False, None]})
+    for key in (
+        {"number": "07"},
+        {"share": "1"},
+        {"share": "1.0"},
+        {"yes": "True"},
+        {"number": "7", "yes": "true"},
+    ):
+        assert is_key(rows, key).to_pylist() == [True, False, False]
+    with pytest.raises(JournalError, match="key number: it is of type int64, 'seven' is none"):
+        is_key(rows, {"number": "seven"})

@@ -41,6 +41,13 @@ class KeptState:
         """How many rows its files hold, those included that younger ones stand for."""
         return sum(len(run) for run in self.runs)
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The fields of its key; none where nothing was kept yet."""
+        columns = self.runs[0].table.column_names if self.runs else []
+        before = columns[: columns.index("window_start")] if columns else []
+        return tuple(name for name in before if name not in HEADER.names)
+
     def table(self) -> pa.Table:
         """Every window, or key, that is kept: each once, as it is now, with times as timestamps."""
         if not self.runs:
@@ -85,16 +92,33 @@ def state_at(directory: Path, batch_id: int | None = None) -> Mapping[str, KeptS
     return states
 
 
-def of_key(rows: pa.Table, key: Mapping[str, str]) -> pa.Table:
-    """The rows of a key, whose fields are given as text."""
+def of_key(kept: KeptState, key: Mapping[str, str]) -> pa.Table:
+    """The rows of a key, whose fields are given as text. Raises JournalError for what is no key of the stage."""
+    rows = kept.table()
+    if not kept.runs or not key:
+        return rows
+    for name in key:
+        if name not in kept.key:
+            found = ", ".join(kept.key)
+            fix = f"Name one or more of: {found}" if found else "Leave --key out"
+            raise JournalError(f"stage {kept.stage}", f"its key has no field {name!r}", fix)
+    return rows.filter(is_key(rows, key))
+
+
+def is_key(rows: pa.Table, key: Mapping[str, str]) -> pa.ChunkedArray:
+    """Which rows are of a key, whose fields are given as text. Raises JournalError for one of another type."""
+    same = pa.chunked_array([pa.repeat(pa.scalar(value=True), rows.num_rows)])
     for name, text in key.items():
-        if name not in rows.column_names:
-            found = ", ".join(rows.column_names)
-            raise JournalError("the state", f"it has no column {name!r}", f"There are: {found}")
-        rows = rows.filter(
-            pc.fill_null(pc.equal(pc.cast(rows.column(name), pa.string()), text), fill_value=False)
-        )
-    return rows
+        column = rows.column(name)
+        try:
+            value = pc.cast(pa.scalar(text), column.type)
+        except pa.ArrowInvalid as problem:
+            fix = "Give a value of that type"
+            raise JournalError(
+                f"key {name}", f"it is of type {column.type}, {text!r} is none", fix
+            ) from problem
+        same = pc.and_(same, pc.fill_null(pc.equal(column, value), fill_value=False))
+    return same
 
 
 def unpacked(rows: pa.Table) -> pa.Table:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines import store
+from penstock.pipelines.batch.inspecting import is_key
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.batch.settling import settle
@@ -129,19 +129,10 @@ def _rewritten(
     if not names:
         return [], 0
     rows = runs_of.Run(runs_of.merge([runs_of.read(folder / name) for name in names], oldest=True)).table
-    gone = _is_key(rows, key)
+    gone = is_key(rows, key)
     path = folder / run_name(number)
     runs_of.write(runs_of.build(rows.filter(pc.invert(gone))), path)
     return [path.name], int(pc.sum(gone).as_py() or 0)
-
-
-def _is_key(rows: pa.Table, key: Mapping[str, str]) -> pa.ChunkedArray:
-    """Which rows are of a key, whose fields are given as text."""
-    same = pa.chunked_array([pa.repeat(pa.scalar(value=True), rows.num_rows)])
-    for name, text in key.items():
-        one = pc.equal(pc.cast(rows.column(name), pa.string()), text)
-        same = pc.and_(same, pc.fill_null(one, fill_value=False))
-    return same
 
 
 def _forget(place: Place, last: Outcome) -> None:

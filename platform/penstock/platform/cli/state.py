@@ -12,7 +12,7 @@ from penstock.platform.cli.output import example, print_json, print_table
 from penstock.platform.cli.state_erase import erase, key_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from penstock.pipelines.batch.inspecting import KeptState
 
 
 @click.group(name="state")
@@ -76,7 +76,7 @@ def show(
     """Show what is kept of windows or keys."""
     from penstock.pipelines.batch.inspecting import of_key, unpacked
 
-    rows = unpacked(of_key(_rows(stream, stage, batch), key_of(key)).slice(0, limit))
+    rows = unpacked(of_key(_kept(stream, stage, batch), key_of(key)).slice(0, limit))
     if as_json:
         print_json(rows.to_pylist())
     else:
@@ -94,14 +94,18 @@ def show(
 @_stage
 @_batch
 @_key
-@click.option("--to", required=True, type=click.Path(path_type=Path), help="The Parquet file to write.")
+@click.option(
+    "--to", required=True, type=click.Path(path_type=Path, dir_okay=False), help="The Parquet file to write."
+)
 def export(stream: str, stage: str | None, batch: int | None, key: Sequence[str], to: Path) -> None:
     """Write what a stage keeps, or what it keeps of a key, into a Parquet file."""
     import pyarrow.parquet as pq
 
     from penstock.pipelines.batch.inspecting import of_key, unpacked
 
-    rows = unpacked(of_key(_rows(stream, stage, batch), key_of(key)))
+    if not to.parent.is_dir():
+        raise click.UsageError(f"there is no folder {to.parent} to write {to.name} into; make it first")
+    rows = unpacked(of_key(_kept(stream, stage, batch), key_of(key)))
     partial = to.with_name(f"{to.name}.partial")
     pq.write_table(rows, partial)
     partial.replace(to)
@@ -110,15 +114,21 @@ def export(stream: str, stage: str | None, batch: int | None, key: Sequence[str]
 
 def _directory(stream: str) -> Path:
     from penstock.pipelines.host.folders import folder_of_stream
+    from penstock.platform.lifecycle import check_known
+    from penstock.platform.streams import stream_names
 
-    return folder_of_stream(current_settings().home / "streams", stream)
+    folder = folder_of_stream(current_settings().home / "streams", stream)
+    # What a pipeline kept that is no longer in the catalog can still be looked at.
+    if not folder.exists():
+        check_known(stream, stream_names())
+    return folder
 
 
-def _rows(stream: str, stage: str | None, batch: int | None) -> "pa.Table":
+def _kept(stream: str, stage: str | None, batch: int | None) -> "KeptState":
     from penstock.pipelines.batch.inspecting import state_at
 
     states = state_at(_directory(stream), batch)
     name = next(iter(states)) if stage is None else stage
     if name not in states:
         raise click.UsageError(f"{stream} has no stage {name!r}; there are: {', '.join(states)}")
-    return states[name].table()
+    return states[name]
