@@ -7,17 +7,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
+from penstock.infra.waiting import wait_until
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.fold.watermark import Watermark
-from penstock.pipelines.host.control import Desired
+from penstock.pipelines.host.control import Desired, Lease
 from penstock.pipelines.host.telling import batch_record
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore, open_control
 from penstock.platform.control.reports import history
+from penstock.platform.errors import StackError
+from penstock.platform.lifecycle import VERBS, ask
 from penstock.platform.standstill import Standstill, standing_still, standstill
 
 STREAM = "sensor_minute"
@@ -97,6 +101,57 @@ def test_what_somebody_asked_for_since_holds(home: Path, store: ControlStore) ->
     with still_stopped:
         pass
     assert wanted(store) is Desired.STOPPED
+
+
+@pytest.mark.parametrize("word", ["drain", "stop", "start", "resume"])
+def test_what_somebody_asks_for_meanwhile_holds_afterwards(
+    home: Path, store: ControlStore, word: str
+) -> None:
+    with standing_still(store, home / "streams", STREAM, "an upgrade", lambda _: None):
+        asked = ask(store, STREAM, VERBS[word], (STREAM,))
+        assert left(home, store) is None, "and status says so already"
+    assert store.desired()[STREAM] == asked.state
+
+
+def test_a_second_one_is_refused_and_leaves_the_first_as_it_was(home: Path, store: ControlStore) -> None:
+    with standing_still(store, home / "streams", STREAM, "an erasure", lambda _: None):
+        with pytest.raises(StackError, match="is held by an erasure, and must stand still for an upgrade"):
+            still(home, store)
+        assert left(home, store) == Standstill(Desired.PAUSED, "an erasure", 2)
+    assert (wanted(store), left(home, store)) == (Desired.PAUSED, None)
+
+
+def test_what_somebody_asks_for_as_it_begins_is_not_overrun(home: Path, store: ControlStore) -> None:
+    def ask_at_once(doing: str) -> None:
+        assert doing == "draining the stream"
+        ask(store, STREAM, VERBS["stop"], (STREAM,))
+
+    with (
+        pytest.raises(
+            StackError, match="somebody asked something of sensor_minute as an upgrade was about to"
+        ),
+        standing_still(store, home / "streams", STREAM, "an upgrade", ask_at_once),
+    ):
+        pass
+    assert wanted(store) is Desired.STOPPED
+
+
+def test_a_store_that_is_away_for_a_moment_costs_nobody_the_lease(
+    home: Path, store: ControlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.platform.standstill.LEASE_MS", 1_500)
+    renew, tries = store.renew, Queue[str]()
+
+    def away_at_first(lease: Lease, now: int, ttl_ms: int) -> bool:
+        tries.put("once more")
+        if tries.qsize() == 1:
+            raise OSError("the store is away")
+        return renew(lease, now, 3_600_000)
+
+    monkeypatch.setattr(store, "renew", away_at_first)
+    with standing_still(store, home / "streams", STREAM, "an upgrade", lambda _: None):
+        wait_until(lambda: tries.qsize() >= 3, 30, "it to be renewed")
+        assert store.holder(STREAM).expires_at_ms > now_ms() + 3_000_000
 
 
 def test_batches_that_a_host_could_not_tell_are_told_before_anything_else(

@@ -1,13 +1,19 @@
 """What an upgrade may take before anybody has looked at it."""
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from dagster import DagsterInstance
 
 from penstock.pipelines import catalog
+from penstock.pipelines.host.control import Desired, DesiredState
 from penstock.pipelines.upgrade.classes import Class, Difference, Upgrade
+from penstock.platform.control import open_control
 from penstock.platform.definitions.replays import upgrade_job
-from penstock.platform.errors import UpgradeRefusedError
-from penstock.platform.upgrades import Cost, Planned, UpgradeOrder, check_accepted
+from penstock.platform.errors import StackError, UpgradeRefusedError
+from penstock.platform.settings import load_settings
+from penstock.platform.upgrades import Cost, Planned, UpgradeOrder, check_accepted, upgrade
 
 KEY = Difference("key", "device", "site", Class.REPLAY, "")
 LATENESS = Difference("lateness", "1 hour", "2 hours", Class.COMPATIBLE, "")
@@ -53,3 +59,15 @@ def test_a_launch_with_a_name_alone_replays_nothing(given: dict[str, str], accep
         config = {"stream": "sensor_minute", **given}
         assert job.execute_in_process(run_config=config, instance=instance).success
     assert orders == [UpgradeOrder("sensor_minute", accept=accepted)]
+
+
+def test_an_upgrade_leaves_a_stream_paused_that_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path))
+    monkeypatch.setattr("penstock.platform.upgrades.plan_upgrade", lambda *_: planned(LATENESS))
+    with closing(open_control(f"sqlite:///{tmp_path}/control.db")) as store:
+        store.desire("minute", Desired.PAUSED, 0)
+        with pytest.raises(StackError, match="minute was not paused after 0 s"):
+            upgrade(load_settings().settings, store, UpgradeOrder("minute", wait_seconds=0.0), lambda _: None)
+        assert store.desired()["minute"] == DesiredState("minute", Desired.PAUSED, 2), (
+            "it is begun anew, as it was"
+        )

@@ -12,6 +12,7 @@ from penstock.infra.kafka_access import spark_source
 from penstock.pipelines.archive.names import records_path
 from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.catalog import names
+from penstock.pipelines.host.folders import OF_A_STREAM, can_name_a_run
 from penstock.pipelines.plan.source import FileFormat, Files, Source
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
@@ -23,7 +24,7 @@ from penstock.pipelines.spark.stored.topic import StoredTopic
 from penstock.pipelines.store import Place, place_below
 from penstock.pipelines.store.files import delta_table
 from penstock.platform.clock import now_ms
-from penstock.platform.errors import UnknownOriginError, UnknownStreamError
+from penstock.platform.errors import BatchSizeError, RunNameError, UnknownOriginError, UnknownStreamError
 from penstock.platform.local_spark import spark_session
 from penstock.platform.registry import schemas_of
 from penstock.platform.settings import Settings
@@ -72,6 +73,7 @@ def run_stored(
         or (day.isoformat() if day else "")
         or datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     )
+    check_name(chosen)
     plan = plan_of(stream) if origin is None else read_from(plan_of(stream), origin)
     place = Path("runs", stream, chosen)
     warehouse = settings.tables / place
@@ -89,10 +91,24 @@ def run_stored(
     return result(plan, stream, chosen, config.warehouse)
 
 
+def check_name(name: str) -> None:
+    """Raise RunNameError for what no run and no replay may be called: their folders have its name."""
+    if not can_name_a_run(name):
+        raise RunNameError(
+            f"{name!r} is no name for a run or a replay: take up to 100 letters, digits, dots, _, - and =; "
+            f"the first is a letter or a digit. None may be called {', '.join(OF_A_STREAM)}: streams do"
+        )
+
+
 def bounded_config(
     settings: Settings, directory: Path, warehouse: Place, records_per_batch: int | None
 ) -> BoundedConfig:
-    """Return what a run over stored records is told."""
+    """Return what a run over stored records is told. BatchSizeError where a form was told of less than one."""
+    if records_per_batch is not None and records_per_batch < 1:
+        raise BatchSizeError(
+            f"records_per_batch is {records_per_batch}: write how many records a batch may have, 1 or more, or "
+            "nothing for all at once"
+        )
     return BoundedConfig(
         directory,
         warehouse,

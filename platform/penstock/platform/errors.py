@@ -10,6 +10,8 @@ PlatformError
 ├── UnknownStreamError no pipeline of that name
 ├── UnknownTopicError  no topic of that name at the broker
 ├── UnknownOriginError records are to be read from what is no place
+├── RunNameError       a run or a replay is to be called what no folder may be, or what has results already
+├── BatchSizeError     a history is to be cut into batches of no record
 ├── DemoError          a pipeline cannot be shown: it has no input, or its records did not arrive
 ├── UpgradeRefusedError an upgrade takes more than was accepted
 ├── SampleError        a share or a stretch of time that is none
@@ -63,6 +65,18 @@ class UnknownTopicError(PlatformError):
 
 class UnknownOriginError(PlatformError):
     """What is named is no place of stored records."""
+
+    exit_code = 2
+
+
+class RunNameError(PlatformError):
+    """A run or a replay cannot have the name that it is given."""
+
+    exit_code = 2
+
+
+class BatchSizeError(PlatformError):
+    """Batches of a bounded run cannot be of so many records."""
 
     exit_code = 2
 

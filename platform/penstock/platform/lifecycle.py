@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from penstock.infra.errors import NotInTimeError
 from penstock.infra.waiting import wait_until
-from penstock.pipelines.host.control import Desired, DesiredState, StreamHealth
+from penstock.pipelines.host.control import Desired, DesiredState, Lease, StreamHealth
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore
 from penstock.platform.errors import StackError, UnknownStreamError
 
-PARKED = "parked"
+FAILED, PARKED = "failed", "parked"
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Verb:
 
 VERBS: Mapping[str, Verb] = {
     "start": Verb(
-        Desired.RUNNING, "Have a stream run; one that runs is left alone, one that is parked is tried."
+        Desired.RUNNING,
+        "Have a stream run; one that runs is left alone, one that failed or is parked is tried.",
     ),
     "drain": Verb(Desired.DRAINED, "Let a stream finish its batch, commit it, and stop."),
     "stop": Verb(
@@ -61,7 +62,9 @@ def ask(store: ControlStore, stream: str, verb: Verb, known: Collection[str]) ->
     """Write down what should become of a stream. UnknownStreamError for one that is not among the known."""
     check_known(stream, known)
     told, lease, now = store.health(stream), store.holder(stream), now_ms()
-    anew = verb.anew or (verb.desired is Desired.RUNNING and told is not None and told.state == PARKED)
+    # What is to stand still is said anew each time: a replay that holds it still lets it be then.
+    tried = verb.desired is Desired.RUNNING and told is not None and told.state in (FAILED, PARKED)
+    anew = verb.anew or tried or verb.desired in (Desired.DRAINED, Desired.STOPPED)
     state = store.desire(stream, verb.desired, now, anew=anew)
     return Asked(state, now, lease.epoch if lease else 0, verb.anew and is_held(store, stream))
 
@@ -84,9 +87,15 @@ def is_so(store: ControlStore, asked: Asked) -> bool:
     if not asked.state.held:
         return not held
     told = store.health(asked.stream)
-    as_said = told is None or told.state == asked.state.desired
-    begun = not asked.anew or (lease is not None and lease.epoch > asked.epoch)
-    return held and as_said and begun
+    if not held or lease is None or told is None:
+        return False
+    begun = not asked.anew or lease.epoch > asked.epoch
+    return begun and is_of(told, lease) and told.state == asked.state.desired
+
+
+def is_of(told: StreamHealth, lease: Lease) -> bool:
+    """Whether it was said by who has the lease, and not by a host before it, which may have been killed."""
+    return told.epoch in (0, lease.epoch)
 
 
 def wait_for(store: ControlStore, asked: Asked, seconds: float) -> None:

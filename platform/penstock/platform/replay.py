@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from penstock.pipelines.host.control import PartitionAccount
 from penstock.platform.clock import now_ms
-from penstock.platform.errors import UnknownOriginError, UnknownStreamError
+from penstock.platform.errors import RunNameError, UnknownOriginError, UnknownStreamError
 from penstock.platform.settings import Settings
 from penstock.platform.standstill import standing_still
 from penstock.platform.streams import plan_anew
@@ -92,12 +92,26 @@ def replay(settings: Settings, store: "ControlStore", order: Order, tell: Callab
         )
     begun = switching(settings.home / "streams", order.stream)
     chosen = begun or order.name or f"replay-{datetime.fromtimestamp(now_ms() / 1000, UTC):%Y%m%dT%H%M%SZ}"
+    _check_name(settings, order.stream, chosen, switch=order.switch or begun != "")
     plan = plan_anew(order.stream)
     with spark_session(settings, f"replay-{order.stream}", tell) as session:
         stored = stored_from(session, plan, settings, start)
         if order.switch or begun:
             return _switched(settings, store, order, chosen, plan, session, stored, tell)
         return _beside(settings, order, chosen, plan, session, stored, tell)
+
+
+def _check_name(settings: Settings, stream: str, name: str, *, switch: bool) -> None:
+    """Raise RunNameError for what cannot be a name, and for that of results which this replay did not make."""
+    from penstock.pipelines.store.files import tables_below
+    from penstock.platform.bounded import check_name
+
+    check_name(name)
+    place = Path("runs", stream, name)
+    replays, runs = settings.home / "streams" / stream / name, settings.home / place
+    # Tables take a batch once: those of another run would keep what they have, and be taken for this one's.
+    if not (replays if switch else runs).exists() and any(tables_below(settings.tables / place)):
+        raise RunNameError(f"{place} has results of another run already: give this replay another --name")
 
 
 def stored_from(session: "SparkSession", plan: "Plan", settings: Settings, start: Start) -> "Stored":

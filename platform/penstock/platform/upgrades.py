@@ -1,7 +1,7 @@
 """Upgrades of streams: what a changed pipeline takes and costs, and doing it."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,9 +99,8 @@ def upgrade(
             wish = store.desired().get(order.stream)
             if planned.takes is Class.COMPATIBLE and wish is not None and wish.held:
                 tell("restarting the stream")
-                wait_for(
-                    store, ask(store, order.stream, VERBS["restart"], (order.stream,)), order.wait_seconds
-                )
+                restart = replace(VERBS["restart"], desired=wish.desired)  # one that is paused stays so
+                wait_for(store, ask(store, order.stream, restart, (order.stream,)), order.wait_seconds)
         case Class.MIGRATABLE:
             _migrate(settings, store, order, tell)
         case Class.REPLAY:

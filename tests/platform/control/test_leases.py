@@ -55,6 +55,28 @@ def test_a_lease_that_ran_out_is_renewed_while_nobody_took_it(store: ControlStor
     assert store.acquire("s", "second", 6 * TTL - 1, TTL) is None
 
 
+def test_a_lease_of_a_host_that_was_killed_before_the_clock_went_back_is_not_waited_for(
+    store: ControlStore,
+) -> None:
+    hour = 3_600_000
+    killed = store.acquire("s", "killed", hour, TTL)
+    taken = store.acquire("s", "next", 0, TTL)
+    assert (taken.epoch, taken.expires_at_ms) == (2, TTL)
+    assert not store.renew(killed, 1, TTL)
+    assert store.acquire("s", "third", 1, TTL) is None
+
+
+def test_a_host_that_lives_keeps_its_lease_when_the_clock_goes_back(store: ControlStore) -> None:
+    lease = store.acquire("s", "first", 3_600_000, TTL)
+    assert store.renew(lease, 0, TTL)
+    assert store.acquire("s", "second", TTL - 1, TTL) is None
+
+
+def test_clocks_that_differ_by_minutes_take_no_lease_away(store: ControlStore) -> None:
+    assert store.acquire("s", "first", 240_000, 300_000)
+    assert store.acquire("s", "second", 0, 300_000) is None
+
+
 def test_a_released_lease_is_free_at_once_and_cannot_be_renewed(store: ControlStore) -> None:
     lease = store.acquire("s", "first", 0, TTL)
     store.release(lease)

@@ -114,6 +114,19 @@ def test_an_overview_shows_what_is_wanted_and_what_is(store: ControlStore) -> No
     assert (second.stream, second.lease, second.last, second.health) == ("t", None, None, None)
 
 
+def test_how_a_stream_is_doing_is_for_the_host_to_say_that_came_last(store: ControlStore) -> None:
+    for state, epoch, known in (
+        ("running", 1, "running"),
+        ("running", 3, "running"),
+        ("stopped", 1, "running"),
+    ):
+        store.report_health(StreamHealth("s", state, "", epoch, epoch))
+        assert store.health("s").state == known
+    assert store.health("s").epoch == 3
+    store.report_health(StreamHealth("s", "drained", "", 2, 3))
+    assert store.health("s").state == "drained"
+
+
 def test_batches_that_were_replaced_are_no_history_but_for_dagster(store: ControlStore) -> None:
     for number in range(4):
         store.record_batch(batch(number))

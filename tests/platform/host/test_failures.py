@@ -39,6 +39,38 @@ def test_a_parked_stream_is_tried_again_when_somebody_asks(stage: Stage) -> None
     assert stage.state() == "running"
 
 
+@pytest.mark.parametrize(("failures", "state"), [(1, "failed"), (3, "parked")])
+def test_a_stream_that_failed_and_is_not_to_run_any_more_is_in_no_trouble(
+    seen: Stage, registry: CollectorRegistry, failures: int, state: str
+) -> None:
+    def shown(state: str) -> float | None:
+        return registry.get_sample_value("penstock_stream_state", {"stream": STREAM, "state": state})
+
+    seen.failures += [BAD] * failures
+    seen.wish("start")
+    for _ in range(failures - 1):
+        seen.look_after_the_wait()
+    assert (seen.state(), shown(state)) == (state, 1)
+    seen.wish("drain")
+    assert (seen.state(), shown(state), shown("drained")) == ("drained", 0, 1)
+    seen.host.look()
+    seen.wish("start")
+    assert seen.state() == "running", "without waiting for anything"
+
+
+@pytest.mark.parametrize("word", ["start", "restart"])
+def test_whoever_asks_for_a_stream_that_failed_need_not_wait_until_it_is_tried(
+    stage: Stage, word: str
+) -> None:
+    stage.failures += [BAD] * 2
+    stage.wish("start")
+    stage.host.look()
+    assert (stage.calls, stage.state()) == (["start"], "failed")
+    stage.wish(word)
+    stage.wish(word)
+    assert (stage.calls[:3], stage.state()) == (["start"] * 3, "running")
+
+
 def test_a_parked_stream_is_tried_again_when_its_files_change_and_only_then(stage: Stage) -> None:
     stage.failures += [DefinitionError("window", "not said", "Say where")] * 2
     stage.wish("start")

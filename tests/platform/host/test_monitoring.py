@@ -107,3 +107,15 @@ def test_panels_do_not_cover_each_other() -> None:
         assert not cells & taken
         assert all(x < 24 for x, _ in cells)
         taken |= cells
+
+
+def test_what_is_drawn_with_one_unit_is_of_one_kind() -> None:
+    for panel in panels():
+        other = {
+            override["matcher"]["options"]
+            for override in panel["fieldConfig"]["overrides"]
+            if override["matcher"]["id"] == "byFrameRefID"
+        }
+        drawn = [target["expr"] for target in panel["targets"] if target["refId"] not in other]
+        assert len({"_bytes" in expression for expression in drawn}) == 1, panel["title"]
+        assert (panel["fieldConfig"]["defaults"]["unit"] == "bytes") == ("_bytes" in drawn[0]), panel["title"]

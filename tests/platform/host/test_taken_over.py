@@ -1,12 +1,13 @@
 """Two hosts for one stream: with a real control store, and streams that only tell."""
 
 import logging
+import threading
 
 import pytest
 from prometheus_client import CollectorRegistry
 from tests.platform.host.staging import STREAM, Stage
 
-from penstock.platform.lifecycle import is_so
+from penstock.platform.lifecycle import VERBS, ask, is_so
 
 
 def test_of_two_hosts_the_second_waits_and_says_nothing_for_the_first(
@@ -47,3 +48,35 @@ def test_a_host_that_slept_too_long_shows_nothing_of_its_stream(
     assert seen.control.streams == {}
     assert registry.get_sample_value("penstock_stream_running", {"stream": STREAM}) is None
     assert seen.state() == "running", "as the other host says"
+
+
+def test_a_host_that_is_stopped_after_its_stream_was_taken_says_nothing_of_it(stage: Stage) -> None:
+    stage.wish("start")
+    other = Stage(stage.store, name="other", ahead_ms=20_000)
+    other.host.look()
+    stage.ahead_ms = 20_000
+    stop = threading.Event()
+    stop.set()
+    stage.host.run(stop)
+    assert stage.calls == ["start", "drain"]
+    assert stage.state() == "running", "as the other host says"
+
+
+def test_a_stream_that_does_not_stop_here_is_as_the_host_says_that_took_it(stage: Stage) -> None:
+    stage.wish("start")
+    stage.streams[0].stopping += [OSError("the query does not end")] * 2
+    stage.wish("restart")
+    assert stage.state() == "failed"
+    other = Stage(stage.store, name="other")
+    other.host.look()
+    stage.look_after_the_wait()
+    assert (stage.calls, stage.state()) == (["start", "drain", "drain"], "running")
+
+
+def test_a_stream_that_another_host_begins_is_not_yet_what_the_first_one_said(stage: Stage) -> None:
+    stage.wish("start")
+    asked = ask(stage.store, STREAM, VERBS["start"], (STREAM,))
+    other, seen = Stage(stage.store, name="other", ahead_ms=20_000), list[bool]()
+    other.meanwhile = lambda: seen.append(is_so(stage.store, asked))
+    other.host.look()
+    assert (seen, is_so(stage.store, asked)) == ([False], True)

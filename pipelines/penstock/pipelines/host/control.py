@@ -107,12 +107,15 @@ class StreamHealth:
     """How a stream is doing in its host, as last told. `reason` is empty while it runs.
 
     `at_ms` is when that was said; of a stream that is at work, when it was begun, whatever was asked of it since.
+    `epoch` is that of the lease under which the host had it: of two hosts the one with the higher epoch is right.
     """
 
     stream: str
     state: str
     reason: str
     at_ms: int
+    epoch: int = 0
+    """0 where a host of an older version said it, which did not tell."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ class Control(Protocol):
         """The newest record of a stream."""
 
     def report_health(self, health: StreamHealth) -> None:
-        """Say how a stream is doing; replaces what was said of it before."""
+        """Say how a stream is doing; replaces what was said of it before, unless a host that came later said it."""
 
     def let_go(self, lost: StreamHealth) -> None:
         """Know that this host lost a stream, and why: how it is doing is for another host to say from now on."""

@@ -1,10 +1,16 @@
 """The folder of a stream, which a replay may have put another in the place of."""
 
+import re
 from pathlib import Path
 
 from penstock.pipelines.errors import ReplayError
 
 _CURRENT, _SWITCHING = "current", "switching"
+
+OF_A_STREAM = ("journal", "state", "checkpoint", "ids", "plan.json")
+"""What a stream keeps in its folder, in which each of its replays has one, too."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.=-]{0,99}")
 
 
 def folder_of_stream(streams: Path, stream: str) -> Path:
@@ -16,6 +22,12 @@ def folder_of_stream(streams: Path, stream: str) -> Path:
 def pointer_of(streams: Path, stream: str) -> Path:
     """Return the file that names a stream's folder within its own; there is none before the first replay."""
     return streams / stream / _CURRENT
+
+
+def can_name_a_run(name: str) -> bool:
+    """Whether a run or a replay may be called so: its folders are, below the stream's own."""
+    taken = name.partition(".")[0] in (*OF_A_STREAM, "plan", "standstill", _CURRENT, _SWITCHING)
+    return not taken and _NAME.fullmatch(name) is not None
 
 
 def check_whole(streams: Path, stream: str) -> None:

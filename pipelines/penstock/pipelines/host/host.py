@@ -17,6 +17,7 @@ from dataclasses import replace
 from penstock.pipelines.errors import HostError
 from penstock.pipelines.host.control import Control, DesiredState, HostReport
 from penstock.pipelines.host.leases import Clock, Leases
+from penstock.pipelines.host.repeating import repeating
 from penstock.pipelines.host.retry import PARK_AFTER
 from penstock.pipelines.host.running import Make
 from penstock.pipelines.host.telling import Telling
@@ -63,18 +64,14 @@ class Host:
 
     def run(self, stop: threading.Event) -> None:
         """Run until `stop` is set; then every stream is drained, all at once, and its lease given back."""
-        over = threading.Event()
-        heart = threading.Thread(target=self._beat, args=(over,), name="heartbeat", daemon=True)
         self._control.report_host(self._report)
-        heart.start()
-        try:
-            while not stop.is_set():
-                self._try_to_look()
-                stop.wait(self._look_every_s)
-        finally:
-            self._leave_all()
-            over.set()
-            heart.join()
+        with repeating(self._beat_every_s, self._beat, "heartbeat"):
+            try:
+                while not stop.is_set():
+                    self._try_to_look()
+                    stop.wait(self._look_every_s)
+            finally:
+                self._leave_all()
 
     def _try_to_look(self) -> None:
         """Look; where the control store does not answer, leave everything as it is until the next look."""
@@ -108,9 +105,9 @@ class Host:
             step.result()
 
     def _concerns(self, stream: str, wish: DesiredState | None) -> bool:
-        """Whether there is anything to do about a stream: it is here, or should be somewhere."""
+        """Whether there is anything to do about a stream: it is here, failed here, or should be somewhere."""
         tenant = self._tenants.get(stream)
-        return (wish is not None and wish.held) or (tenant is not None and tenant.is_here)
+        return (wish is not None and wish.held) or (tenant is not None and (tenant.is_here or tenant.failed))
 
     def _begin(self, stream: str, wish: DesiredState | None) -> Future[None]:
         tenant = self._tenants.setdefault(stream, Tenant(stream, self._desk))
@@ -125,11 +122,7 @@ class Host:
             if problem := each.exception():
                 log.error("a stream could not be left in order", exc_info=problem)
 
-    def _beat(self, over: threading.Event) -> None:
-        while not over.wait(self._beat_every_s):
-            try:
-                self._leases.renew()
-                self._control.report_host(replace(self._report, seen_at_ms=self._clock()))
-            except Exception:
-                # The store may be away for a while; a lease that runs out meanwhile is lost by itself.
-                log.exception("the leases could not be renewed")
+    def _beat(self) -> None:
+        # While the store is away a lease runs out, and is lost by itself.
+        self._leases.renew()
+        self._control.report_host(replace(self._report, seen_at_ms=self._clock()))

@@ -21,6 +21,7 @@ from penstock.pipelines.host.work import working_on
 
 log = logging.getLogger(__name__)
 
+FAILED = ("failed", "parked")
 SETTLE_SECONDS = 2.0
 """How long a stream that is put away waits for the store to know its batches; the next start tells the rest."""
 
@@ -50,12 +51,19 @@ class Tenant:
         self._parked: Parked | None = None
         self._waits = False
         self._health: StreamHealth | None = None
+        self._epoch = 0
+        self._failed_wish = 0
         self._in_turn = threading.Lock()
 
     @property
     def is_here(self) -> bool:
         """Whether this host has the stream."""
         return self._place is not None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last that this host said of the stream is that it failed."""
+        return self._health is not None and self._health.state in FAILED
 
     def look(self, wish: DesiredState | None) -> None:
         """Compare what the stream is with what it is to be, and act on the difference."""
@@ -70,6 +78,8 @@ class Tenant:
                 self._follow(self._place, wish)
             elif wish is not None and wish.held:
                 self._begin(wish)
+            elif self.failed:
+                self._rest("stopped" if wish is None else wish.desired.value)
 
     def leave(self, state: str, reason: str) -> None:
         """Finish the batch at work, and let go of the stream; nothing where it is not here."""
@@ -118,19 +128,26 @@ class Tenant:
             place.wish = wish
             self._say(wish.desired.value, "", place.began_ms)
 
+    def _rest(self, state: str) -> None:
+        """Know that a stream that failed is not to run any more: that it failed is no trouble then."""
+        self._parked, self._failures = None, Failures()
+        self._say(state, "")
+
     def _begin(self, wish: DesiredState) -> None:
         if self._parked is not None:
             if self._parked == Parked(wish.revision, self._desk.written(self.stream)):
                 return
             # Somebody asked again, or what it is written in has changed.
             self._parked, self._failures, self._health = None, Failures(), None
+        if self._failures.count and wish.revision != self._failed_wish:
+            self._failures = Failures()  # somebody asked again, and need not wait
         if self._desk.clock() < self._failures.retry_at_ms:
             return
         lease = self._desk.leases.acquire(self.stream)
         if lease is None:
             self._wait()
             return
-        self._waits = False
+        self._waits, self._epoch = False, lease.epoch
         self._start(wish, lease)
 
     def _wait(self) -> None:
@@ -192,7 +209,7 @@ class Tenant:
         if isinstance(problem, FencedError) or not held:
             self._lost(problem)
             return
-        self._failures = self._failures.again(self._desk.clock(), problem)
+        self._failures, self._failed_wish = self._failures.again(self._desk.clock(), problem), began.revision
         log.error("failed%s: %s", f" at {at}" if at else "", problem, exc_info=problem)
         what = _in_words(problem) + (f" ({at})" if at else "")
         if self._failures.is_enough(self._desk.park_after):
@@ -223,7 +240,7 @@ class Tenant:
         if not known:
             log.info("is %s%s", state, f": {reason}" if reason else "")
         at_ms = self._desk.clock() if since_ms is None else since_ms
-        self._health = StreamHealth(self.stream, state, reason, at_ms)
+        self._health = StreamHealth(self.stream, state, reason, at_ms, self._epoch)
         self._desk.telling.health(self._health)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from penstock.platform.stack.view import View
     from penstock.platform.standstill import Standstill
 
+AT_WORK = ("running", "paused")
 PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^@/]*(?=@)")
 
 
@@ -98,7 +99,7 @@ def _reason(view: "View", stream: "StreamOverview") -> str:
     """What its host says of it; of one that runs, whether its pipeline has been changed since it was begun."""
     if still := view.standstills.get(stream.stream):
         return _standing(view, stream, still)
-    told = stream.health
+    told = None if _gave_up(stream) else stream.health
     if told is None or told.reason or not view.held(stream):
         return told.reason if told else ""
     changed = changed_since(stream.stream, told.at_ms)
@@ -119,10 +120,26 @@ def _standing(view: "View", stream: "StreamOverview", still: "Standstill") -> st
 
 def _state(view: "View", stream: "StreamOverview") -> str:
     """What its host says; a stream that nobody holds does not run, whatever was last said of it."""
-    told = stream.health.state if stream.health else "running"
-    if view.held(stream):
-        return told
-    return "stopped" if told in ("running", "paused") else told
+    # Loaded when asked: it takes the control store along, which `--help` does without.
+    from penstock.platform.lifecycle import is_of
+
+    told, wish = stream.health, stream.desired
+    if stream.lease is not None and view.held(stream):
+        begun = told is not None and is_of(told, stream.lease)
+        return (
+            "starting" if wish is not None and wish.held and not begun else told.state if told else "drained"
+        )
+    if told is None or told.state in AT_WORK:
+        return "stopped"
+    return wish.desired.value if wish is not None and _gave_up(stream) else told.state
+
+
+def _gave_up(stream: "StreamOverview") -> bool:
+    """Whether the stream failed, and somebody put it to rest after that: no host may be there to say so."""
+    from penstock.platform.lifecycle import FAILED, PARKED
+
+    told, wish = stream.health, stream.desired
+    return told is not None and told.state in (FAILED, PARKED) and wish is not None and not wish.held
 
 
 def _as_data(view: "View", settings: Settings) -> dict[str, Any]:

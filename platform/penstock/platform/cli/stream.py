@@ -1,11 +1,16 @@
 """`penstock stream`: say what should become of a stream, and see that it does."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from penstock.platform.cli.choices import streams_argument
 from penstock.platform.cli.context import control_store, current_settings
 from penstock.platform.cli.output import Steps, example
 from penstock.platform.cli.stream_history import HISTORY
+
+if TYPE_CHECKING:
+    from penstock.platform.settings import Settings
 
 
 @click.group(name="stream")
@@ -17,7 +22,11 @@ def command() -> None:
 
 
 _wait = click.option(
-    "--wait", default=60.0, show_default=True, help="Seconds to wait until it is so; 0 to only say it."
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="Seconds to wait until it is so; 0 to only say it.",
 )
 
 
@@ -29,7 +38,7 @@ _wait = click.option(
 @streams_argument
 @_wait
 def start(streams: tuple[str, ...], wait: float) -> None:
-    """Have streams run; one that runs is left alone, one that is parked is tried again."""
+    """Have streams run; one that runs is left alone, one that failed or is parked is tried at once."""
     _ask(streams, "start", wait)
 
 
@@ -78,9 +87,9 @@ def restart(streams: tuple[str, ...], wait: float) -> None:
 
 def _ask(streams: tuple[str, ...], word: str, wait: float) -> None:
     from penstock.platform.lifecycle import VERBS, ask, check_known, wait_for
-    from penstock.platform.streams import stream_names
 
-    settings, known, verb = current_settings(), stream_names(), VERBS[word]
+    settings, verb = current_settings(), VERBS[word]
+    known = _known(settings, streams, to_rest=verb in (VERBS["drain"], VERBS["stop"]))
     for stream in streams:
         check_known(stream, known)
     with control_store(settings) as store:
@@ -90,6 +99,18 @@ def _ask(streams: tuple[str, ...], word: str, wait: float) -> None:
                     wait_for(store, asked, wait)
             else:
                 click.echo(f"{asked.stream} is to be {verb.desired}")
+
+
+def _known(settings: "Settings", streams: tuple[str, ...], *, to_rest: bool) -> tuple[str, ...]:
+    """Every stream that there is; to be put to rest also those that somebody wanted, and whose pipeline is gone."""
+    from penstock.platform.control import control_exists
+    from penstock.platform.streams import stream_names
+
+    known = stream_names()
+    if not to_rest or {*streams} <= {*known} or not control_exists(settings.control_url):
+        return known
+    with control_store(settings) as store:
+        return (*known, *sorted({*store.desired()} - {*known}))
 
 
 for each in HISTORY:

@@ -17,6 +17,9 @@ from penstock.platform.control.engine import insert_into
 from penstock.platform.control.rows import batch_record, batch_row
 from penstock.platform.control.tables import batches, health, hosts, leases, streams
 
+LONGEST_LEASE_MS = 600_000
+"""Twice what a setting may say, for clocks that differ."""
+
 
 class ControlStore:
     """Keeps the promises of `penstock.pipelines.host.control.Control`, and lets people say what should run.
@@ -32,7 +35,11 @@ class ControlStore:
         self.engine.dispose()
 
     def acquire(self, stream: str, holder: str, now_ms: int, ttl_ms: int) -> Lease | None:
-        """Take the lease where it is free, expired or already the holder's; None while another has it."""
+        """Take the lease where it is free, expired or already the holder's; None while another has it.
+
+        One that is to last longer than any may is of before a clock went back: whoever has it renews it by that
+        clock, and whoever was killed with it would be waited for until the clock is there again.
+        """
         expires = now_ms + ttl_ms
         with self.engine.begin() as connection:
             # One statement decides and takes, so that of two hosts at the same moment one comes second.
@@ -42,7 +49,11 @@ class ControlStore:
             taken = insert.on_conflict_do_update(
                 index_elements=[leases.c.stream],
                 set_={"holder": holder, "epoch": leases.c.epoch + 1, "expires_at_ms": expires},
-                where=or_(leases.c.expires_at_ms <= now_ms, leases.c.holder == holder),
+                where=or_(
+                    leases.c.expires_at_ms <= now_ms,
+                    leases.c.expires_at_ms > now_ms + LONGEST_LEASE_MS,
+                    leases.c.holder == holder,
+                ),
             ).returning(leases.c.epoch)
             epoch = connection.execute(taken).scalar()
         return None if epoch is None else Lease(stream, holder, epoch, expires)
@@ -87,6 +98,14 @@ class ControlStore:
             found = connection.execute(select(streams.c.revision).where(streams.c.stream == stream))
             return DesiredState(stream, desired, found.scalar_one())
 
+    def desire_after(self, wish: DesiredState, desired: Desired, now_ms: int) -> DesiredState | None:
+        """Say what should become of a stream, unless anybody did since a wish: then that holds, and it is None."""
+        change = update(streams).where(streams.c.stream == wish.stream, streams.c.revision == wish.revision)
+        said = {"desired": desired.value, "revision": wish.revision + 1, "changed_at_ms": now_ms}
+        with self.engine.begin() as connection:
+            changed = connection.execute(change.values(said)).rowcount
+        return DesiredState(wish.stream, desired, wish.revision + 1) if changed else None
+
     def record_batch(self, record: BatchRecord) -> None:
         """Write a batch down, once: a record of the same stream and batch is left as it is."""
         with self.engine.begin() as connection:
@@ -110,11 +129,15 @@ class ControlStore:
         return None if row is None else batch_record(dict(row))
 
     def report_health(self, told: StreamHealth) -> None:
-        """Say how a stream is doing; replaces what was said of it before."""
-        values = {"state": told.state, "reason": told.reason, "at_ms": told.at_ms}
+        """Say how a stream is doing; replaces what was said of it before, unless a host that came later said it."""
+        values = {"state": told.state, "reason": told.reason, "at_ms": told.at_ms, "epoch": told.epoch}
         with self.engine.begin() as connection:
             insert = insert_into(connection, health).values(stream=told.stream, **values)
-            connection.execute(insert.on_conflict_do_update(index_elements=[health.c.stream], set_=values))
+            connection.execute(
+                insert.on_conflict_do_update(
+                    index_elements=[health.c.stream], set_=values, where=health.c.epoch <= told.epoch
+                )
+            )
 
     def health(self, stream: str) -> StreamHealth | None:
         """How a stream is doing, as last told; None where nothing was."""

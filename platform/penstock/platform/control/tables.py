@@ -44,6 +44,7 @@ health = Table(
     Column("state", String(40), nullable=False),
     Column("reason", Text, nullable=False),
     Column("at_ms", BigInteger, nullable=False),
+    Column("epoch", BigInteger, nullable=False, server_default=text("0")),
 )
 
 hosts = Table(

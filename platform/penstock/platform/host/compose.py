@@ -19,6 +19,7 @@ from penstock.platform.alerts import Alerts
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
 from penstock.platform.host.groups import StreamGroups
+from penstock.platform.host.lag import lag_shown
 from penstock.platform.host.metrics import HostMetrics
 from penstock.platform.host.observed import ObservedControl
 from penstock.platform.host.pages import folder_of
@@ -109,7 +110,11 @@ def run_host(settings: Settings) -> None:
     control = ObservedControl(store, HostMetrics(registry), groups.batch, alerts)
     try:
         metrics_port, pages = settings.host.metrics_port, folder_of(settings)
-        with serving(metrics_port, registry, lambda: control.streams, pages) as port:
+        broker, client = settings.kafka.servers, settings.kafka.client("host")
+        with (
+            serving(metrics_port, registry, lambda: control.streams, pages) as port,
+            lag_shown(broker, client, lambda: control.at_work, control.show_lag),
+        ):
             config = host_config(settings, port)
             run(config, control, _plan_for_host, now_ms, ready=tell_ready, written=written_state)
     finally:

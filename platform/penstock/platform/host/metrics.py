@@ -36,7 +36,10 @@ class HostMetrics:
             buckets=SECONDS,
         )
         self._lag = Gauge(
-            "penstock_lag_records", "Records in the topic beyond the batch", ("stream",), registry=registry
+            "penstock_lag_records",
+            "Records in the topic beyond the newest batch",
+            ("stream",),
+            registry=registry,
         )
         self._watermark = Gauge(
             "penstock_watermark_seconds", "The watermark, seconds of UTC", ("stream",), registry=registry
@@ -75,9 +78,14 @@ class HostMetrics:
             self._seconds.labels(stream, part).observe(milliseconds / 1000)
         self._seconds.labels(stream, WHOLE).observe(sum(record.durations_ms.values()) / 1000)
         if here:
-            self._stands(record)
+            self.stands(record)
 
-    def _stands(self, record: BatchRecord) -> None:
+    def lag(self, stream: str, records: int) -> None:
+        """Show how many records wait for a stream."""
+        self._lag.labels(stream).set(records)
+
+    def stands(self, record: BatchRecord) -> None:
+        """Show how a stream stood after its newest batch."""
         stream = record.stream
         self._lag.labels(stream).set(record.lag_records)
         self._state_rows.labels(stream).set(record.state_rows)

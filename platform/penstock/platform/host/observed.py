@@ -14,6 +14,9 @@ from penstock.pipelines.host.control import (
 from penstock.platform.alerts import Raise, Troubles
 from penstock.platform.host.metrics import HostMetrics
 
+READING = ("running", "failed")
+"""What a stream is that is to read: of others records may wait as long as they are at rest."""
+
 
 class ObservedControl:
     """Hands every call on to the store, and counts what it told. Safe to use from several threads.
@@ -35,6 +38,7 @@ class ObservedControl:
         self._alert = alert
         self._health: dict[str, StreamHealth] = {}
         self._lost: set[str] = set()
+        self._read: dict[str, dict[tuple[str, int], int]] = {}
         self._troubles = Troubles()
         self._lock = threading.Lock()
 
@@ -43,6 +47,19 @@ class ObservedControl:
         """How each stream of this host is doing, as last told."""
         with self._lock:
             return dict(self._health)
+
+    @property
+    def at_work(self) -> Mapping[str, Mapping[tuple[str, int], int]]:
+        """Up to where each stream has read that is to read on here, by topic and partition."""
+        with self._lock:
+            reading = [told.stream for told in self._health.values() if told.state in READING]
+            return {stream: dict(self._read.get(stream, {})) for stream in reading}
+
+    def show_lag(self, stream: str, records: int) -> None:
+        """Show how many records wait for a stream; nothing where it is another host's by now."""
+        with self._lock:
+            if stream not in self._lost:
+                self._metrics.lag(stream, records)
 
     def acquire(self, stream: str, holder: str, now_ms: int, ttl_ms: int) -> Lease | None:
         """See Control."""
@@ -69,6 +86,7 @@ class ObservedControl:
         self._store.record_batch(record)
         with self._lock:
             told = self._health.get(record.stream)
+            self._note(record)
             self._metrics.batch(record, here=record.stream not in self._lost)
             over = self._troubles.over(told) if told else None
         self._committed(record)
@@ -76,8 +94,13 @@ class ObservedControl:
             self._alert(over)
 
     def last_batch(self, stream: str) -> BatchRecord | None:
-        """See Control."""
-        return self._store.last_batch(stream)
+        """See Control. Who asks is about to begin the stream: it is shown as it stood then."""
+        record = self._store.last_batch(stream)
+        if record is not None:
+            with self._lock:
+                self._note(record)
+                self._metrics.stands(record)
+        return record
 
     def report_health(self, health: StreamHealth) -> None:
         """Show it, once, and write it down; said again after the store did not hear, it is only written."""
@@ -101,6 +124,10 @@ class ObservedControl:
         self._metrics.forget(lost.stream)
         if worth:
             self._alert(worth)
+
+    def _note(self, record: BatchRecord) -> None:
+        ends = {(account.topic, account.partition): account.end for account in record.accounts}
+        self._read.setdefault(record.stream, {}).update(ends)
 
     def report_host(self, report: HostReport) -> None:
         """See Control."""

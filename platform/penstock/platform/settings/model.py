@@ -106,7 +106,7 @@ class HostSettings(Section):
     driver_budget_mb: int = Field(
         256, ge=0, description="what the driver folds of a batch; a larger one is folded in the executors"
     )
-    lease_seconds: float = Field(15.0, gt=1, description="how long a lease holds without a heartbeat")
+    lease_seconds: float = Field(15.0, gt=1, le=300, description="how long a lease holds without a heartbeat")
     park_after: int = Field(
         20, ge=1, description="how often in a row a stream that fails by itself is tried before it is parked"
     )

@@ -8,7 +8,7 @@ from penstock.infra.waiting import wait_until
 from penstock.pipelines.host.control import Desired
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import has_rows
-from penstock.platform.lifecycle import PARKED, is_held
+from penstock.platform.lifecycle import PARKED, is_held, is_of
 
 RUNNING = "running"
 
@@ -38,8 +38,9 @@ def _is_parked(store: ControlStore, stream: str) -> bool:
 
 
 def _runs(store: ControlStore, stream: str) -> bool:
-    told = store.health(stream)
-    return told is not None and told.state == RUNNING and is_held(store, stream)
+    told, lease = store.health(stream), store.holder(stream)
+    said = told is not None and lease is not None and told.state == RUNNING and is_of(told, lease)
+    return said and is_held(store, stream)
 
 
 def _shows(store: ControlStore, stream: str) -> bool:

@@ -1,0 +1,111 @@
+"""What waits for streams is shown as of now, also where no batch tells of it."""
+
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+from prometheus_client import CollectorRegistry
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.host.control import BatchRecord, PartitionAccount, StreamHealth
+from penstock.platform.control import ControlStore, open_control
+from penstock.platform.host.lag import LagWatch, Offsets, TopicEnds
+from penstock.platform.host.metrics import HostMetrics
+from penstock.platform.host.observed import ObservedControl
+
+BATCH = BatchRecord("s", 0, 1, "data", 5_000, 4_000, (PartitionAccount("t", 0, 0, 10, 10, 10, 0, 0, 0),))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ControlStore]:
+    with closing(open_control(f"sqlite:///{tmp_path}/control.db")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def control(store: ControlStore, registry: CollectorRegistry) -> ObservedControl:
+    return ObservedControl(store, HostMetrics(registry))
+
+
+def look(control: ObservedControl, end: int) -> None:
+    """Look as a host does, while the topic's only partition ends there."""
+    LagWatch(lambda: control.at_work, lambda places: dict.fromkeys(places, end), control.show_lag).look()
+
+
+def shown(registry: CollectorRegistry, name: str = "penstock_lag_records") -> float | None:
+    return registry.get_sample_value(name, {"stream": "s"})
+
+
+def test_of_a_stream_that_commits_nothing_more_it_is_seen_that_records_wait(
+    control: ObservedControl, registry: CollectorRegistry
+) -> None:
+    control.report_health(StreamHealth("s", "running", "", 0))
+    control.record_batch(BATCH)
+    assert shown(registry) == 0
+    look(control, 25)
+    assert shown(registry) == 15
+    control.report_health(StreamHealth("s", "failed", "no broker", 0))
+    look(control, 30)
+    assert shown(registry) == 20
+
+
+@pytest.mark.parametrize("state", ["paused", "drained", "stopped", "parked"])
+def test_what_waits_for_a_stream_at_rest_is_no_news(
+    control: ObservedControl, registry: CollectorRegistry, state: str
+) -> None:
+    control.record_batch(BATCH)
+    control.report_health(StreamHealth("s", state, "", 0))
+    look(control, 25)
+    assert shown(registry) == 0
+
+
+def test_nothing_is_shown_of_a_stream_that_was_lost_meanwhile(
+    control: ObservedControl, registry: CollectorRegistry
+) -> None:
+    control.report_health(StreamHealth("s", "running", "", 0))
+    control.record_batch(BATCH)
+
+    def lose(places: Collection[tuple[str, int]]) -> Offsets:
+        control.let_go(StreamHealth("s", "lost", "", 0))
+        return dict.fromkeys(places, 25)
+
+    LagWatch(lambda: control.at_work, lose, control.show_lag).look()
+    assert shown(registry) is None
+
+
+def test_a_stream_is_shown_as_it_stood_before_its_first_batch_here(
+    store: ControlStore, control: ObservedControl, registry: CollectorRegistry
+) -> None:
+    store.record_batch(BATCH)
+    assert control.last_batch("s") == BATCH
+    control.report_health(StreamHealth("s", "running", "", 0))
+    assert shown(registry, "penstock_last_batch_seconds") == 5, "a first batch that hangs is seen by it"
+    look(control, 25)
+    assert shown(registry) == 15
+
+
+def test_a_broker_that_is_away_leaves_what_was_shown(
+    control: ObservedControl, registry: CollectorRegistry
+) -> None:
+    def away(_: Collection[tuple[str, int]]) -> Offsets:
+        raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+    control.report_health(StreamHealth("s", "running", "", 0))
+    control.record_batch(BATCH)
+    look(control, 25)
+    LagWatch(lambda: control.at_work, away, control.show_lag).look()
+    assert shown(registry) == 15
+
+
+@pytest.mark.kafka
+def test_the_broker_says_where_partitions_end(broker: LocalBroker) -> None:
+    broker.create_topic("ending", partitions=2)
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for number in range(7):
+        producer.produce("ending", b"x", partition=min(number, 1))
+    producer.flush()
+    with closing(TopicEnds(broker.bootstrap, {})) as ends:
+        assert ends([("ending", 0), ("ending", 1)]) == {("ending", 0): 1, ("ending", 1): 6}
+        assert ends([]) == {}
