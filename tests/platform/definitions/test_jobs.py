@@ -5,7 +5,7 @@ import threading
 import pytest
 from dagster import DagsterInvalidConfigError
 
-from penstock.pipelines.host.control import Desired
+from penstock.pipelines.host.control import Desired, StreamHealth
 from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore
 from penstock.platform.errors import StackError
@@ -35,7 +35,12 @@ def test_a_job_writes_down_what_should_become_of_a_stream(
 
 
 def test_a_start_waits_until_a_host_runs_the_stream(make, instance, store: ControlStore) -> None:
-    host = threading.Timer(0.3, lambda: store.acquire("minute", "host", now_ms(), 60_000))
+    def begin() -> None:
+        lease = store.acquire("minute", "host", now_ms(), 60_000)
+        assert lease is not None
+        store.report_health(StreamHealth("minute", "running", "", now_ms(), lease.epoch))
+
+    host = threading.Timer(0.3, begin)
     host.start()
     assert run(make(), instance, "stream_start", stream="minute").success
     host.join()

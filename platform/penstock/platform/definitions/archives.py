@@ -22,7 +22,7 @@ from penstock.pipelines.store import Place
 from penstock.pipelines.store.files import is_table
 from penstock.platform.definitions.assets import Surroundings
 from penstock.platform.definitions.names import raw_key, stream_key, topic_key
-from penstock.platform.definitions.scheduled import guarded
+from penstock.platform.definitions.scheduled import guarded, stays
 from penstock.platform.definitions.sensor import Reported
 
 CHECK = "every_offset_once"
@@ -81,6 +81,7 @@ def archive_checks(topics: Sequence[str], warehouse: Place) -> AssetChecksDefini
     ]
 
     @multi_asset_check(name="archives", specs=specs, can_subset=True)
+    @stays
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in context.selected_asset_check_keys:
             yield guarded(key, partial(_checked, key.asset_key.path[-1], warehouse))

@@ -16,7 +16,7 @@ from dagster import (
 )
 
 from penstock.platform.definitions.names import SPARK, stream_key
-from penstock.platform.definitions.scheduled import guarded, scheduled_checks
+from penstock.platform.definitions.scheduled import guarded, scheduled_checks, stays
 from penstock.quality.audit.verdict import Report
 from penstock.quality.errors import NothingYetError
 
@@ -49,6 +49,7 @@ def _checks(streams: Sequence[str], audit: Audit) -> AssetChecksDefinition:
     ]
 
     @multi_asset_check(name="audits", specs=specs, can_subset=True, pool=SPARK)
+    @stays
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
             yield guarded(key, partial(_result, key, audit))

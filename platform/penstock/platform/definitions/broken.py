@@ -26,6 +26,7 @@ from penstock.ingestion.contracts import CATALOG
 from penstock.pipelines import catalog
 from penstock.pipelines.own_modules import file_of
 from penstock.platform.definitions.names import stream_key, topic_key
+from penstock.platform.definitions.scheduled import stays
 from penstock.platform.streams import problem_of
 from penstock.quality.expectations.suite import FOLDER
 
@@ -81,6 +82,7 @@ def _checks(broken: Sequence[Broken]) -> AssetChecksDefinition:
     problems = {spec.key: one.problem for spec, one in zip(specs, broken, strict=True)}
 
     @multi_asset_check(name="files", specs=specs, can_subset=True)
+    @stays
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
             yield AssetCheckResult(

@@ -25,7 +25,7 @@ from dagster import (
 )
 
 from penstock.platform.definitions.names import SPARK
-from penstock.platform.definitions.scheduled import failed, guarded, scheduled_checks
+from penstock.platform.definitions.scheduled import failed, guarded, scheduled_checks, stays
 from penstock.platform.definitions.told import TOLD, told_up_to
 from penstock.platform.expectations import Checked
 from penstock.platform.host.pages import link
@@ -95,6 +95,7 @@ def _description(one: Expectation) -> str:
 
 def _table_checks(suites: Sequence[Suite], checking: Checking) -> AssetChecksDefinition:
     @multi_asset_check(name="expectations_of_tables", specs=_specs(suites), can_subset=True, pool=SPARK)
+    @stays
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         keys = sorted(context.selected_asset_check_keys)
         abouts = list(dict.fromkeys("/".join(key.asset_key.path) for key in keys))
@@ -158,6 +159,7 @@ def _topic_checks(suites: Sequence[Suite], checking: Checking) -> AssetChecksDef
     by_name = {(suite.of_topic, one.name): one for suite in suites for one in suite.expectations}
 
     @multi_asset_check(name="expectations_of_topics", specs=_specs(suites), can_subset=True)
+    @stays
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
             one = by_name[key.asset_key.path[-1], key.name]

@@ -30,6 +30,7 @@ from penstock.platform.alerts import Alert, Raise
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import StreamOverview, overview
 from penstock.platform.definitions.names import stream_key
+from penstock.platform.definitions.scheduled import stays
 
 EVERY_SECONDS = 60
 TOLD_AGAIN_MS = 3_600_000
@@ -167,6 +168,7 @@ def _checks(freshness: Freshness) -> AssetChecksDefinition:
     ]
 
     @multi_asset_check(name="freshness", specs=specs, can_subset=True)
+    @stays
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         found = {(one.stream, one.check): one for one in freshness.judged()}
         for key in context.selected_asset_check_keys:

@@ -17,7 +17,7 @@ from dagster import (
 )
 
 from penstock.platform.definitions.names import topic_key
-from penstock.platform.definitions.scheduled import guarded, scheduled_checks
+from penstock.platform.definitions.scheduled import guarded, scheduled_checks, stays
 from penstock.quality.quarantine.standing import Standing, counts
 
 CHECK = "nothing_held"
@@ -49,6 +49,7 @@ def _checks(topics: Sequence[str], look: Look) -> AssetChecksDefinition:
     ]
 
     @multi_asset_check(name="quarantines", specs=specs, can_subset=True)
+    @stays
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
             yield guarded(key, partial(_none_waits, key, look))

@@ -1,10 +1,13 @@
 """Checks with the job that makes all of them and the schedule that runs it: as every kind of check comes."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckExecutionContext,
     AssetCheckKey,
     AssetCheckResult,
     AssetChecksDefinition,
@@ -16,8 +19,11 @@ from dagster import (
     define_asset_job,
     in_process_executor,
 )
+from dagster._core.definitions.metadata import normalize_metadata
 
 log = logging.getLogger(__name__)
+
+Check = Callable[[AssetCheckExecutionContext], Iterator[AssetCheckResult]]
 
 
 def scheduled_checks(
@@ -36,6 +42,35 @@ def scheduled_checks(
         description=says,
     )
     return Definitions(asset_checks=checks, jobs=[every], schedules=[when])
+
+
+def stays(check: Check) -> Check:
+    """Tell each result of a check once more, as of no run, so that Dagster goes on to show it.
+
+    It takes a result for one of before as soon as the asset was materialized by another run than the check's; and
+    what streams write is materialized by no run, all the time. Of two that are of no run it takes both for current.
+    """
+
+    @wraps(check)
+    def told(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        for result in check(context):
+            yield result
+            context.instance.report_runless_asset_event(_of_no_run(result))
+
+    return told
+
+
+def _of_no_run(result: AssetCheckResult) -> AssetCheckEvaluation:
+    if result.asset_key is None or result.check_name is None:
+        raise TypeError(f"{result} does not say of which check it is")
+    return AssetCheckEvaluation(
+        asset_key=result.asset_key,
+        check_name=result.check_name,
+        passed=result.passed,
+        metadata=normalize_metadata(result.metadata or {}),
+        severity=result.severity,
+        description=result.description,
+    )
 
 
 def guarded(key: AssetCheckKey, make: Callable[[], AssetCheckResult]) -> AssetCheckResult:

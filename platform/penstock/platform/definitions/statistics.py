@@ -1,4 +1,8 @@
-"""Statistics in Dagster: figures of the last stretch, which it plots over time, and a check for sudden change."""
+"""Statistics in Dagster: figures of the last stretch, and a check for sudden change.
+
+Dagster plots the figures on the page of the check. Those that are observed of the table it plots with the table's
+newest hundred materializations, and no longer: a stream has more than these within an hour.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -17,7 +21,7 @@ from dagster import (
 )
 
 from penstock.platform.definitions.expectations import asset_of
-from penstock.platform.definitions.scheduled import guarded, scheduled_checks
+from penstock.platform.definitions.scheduled import guarded, scheduled_checks, stays
 from penstock.platform.statistics import Statistics
 from penstock.quality.expectations.suite import Suite
 
@@ -58,6 +62,7 @@ def _checks(
     ]
 
     @multi_asset_check(name="statistics", specs=specs, can_subset=True)
+    @stays
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         for key in sorted(context.selected_asset_check_keys):
             yield guarded(key, partial(_steady, context, key, measure, plots))

@@ -24,6 +24,7 @@ from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import IngestionError
 from penstock.ingestion.topics import Change, TopicPlan
 from penstock.platform.definitions.names import topic_key
+from penstock.platform.definitions.scheduled import stays
 
 CHECK = "drift"
 EVERY_SECONDS = 300
@@ -62,6 +63,7 @@ def _checks(contracts: Sequence[Contract], plan: PlanOf) -> AssetChecksDefinitio
     ]
 
     @multi_asset_check(name="topics", specs=specs, can_subset=True)
+    @stays
     def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         drift = found_drift(contracts, plan)
         for key in context.selected_asset_check_keys:
