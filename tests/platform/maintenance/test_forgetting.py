@@ -1,12 +1,17 @@
 """What maintenance forgets, and what it leaves: in the control store, in Dagster, and in streams' folders."""
 
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckKey,
     AssetKey,
     AssetMaterialization,
     DagsterInstance,
@@ -14,6 +19,7 @@ from dagster import (
     job,
     op,
 )
+from deltalake import write_deltalake
 
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
@@ -24,7 +30,7 @@ from penstock.pipelines.tables.change import Change, DataFile
 from penstock.platform.control import ControlStore, open_control
 from penstock.platform.definitions.maintenance import maintenance
 from penstock.platform.maintenance import Done, maintain
-from penstock.platform.maintenance.dagster_log import forget_events, forget_runs
+from penstock.platform.maintenance.dagster_log import forget_checks, forget_events, forget_runs
 from penstock.platform.maintenance.generations import remove_old
 from penstock.platform.maintenance.store import forget_batches, forget_hosts
 from penstock.platform.maintenance.tables import remove_files
@@ -76,20 +82,60 @@ def test_old_events_of_assets_go_and_the_newest_is_what_it_was(tmp_path: Path) -
         assert len(instance.fetch_materializations(key, limit=100).records) == 2
 
 
-def test_runs_that_are_over_go(tmp_path: Path) -> None:
+def test_the_second_copy_that_sqlite_has_of_events_of_no_run_goes_too(tmp_path: Path) -> None:
+    with DagsterInstance.local_temp(str(tmp_path)) as instance:
+        for number in range(30):
+            instance.report_runless_asset_event(AssetMaterialization("s", metadata={"batch": number}))
+        (copies,) = tmp_path.rglob(".db")
+        with closing(sqlite3.connect(copies)) as connection:
+            count = lambda: connection.execute("SELECT count(*) FROM event_logs").fetchone()  # noqa: E731
+            assert count() == (30,)
+            forget_events(instance, LATER, dry_run=True)
+            forget_events(instance, LATER - timedelta(days=2), dry_run=False)
+            assert count() == (30,)
+            forget_events(instance, LATER, dry_run=False)
+            assert count() == (0,)
+
+
+def test_what_came_of_checks_goes_and_the_newest_of_each_stays(tmp_path: Path) -> None:
+    lag, age = (AssetCheckKey(AssetKey("s"), name) for name in ("lag", "age"))
+    with DagsterInstance.local_temp(str(tmp_path)) as instance:
+
+        def tell(key: AssetCheckKey, number: int, passed: bool) -> None:
+            told = AssetCheckEvaluation(key.asset_key, key.name, passed, metadata={"number": number})
+            instance.report_runless_asset_event(told)
+
+        def history(key: AssetCheckKey) -> list[int]:
+            found = instance.event_log_storage.get_asset_check_execution_history(key, limit=100)
+            return [record.evaluation.metadata["number"].value for record in found]
+
+        for number in range(20):
+            tell(lag, number, passed=True)
+        tell(age, 0, passed=False)
+        tell(age, 1, passed=True)
+        assert forget_checks(instance, LATER - timedelta(days=2), dry_run=False) == 0
+        assert forget_checks(instance, LATER, dry_run=True) == 19
+        assert forget_checks(instance, LATER, dry_run=False) == 19
+        assert (history(lag), history(age)) == ([19], [1, 0])
+
+
+def test_runs_that_are_over_go_with_their_files(tmp_path: Path) -> None:
     @op
     def nothing() -> None:
-        """Do nothing."""
+        """Print something."""
+        print("nothing")
 
     @job
     def idle() -> None:
         nothing()
 
     with DagsterInstance.local_temp(str(tmp_path)) as instance:
-        assert idle.execute_in_process(instance=instance).success
+        run = idle.execute_in_process(instance=instance).run_id
+        assert [path.name for path in tmp_path.rglob(f"{run}*")] != []
         assert forget_runs(instance, LATER, dry_run=True) == 1
         assert forget_runs(instance, LATER, dry_run=False) == 1
         assert instance.get_runs_count() == 0
+        assert [path.name for path in tmp_path.rglob(f"{run}*")] == []
 
 
 def test_what_a_replay_left_goes_after_some_days_and_the_current_folder_never(tmp_path: Path) -> None:
@@ -107,6 +153,31 @@ def test_what_a_replay_left_goes_after_some_days_and_the_current_folder_never(tm
     assert gone == ["first", "journal", "second"]
     assert folder_of_stream(tmp_path, "s") == old / "third"
     assert (old / "third" / "journal").exists()
+
+
+def test_what_a_replay_made_goes_that_nobody_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: ControlStore
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("PENSTOCK_HOME", str(home))
+    for folder in ("streams/s", "streams/s/cut-off", "streams/s/mine", "runs/s/mine", "runs/s/2026-01-31"):
+        (home / folder / "journal").mkdir(parents=True)
+    for name in ("cut-off", "mine", "2026-01-31"):
+        write_deltalake(home / "warehouse/runs/s" / name / "latest/s", pa.table({"x": [1]}))
+
+    def round_after(days: int, *, dry_run: bool = False) -> list[str]:
+        now_ms = round(datetime.now(UTC).timestamp() * 1000) + days * DAY_MS
+        done = maintain(load_settings().settings, store, None, now_ms, dry_run=dry_run)
+        return [each.where for each in done if each.what == "left by a replay, removed"]
+
+    left = ["s/cut-off", "runs/s/cut-off", "s/mine"]
+    assert round_after(2) == [], "it may be finished yet"
+    assert round_after(10, dry_run=True) == left
+    assert round_after(10) == left
+    assert round_after(10) == []
+    assert (home / "streams/s/journal").exists()
+    results = sorted(path.name for path in (home / "warehouse/runs/s").iterdir())
+    assert results == ["2026-01-31", "mine"], "what a run was to leave beside stays"
 
 
 def test_rows_for_a_topic_that_no_batch_sends_go(tmp_path: Path) -> None:

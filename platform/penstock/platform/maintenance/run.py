@@ -10,7 +10,7 @@ from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.host.folders import folder_of_stream
 from penstock.pipelines.store import Place
 from penstock.platform.control import ControlStore
-from penstock.platform.maintenance.generations import remove_old, stream_folders
+from penstock.platform.maintenance.generations import remove_old, stream_folders, tables_left
 from penstock.platform.maintenance.store import forget_batches, forget_hosts
 from penstock.platform.maintenance.tables import merge_tables, remove_files
 from penstock.platform.settings import Settings
@@ -60,14 +60,17 @@ def _round(
         yield Done("files removed", table, count)
     for path in remove_old(streams, keep.files_days, now_ms, dry_run=dry_run):
         yield Done("left by a replay, removed", str(path.relative_to(streams)), 1)
+        if place := tables_left(settings.home, warehouse, path, dry_run=dry_run):
+            yield Done("left by a replay, removed", place, 1)
     rows_before = now_ms - keep.batches_days * DAY_MS
     yield Done("batches forgotten", "control store", forget_batches(store, rows_before, dry_run=dry_run))
     yield Done("hosts forgotten", "control store", forget_hosts(store, now_ms - DAY_MS, dry_run=dry_run))
     if instance is not None:
-        from penstock.platform.maintenance.dagster_log import forget_events, forget_runs
+        from penstock.platform.maintenance.dagster_log import forget_checks, forget_events, forget_runs
 
         before = datetime.fromtimestamp(now_ms / 1000 - keep.events_days * DAY_MS / 1000, UTC)
         yield Done("events forgotten", "dagster", forget_events(instance, before, dry_run=dry_run))
+        yield Done("checks forgotten", "dagster", forget_checks(instance, before, dry_run=dry_run))
         yield Done("runs forgotten", "dagster", forget_runs(instance, before, dry_run=dry_run))
 
 
