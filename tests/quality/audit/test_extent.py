@@ -15,6 +15,7 @@ from penstock.quality.audit.contents import DIGESTS, Stretch, different, first_d
 from penstock.quality.audit.delivered import Limits, acknowledged_in, delivered
 from penstock.quality.audit.extent import extent_of, taken
 from penstock.quality.audit.recompute import windows_of
+from penstock.quality.audit.records import not_expired
 
 OFFSETS = st.sets(st.integers(0, 60))
 RUNS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)))
@@ -129,3 +130,13 @@ def test_a_record_lies_in_as_many_windows_as_the_reference_says(
     window = Sliding(size, period, offset % period)
     (count,) = windows_of(window, pa.chunked_array([[time]])).to_pylist()
     assert count == len(list(reference_windows(window, time)))
+
+
+def test_what_an_archive_says_to_have_expired_must_lie_before_the_begin_of_the_topic() -> None:
+    said = {0: [(0, 100), (150, 20)], 1: [(0, 30)], 2: [(0, 5)]}
+    assert list(not_expired("t", said, {0: (170, 200), 1: (30, 60)})) == []
+    (early,) = not_expired("t", said, {0: (160, 200), 1: (30, 60), 2: (5, 9)})
+    assert str(early) == (
+        "ledger/archive-t, t/0 offset 160: it is said to have expired before it was archived, "
+        "and the topic has all from 160 on"
+    )

@@ -87,6 +87,10 @@ def lose_an_old_record(warehouse: Path) -> None:
     DeltaTable(warehouse / RAW).delete('partition = 2 AND "offset" = 78')
 
 
+def edit_a_quarantined_record(warehouse: Path) -> None:
+    DeltaTable(warehouse / "quarantine/audited").update({"value": "key"}, predicate="reason = 'malformed'")
+
+
 def lose_a_file_of_results(warehouse: Path) -> None:
     Path(DeltaTable(warehouse / LATEST).file_uris()[0].removeprefix("file://")).unlink()
 
@@ -96,6 +100,7 @@ DAMAGE: list[tuple[Callable[[Path], None], str, str]] = [
     (edit_an_old_record, "archive", "audited/2 offset 77: its value is not the same in the topic and in"),
     (lose_the_headers_of_a_record, "archive", "audited/1 offset "),
     (lose_an_old_record, "archive", "raw/audited: partition 2: 1 records are missing, the first at offset 78"),
+    (edit_a_quarantined_record, "reading", "quarantined of audited/1 offset "),
     (lose_a_file_of_results, "files", "latest/minutes, file "),
 ]  # fmt: skip
 

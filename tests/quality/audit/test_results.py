@@ -13,19 +13,26 @@ from penstock.pipelines.model import after_count, after_watermark, every, fixed,
 from penstock.pipelines.model.joining import members
 from penstock.pipelines.plan import (
     Calendar,
+    Column,
+    Compare,
     Deduplication,
     Fixed,
     Global,
     Join,
+    Keep,
     Output,
+    PerRow,
     Plan,
     Sessions,
     Sliding,
+    Sql,
+    Step,
     Taken,
     TimePolicy,
     Tumbling,
+    opaque,
 )
-from penstock.quality.audit.comparable import Sample, by_batch, compared, no_sample, settled
+from penstock.quality.audit.comparable import Sample, by_batch, compared, may_multiply, no_sample, settled
 from penstock.quality.audit.results import Compared, newest, results
 from penstock.quality.audit.torn import torn, without
 
@@ -153,6 +160,20 @@ def test_what_depends_on_how_records_were_cut_is_run_again_batch_by_batch(plan: 
 )
 def test_what_records_alone_decide_is_computed_from_them(plan: Plan) -> None:
     assert by_batch(plan) is None
+
+
+@pytest.mark.parametrize(
+    ("step", "may"),
+    [
+        (Sql("SELECT *, Explode(tags) AS tag FROM input"), True),
+        (Sql("SELECT *, upper(word) AS word FROM input WHERE value > 1"), False),
+        (PerRow(opaque(dict), (Column("word", "STRING"),), many=True), True),
+        (PerRow(opaque(dict), (Column("word", "STRING"),)), False),
+        (Keep(Compare("value", ">", 1)), False),
+    ],
+)
+def test_only_steps_that_may_give_several_rows_of_a_record_are_taken_for_such(step: Step, may: bool) -> None:
+    assert may_multiply(replace(PLAN.stage, steps=(step,))) is may
 
 
 def test_repeats_must_be_remembered_until_their_windows_are_over() -> None:

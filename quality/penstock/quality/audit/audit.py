@@ -17,7 +17,7 @@ from penstock.quality.audit.kept import Kept
 from penstock.quality.audit.records import archive, delivery, reading
 from penstock.quality.audit.scope import Scope
 from penstock.quality.audit.verdict import Difference, Report, Verdict, judged, unproven
-from penstock.quality.errors import DamagedTableError, NoTableError
+from penstock.quality.errors import DamagedTableError, NoTableError, QuarantineError
 
 UNREADABLE = (
     DeltaError,
@@ -49,7 +49,8 @@ def _verdicts(scope: Scope, sample: Sample) -> Iterator[Verdict]:
 def made(scope: Scope, name: str, check: Callable[[], Verdict]) -> Verdict:
     """The verdict of a check: wrong where a table is damaged, and unproven where something else cannot be read.
 
-    Of a table that is not there `files` has said whether it should be.
+    Of a table that is not there `files` has said whether it should be. A check that ends in a way that nobody
+    foresaw is wrong as well: it proved nothing, and what it met is no table as streams write them.
     """
     from pyspark.errors import PySparkException
 
@@ -58,5 +59,15 @@ def made(scope: Scope, name: str, check: Callable[[], Verdict]) -> Verdict:
         return check()
     except DamagedTableError as damage:
         return judged(name, [Difference(str(damage.table), f"it {damage.found}")], "")
+    except QuarantineError as damage:
+        return judged(name, [Difference("decisions", str(damage))], "")
     except (*UNREADABLE, NoTableError, PySparkException) as problem:
-        return unproven(name, f"what it needs cannot be read: {str(problem).splitlines()[0]}")
+        return unproven(name, f"what it needs cannot be read: {first_line(problem)}")
+    except Exception as problem:  # noqa: BLE001  # whatever it is, the other checks are made, and it is told
+        met = f"it ended with {type(problem).__name__}: {first_line(problem)}"
+        return judged(name, [Difference(name, f"{met}; what it compared is not as streams write it")], "")
+
+
+def first_line(problem: Exception) -> str:
+    """What an error says in a line; some say nothing."""
+    return next(iter(str(problem).splitlines()), type(problem).__name__)

@@ -10,12 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.ingestion.ledger import read_state
+from penstock.pipelines.errors import JournalError
 from penstock.pipelines.plan import PaneLog, Remembering, Sliding, Stage
 from penstock.quality.audit.agreement import accounts_in, accounts_of, agreement, numbering
 from penstock.quality.audit.chain import FATES, chain, sums
+from penstock.quality.audit.comparable import may_multiply
 from penstock.quality.audit.pane_counts import pane_counts
 from penstock.quality.audit.scope import Scope
-from penstock.quality.audit.set_aside import set_aside
+from penstock.quality.audit.set_aside import ADDRESS, set_aside
 from penstock.quality.audit.tables import needed, wholeness
 from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
 from penstock.quality.quarantine.accounts import mended
@@ -28,14 +30,22 @@ def files(scope: Scope) -> Verdict:
     """Every table is there, and every file that it names, as it was brought in; no batch came in twice."""
     found = one_after_another(
         missing(scope),
-        *(wholeness(scope.warehouse / table, table) for table in scope.tables),
+        *(wholeness(scope.warehouse / table, table, scope.due(table)) for table in scope.tables),
     )
     return judged("files", found, f"{len(scope.tables)} tables name what is there, and took each batch once")
 
 
 def missing(scope: Scope) -> Iterator[Difference]:
-    """Yield the tables that were made before the first batch was committed, and are not there."""
-    for table in sorted(scope.made):
+    """Yield the tables that were made before the first batch was committed, and are not there.
+
+    The journal says which these are: one that cannot be read is a difference itself.
+    """
+    try:
+        made = scope.made
+    except JournalError as problem:
+        yield Difference(f"journal of {scope.plan.name}", str(problem))
+        return
+    for table in sorted(made):
         if not (scope.warehouse / table / "_delta_log").exists():
             yield Difference(
                 table, f"{scope.plan.name} has written up to batch {scope.upto}, and there is no table"
@@ -100,8 +110,20 @@ def apart(scope: Scope) -> Verdict:
 def _apart(scope: Scope, stage: Stage) -> Iterator[Difference]:
     ledger = scope.ledger_by(stage)
     ours = pc.is_in(scope.quarantined.column("topic"), pc.unique(ledger.column("topic")))
-    yield from set_aside(ledger, scope.late_by(stage), "late", several=isinstance(stage.window, Sliding))
+    yield from set_aside(ledger, scope.late_by(stage), "late", _once(stage), several=_several(stage))
     yield from set_aside(ledger, scope.quarantined.filter(ours), "quarantined")
+
+
+def _once(stage: Stage) -> tuple[str, ...] | None:
+    """What names a row of a stage's late records; None where a step may make rows of one that are the same."""
+    if may_multiply(stage):
+        return None
+    return (*ADDRESS, "window_start") if isinstance(stage.window, Sliding) else tuple(ADDRESS)
+
+
+def _several(stage: Stage) -> bool:
+    """Tell whether a record may be taken by one window and be late for another, or for another of its keys."""
+    return isinstance(stage.window, Sliding) or may_multiply(stage)
 
 
 def quarantine(scope: Scope) -> Verdict:

@@ -34,7 +34,7 @@ def chain(ledger: pa.Table) -> Iterator[Difference]:
 
 
 def sums(ledger: pa.Table) -> Iterator[Difference]:
-    """Yield the rows whose records are not all in exactly one of the accounts."""
+    """Yield the rows whose records are not all in exactly one account, and those that count below nought."""
     told = ledger.column("read")
     fates = [ledger.column(name) for name in FATES]
     counted = fates[0]
@@ -42,6 +42,8 @@ def sums(ledger: pa.Table) -> Iterator[Difference]:
         counted = pc.add(counted, column)
     offsets = pc.subtract(ledger.column("end"), ledger.column("start"))
     wrong = pc.or_(pc.not_equal(told, counted), pc.greater(told, offsets))
+    for column in (told, *fates):
+        wrong = pc.or_(wrong, pc.less(column, 0))
     for row in ledger.filter(wrong).sort_by("batch_id").to_pylist():
         parts = " + ".join(f"{row[name]} {name}" for name in FATES)
         yield Difference(

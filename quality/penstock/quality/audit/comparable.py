@@ -1,5 +1,6 @@
 """Which results a recomputation must give again, said from the plan alone; what cannot be compared is named."""
 
+import re
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -9,11 +10,14 @@ from penstock.pipelines.fold.order.slots import NUMBER
 from penstock.pipelines.plan import (
     AfterCount,
     AfterWatermark,
+    Apply,
     Calendar,
     Deduplication,
     Default,
     Fixed,
     Global,
+    OverArrow,
+    PerRow,
     Plan,
     Quantiles,
     Remembering,
@@ -21,7 +25,9 @@ from penstock.pipelines.plan import (
     Sessions,
     Sliding,
     SlidingOrder,
+    Sql,
     Stage,
+    Step,
     Tumbling,
     Window,
 )
@@ -30,6 +36,8 @@ from penstock.pipelines.spark.recorded import has_time_policy
 from penstock.quality.audit.results import Compared
 from penstock.quality.audit.tables import milliseconds
 
+MULTIPLYING = re.compile("explode|inline|stack|json_tuple|lateral|join|union", re.IGNORECASE)
+"""Words without which SQL makes one row of a row at most."""
 MONTH_MS = 31 * 86_400_000
 LONGEST = {"day": 25 * 3_600_000, "week": 7 * 86_400_000 + 3_600_000, "month": MONTH_MS + 3_600_000}
 
@@ -85,6 +93,21 @@ def no_sample(plan: Plan, sample: Sample) -> str | None:
 def in_order(stage: Stage) -> bool:
     """Tell whether windows are cut by the order of records; every one that was shown is over."""
     return isinstance(stage.window, Tumbling | SlidingOrder)
+
+
+def may_multiply(stage: Stage) -> bool:
+    """Tell whether a step may make several rows of a record, as far as the plan says it without Spark."""
+    return any(_multiplies(step) for step in stage.steps)
+
+
+def _multiplies(step: Step) -> bool:
+    match step:
+        case Sql(text):
+            return MULTIPLYING.search(text) is not None
+        case PerRow():
+            return step.many
+        case _:
+            return isinstance(step, Apply | OverArrow)
 
 
 def shows_all(stage: Stage) -> bool:

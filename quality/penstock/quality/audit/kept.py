@@ -10,6 +10,7 @@ from confluent_kafka import KafkaException
 
 from penstock.ingestion.errors import LedgerError
 from penstock.pipelines.archive.names import ledger_path, records_path
+from penstock.pipelines.archive.reader import EXPIRED
 from penstock.pipelines.batch.intent import Range
 from penstock.pipelines.errors import StoredError
 from penstock.pipelines.spark.stored import Stored
@@ -20,10 +21,13 @@ from penstock.quality.audit.chain import Partition
 from penstock.quality.audit.contents import STRETCH, Stretch
 from penstock.quality.audit.delivered import Claims, claims_on
 from penstock.quality.audit.digests import digests, extents, records_of
-from penstock.quality.audit.extent import Extent
+from penstock.quality.audit.extent import Extent, Run
 from penstock.quality.audit.scope import Scope
-from penstock.quality.audit.tables import opened_table, read
+from penstock.quality.audit.tables import lacking, opened_table, read
 from penstock.quality.errors import DamagedTableError
+
+BOUNDS = ("partition", "start", "end", "gaps")
+"""What is read of an archive's ledger."""
 
 Bounds = tuple[int, int]
 """The offsets [first, end) of a partition."""
@@ -65,6 +69,15 @@ class Kept:
             self.archived = archived_bounds(self.scope, self.topic)
         except DamagedTableError as damage:
             self.damage = damage
+
+    @cached_property
+    def expired(self) -> Mapping[int, Sequence[Run]]:
+        """The offsets of each partition that had expired before they were archived, as the archive says."""
+        found: dict[int, list[Run]] = {}
+        for row in archived_rows(self.scope, self.topic):
+            runs = found.setdefault(row["partition"], [])
+            runs += [(gap["first"], gap["last"] - gap["first"] + 1) for gap in _expired(row)]
+        return found
 
     @cached_property
     def in_topic(self) -> StoredTopic:
@@ -130,21 +143,35 @@ def archived_bounds(scope: Scope, topic: str) -> Mapping[int, Bounds]:
 
     What had expired before it was archived is outside. DamagedTableError where one of its two tables is no good.
     """
+    found: dict[int, Bounds] = {}
+    for row in archived_rows(scope, topic):
+        lost = [gap["last"] + 1 for gap in _expired(row)]
+        first, _ = found.get(row["partition"], (row["start"], 0))
+        found[row["partition"]] = (max([first, *lost]), row["end"])
+    return found
+
+
+def archived_rows(scope: Scope, topic: str) -> list[dict[str, Any]]:
+    """Return the rows of an archive's ledger, by their begins; none without an archive.
+
+    DamagedTableError where one of its two tables is no good.
+    """
     path, records = scope.warehouse / ledger_path(topic), scope.warehouse / records_path(topic)
     table, there = opened_table(path), opened_table(records)
     if table is None and there is None:
-        return {}
+        return []
     if table is None or there is None:
         raise DamagedTableError(
             records if there is None else path, "is not there, and the rest of the archive is"
         )
-    ledger = read(table, path, ["partition", "start", "end", "gaps"])
-    found: dict[int, Bounds] = {}
-    for row in ledger.sort_by("start").to_pylist():
-        lost = [gap["last"] + 1 for gap in row["gaps"] if gap["reason"] == "expired"]
-        first, _ = found.get(row["partition"], (row["start"], 0))
-        found[row["partition"]] = (max([first, *lost]), row["end"])
-    return found
+    if found_lacking := lacking(table, BOUNDS):
+        raise DamagedTableError(path, found_lacking)
+    rows: list[dict[str, Any]] = read(table, path, BOUNDS).sort_by("start").to_pylist()
+    return rows
+
+
+def _expired(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [gap for gap in row["gaps"] or () if gap["reason"] == EXPIRED]
 
 
 def _reaches_over(bounds: Mapping[int, Bounds], span: Range) -> bool:

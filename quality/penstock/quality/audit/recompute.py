@@ -166,9 +166,10 @@ def nowhere(stage: Stage, late: pa.Table) -> pa.Table:
     """Return the addresses of late records that no window took.
 
     A record that lies in several windows has a row for each that it missed; if these are all of its windows it was
-    taken by none.
+    taken by none. One of which a step has made several rows has as many for each window.
     """
-    counted = late.group_by([*ADDRESS, "event_time"]).aggregate([("window_start", "count")])
+    missed_once = late.group_by([*ADDRESS, "event_time", "window_start"]).aggregate([])
+    counted = missed_once.group_by([*ADDRESS, "event_time"]).aggregate([("window_start", "count")])
     if isinstance(stage.window, Sliding):
         times = milliseconds(counted.column("event_time"))
         missed = counted.column("window_start_count")

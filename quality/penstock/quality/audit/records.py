@@ -1,17 +1,19 @@
 """The checks of records: what producers delivered, what topic and archive hold, and what the stream read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain as one_after_another
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines.archive.check import disagreements
-from penstock.pipelines.archive.names import records_path
+from penstock.pipelines.archive.names import ledger_path, records_path
 from penstock.pipelines.batch.intent import Range
 from penstock.quality.audit.contents import STRETCH, Stretch, different, first_difference
 from penstock.quality.audit.delivered import Limits, delivered
-from penstock.quality.audit.extent import taken
-from penstock.quality.audit.kept import Kept
+from penstock.quality.audit.extent import Run, taken
+from penstock.quality.audit.kept import Bounds, Kept
+from penstock.quality.audit.originals import originals
 from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
 
 
@@ -49,7 +51,7 @@ def archive(kept: Kept) -> Verdict:
 
 
 def reading(kept: Kept) -> Verdict:
-    """Each batch read as many records as its offsets hold."""
+    """Each batch read as many records as its offsets hold, and those that it quarantined are as they were."""
     name = f"reading {kept.topic}"
     ledger = kept.scope.ledger
     ledger = ledger.filter(pc.equal(ledger.column("topic"), kept.topic))
@@ -57,8 +59,9 @@ def reading(kept: Kept) -> Verdict:
     if source is None:
         return unproven(name, f"some of what was read of {kept.topic} has expired, and is in no archive")
     where = "the topic" if source is kept.in_topic else "the archive"
-    found = taken(ledger, kept.held(source), where)
-    return judged(name, found, f"each batch read what {where} holds at its offsets")
+    found = one_after_another(taken(ledger, kept.held(source), where), originals(kept, source, where))
+    fine = f"each batch read what {where} holds at its offsets, and quarantined records have its bytes"
+    return judged(name, found, fine)
 
 
 def ranges_read(ledger: pa.Table) -> tuple[Range, ...]:
@@ -73,12 +76,27 @@ def ranges_read(ledger: pa.Table) -> tuple[Range, ...]:
 def _not_the_same(kept: Kept) -> Iterator[Difference]:
     for sentence in disagreements(kept.scope.warehouse, kept.topic):
         yield Difference(records_path(kept.topic), sentence)
+    yield from not_expired(kept.topic, kept.expired, kept.live)
     shared = kept.both()
     for place in different(kept.live_digests, kept.archived_digests):
         if _lies_in(place, *shared.get(place.partition, (0, 0))):
             live, old = (kept.stretch(stored, place) for stored in (kept.in_topic, kept.in_archive))
             for offset, what in first_difference(live, old, ("the topic", "the archive")):
                 yield Difference(f"{kept.topic}/{place.partition} offset {offset}", what)
+
+
+def not_expired(
+    topic: str, expired: Mapping[int, Sequence[Run]], live: Mapping[int, Bounds]
+) -> Iterator[Difference]:
+    """Yield where an archive says that offsets had expired which the topic has: what has expired stays so."""
+    for partition, runs in sorted(expired.items()):
+        low, _ = live.get(partition, (0, 0))
+        for first, length in runs:
+            if partition in live and first + length > low:
+                yield Difference(
+                    f"{ledger_path(topic)}, {topic}/{partition} offset {max(first, low)}",
+                    f"it is said to have expired before it was archived, and the topic has all from {low} on",
+                )
 
 
 def _lies_in(place: Stretch, first: int, end: int) -> bool:

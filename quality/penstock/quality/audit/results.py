@@ -30,6 +30,10 @@ def results(of: Compared, found: pa.Table, expected: pa.Table) -> Iterator[Diffe
     """Yield the rows that are not the same, in the order of their identity; nulls are equal to nulls."""
     import polars as pl
 
+    missing = [name for name in (*of.identity, *of.values) if name not in found.column_names]
+    if missing:
+        yield Difference(of.table, f"it has no column {', '.join(missing)}, which its records give")
+        return
     yield from _repeated(of, found)
     ours, theirs = (_frame(table, of) for table in (found, expected))
     joined = ours.with_columns(pl.lit(True).alias("_found")).join(

@@ -6,20 +6,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 import pyarrow as pa
 
 from penstock.pipelines.archive.names import ledger_path, records_path
 from penstock.pipelines.batch.inputs import topic_of
-from penstock.pipelines.batch.outcome import Outcome, outcome_from
+from penstock.pipelines.batch.journal import kept_outcomes
+from penstock.pipelines.batch.outcome import Outcome
+from penstock.pipelines.batch.tables import LEDGER
+from penstock.pipelines.errors import JournalError
 from penstock.pipelines.host.control import BatchRecord
 from penstock.pipelines.plan import Plan, Stage
 from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.spark.avro import Schemas, no_registry
 from penstock.pipelines.store import Place
 from penstock.pipelines.tables.places import late_of, ledger_of, own_tables, quarantines, results
-from penstock.quality.audit.tables import needed, opened_table, rows
-from penstock.quality.errors import NothingYetError
+from penstock.quality.audit.tables import Due, needed, opened_table, rows
+from penstock.quality.errors import DamagedTableError, NothingYetError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,7 +98,13 @@ class Scope:
     def ledger_by(self, stage: Stage) -> pa.Table:
         """The account of what a first stage did with what was read."""
         place = self.warehouse / ledger_of(self.plan, stage)
-        return needed(place, self.upto)
+        found = needed(place, self.upto, LEDGER.names)
+        empty = [name for name in LEDGER.names if found.column(name).null_count]
+        if empty:
+            raise DamagedTableError(
+                place, f"has a row without {', '.join(empty)}: a batch writes every number"
+            )
+        return found
 
     @property
     def sinks(self) -> list[str]:
@@ -120,6 +128,21 @@ class Scope:
         if told and told[-1].plan not in ("", fingerprint(self.plan)):
             return archives | {table for outcome in told for table in outcome.changes} & set(self.tables)
         return archives | {*own_tables(self.plan), *quarantines(self.plan)}
+
+    def due(self, table: str) -> Due:
+        """What a table of the stream must have; of one that others write as well, what is its own."""
+        if table not in {*own_tables(self.plan), *quarantines(self.plan)}:
+            return Due()
+        told = (outcome.batch_id for outcome in self._outcomes_or_none if table in outcome.changes)
+        return Due(COLUMNS.get(table.partition("/")[0], ()), self.plan.name, max(told, default=-1))
+
+    @cached_property
+    def _outcomes_or_none(self) -> list[Outcome]:
+        """The outcomes; none where the journal is damaged, which is a finding of its own."""
+        try:
+            return list(self.outcomes())
+        except JournalError:
+            return []
 
     @cached_property
     def late(self) -> pa.Table:
@@ -146,14 +169,8 @@ class Scope:
         return opened_table(self.warehouse / records_path(topic)) is not None
 
     def outcomes(self) -> Iterator[Outcome]:
-        """The outcomes that the stream's journal still has, from old to young. Its writer may be at work."""
-        for path in sorted(self.journal.glob("*.outcome.json")):
-            try:
-                told = outcome_from(msgspec.json.decode(path.read_bytes()))
-            except FileNotFoundError:
-                continue  # the journal forgets its oldest batches
-            if told.batch_id <= self.upto:
-                yield told
+        """The outcomes that the stream's journal still has, from old to young. JournalError for a damaged one."""
+        return (told for told in kept_outcomes(self.journal) if told.batch_id <= self.upto)
 
 
 ADDRESSES = pa.schema(
@@ -168,3 +185,16 @@ ADDRESSES = pa.schema(
     ]
 )
 """What is told of records that are late or no good; an empty table made here would load pandas at each import."""
+
+AT = ("topic", "partition", "offset", "batch_id")
+WINDOW = ("window_start", "window_end")
+COLUMNS: Mapping[str, Collection[str]] = {
+    "ledger": (*LEDGER.names, "batch_id"),
+    "late": (*AT, "event_time", *WINDOW),
+    "quarantine": (*AT, "reason", "stream"),
+    "panes": ("batch_id", "timing", "kind", *WINDOW),
+    "final": ("batch_id", *WINDOW),
+    "latest": WINDOW,
+    "complete": WINDOW,
+}
+"""The columns that the audit goes by, in the tables of each folder."""

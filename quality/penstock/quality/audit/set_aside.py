@@ -1,6 +1,6 @@
 """Whether the records that are in no window are where the ledger says: late, and no good, each with its address."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,16 +11,24 @@ BATCH = ["topic", "partition", "batch_id"]
 ADDRESS = ["topic", "partition", "offset"]
 
 
-def set_aside(ledger: pa.Table, rows: pa.Table, fate: str, *, several: bool = False) -> Iterator[Difference]:
+def set_aside(
+    ledger: pa.Table,
+    rows: pa.Table,
+    fate: str,
+    once: Sequence[str] | None = tuple(ADDRESS),
+    *,
+    several: bool = False,
+) -> Iterator[Difference]:
     """Yield where a table of single records is not what the ledger counted as `fate`.
 
-    With `several` a record may have several rows, and more records may have rows than were counted: a record that
-    one of its windows took is named for those that it missed, and is not late.
+    `once` names a row; None where a record may have any number of rows that are the same. With `several` more
+    records may have rows than were counted: one that a window took is named for those that it missed, and is not
+    late.
     """
     where = f"{fate} of"
     addresses = rows.select([*ADDRESS, "batch_id"])
-    if not several:
-        yield from _twice(addresses, where)
+    if once is not None:
+        yield from _twice(rows, once, where)
     yield from _outside(ledger, addresses, where)
     distinct = addresses.group_by([*ADDRESS, "batch_id"]).aggregate([])
     found = distinct.group_by(BATCH).aggregate([("offset", "count")])
@@ -34,13 +42,15 @@ def set_aside(ledger: pa.Table, rows: pa.Table, fate: str, *, several: bool = Fa
             )
 
 
-def _twice(addresses: pa.Table, where: str) -> Iterator[Difference]:
-    counted = addresses.group_by(ADDRESS).aggregate([("batch_id", "count")])
-    again = counted.filter(pc.greater(counted.column("batch_id_count"), 1))
-    for row in again.sort_by([(name, "ascending") for name in ADDRESS]).to_pylist():
+def _twice(rows: pa.Table, once: Sequence[str], where: str) -> Iterator[Difference]:
+    counted = rows.group_by(once).aggregate([([], "count_all")])
+    again = counted.filter(pc.greater(counted.column("count_all"), 1))
+    for row in again.sort_by([(name, "ascending") for name in once]).to_pylist():
+        at = row.get("window_start")
+        window = "" if at is None else f" for the window of {at:%Y-%m-%d %H:%M:%S}"
         yield Difference(
             f"{where} {row['topic']}/{row['partition']} offset {row['offset']}",
-            f"the record is in the table {row['batch_id_count']} times",
+            f"the record is in the table {row['count_all']} times{window}",
         )
 
 

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,10 +18,19 @@ from penstock.quality.errors import DamagedTableError, NoTableError
 COMMIT = re.compile(r"\d{20}\.json")
 
 
-def wholeness(path: Place, table: str) -> Iterator[Difference]:
-    """Yield the files that a table names and that are not there as it says, and batches that came in twice.
+@dataclass(frozen=True)
+class Due:
+    """What a table must have: the columns that the audit goes by, and the last batch that its writer decided."""
 
-    A table that is not there has none; one that cannot be opened is a difference itself.
+    columns: Collection[str] = ()
+    writer: str = ""
+    batch: int = -1
+
+
+def wholeness(path: Place, table: str, due: Due = Due()) -> Iterator[Difference]:
+    """Yield the files that a table names that are not there as it says, and batches that came in twice or never.
+
+    A table that is not there has none; one that cannot be opened, or has other columns, is a difference itself.
     """
     try:
         opened = opened_table(path)
@@ -28,6 +38,9 @@ def wholeness(path: Place, table: str) -> Iterator[Difference]:
         yield Difference(table, f"it {problem.found}")
         return
     if opened is None:
+        return
+    if found := lacking(opened, due.columns):
+        yield Difference(table, f"it {found}")
         return
     for row in pa.table(opened.get_add_actions(flatten=True)).select(["path", "size_bytes"]).to_pylist():
         size = size_of(path / row["path"])
@@ -39,6 +52,17 @@ def wholeness(path: Place, table: str) -> Iterator[Difference]:
                 f"it has {size} bytes, and was brought in with {row['size_bytes']}",
             )
     yield from _committed_twice(path, table)
+    newest = opened.transaction_version(due.writer)
+    if due.batch > (-1 if newest is None else newest):
+        had = f"its newest is {newest}" if newest is not None else "it has none of its batches"
+        yield Difference(table, f"{due.writer} wrote to it in batch {due.batch}, and {had}")
+
+
+def lacking(table: DeltaTable, columns: Iterable[str]) -> str:
+    """Say which of some columns a table lacks; nothing where it has them all."""
+    missing = sorted({*columns} - {field.name for field in table.schema().fields})
+    named = ", ".join(missing)
+    return f"has no column {named}: it is not what its stream made there" if missing else ""
 
 
 def rows(
@@ -46,12 +70,15 @@ def rows(
 ) -> pa.Table | None:
     """Return the rows of batches up to `upto`, of one stream where several write; None where there is no table.
 
-    Raises DamagedTableError where a file of the table cannot be read.
+    With `columns` those and the batch, else all. DamagedTableError where a column is not there, or a file of the
+    table cannot be read.
     """
     table = opened_table(path)
     if table is None:
         return None
     wanted = None if columns is None else sorted({"batch_id", *columns})
+    if found_lacking := lacking(table, [*(wanted or ["batch_id"]), *(["stream"] if stream else [])]):
+        raise DamagedTableError(path, found_lacking)
     found = read(table, path, wanted)
     # Filtered here, not by the library: a file without statistics of a column has no rows for it.
     found = found.filter(pc.less_equal(found.column("batch_id"), upto))
@@ -89,7 +116,19 @@ def opened_table(path: Place) -> DeltaTable | None:
     except TableNotFoundError:
         return None
     except DeltaError as problem:
-        raise DamagedTableError(path, f"cannot be opened: {problem}") from problem
+        why = _log_lacks(path) or str(problem).splitlines()[0]
+        raise DamagedTableError(path, f"cannot be opened: {why}") from problem
+
+
+def _log_lacks(path: Place) -> str:
+    """Say which version a table's log lacks after what sums it up; nothing where it is another thing."""
+    names = sorted(each.name for each in (path / LOG).iterdir())
+    commits = [int(name.partition(".")[0]) for name in names if COMMIT.fullmatch(name)]
+    sums = [int(name.partition(".")[0]) for name in names if ".checkpoint." in name and name[:20].isdecimal()]
+    begins = max(sums, default=-1) + 1
+    expected = range(begins, max(commits, default=begins - 1) + 1)
+    missing = next((version for version in expected if version not in set(commits)), None)
+    return "" if missing is None else f"version {missing} is not in its log"
 
 
 def read(table: DeltaTable, path: Place, columns: Sequence[str] | None) -> pa.Table:
@@ -106,8 +145,13 @@ def _committed_twice(path: Place, table: str) -> Iterator[Difference]:
     logs = sorted((p for p in (path / LOG).iterdir() if COMMIT.fullmatch(p.name)), key=lambda p: p.name)
     for log, content in zip(logs, read_all(logs), strict=True):
         version = int(log.name.partition(".")[0])
-        for line in content.decode().splitlines():
-            if '"txn"' in line and "txn" in (action := json.loads(line)):
+        try:
+            actions = [json.loads(line) for line in content.decode().splitlines() if '"txn"' in line]
+        except ValueError as problem:
+            yield Difference(f"{table}, version {version}", f"what its log says cannot be read: {problem}")
+            continue
+        for action in actions:
+            if "txn" in action:
                 application, batch = action["txn"]["appId"], action["txn"]["version"]
                 before = newest.get(application)
                 if before is not None and batch <= before[1]:

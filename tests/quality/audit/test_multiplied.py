@@ -1,0 +1,74 @@
+"""Records of which a step makes several rows: what came too late of them is proved as of any other."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.pipelines.spark.running import Running, send
+
+from penstock.infra.local_broker import LocalBroker
+from penstock.pipelines.host.telling import batch_record
+from penstock.pipelines.model import count
+from penstock.pipelines.plan import Column, LatestValues, Output, Plan, Source, Sql, Stage, Topic
+from penstock.pipelines.plan.windows import Fixed, Sliding, Window
+from penstock.quality.audit.again import recomputed
+from penstock.quality.audit.books import CHECKS
+from penstock.quality.audit.comparable import Sample
+from penstock.quality.audit.kept import Kept
+from penstock.quality.audit.scope import Broker, Scope
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+COLUMNS = (Column("tags", "ARRAY<STRING>"), Column("at", "BIGINT"))
+EXPLODE = Sql("SELECT *, explode(tags) AS tag FROM input")
+BEGAN = 1_000_000
+
+
+def tagged(at: int, *tags: str) -> dict[str, Any]:
+    return {"tags": tags, "at": at}
+
+
+# The second batch comes when the watermark is at 60,000: two of its records are late for all of their windows, and
+# the third for one of two where windows slide.
+SENT = [
+    [tagged(5_000, "a", "b"), tagged(25_000, "a"), tagged(45_000, "b", "c"), tagged(60_000, "a")],
+    [tagged(5_000, "a", "b", "a"), tagged(45_000, "c"), tagged(55_000, "a", "b", "a"), tagged(200_000, "z")],
+]
+
+
+@pytest.mark.parametrize("window", [Fixed(10_000), Sliding(20_000, 10_000)], ids=["fixed", "sliding"])
+def test_a_late_record_with_several_rows_is_one_record(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path, window: Window
+) -> None:
+    topic = f"multiplied-{type(window).__name__.lower()}"
+    broker.create_topic(topic, 1)
+    source = Source(topic, Topic(topic), COLUMNS, "at")
+    counted, sinks = (Output("n", count()),), (LatestValues("tags"),)
+    stage = Stage("tags", (topic,), window, counted, (EXPLODE,), ("tag",), sinks=sinks)
+    running = Running(Plan("tags", (source,), (stage,)), spark, broker, tmp_path, clock=BEGAN)
+    for number, part in enumerate(SENT, 1):
+        send(broker, topic, part)
+        running.until_read(sum(map(len, SENT[:number])))
+    scope = scope_of(running)
+    assert scope.late.num_rows > len({row["offset"] for row in scope.late.to_pylist()})
+    told = dict(CHECKS)["set aside"](scope)
+    assert told.state == "right", told
+    told = recomputed(scope, {topic: Kept(scope, topic)}, Sample())
+    assert told.state == "right", told
+
+
+def scope_of(running: Running) -> Scope:
+    return Scope(
+        plan=running.plan,
+        batches=[batch_record("tags", outcome) for outcome in running.progress.outcomes],
+        warehouse=running.folder / "warehouse",
+        journal=running.folder / "stream" / "journal",
+        producers={},
+        broker=Broker(running.broker.bootstrap),
+        decisions=running.folder / "quarantine",
+        scratch=running.folder / "scratch",
+        clock=lambda: BEGAN,
+        session=lambda: running.session,
+    )
