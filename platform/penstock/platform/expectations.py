@@ -1,6 +1,6 @@
 """What is expected of tables, checked at rest: as people and Dagster's checks ask for it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
@@ -95,7 +95,7 @@ def check_tables(settings: Settings, wanted: Sequence[str], tell: Tell) -> dict[
     known, broken = table_suites(), all_suites().broken
     for about in wanted:
         if about not in known and about not in broken:
-            raise NoSuiteError(f"nothing is expected of {about!r}; there are suites of {', '.join(known)}")
+            raise NoSuiteError(_why_not(about, known))
     marks = watermarks(settings, [known[about][1].name for about in wanted if about in known])
     checked: dict[str, Checked] = {}
     with ExitStack() as opened:
@@ -117,6 +117,18 @@ def check_tables(settings: Settings, wanted: Sequence[str], tell: Tell) -> dict[
                 checked[about] = problem
     publish_page(settings)
     return checked
+
+
+def _why_not(about: str, known: Collection[str]) -> str:
+    """Say why there is nothing to check of a table that somebody names."""
+    folder, _, name = about.partition("/")
+    tables = f"there are suites of {', '.join(known)}"
+    if about not in suite_names():
+        return f"nothing is expected of {about!r}; {tables}"
+    if folder == TOPICS:
+        shown = "`penstock table show STREAM --kind checks` shows what came of it"
+        return f"records of the topic {name!r} are checked as they are read: {shown}; {tables}"
+    return f"there is a suite of {about!r}, and no pipeline that can be loaded writes such a table; {tables}"
 
 
 def page_of(settings: Settings) -> Path:

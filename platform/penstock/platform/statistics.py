@@ -13,7 +13,7 @@ from penstock.pipelines.plan.columns import values_of
 from penstock.pipelines.tables.places import late_of, ledger_of
 from penstock.platform.clock import now_ms
 from penstock.platform.described import columns_of
-from penstock.platform.expectations import page_of, plots_of, table_suites, watermarks
+from penstock.platform.expectations import all_suites, page_of, plots_of, table_suites, watermarks
 from penstock.platform.settings import Settings
 from penstock.quality.errors import NoSuiteError, SuiteError
 from penstock.quality.expectations.at_rest import stage_of
@@ -54,7 +54,12 @@ def measured() -> tuple[Suite, ...]:
 
 
 def statistics_of(settings: Settings, about: str, stretches: int = LOOKED_BACK + 1) -> Statistics:
-    """Measure the last stretches of a table, so many at least. NoSuiteError where no suite asks for statistics."""
+    """Measure the last stretches of a table, so many at least.
+
+    NoSuiteError where no suite asks for statistics; SuiteError where the suite that may ask cannot be used.
+    """
+    if (broken := all_suites().broken.get(about)) is not None:
+        raise broken
     suite, plan = table_suites().get(about, (None, None))
     if suite is None or plan is None or suite.statistics is None:
         known = ", ".join(one.about for one in measured()) or "none yet"

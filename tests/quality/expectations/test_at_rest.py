@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.pipelines import catalog
-from penstock.quality.expectations.at_rest import batches_due, check_table
+from penstock.quality.expectations.at_rest import batches_due, broken_rows, check_table
 from penstock.quality.expectations.batches import DAY_MS, Batch, due
-from penstock.quality.expectations.outcome import Met, Outcome, Outcomes
+from penstock.quality.expectations.outcome import Met, Outcome, Outcomes, met
 from penstock.quality.expectations.page import Shown, publish, rendered
 from penstock.quality.expectations.suite import Cut, Expectation, Suite, load_suite
 
@@ -235,3 +236,37 @@ def test_windows_are_checked_once_they_are_final_and_the_rows_that_are_wrong_are
         NOON + 2 * MINUTE,
         NOON + MINUTE,
     ]
+
+
+JAVA = """An error occurred while calling o7047.collectToPython.
+: org.apache.spark.SparkException: Unclosed group near index 1
+\tat org.apache.spark.scheduler"""
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (JAVA, "org.apache.spark.SparkException: Unclosed group near index 1"),
+        ('Error: The column "gone" does not exist.\nand more', 'Error: The column "gone" does not exist.'),
+        ("", "the library does not say why"),
+    ],
+)
+def test_why_an_expectation_could_not_be_asked_is_the_first_line_that_says_it(
+    message: str, said: str
+) -> None:
+    result = SimpleNamespace(
+        expectation_config=SimpleNamespace(type="expect_x", meta={"name": "x"}),
+        result={},
+        success=False,
+        exception_info={"metric": {"raised_exception": True, "exception_message": message}},
+    )
+    assert met(result).problem == said
+
+
+@pytest.mark.spark
+def test_the_rows_are_told_of_what_most_rows_should_have_met(spark: "SparkSession") -> None:
+    rows = spark.createDataFrame([(float(level),) for level in range(10)], "level DOUBLE")
+    one = Expectation(MET.type, {"column": "level", "max_value": 6, "mostly": 0.9}, "most")
+    broken = broken_rows(one, rows)
+    assert broken is not None
+    assert [row["level"] for row in broken.collect()] == [7.0, 8.0, 9.0]

@@ -58,8 +58,15 @@ WRONG = [
         "expectations: [{type: a, meta: {action: warn}}, {type: a, meta: {action: stop}}]",
         "two expectations have",
     ),
-    ("{expectations: [{type: a, meta: {action: warn}}], batches: {by: year}}", "Write {window: final}"),
-    ("{expectations: {type: a}}", "it holds expectations"),
+    ("{expectations: {type: a}}", "expectations: they are {'type': 'a'}"),
+    ("expectations: []", "expectations: they are none"),
+    ("expectations:", "expectations: they are none"),
+    ("{expectations: [{type: a, meta: {action: warn}}], batches: {by: day}}", "Leave them out"),
+    (
+        "expectations: [{type: a, meta: {action: warn}}]\nexpectations: []",
+        "'expectations' is said twice, at line 2",
+    ),
+    ("expectations: [{type: a, kwargs: {column: b, column: c}}]", "'column' is said twice, at line 1"),
     ("{expectations: [{type: a, kwargs: 5}]}", "its kwargs are 5"),
     ("{expectations: [{type: a, meta: loud}]}", "its meta are 'loud'"),
     ("{expectations: [{type: a, kwargs: {column_list: 5}}]}", "it has no action"),
@@ -74,6 +81,45 @@ def test_a_suite_that_cannot_be_used_says_what_is_wrong_and_where(
     with pytest.raises(SuiteError, match=r"topics/sensors\.yaml") as refused:
         load_suite("topics/sensors", written(tmp_path, text))
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("batches: {by: year}", "Write {window: final}"),
+        ("batches: {by: day, from: noon}", "Write {window: final}"),
+        ("statistics: {every: 1 hour, sensitivity: .nan}", "a number of deviations above 0"),
+        ("statistics: {every: 1 hour, sensitivity: .inf}", "a number of deviations above 0"),
+        ("statistics: {}", "statistics: they are {}"),
+    ],
+)
+def test_what_a_table_is_cut_and_measured_by_must_be_known(tmp_path: Path, more: str, said: str) -> None:
+    with pytest.raises(SuiteError) as refused:
+        load_suite(
+            "latest/minute", written(tmp_path, f"expectations: [{{type: a}}]\n{more}", "latest/minute")
+        )
+    assert said in str(refused.value)
+
+
+def test_more_checks_than_an_input_may_have_are_refused_with_the_file(tmp_path: Path) -> None:
+    one = "{{type: expect_column_values_to_not_be_null, kwargs: {{column: id}}, meta: {{action: warn, name: n{}}}}}"
+    text = f"expectations: [{', '.join(map(one.format, range(61)))}]"
+    with pytest.raises(
+        SuiteError, match=r"sensors.yaml: the file: it has 61 expectations. Give an input 60 at"
+    ):
+        with_checks(catalog.load("sensor_minute"), written(tmp_path, text))
+
+
+def test_an_expectation_that_is_written_almost_as_one_that_can_be_compiled_is_told_which() -> None:
+    one = Expectation("expect_column_values_to_be_betwen", {"column": "level", "min_value": 0}, "n", "warn")
+    with pytest.raises(NotInStreamError, match="Write expect_column_values_to_be_between if that is meant"):
+        broken_when(one, COLUMNS)
+
+
+def test_a_name_that_no_file_could_have_is_refused(tmp_path: Path) -> None:
+    text = f"expectations: [{{type: a, meta: {{action: warn, name: {'a' * 151}}}}}]"
+    with pytest.raises(SuiteError, match="Write 150 of a to z"):
+        load_suite("topics/sensors", written(tmp_path, text))
 
 
 def test_an_action_for_a_table_is_refused(tmp_path: Path) -> None:
@@ -110,6 +156,19 @@ REFUSED = [
     ("column_value_lengths_to_equal", {"column": "tags", "value": 2}, "is ARRAY<STRING>"),
     ("column_pair_values_to_be_equal", {"column_A": "name", "column_B": "level"}, "is STRING and"),
     ("column_pair_values_to_be_equal", {**PAIR, "ignore_row_if": "x"}, "ignore_row_if is 'x'"),
+    ("column_pair_values_a_to_be_greater_than_b", {**PAIR, "or_equal": "no"}, "or_equal is 'no'"),
+    ("column_values_to_be_between", {**LEVEL, "min_value": 0, "strict_min": "no"}, "strict_min is 'no'"),
+    ("column_values_to_be_between", {"column": ["level"], "min_value": 0}, "there is no field ['level']"),
+    ("column_values_to_be_between", {"column": "count", "max_value": 2**53}, "it compares as DOUBLE"),
+    ("column_value_lengths_to_be_between", {"column": "name", "min_value": "1"}, "min_value is '1'"),
+    ("column_value_lengths_to_be_between", {"column": "name", "max_value": 1.5}, "max_value is 1.5"),
+    ("column_value_lengths_to_be_between", {"column": "name", "max_value": True}, "max_value is True"),
+    ("column_value_lengths_to_equal", {"column": "name", "value": 1.5}, "value is 1.5"),
+    ("column_values_to_match_regex_list", {"column": "name", "regex_list": "^a"}, "regex_list is '^a'"),
+    ("column_values_to_not_match_regex_list", {"column": "name", "regex_list": [1]}, "regex_list is [1]"),
+    ("column_values_to_match_like_pattern_list", {"column": "name", "like_pattern_list": "a%"}, "is 'a%'"),
+    ("column_values_to_match_regex", {"column": "name", "regex": "(a"}, "'(a' is none: a ( is not closed"),
+    ("column_values_to_match_regex_list", {"column": "name", "regex_list": ["a", "[b"]}, "a [ is not closed"),
 ]
 
 
@@ -127,6 +186,12 @@ def test_text_in_an_expression_cannot_leave_it() -> None:
     kwargs = {"column": "name", "regex": r"^\d'; DROP"}
     one = Expectation("expect_column_values_to_match_regex", kwargs, "n", "warn")
     assert broken_when(one, COLUMNS) == r"`name` IS NOT NULL AND NOT (`name` RLIKE '^\\d\'; DROP')"
+
+
+def test_what_looks_like_a_variable_of_spark_stays_a_text() -> None:
+    kwargs = {"column": "name", "value_set": ["${env:HOME}"]}
+    one = Expectation("expect_column_values_to_be_in_set", kwargs, "n", "warn")
+    assert broken_when(one, COLUMNS).endswith(r"NOT (`name` IN ('\u0024{env:HOME}'))")
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,8 @@ DATES = [
     "1 FEB 99",
 ]
 FORMATS = ["%Y-%m-%d", "%d.%m.%Y", "%d.%m.%y", "%H:%M", "%H:%M:%S", "%d %b %y", "%I%p", "%Y%%"]
-WORDS = ["", " ", "a", "A", "ab", "a\nb", "é", "日本", "a'b", "a\\b", "%", "NaN", *DATES]
+ODD = ["\U0001f600", "${env:HOME}"]
+WORDS = ["", " ", "a", "A", "ab", "a\nb", "é", "日本", "a'b", "a\\b", "%", "NaN", *DATES, *ODD]
 DOUBLES = [math.nan, math.inf, -math.inf, 0.0, -0.0, 0.1, 80.0, 80.0000001, -80.0, 1e300, 5e-324]
 SMALL = [0.5, math.nan, math.inf, -80.0]
 WHOLE = [0, 1, -1, 80, 2**31 - 1, -(2**31)]
@@ -83,7 +84,7 @@ PAIRS = [
     ("small", "level"),
     ("on", "on"),
 ]
-TOGETHER = [["name", "other"], ["level", "least", "few"], ["few", "count"]]
+TOGETHER = [["name", "other"], ["level", "least", "few"], ["few", "count"], ["level", "count", "few"]]
 IN_SETS = [
     ("name", "other", [["a", "a"], ["", None], [None, "b"], ["é", "日本"]]),
     ("count", "few", [[0, 0], [1, None], [80, -1]]),

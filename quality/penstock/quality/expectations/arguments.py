@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.pipelines.plan.predicates import literal as text_of
 from penstock.pipelines.plan.predicates import quoted
 from penstock.quality.errors import NotInStreamError
 from penstock.quality.expectations.suite import Expectation
@@ -32,13 +33,27 @@ class Arguments:
         """Take an argument."""
         return self._left.pop(name, default)
 
+    def said(self, name: str, *, default: bool = False) -> bool:
+        """Take an argument that is true or false; the library reads some texts as one of them."""
+        value = self.take(name, default)
+        if not isinstance(value, bool):
+            raise self.refused(f"{name} is {value!r}", "Write true or false")
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        """Take an argument that is a list of texts; a text alone is no list."""
+        value = self.take(name)
+        if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+            raise self.refused(f"{name} is {value!r}", "Give a list of texts")
+        return value
+
     def column(self, name: str = "column") -> tuple[str, str]:
         """Take the name of a column, and return its SQL and its type."""
         return self.named(self.take(name))
 
     def named(self, column: Any) -> tuple[str, str]:
         """Return the SQL and the type of a column."""
-        if column not in self._columns:
+        if not isinstance(column, str) or column not in self._columns:
             fields = ", ".join(self._columns)
             raise self.refused(f"there is no field {column!r}", f"Name one of: {fields}")
         return quoted(column), self._columns[column]
@@ -82,8 +97,7 @@ def literal(value: Any) -> str:
         case float():
             return f"double('{value}')"
         case _:
-            text = str(value).replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{text}'"
+            return text_of(str(value))
 
 
 def fits(kind: str, value: Any) -> bool:

@@ -171,11 +171,13 @@ def broken_rows(
 ) -> "DataFrame | None":
     """Return the rows that do not meet an expectation; None where it is about all rows together.
 
-    With `earlier` what must be unique must not have been there either.
+    With `earlier` what must be unique must not have been there either. Where most rows suffice, they are those that
+    the others are counted against.
     """
     if one.type in UNIQUE:
         return repeats(one, rows, earlier)
+    of_each = replace(one, kwargs={name: said for name, said in one.kwargs.items() if name != "mostly"})
     try:
-        return rows.where(broken_when(one, {name: kind.upper() for name, kind in rows.dtypes}))
+        return rows.where(broken_when(of_each, {name: kind.upper() for name, kind in rows.dtypes}))
     except NotInStreamError:
         return None

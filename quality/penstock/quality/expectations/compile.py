@@ -5,12 +5,14 @@ row, or would stop a stream over a value of another type, is refused by name.
 """
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from penstock.pipelines.plan.source import Column, RowCheck
 from penstock.quality.errors import NotInStreamError
-from penstock.quality.expectations.arguments import BEYOND_ROWS, NUMBERS, Arguments, Columns, fits, literal
+from penstock.quality.expectations.arguments import BEYOND_ROWS, NUMBERS, Arguments, Columns, literal
 from penstock.quality.expectations.dates import strftime_format
+from penstock.quality.expectations.expressions import fault
 from penstock.quality.expectations.like import like, like_list, not_like_list
 from penstock.quality.expectations.several import (
     all_equal,
@@ -21,6 +23,9 @@ from penstock.quality.expectations.several import (
     unique_within_record,
 )
 from penstock.quality.expectations.suite import Expectation
+
+EXACT = 2**53
+"""The whole number from which on a DOUBLE does not tell a number from the next."""
 
 
 def row_check(one: Expectation, columns: tuple[Column, ...]) -> RowCheck:
@@ -34,16 +39,20 @@ def broken_when(one: Expectation, columns: Columns) -> str:
     """Return the SQL that is true for a row which does not meet the expectation, and false or null for others."""
     compiler = COMPILED.get(one.type)
     if compiler is None:
-        raise NotInStreamError(one.name, f"{one.type} needs more than one row, or is not known here", known())
+        raise NotInStreamError(
+            one.name, f"{one.type} needs more than one row, or is not known here", known(one.type)
+        )
     for argument, nothing in BEYOND_ROWS.items():
         if one.kwargs.get(argument, nothing) != nothing:
             raise NotInStreamError(one.name, f"{argument} speaks of many rows", "Leave it out")
     return compiler(Arguments(one, columns))
 
 
-def known() -> str:
-    """Say what can be checked in a stream."""
-    return f"Check it at rest; in a stream there are {', '.join(sorted(COMPILED))}"
+def known(kind: str) -> str:
+    """Say what can be checked in a stream, and first what is written almost so."""
+    near = get_close_matches(kind, COMPILED, 1, 0.95)
+    meant = f"Write {near[0]} if that is meant; else check" if near else "Check"
+    return f"{meant} it at rest; in a stream there are {', '.join(sorted(COMPILED))}"
 
 
 def _between(args: Arguments) -> str:
@@ -52,20 +61,27 @@ def _between(args: Arguments) -> str:
     if kind not in NUMBERS:  # a text for a bound the library itself refuses, or takes for a date
         raise args.refused(f"{column} is {kind}", "Name a field of numbers")
     args.comparable(kind, [least, most])
+    for bound in (least, most):
+        if kind == "BIGINT" and isinstance(bound, int) and abs(bound) >= EXACT:
+            fix = f"Give a bound below {EXACT}"
+            raise args.refused(f"{bound} is more than the library tells apart: it compares as DOUBLE", fix)
     inside = _bounds(args, column, least, most)
     args.done()
     return f"{column} IS NOT NULL AND NOT ({inside})"
 
 
 def _lengths_between(args: Arguments) -> str:
-    column = args.text()
-    inside = _bounds(args, f"length({column})", args.take("min_value"), args.take("max_value"))
+    column, least, most = args.text(), args.take("min_value"), args.take("max_value")
+    for name, bound in (("min_value", least), ("max_value", most)):
+        if bound is not None:
+            _whole(args, name, bound)
+    inside = _bounds(args, f"length({column})", least, most)
     args.done()
     return f"{column} IS NOT NULL AND NOT ({inside})"
 
 
 def _bounds(args: Arguments, value: str, least: Any, most: Any) -> str:
-    strict_least, strict_most = args.take("strict_min", False), args.take("strict_max", False)
+    strict_least, strict_most = args.said("strict_min"), args.said("strict_max")
     bounds = []
     if least is not None:
         bounds.append(f"{value} {'>' if strict_least else '>='} {literal(least)}")
@@ -81,9 +97,14 @@ def _bounds(args: Arguments, value: str, least: Any, most: Any) -> str:
 def _length_equals(args: Arguments) -> str:
     column, length = args.text(), args.take("value")
     args.done()
-    if not fits("INT", length):
-        raise args.refused(f"value is {length!r}", "Give a whole number")
+    _whole(args, "value", length)
     return f"{column} IS NOT NULL AND NOT (length({column}) = {literal(length)})"
+
+
+def _whole(args: Arguments, name: str, length: Any) -> None:
+    """Refuse what is no length: of a broken number the library takes the whole part, of a text its number."""
+    if isinstance(length, bool) or not isinstance(length, int) or abs(length) >= EXACT:
+        raise args.refused(f"{name} is {length!r}", "Give a whole number")
 
 
 def _in_set(*, negated: bool) -> Callable[[Arguments], str]:
@@ -120,12 +141,10 @@ def _regex(*, negated: bool) -> Callable[[Arguments], str]:
 
 
 def _regex_list(args: Arguments) -> str:
-    column, regexes, match_on = args.text(), args.take("regex_list"), args.take("match_on", "any")
+    column, regexes, match_on = args.text(), args.texts("regex_list"), args.take("match_on", "any")
     args.done()
-    if not regexes or match_on not in ("any", "all"):
-        raise args.refused(
-            f"regex_list is {regexes!r} and match_on {match_on!r}", "Give a list, and any or all"
-        )
+    if match_on not in ("any", "all"):
+        raise args.refused(f"match_on is {match_on!r}", "Write any or all")
     found = [_matches(args, column, regex) for regex in regexes]
     if match_on == "any":
         found = [_matches(args, column, "|".join(regexes))]
@@ -133,16 +152,18 @@ def _regex_list(args: Arguments) -> str:
 
 
 def _not_regex_list(args: Arguments) -> str:
-    column, regexes = args.text(), args.take("regex_list")
+    column, regexes = args.text(), args.texts("regex_list")
     args.done()
-    if not regexes:
-        raise args.refused(f"regex_list is {regexes!r}", "Give a list of expressions")
     return f"{column} IS NOT NULL AND ({' OR '.join(_matches(args, column, regex) for regex in regexes)})"
 
 
 def _matches(args: Arguments, column: str, regex: Any) -> str:
     if not isinstance(regex, str):
         raise args.refused(f"the expression is {regex!r}", "Give a text")
+    if found := fault(regex):
+        raise args.refused(
+            f"the expression {regex!r} is none: {found}", "Mend it; it is read as Java reads it"
+        )
     return f"{column} RLIKE {literal(regex)}"
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock.pipelines.batch.inputs import topic_of
+from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan import Plan, Source
 from penstock.quality.errors import NotInStreamError, SuiteError
 from penstock.quality.expectations.compile import row_check
@@ -26,4 +27,9 @@ def _checked(source: Source, folder: Path) -> Source:
         checks = tuple(row_check(one, source.columns) for one in suite.expectations)
     except NotInStreamError as problem:
         raise SuiteError(suite.file, problem.expectation, problem.found, problem.fix) from problem
-    return replace(source, checks=checks)
+    try:
+        return replace(source, checks=checks)
+    except DefinitionError as problem:
+        raise SuiteError(
+            suite.file, "the file", f"it has {problem.found} expectations", problem.fix
+        ) from problem

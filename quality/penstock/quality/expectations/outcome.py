@@ -10,6 +10,8 @@ import msgspec
 from penstock.quality.expectations.batches import Batch
 from penstock.quality.expectations.suite import Cut
 
+CALLED = "An error occurred while calling"
+
 
 @dataclass(frozen=True)
 class Met:
@@ -100,10 +102,16 @@ def _count(told: Mapping[str, Any], name: str) -> int | None:
 
 
 def _problem(told: Mapping[str, Any]) -> str | None:
-    """The first line of what went wrong where an expectation could not be asked."""
+    """The first line of what went wrong where an expectation could not be asked.
+
+    What Spark says of Java begins with a line that only says that Java was called.
+    """
     messages = [told, *(one for one in told.values() if isinstance(one, Mapping))]
     found = next((one["exception_message"] for one in messages if one.get("raised_exception")), None)
-    return None if found is None else str(found).strip().splitlines()[0]
+    if found is None:
+        return None
+    lines = [line.removeprefix(": ") for line in str(found).splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith(CALLED)), "the library does not say why")
 
 
 def plain(value: Any) -> Any:

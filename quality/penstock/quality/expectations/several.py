@@ -12,7 +12,7 @@ def pair(condition: Callable[[str, str, bool], str]) -> Callable[[Arguments], st
 
     def compiled(args: Arguments) -> str:
         (one, kind), (other, other_kind) = args.column("column_A"), args.column("column_B")
-        or_equal = bool(args.take("or_equal", False))
+        or_equal = args.said("or_equal")
         ignored = _ignored(args, one, other)
         args.done()
         _alike(args, [(one, kind), (other, other_kind)])
@@ -56,8 +56,9 @@ def unique_within_record(args: Arguments) -> str:
 
 def all_equal(args: Arguments) -> str:
     """Compile an expectation that columns of a row have one value, or null."""
-    columns, ignored = _columns(args)
-    same = " AND ".join(f"{one} <=> {other}" for one, other in pairwise(columns))
+    (first, *others), ignored = _columns(args)
+    # Each with the first, as the library does: numbers of several types may both equal a third, and not each other.
+    same = " AND ".join(f"{first} <=> {other}" for other in others)
     return _unless(ignored, f"NOT ({same})")
 
 

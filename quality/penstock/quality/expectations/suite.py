@@ -1,5 +1,6 @@
 """A suite: what is expected of the records of a topic, or of the rows of a table, as its file says it."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ Cut = Literal["final", "day", "version", "rows"]
 """What a batch at rest is: the windows that became final, a day of them, a version of the table as it is, or the
 rows that the stream has written since the last one."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,149}")
 _KEYS = {"expectations", "batches", "statistics"}
 
 
@@ -82,10 +83,15 @@ def _read(about: str, path: Path, _written_at: int) -> Suite:
         told = document_in(path)
     except DocumentError as problem:
         raise SuiteError(path, "the file", str(problem), "Mend it") from problem
-    if not isinstance(told, Mapping) or not set(told) <= _KEYS or not _is_list(told.get("expectations")):
-        raise SuiteError(
-            path, "the file", f"it holds {_listed(told)}", "Write expectations, and batches for a table"
-        )
+    if not isinstance(told, Mapping) or not set(told) <= _KEYS or "expectations" not in told:
+        fix = "Write expectations, and for a table batches and statistics where they are wanted"
+        raise SuiteError(path, "the file", f"it holds {_listed(told) or 'nothing'}", fix)
+    if not _is_list(told["expectations"]):
+        said = told["expectations"] or "none"
+        raise SuiteError(path, "expectations", f"they are {said}", "Write a list of them, or remove the file")
+    if about.startswith(f"{TOPICS}/") and "batches" in told:
+        fix = "Leave them out: records of a topic are checked as they are read"
+        raise SuiteError(path, "batches", f"they are {told['batches']}", fix)
     suite = Suite(
         about,
         tuple(_expectation(path, number, one) for number, one in enumerate(told["expectations"], 1)),
@@ -119,7 +125,10 @@ def _expectation(path: Path, number: int, told: Any) -> Expectation:
     name = str(meta.get("name") or default_name(told["type"], kwargs))
     if not _NAME.fullmatch(name):
         raise SuiteError(
-            path, where, f"its name is {name!r}", "Write a name of a to z, 0 to 9 and _ under meta"
+            path,
+            where,
+            f"its name is {name!r}",
+            "Write 150 of a to z, 0 to 9 and _ at most, as name under meta",
         )
     action = meta.get("action")
     if action not in (None, *get_args(CheckAction)):
@@ -144,9 +153,9 @@ def _cut(path: Path, told: Any) -> Cut:
     if not told:
         return "final"
     match told:
-        case {"window": "final"}:
+        case {"window": "final", **other} if not other:
             return "final"
-        case {"by": ("day" | "version" | "rows") as cut}:
+        case {"by": ("day" | "version" | "rows") as cut, **other} if not other:
             return cut  # type: ignore[no-any-return]  # the pattern has said which
         case _:
             fix = "Write {window: final}, {by: day}, {by: rows} or {by: version}"
@@ -154,14 +163,14 @@ def _cut(path: Path, told: Any) -> Cut:
 
 
 def _statistics(path: Path, about: str, told: Any) -> Statistics | None:
-    if not told:
+    if told is None:
         return None
     fix = "Write them as {every: 1 hour, sensitivity: 5}, and distinct: [column, ...] where it matters"
     try:
         every, sensitivity = milliseconds(str(told["every"])), float(told["sensitivity"])
     except (TypeError, KeyError, ValueError, ContractError) as problem:
         raise SuiteError(path, "statistics", f"they are {told} ({problem})", fix) from problem
-    if about.startswith(TOPICS) or sensitivity <= 0 or every <= 0:
+    if about.startswith(f"{TOPICS}/") or not 0 < sensitivity < math.inf or every <= 0:
         fix = "Give a table's suite a stretch and a number of deviations above 0"
         raise SuiteError(path, "statistics", f"they are {told}", fix)
     distinct = told.get("distinct", [])

@@ -8,8 +8,14 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from penstock.pipelines import store
-from penstock.quality.audit.tables import opened_table
-from penstock.quality.errors import QuarantineError
+from penstock.quality.audit.tables import lacking, opened_table
+from penstock.quality.errors import DamagedTableError, QuarantineError
+
+COLUMNS = (
+    *("partition", "offset", "batch_clock", "arrived"),
+    *("key", "value", "reason", "stream", "contract"),
+)
+"""What is known of a record that is no good."""
 
 
 class Place(NamedTuple):
@@ -50,9 +56,12 @@ class Quarantined:
 
 def quarantined(warehouse: store.Place, topic: str) -> list[Quarantined]:
     """Return the records of a topic's quarantine, in the order of their addresses; none where there is no table."""
-    table = opened_table(warehouse / f"quarantine/{topic}")
+    path = warehouse / f"quarantine/{topic}"
+    table = opened_table(path)
     if table is None:
         return []
+    if found_lacking := lacking(table, COLUMNS):
+        raise DamagedTableError(path, found_lacking)
     rows = pa.table(table.to_pyarrow_table())
     order = [(name, "ascending") for name in ("partition", "offset", "batch_clock")]
     return list(_each_once(topic, rows.sort_by(order).to_pylist()))

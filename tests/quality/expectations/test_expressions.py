@@ -1,0 +1,73 @@
+"""Regular expressions that Java refuses are refused with the reason, and none that it takes."""
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from penstock.quality.expectations.expressions import fault
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FAULTS = {
+    "(": "a ( is not closed",
+    "a)": "a ) closes nothing",
+    "[a": "a [ is not closed",
+    "[]": "a [ is not closed",
+    "[z-a]": "z-a is the wrong way round",
+    "*a": "* repeats nothing",
+    "a|+": "+ repeats nothing",
+    "a**": "* repeats nothing",
+    "(?:?)": "? repeats nothing",
+    "a{": "a { is followed by no count; a plain one is written \\{",
+    "a{,2}": "a { is followed by no count; a plain one is written \\{",
+    "a{3,1}": "{3,1} is the wrong way round",
+    "\\": "it ends with a backslash",
+    "\\y": "\\y means nothing",
+    "[\\y]": "\\y means nothing",
+    "\\p{Lu": "\\p is not followed by what it names",
+    "(?P<year>a)": "(?P< begins no group; a name is written (?<name>...)",
+}
+TAKEN = [
+    *("", "^a$", "a{2}", "a{2,}?", "a++b", "a*+", "a?+", "(?i)k", "(?i:k)", "(?<year>a)\\k<year>", "(?<!a)b"),
+    *("(?>a)", "[]a]", "[^]a]", "[a-]", "[-a]", "[a[b-c]]", "[a-z&&[^b]]", "\\Q(\\E", "\\x{1F600}", "\\u00e9"),
+    *("(?x) ( # a comment with (\n a)", "\\p{L}", "\\07", "\\R", "\\h+", "^*", "]", "}", "\\{", "\\-", "é"),
+]  # fmt: skip
+PIECES = [
+    *r"ab^$.|()[]{}*+?-\,:=!<>",
+    *(r"\d", r"\p{L}", r"\y", r"\x{41}", r"\b", r"\[", r"\Q(\E", r"\1", r"\0", r"\07", "é", "\U0001f600", " ", "#"),
+    *("(?:", "(?=", "(?i)", "(?<n>", "(?P<n>", "(?x)", "(?>", "(?<=", "(?<!", "&&", "z-a", "a-", "\n"),
+    *("{2}", "{2,}", "{1,3}", "{,2}", "{3,1}", "[a-z]", "[^", "[]", "[[:alpha:]]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("expression", "said"), FAULTS.items(), ids=FAULTS)
+def test_what_java_refuses_is_said(expression: str, said: str) -> None:
+    assert fault(expression) == said
+
+
+@pytest.mark.parametrize("expression", TAKEN)
+def test_what_java_takes_is_no_fault(expression: str) -> None:
+    assert fault(expression) is None
+
+
+@pytest.mark.spark
+def test_nothing_is_a_fault_that_java_takes(spark: "SparkSession") -> None:
+    assert spark._jvm is not None
+    pattern, chance = spark._jvm.java.util.regex.Pattern, Random(7)
+    made = ["".join(chance.choices(PIECES, k=chance.randrange(1, 7))) for _ in range(2_000)]
+    called = [expression for expression in (*FAULTS, *made) if fault(expression) is not None]
+    assert len(called) > 500
+    assert [expression for expression in called if compiles(pattern, expression)] == []
+    assert all(compiles(pattern, expression) for expression in TAKEN)
+
+
+def compiles(pattern: object, expression: str) -> bool:
+    from pyspark.errors import IllegalArgumentException
+
+    try:
+        pattern.compile(expression)  # type: ignore[attr-defined]  # a class of Java
+    except IllegalArgumentException:
+        return False
+    return True
