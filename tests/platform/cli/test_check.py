@@ -10,11 +10,13 @@ from deltalake import write_deltalake
 from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.batch.tables import QUARANTINE
 from penstock.pipelines.host.control import BatchRecord
+from penstock.platform import expectations, statistics
 from penstock.platform.clock import now_ms
 from penstock.platform.control import open_control
-from penstock.platform.expectations import broken_within, due_tables, shown_suites, where_broken
+from penstock.platform.expectations import Suites, broken_within, due_tables, shown_suites, where_broken
 from penstock.platform.settings import load_settings
 from penstock.platform.streams import sound_plans
+from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.suite import Expectation
 
 HOUR = 3_600_000
@@ -41,6 +43,35 @@ def test_a_table_that_cannot_be_opened_is_told_and_the_others_are_checked(
     assert "latest/visits was not checked" not in answer.err
     assert "no window is final yet" in answer.out
     assert (home / "quality/docs/index.html").exists()
+
+
+def test_a_topic_that_is_named_is_told_to_be_checked_as_it_is_read(run: Callable) -> None:
+    answer = run("check", "topics/sensors")
+    assert answer.code == 1
+    assert "records of the topic 'sensors' are checked as they are read" in answer.err
+    assert "penstock table show STREAM --kind checks" in answer.err
+
+
+def test_a_suite_of_a_table_that_nobody_writes_is_told_to_be_one(
+    run: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expectations, "table_suites", dict)
+    answer = run("check", "latest/visits")
+    assert answer.code == 1
+    assert (
+        "there is a suite of 'latest/visits', and no pipeline that can be loaded writes such a table"
+        in answer.err
+    )
+
+
+def test_statistics_of_a_table_whose_suite_is_broken_say_what_is_wrong_with_it(
+    run: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = Suites((), {"latest/visits": SuiteError("visits.yaml", "statistics", "they are 5", "Mend them")})
+    monkeypatch.setattr(statistics, "all_suites", lambda: broken)
+    answer = run("statistics", "latest/visits")
+    assert answer.code == 2
+    assert "visits.yaml: statistics: they are 5. Mend them." in answer.err
 
 
 @pytest.mark.usefixtures("damaged")

@@ -46,6 +46,29 @@ def test_status_shows_each_stream_and_what_it_last_did(run, home: Path) -> None:
     assert (stream["state"], stream["right"], stream["last"]["rows"]) == ("parked", False, 5)
 
 
+def test_status_says_of_a_stream_what_the_host_says_that_has_it(run, home: Path) -> None:
+    def shown() -> tuple[str, bool]:
+        (stream,) = json.loads(run("status", "--json").out)["streams"]
+        return stream["state"], stream["right"]
+
+    store = open_control(f"sqlite:///{home}/control.db")
+    store.desire("sensor_minute", Desired.RUNNING, 0)
+    assert shown() == ("stopped", False)
+    store.acquire("sensor_minute", "killed", 0, 1)
+    store.report_health(StreamHealth("sensor_minute", "running", "", 0, 1))
+    assert shown() == ("stopped", False)
+    store.acquire("sensor_minute", "next", now_ms(), 60_000)
+    assert shown() == ("starting", True)
+    store.report_health(StreamHealth("sensor_minute", "running", "", 0, 2))
+    assert shown() == ("running", True)
+    store.acquire("sensor_minute", "next", 0, 1)
+    store.report_health(StreamHealth("sensor_minute", "parked", "no such field", 0, 3))
+    assert shown() == ("parked", False)
+    store.desire("sensor_minute", Desired.DRAINED, 1)
+    assert shown() == ("drained", True), "no host need be there to say so"
+    store.close()
+
+
 def test_status_says_which_file_was_changed_after_its_stream_was_begun(run, home: Path, write: Write) -> None:
     write("one.py", "    from penstock.pipelines.catalog import _shared" + PIPELINE.format(name="one"))
     write("_shared.py", "X = 1")
@@ -151,3 +174,16 @@ def test_several_streams_are_asked_for_together_or_none_is(run) -> None:
     assert run("stream", "start", "sensor_minute", "archive-sensors", "--wait", "0").code == 0
     listed = json.loads(run("status", "--json").out)["streams"]
     assert {one["stream"] for one in listed} == {"sensor_minute", "archive-sensors"}
+
+
+def test_numbers_that_json_does_not_know_are_texts(run, home: Path) -> None:
+    values = [1.5, float("nan"), float("inf"), float("-inf")]
+    rows = {"n": [1, 2, 3, 4], "deviation": values, "several": [[one] for one in values]}
+    write_deltalake(home / "warehouse" / "latest" / "sensor_minute", pa.table(rows))
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    shown = json.loads(run("table", "show", "sensor_minute", "--json").out, parse_constant=refuse)
+    texts = [1.5, "NaN", "Infinity", "-Infinity"]
+    assert sorted((row["n"], row["deviation"]) for row in shown) == list(enumerate(texts, 1))

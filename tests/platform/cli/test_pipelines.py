@@ -57,6 +57,25 @@ def test_each_case_is_a_line_and_one_that_differs_is_told_by_the_exit_code(run, 
     assert answer.code == 1
 
 
+def test_cases_that_are_none_are_named_with_file_and_field_once_the_others_ran(run, tmp_path: Path) -> None:
+    broken = case("broken", [7]) | {"steps": [{"watermark": 1}, {"expect": 3}]}
+    nameless = {name: value for name, value in broken.items() if name != "id"}
+    path = tmp_path / "cases.json"
+    path.write_text(json.dumps({"cases": [broken, nameless, case("right", [7])]}), encoding="utf-8")
+    answer = run("transcript", "run", str(path), "--engine", "reference")
+    assert [json.loads(line)["ok"] for line in answer.out.splitlines()] == [False, False, True]
+    assert answer.code == 2
+    for name in ("broken", "number 2"):
+        assert f"{path}, case {name}: step 2, `expect` is 3; write a list of panes" in answer.err
+
+
+def test_a_file_of_no_cases_is_wrong_usage(run, tmp_path: Path) -> None:
+    path = tmp_path / "cases.json"
+    path.write_text('{\n "figures": []\n}', encoding="utf-8")
+    answer = run("transcript", "run", str(path), "--engine", "reference")
+    assert (answer.code, f"{path}: it is a document without cases" in answer.err) == (2, True)
+
+
 def test_a_case_is_chosen_by_its_id(run, cases: Path) -> None:
     asked = ("transcript", "run", str(cases), "--engine", "reference")
     answer = run(*asked, "--id", "right")
@@ -80,6 +99,11 @@ def test_what_a_stream_keeps_is_listed_shown_and_exported(run, home: Path, tmp_p
     assert "nothing is kept" in run("state", "show", "hashtags", "--key", "key=nobody").out
     wrong = run("state", "show", "hashtags", "--stage", "third")
     assert (wrong.code, "there are: stream, whole" in wrong.err) == (2, True)
+    unknown = run("state", "list", "nonsense")
+    assert (unknown.code, "there is no stream 'nonsense'; there are: activity" in unknown.err) == (2, True)
+    assert "its key has no field 'records'" in run("state", "show", "hashtags", "--key", "records=1").err
+    nowhere = run("state", "export", "hashtags", "--to", str(tmp_path / "nowhere" / "state.parquet"))
+    assert (nowhere.code, "there is no folder" in nowhere.err) == (2, True)
     exported = run("state", "export", "hashtags", "--batch", "2", "--to", str(tmp_path / "state.parquet"))
     assert exported.out == f"4 rows in {tmp_path / 'state.parquet'}\n"
     only = run(
@@ -89,6 +113,10 @@ def test_what_a_stream_keeps_is_listed_shown_and_exported(run, home: Path, tmp_p
     assert [(row["key"], row["records"]) for row in pq.read_table(tmp_path / "b.parquet").to_pylist()] == [
         ("b", 1)
     ]
+
+
+def test_a_pipeline_is_explained_in_one_form_at_a_time(run) -> None:
+    assert "write one of them" in run("explain", "hashtags", "--json", "--mermaid").err
 
 
 def test_what_can_be_shown_is_listed_without_running_anything(run, home: Path) -> None:

@@ -95,6 +95,7 @@ def test_a_record_is_given_up_once(run: Callable, held: None) -> None:
         (("list", "nothing"), 2, "there is no topic 'nothing'"),
         (("show", "sensors", "7:7"), 1, "sensors 7:7 is not in the quarantine"),
         (("discard", "sensors", "first"), 1, "write PARTITION:OFFSET"),
+        (("discard", "sensors"), 2, "say which records: by address, as in 1:4711, by --reason, or --all"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_sentence(
@@ -103,6 +104,17 @@ def test_what_cannot_be_is_told_in_a_sentence(
     answer = run("quarantine", *words)
     assert answer.code == code
     assert said in answer.err
+
+
+def test_a_repaired_record_without_a_value_is_refused_with_its_line(
+    run: Callable, held: None, tmp_path: Path
+) -> None:
+    mended = tmp_path / "mended.jsonl"
+    mended.write_text('{"partition": 0, "offset": 3, "value": null}\n', "utf-8")
+    answer = run("quarantine", "replay", "sensors", "--repaired", str(mended))
+    assert answer.code == 2
+    assert "line 1 of --repaired" in answer.err
+    assert "it has no value to be sent" in answer.err
 
 
 def arrived(broker: LocalBroker) -> list[tuple[int, bytes | None, bytes | None]]:

@@ -2,12 +2,17 @@
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import click
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
+from penstock.pipelines.host.control import Desired
 from penstock.platform.cli.main import penstock
+from penstock.platform.control import open_control
 
 HEAVY = ("pyspark", "dagster", "great_expectations", "polars", "sqlalchemy", "confluent_kafka")
 
@@ -121,3 +126,42 @@ def test_a_topic_without_a_contract_is_wrong_configuration(run) -> None:
     answer = run("ingest", "csv", "--place", "x.csv", "--topic", "readings")
     assert answer.code == 2
     assert "there is no contract 'readings'" in answer.err
+
+
+def test_a_stream_whose_pipeline_is_gone_can_be_put_to_rest_and_nothing_else(run, home: Path) -> None:
+    with closing(open_control(f"sqlite:///{home}/control.db")) as store:
+        store.desire("gone", Desired.RUNNING, 0)
+        assert run("stream", "start", "gone").code == 2
+        assert run("stream", "drain", "nonsense").code == 2
+        answer = run("stream", "drain", "gone")
+        assert (answer.code, store.desired()["gone"].desired) == (0, Desired.DRAINED), answer.err
+        assert run("stream", "stop", "gone", "--wait", "0").code == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["../elsewhere", "/x", "journal", "state", "current", "plan.json", ".x", "a b"]
+)
+@pytest.mark.parametrize("words", [("stream", "replay"), ("run",)])
+def test_what_no_folder_may_be_called_no_run_and_no_replay_is(run, words: tuple[str, ...], name: str) -> None:
+    answer = run(*words, "sensor_minute", "--name", name)
+    assert answer.code == 2
+    assert answer.err.startswith(f"penstock: {name!r} is no name for a run or a replay: ")
+
+
+def test_a_replay_is_not_called_what_has_results_of_another_run(run, home: Path) -> None:
+    write_deltalake(home / "warehouse/runs/sensor_minute/mine/latest/sensor_minute", pa.table({"x": [1]}))
+    (home / "runs/sensor_minute/mine").mkdir(parents=True)
+    answer = run("stream", "replay", "sensor_minute", "--name", "mine")
+    assert answer.code == 2
+    assert "runs/sensor_minute/mine has results of another run already" in answer.err
+
+
+def test_a_state_of_a_stream_that_there_is_not_is_wrong_usage(run, home: Path) -> None:
+    assert "there is no stream 'nonsense'" in run("state", "list", "nonsense").err
+    assert (run("state", "list", "nonsense").code, run("state", "list", "sensor_minute").code) == (2, 1)
+
+
+def test_seconds_before_now_are_not_waited(run, home: Path) -> None:
+    answer = run("stream", "drain", "sensor_minute", "--wait", "-5")
+    assert answer.code == 2
+    assert "-5.0 is not in the range x>=0" in answer.err

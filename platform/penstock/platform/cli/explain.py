@@ -26,6 +26,8 @@ def command(stream: str, as_json: bool, as_graph: bool) -> None:
     What: what is computed. Where: in which windows of event time. When: at which moments results appear. How:
     how a later result of a window relates to those before it.
     """
+    if as_json and as_graph:
+        raise click.UsageError("--json and --mermaid print two things; write one of them")
     from penstock.pipelines.explain import explain, mermaid
     from penstock.pipelines.spark.physical import physical
     from penstock.platform.parallelism import parallelism

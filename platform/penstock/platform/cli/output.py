@@ -7,8 +7,9 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isfinite, isnan
 from typing import Any
 
 import click
@@ -28,8 +29,20 @@ def called() -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print a value for programs."""
-    click.echo(json.dumps(value, indent=2, default=str))
+    """Print a value for programs; numbers that JSON does not know are texts, as in published topics."""
+    click.echo(json.dumps(_known_to_json(value), indent=2, default=str, allow_nan=False))
+
+
+def _known_to_json(value: Any) -> Any:
+    match value:
+        case float() if not isfinite(value):
+            return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case Mapping():
+            return {name: _known_to_json(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_known_to_json(each) for each in value]
+        case _:
+            return value
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Row], empty: str = "nothing") -> None:

@@ -172,6 +172,8 @@ def replay(
 @_why
 def discard(topic: str, places: Sequence[str], reason: str | None, everything: bool, why: str) -> None:
     """Give records up, for good. Their bytes stay in the table."""
+    if not (places or reason is not None or everything):
+        raise click.UsageError("say which records: by address, as in 1:4711, by --reason, or --all")
     quarantine = _opened(topic)
     chosen = _chosen(quarantine, places, reason, everything, [])
     click.echo(f"{quarantine.discard(chosen, why)} of {len(chosen)} records are discarded")
@@ -230,4 +232,6 @@ def _bytes(told: dict[str, Any]) -> bytes:
     if told.get("value_base64"):
         return base64.b64decode(told["value_base64"], validate=True)
     value = told["value"]
+    if value is None:
+        raise ValueError("it has no value to be sent")
     return value.encode() if isinstance(value, str) else json.dumps(value, separators=(",", ":")).encode()
