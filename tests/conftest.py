@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from hypothesis import settings
 from tests.catalogs import Write, catalog_in
 from tests.distribution import ByGroup, place_of
 from tests.object_store import BUCKET, running_store
@@ -17,6 +18,10 @@ from penstock.pipelines.store import Address, Place, Store
 
 # A Java machine of a test lives for seconds: compiling quickly is worth more to it than compiling well.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+# How long an example takes says what else the machine does; that a test ends at all is the timeout's business.
+settings.register_profile("patient", settings.default, deadline=None)
+settings.load_profile("patient")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -196,13 +196,24 @@ class ScratchStack:
         ended = until(lambda: self._ended(run), seconds, f"run {run} of {job} to end")
         assert ended == "SUCCESS", f"{job} ended with {ended}: {self.ui}/runs/{run}"
 
+    def materialized(self, *asset: str) -> int:
+        """When an asset was last materialized, in milliseconds; 0 where it never was."""
+        query = "query($path: [String!]!) {assetOrError(assetKey: {path: $path}) {... on Asset {%s}}}"
+        told = self._asked(query % "assetMaterializations(limit: 1) {timestamp}", path=list(asset))
+        found = told["assetOrError"].get("assetMaterializations", [])
+        return int(found[0]["timestamp"]) if found else 0
+
     def _ended(self, run: str) -> str | None:
         query = "query($id: ID!) {runOrError(runId: $id) {... on Run {status}}}"
-        asked = json.dumps({"query": query, "variables": {"id": run}}).encode()
+        status = self._asked(query, id=run)["runOrError"]["status"]
+        return str(status) if status in ("SUCCESS", "FAILURE", "CANCELED") else None
+
+    def _asked(self, query: str, **variables: object) -> Any:
+        """What Dagster answers to a question in GraphQL."""
+        asked = json.dumps({"query": query, "variables": variables}).encode()
         wanted = urllib.request.Request(f"{self.ui}/graphql", asked, {"Content-Type": "application/json"})
         with urllib.request.urlopen(wanted, timeout=30) as answer:
-            status = json.load(answer)["data"]["runOrError"]["status"]
-        return str(status) if status in ("SUCCESS", "FAILURE", "CANCELED") else None
+            return json.load(answer)["data"]
 
     @contextmanager
     def without_feed(self) -> Iterator[None]:

@@ -57,6 +57,19 @@ def test_checks_are_listed_with_what_they_expect_and_why(running: ScratchStack, 
     expect(page.get_by_text("A mean is of somebody.", exact=False)).to_be_visible()
 
 
+def test_what_came_of_a_check_stays_to_be_seen_while_its_table_is_materialized(
+    running: ScratchStack, page: Page
+) -> None:
+    running.launch("measure_tables")
+    before = running.materialized("latest", "sensor_minute")
+    until(
+        lambda: running.materialized("latest", "sensor_minute") > before, 120, "the table to be materialized"
+    )
+    page.goto(f"{running.ui}/assets/latest/sensor_minute?view=checks&checkDetail=steady")
+    expect(page.get_by_text("Evaluation result", exact=True)).to_be_visible()
+    expect(page.get_by_text("Passed", exact=True).first).to_be_visible()
+
+
 def test_columns_of_a_table_are_shown(running: ScratchStack, page: Page) -> None:
     page.goto(f"{running.ui}/assets/latest/sensor_minute")
     for column in ("device", "temperature", "readings", "window_start"):
