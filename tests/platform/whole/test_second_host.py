@@ -31,9 +31,10 @@ def test_a_second_host_waits_and_one_that_slept_through_its_lease_writes_nothing
             until(lambda: last_epoch(store) >= second.epoch, 60, "a batch of the second host")
             asleep_until = running.batch()
         until(lambda: running.batch() > asleep_until + 5, 60, "more of them, after the first one woke")
-        # A host that a slow machine keeps from renewing its lease takes it again, under a higher epoch.
         assert min(epochs(store, after=asleep_until)) >= second.epoch > first.epoch
-        assert lease_of(store).holder == second.holder
+        # A slow machine may keep the second from renewing its lease: either takes it then, under a higher epoch.
+        now = lease_of(store)
+        assert now.holder == second.holder or now.epoch > second.epoch, said()
     back = until(lambda: held_by_another(store, second), 60, "the first host to have it back")
     until(lambda: last_epoch(store) >= back.epoch, 60, "a batch of the first host")
     back_since = running.batch()

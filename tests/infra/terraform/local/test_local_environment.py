@@ -65,22 +65,33 @@ class Story:
 
     def write(self, messages: int, between: Callable[[int], None] = lambda _number: None) -> None:
         """Write messages that every copy must have; remember those that Kafka acknowledged."""
-        self.write_each(range(messages), between)
+        self.write_each(range(messages), self.producer(), between)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Write one message after the other, some two hundred a second, for as long as the context lasts."""
         over = Event()
+        numbers = takewhile(lambda _: not over.wait(0.005), count())
+        producer = (
+            self.producer()
+        )  # before anything is applied: Terraform writes its state, outputs and all, in place
         with ThreadPoolExecutor(1) as threads:
-            written = threads.submit(self.write_each, takewhile(lambda _: not over.wait(0.005), count()))
+            written = threads.submit(self.write_each, numbers, producer)
             try:
                 yield
             finally:
                 over.set()
             written.result()
 
+    def producer(self) -> Producer:
+        settings = {"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "log_level": 0}
+        return Producer({**settings, "delivery.timeout.ms": 60_000})
+
     def write_each(
-        self, numbers: Iterable[int], between: Callable[[int], None] = lambda _number: None
+        self,
+        numbers: Iterable[int],
+        producer: Producer,
+        between: Callable[[int], None] = lambda _number: None,
     ) -> None:
         """Write a message for each number, on top of those that are there."""
 
@@ -90,8 +101,6 @@ class Story:
             else:
                 self.refused.append(f"{message.value()!r}: {error}")
 
-        settings = {"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "log_level": 0}
-        producer = Producer({**settings, "delivery.timeout.ms": 60_000})
         begin = len(self.acknowledged)
         for number in numbers:
             between(number)
