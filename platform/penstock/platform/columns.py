@@ -1,23 +1,32 @@
 """The columns of results: type, what made it, from which fields, and whether it tells of a person."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 from penstock.pipelines.plan import (
     Aggregate,
     LatestValues,
+    Lookup,
     OfInput,
     PaneLog,
+    PerRow,
     Plan,
     Remembering,
+    Select,
     Sink,
     Stage,
+    Step,
     aggregate_fields,
 )
+from penstock.pipelines.plan.columns import BOUNDS
 from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.windows import OrderWindow, Sessions
 from penstock.pipelines.tables.latest import SHOWN_ONCE
 from penstock.platform.origins import Field, Origin, origins
+
+_DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 
 PANE = (
     ("window_start", "timestamp", "the window's first moment"),
@@ -59,7 +68,7 @@ def described(plan: Plan, stage: Stage, sink: Sink, personal: Collection[Field] 
 
     `personal` names fields, each with its topic, that tell of a person; a column that shows one does, too.
     """
-    output = sink.output if isinstance(sink, PaneLog) else None
+    output = output_of(sink)
     types, found, telling = read_types(plan, stage), origins(plan, stage, output), frozenset(personal)
     named = [
         *((name, types.get(name, "string"), "part of the key") for name in stage.key),
@@ -75,6 +84,11 @@ def described(plan: Plan, stage: Stage, sink: Sink, personal: Collection[Field] 
         *ours,
         *(Described(*each, Origin(), personal=False) for each in of_panes if each[0] not in unsaid),
     ]
+
+
+def output_of(sink: Sink) -> str | None:
+    """Whose rows of a function a table takes, where it tells them to several places; None for its own."""
+    return sink.output if isinstance(sink, PaneLog) else None
 
 
 def _besides(stage: Stage) -> tuple[tuple[str, str, str], ...]:
@@ -97,13 +111,38 @@ def _said(stage: Stage, types: Mapping[str, str], output: str | None) -> Iterato
 
 
 def read_types(plan: Plan, stage: Stage) -> dict[str, str]:
-    """The types of the fields that a stage reads, by the contracts of its topics or from the stages before it."""
-    types = {c.name: c.type.lower() for s in plan.sources if s.name in stage.inputs for c in s.columns}
-    for each in plan.feeding(stage):
-        below = read_types(plan, each)
-        types |= {name: below.get(name, "string") for name in each.key}
-        types |= {value.name: value.type_of(below) for value in values(each)}
-    return types
+    """The types of the fields that a stage finds after its steps, by contracts or from the stages before it.
+
+    A step whose text does not tell leaves a name the type that it had.
+    """
+    found: dict[str, str] = {}
+    for name in stage.inputs:
+        found |= reduce(_stepped, (*stage.steps_of(name), *stage.steps), _types_of(plan, name))
+    return found
+
+
+def _types_of(plan: Plan, name: str) -> dict[str, str]:
+    """The types of what is read from an input, or shown by a stage before."""
+    source = next((each for each in plan.sources if each.name == name), None)
+    if source is not None:
+        return {column.name: column.type.lower() for column in source.columns}
+    before = next(each for each in plan.stages if each.name == name)
+    below = read_types(plan, before)
+    keys = {each: below.get(each, "string") for each in before.key}
+    shown = {each: kind for each, kind, _ in _said(before, below, None)}
+    return keys | shown | dict.fromkeys(BOUNDS, "timestamp")
+
+
+def _stepped(types: dict[str, str], step: Step) -> dict[str, str]:
+    match step:
+        case Select(pairs):
+            return {new: types[old] for new, old in pairs if old in types}
+        case PerRow(returns=columns):
+            return {column.name: column.type.lower() for column in columns}
+        case Lookup(columns=columns):
+            return types | {column.name: column.type.lower() for column in columns}
+        case _:
+            return types
 
 
 @dataclass(frozen=True)
@@ -145,11 +184,22 @@ def _output_type(aggregate: Aggregate, types: Mapping[str, str]) -> str:
             return "bigint"
         case "Mean":
             return "double"
-        case "Quantiles":
-            return "array<double>"
-        case "TopN" | "Collect":
-            return f"array<{types.get(aggregate_fields(aggregate)[0], 'string')}>"
         case "Custom":
             return "string"
+    kind = types.get(aggregate_fields(aggregate)[0], "string")
+    match type(aggregate).__name__:
+        case "Sum":
+            return _summed(kind)
+        case "Quantiles":
+            return f"array<{'double' if kind.startswith('decimal') else kind}>"
+        case "TopN" | "Collect":
+            return f"array<{kind}>"
         case _:
-            return types.get(aggregate_fields(aggregate)[0], "string")
+            return kind
+
+
+def _summed(kind: str) -> str:
+    """The type of a sum, which has room for more than a value has."""
+    if decimal := _DECIMAL.fullmatch(kind):
+        return f"decimal({min(int(decimal[1]) + 10, 38)},{decimal[2]})"
+    return "bigint" if kind in ("tinyint", "smallint", "int", "bigint") else "double"

@@ -16,6 +16,7 @@ from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.plan import Plan, Stage
 from penstock.pipelines.tables.places import result_of
 from penstock.pipelines.tables.topic import FOLDER as PUBLISHED
+from penstock.platform.columns import output_of
 from penstock.platform.control.reports import BatchSummary
 from penstock.platform.origins import origins
 from penstock.platform.settings.model import LineageSettings
@@ -145,18 +146,19 @@ def _outputs(written: Mapping[str, int], plan: Plan, places: Places) -> "Iterato
     from openlineage.client.event_v2 import OutputDataset
 
     for stage in plan.stages:
-        facets = {"columnLineage": _column_lineage(plan, stage, places)}
         for sink in stage.sinks:
             name = result_of(sink)
             named = name if "://" in places.warehouse else f"{places.warehouse}/{name}"
-            yield OutputDataset(places.tables, named, _counted(written.get(name)), facets=dict(facets))
+            facets: dict[str, Any] = {"columnLineage": _column_lineage(plan, stage, places, output_of(sink))}
+            yield OutputDataset(places.tables, named, _counted(written.get(name)), facets=facets)
         for published in stage.topics:
             counted = _counted(written.get(f"{PUBLISHED}/{published.topic}"))
-            yield OutputDataset(places.topics, published.topic, counted, facets=dict(facets))
+            facets = {"columnLineage": _column_lineage(plan, stage, places)}
+            yield OutputDataset(places.topics, published.topic, counted, facets=facets)
 
 
 def _column_lineage(
-    plan: Plan, stage: Stage, places: Places
+    plan: Plan, stage: Stage, places: Places, output: str | None = None
 ) -> "column_lineage_dataset.ColumnLineageDatasetFacet":
     from openlineage.client.facet_v2 import column_lineage_dataset
 
@@ -164,7 +166,7 @@ def _column_lineage(
         column: column_lineage_dataset.Fields(
             [column_lineage_dataset.InputField(places.topics, *place) for place in sorted(origin.made)]
         )
-        for column, origin in origins(plan, stage).items()
+        for column, origin in origins(plan, stage, output).items()
         if origin.made
     }
     return column_lineage_dataset.ColumnLineageDatasetFacet(fields, producer=PRODUCER)

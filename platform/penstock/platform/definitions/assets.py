@@ -19,6 +19,7 @@ from dagster import (
 from penstock.ingestion.contracts import Contract
 from penstock.pipelines.plan import Sink, Stage
 from penstock.pipelines.store import Place, place_of
+from penstock.platform.columns import output_of
 from penstock.platform.definitions.broken import CONTRACT, PIPELINE, Broken
 from penstock.platform.definitions.columns import result_columns, result_lineage, topic_columns
 from penstock.platform.definitions.names import stream_key, table_key, topic_key, topics_of
@@ -119,7 +120,9 @@ def table_asset(
             "dagster/column_schema": MetadataValue.table_schema(
                 result_columns(pipeline.plan, stage, sink, personal)
             ),
-            "dagster/column_lineage": MetadataValue.column_lineage(result_lineage(pipeline.plan, stage)),
+            "dagster/column_lineage": MetadataValue.column_lineage(
+                result_lineage(pipeline.plan, stage, output_of(sink))
+            ),
             "dagster/table_name": "/".join(key.path),
             "dagster/uri": f"{around.warehouse}/{'/'.join(key.path)}",
             **_written_in(pipeline.file),

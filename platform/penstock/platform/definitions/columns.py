@@ -38,10 +38,13 @@ def result_columns(plan: Plan, stage: Stage, sink: Sink, personal: Collection[Fi
     return TableSchema(columns)
 
 
-def result_lineage(plan: Plan, stage: Stage) -> TableColumnLineage:
-    """Which fields of which topics a stage's columns are made from, through the stages before it."""
+def result_lineage(plan: Plan, stage: Stage, output: str | None = None) -> TableColumnLineage:
+    """Which fields of which topics a stage's columns are made from, through the stages before it.
+
+    Of a function that tells rows to several places, `output` names one.
+    """
     found = {
         name: [TableColumnDep(topic_key(topic), field) for topic, field in sorted(origin.made)]
-        for name, origin in origins(plan, stage).items()
+        for name, origin in origins(plan, stage, output).items()
     }
     return TableColumnLineage({name: deps for name, deps in found.items() if deps})

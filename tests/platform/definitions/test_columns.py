@@ -1,0 +1,129 @@
+"""Columns as Dagster and OpenLineage show them: those that the engine writes, of the types that it gives them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.pipelines.fold.test_outputs import Nothing, part_one
+
+from penstock.pipelines.fold.stage import ready_stage
+from penstock.pipelines.host.control import BatchRecord
+from penstock.pipelines.model import (
+    after_count,
+    collect,
+    fixed,
+    global_window,
+    max_,
+    read,
+    repeatedly,
+    sum_,
+)
+from penstock.pipelines.plan import (
+    Aggregate,
+    Column,
+    Count,
+    Distinct,
+    First,
+    Fixed,
+    Max,
+    Mean,
+    Output,
+    PaneLog,
+    Plan,
+    Quantiles,
+    Source,
+    Stage,
+    Sum,
+    Topic,
+    TopN,
+)
+from penstock.platform.columns import described
+from penstock.platform.control import ControlStore
+from penstock.platform.control.reports import summarise
+from penstock.platform.definitions.assets import Surroundings, table_asset
+from penstock.platform.definitions.pipeline import Pipeline
+from penstock.platform.lineage import Places, event_of
+
+TYPES = {
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "decimal(10,2)": pa.decimal128(10, 2),
+    "decimal(35,4)": pa.decimal128(35, 4),
+    "decimal(20,2)": pa.decimal128(20, 2),
+    "decimal(38,4)": pa.decimal128(38, 4),
+}
+NUMBERS = tuple(name for name in list(TYPES)[:8] if name not in ("string", "boolean"))
+OF_ANY: tuple[Aggregate, ...] = (Count("f"), Distinct("f"), Max("f"), First("f"), TopN("f", 3))
+OF_NUMBERS: tuple[Aggregate, ...] = (Sum("f"), Mean("f"), Quantiles("f", (0.5,)))
+CASES = [
+    *((kind, of) for kind in NUMBERS for of in OF_NUMBERS),
+    *((kind, of) for kind in (*NUMBERS, "string", "boolean") for of in OF_ANY),
+]
+
+
+def arrow(kind: str) -> pa.DataType:
+    item = kind.removeprefix("array<").removesuffix(">")
+    return TYPES[kind] if item == kind else pa.list_(TYPES[item])
+
+
+def types_of(plan: Plan, stage: Stage | None = None) -> dict[str, str]:
+    stage = stage or plan.stages[-1]
+    return {column.name: column.type for column in described(plan, stage, stage.sinks[0])}
+
+
+@pytest.mark.parametrize(("kind", "of"), CASES, ids=str)
+def test_a_value_is_described_with_the_type_that_the_engine_gives_it(kind: str, of: Aggregate) -> None:
+    columns = (Column("k", "STRING"), Column("at", "BIGINT"), Column("f", kind.upper()))
+    source = Source("s", Topic("s"), columns, "at")
+    stage = Stage("told", ("s",), Fixed(60_000), (Output("o", of),), key=("k",), sinks=(PaneLog("told"),))
+    ready = ready_stage(stage, {"k": pa.string(), "at": pa.int64(), "f": TYPES[kind]})
+    assert arrow(types_of(Plan("told", (source,), (stage,)))["o"]) == ready.pane_columns.field("o").type
+
+
+def test_a_field_keeps_its_type_under_another_name_and_through_a_function() -> None:
+    renamed = read("sensors").select("at", d="device", warm="temperature").key("d")
+    plan = renamed.aggregate(top=max_("warm"), all=collect("at")).window(fixed("1 minute")).write("told")
+    assert types_of(plan.to_plan("told")) | {"top": "double", "all": "array<bigint>"} == types_of(
+        plan.to_plan("told")
+    )
+    mapped = read("sensors").map(lambda row: row, returns={"at": "BIGINT", "n": "INT", "d": "STRING"})
+    summed = mapped.key("d").aggregate(n=sum_("n")).window(fixed("1 minute")).write("told").to_plan("told")
+    assert types_of(summed)["n"] == "bigint"
+    told = read("sensors").key("device").remember(part_one, state=Nothing, returns={"level": "DOUBLE"})
+    later = told.write("levels", mode="log").then().key("device").aggregate(top=max_("level"))
+    ends = later.window(global_window()).trigger(repeatedly(after_count(1))).write("tops").to_plan("tops")
+    assert types_of(ends)["top"] == "double"
+
+
+def parted() -> Plan:
+    base = read("sensors").key("device")
+    told = base.remember(
+        part_one, state=Nothing, returns={"great": "BIGINT"}, outputs={"small": {"least": "BIGINT"}}
+    )
+    return told.write("great", mode="log").write("small", mode="log", output="small").to_plan("great")
+
+
+def test_lineage_is_that_of_the_columns_which_each_table_of_a_function_has(
+    store: ControlStore, sample: Callable[..., BatchRecord]
+) -> None:
+    plan = parted()
+    around, pipeline = Surroundings("/warehouse", "team:data", Path("/contracts")), Pipeline(plan, "")
+    wanted = {"great": {"device", "great"}, "small": {"device", "least"}}
+    for sink in plan.stage.sinks:
+        metadata = table_asset(pipeline, plan.stage, sink, around, ()).metadata
+        shown = metadata["dagster/column_lineage"].value.deps_by_column
+        columns = {each.name for each in metadata["dagster/column_schema"].value.columns}
+        assert set(shown) == wanted[sink.table]
+        assert set(shown) <= columns
+    store.record_batch(replace(sample(0), stream="great"))
+    summary = summarise(store, "great", -1)
+    assert summary is not None
+    event = event_of(summary, {}, {}, plan, "", {}, Places("penstock", "broker:9092", "/warehouse"))
+    told = {each.name.rpartition("/")[2]: set(each.facets["columnLineage"].fields) for each in event.outputs}
+    assert told == wanted
