@@ -77,6 +77,7 @@ THIRD = (
     Output("records", Sum("total")),
     Output("values", Distinct("least")),
     Output("best", TopN("most", 2)),
+    Output("few", TopN("most", 2, "n", largest=False)),
     Output("windows", Count()),
 )
 STEPPED = (

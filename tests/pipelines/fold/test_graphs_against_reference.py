@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +14,11 @@ from tests.pipelines.fold.strategies import histories, triggers, windows
 from tests.pipelines.fold.test_chains_against_reference import lasting, on_time, over_panes, sound
 
 from penstock.pipelines.plan import (
+    Collect,
     Compare,
     Count,
+    Fixed,
+    Global,
     IsNull,
     Join,
     Keep,
@@ -34,11 +38,12 @@ from penstock.pipelines.plan import (
     TopN,
     Unmet,
     by_processing_time,
+    check,
     opaque,
 )
 from penstock.pipelines.plan.joins import KINDS
 from penstock.pipelines.plan.source import Column
-from penstock.pipelines.reference import Batch
+from penstock.pipelines.reference import Batch, Record
 
 BOTH = ("clicks", "views")
 ABOVE = Compare("value", ">", 1)
@@ -127,8 +132,14 @@ def graphs(draw: st.DrawFn) -> Plan:
     join, of = joining(draw(st.sampled_from(KINDS)), "above", "rest")
     later = {**alike, "trigger": draw(over_panes)}
     met = stage(draw, "met", ("above", "rest"), SameWindows(), of, join=join, **later)
-    sums = (Output("values", Sum("value")), Output("n", OfInput("above", Count())))
-    sums = stage(draw, "sums", ("above", "rest"), SameWindows(), sums, **{**later, "key": ()})
+    wide = Global() if isinstance(window, Global) else draw(st.sampled_from([SameWindows(), Global()]))
+    sums = (
+        Output("values", Sum("value")),
+        Output("n", OfInput("above", Count())),
+        Output("words", Collect("word")),
+        Output("few", TopN("word", 2, "n", largest=False)),
+    )
+    sums = stage(draw, "sums", ("above", "rest"), wide, sums, **{**later, "key": ()})
     chosen = draw(
         st.sampled_from([(above, rest), (above, rest, met), (above, every), (above, rest, every, met, sums)])
     )
@@ -186,3 +197,28 @@ def test_what_is_left_of_a_graph_is_what_a_bounded_run_says(
         columns = len(each.key) + len(each.join.columns if each.join else each.aggregates) + 2
         expected = Counter(row[:columns] for row in whole[each.name] if row[columns + 4] == "insert")
         assert standing(ran, each, columns) == expected
+
+
+def test_panes_that_tie_stand_by_their_time_and_then_by_their_values_whichever_stage_they_come_from(
+    tmp_path: Path,
+) -> None:
+    counted = (Output("n", Count()), Output("word", Max("word")))
+    alike = {"key": ("key",), "accumulation": "retracting"}
+    sides = [
+        Stage(name, (name,), Fixed(10), counted, **alike, sinks=(PaneLog(name),))
+        for name in ("clicks", "views")
+    ]
+    sides = [replace(each, name=f"of_{each.name}") for each in sides]
+    of = (Output("words", Collect("word")), Output("few", TopN("word", 3, "n")))
+    both = Stage(
+        "both", ("of_clicks", "of_views"), Global(), of, accumulation="retracting", sinks=(PaneLog("both"),)
+    )  # fmt: skip
+    plan = check(Plan("graph", (CLICKS, VIEWS), (*sides, both)))
+    came = [("views", 1, "a"), ("clicks", 2, "c"), ("clicks", 11, "b"), ("views", 12, "d")]
+    records = tuple(
+        Record(source, 0, at, {"key": "k", "at": at, "value": 0, "word": word}) for source, at, word in came
+    )
+    batches = [Batch(0, 0, records, ends=True)]
+    told = engine(plan, batches, tmp_path)
+    assert told == reference(plan, batches)
+    assert told[0]["both"][0][:2] == (("a", "c", "b", "d"), ("a", "c", "b"))

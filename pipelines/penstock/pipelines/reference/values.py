@@ -37,17 +37,19 @@ def values(outputs: Iterable[Output], elements: Sequence[Element]) -> tuple[tupl
 
 
 def placed(aggregate: Aggregate, elements: Sequence[Element]) -> Sequence[Element]:
-    """Return elements of which those that come from panes have a place among those of their time.
+    """Return elements of which those that come from panes have places by their time and their values.
 
-    A pane has no address: such elements stand in the order of the values that the aggregate is of.
+    A pane has no address: of one time such elements stand in the order of the values that the aggregate is of,
+    from whichever stage they come. Only who is over one input alone needs to know its name.
     """
     names = aggregate_fields(aggregate)
+    parted = isinstance(aggregate, OfInput | Members)
 
     def place(element: Element) -> Element:
         if element.window is None:
             return element
         own = in_order({name: element.fields.get(name) for name in names})
-        return replace(element, address=(element.address[0], 0, own))
+        return replace(element, address=(element.address[0] if parted else "", element.time, own))
 
     return [place(element) for element in elements]
 
