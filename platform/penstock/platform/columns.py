@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import reduce
 
 from penstock.pipelines.plan import (
     Aggregate,
@@ -117,7 +116,10 @@ def read_types(plan: Plan, stage: Stage) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name in stage.inputs:
-        found |= reduce(_stepped, (*stage.steps_of(name), *stage.steps), _types_of(plan, name))
+        types = _types_of(plan, name)
+        for step in (*stage.steps_of(name), *stage.steps):
+            types = _stepped(types, step)
+        found |= types
     return found
 
 
