@@ -10,6 +10,7 @@ from penstock.pipelines.batch.outcome import Outcome
 from penstock.pipelines.errors import PlanChangedError
 from penstock.pipelines.plan.codec import fingerprint, from_dict, to_dict
 from penstock.pipelines.plan.stage import Plan
+from penstock.pipelines.upgrade.changes import note_change
 from penstock.pipelines.upgrade.classes import Class, Upgrade
 from penstock.pipelines.upgrade.compare import compare
 
@@ -46,8 +47,17 @@ def accept(directory: Path, plan: Plan, last: Outcome | None) -> Upgrade:
             f"See `penstock stream plan-upgrade {plan.name}`, then `penstock stream upgrade {plan.name}`, or take "
             "the change back",
         )
+    if last is not None and upgrade.differences:
+        note(directory, plan, last)
     store_plan(directory, plan)
     return upgrade
+
+
+def note(directory: Path, plan: Plan, last: Outcome) -> None:
+    """Write down, for whoever computes results again, that the state goes by another definition from now on."""
+    before = stored_plan(directory)
+    assert before is not None, "what a change is compared with was written down"
+    note_change(directory / "journal", before, plan, last)
 
 
 def _upgrade(directory: Path, plan: Plan, last: Outcome, from_now: Collection[str]) -> Upgrade:

@@ -6,6 +6,7 @@ were cut into batches, or on clocks, the recorded batches are run again.
 
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -36,6 +37,7 @@ def recomputed(scope: Scope, topics: Mapping[str, Kept], sample: Sample) -> Verd
     why = changed(scope) or no_sample(scope.plan, sample)
     if why is not None:
         return unproven(RESULTS, f"the results of {scope.plan.name} cannot be computed again: {why}")
+    sample = younger(scope, sample)
     spans = ranges_read(scope.ledger)
     stored: dict[str, Stored] = {}
     for topic, kept in topics.items():
@@ -66,13 +68,24 @@ def recomputed(scope: Scope, topics: Mapping[str, Kept], sample: Sample) -> Verd
 
 
 def changed(scope: Scope) -> str | None:
-    """Say that a stream was defined otherwise in batches that its journal still has; None where it was not."""
-    plans = {outcome.plan for outcome in scope.outcomes()} - {"", fingerprint(scope.plan)}
-    return (
-        "it was defined otherwise within the last batches: what it made then is not what it makes now"
-        if plans
-        else None
-    )
+    """Say that a stream was defined otherwise, where nothing can be told of its results; None where it can.
+
+    Of windows that begin after all that was read before the change, they are told.
+    """
+    known = scope.changed_after
+    plans = {one.plan for one in scope.outcomes() if one.batch_id > known} - {"", fingerprint(scope.plan)}
+    then = "what it made then is not what it makes now"
+    if plans:
+        return f"it was defined otherwise within the last batches: {then}"
+    apart = by_batch(scope.plan) or in_order(scope.plan.stage) or not all(one.told for one in scope.changes)
+    return f"it was defined otherwise up to batch {known}: {then}" if known >= 0 and apart else None
+
+
+def younger(scope: Scope, sample: Sample) -> Sample:
+    """Return a sample without the windows that may have a record from before the definition was changed."""
+    read = [one.newest + 1 for one in scope.changes if one.newest is not None]
+    begins = [*read, *([] if sample.start is None else [sample.start])]
+    return replace(sample, start=max(begins)) if begins else sample
 
 
 def _verdict(scope: Scope, sample: Sample, made: Place, what: Again) -> Verdict:
@@ -91,6 +104,8 @@ def _verdict(scope: Scope, sample: Sample, made: Place, what: Again) -> Verdict:
         compared_rows += should.num_rows
         differences += results(of, found, should)
     share_of = "" if sample.whole else " of the sample"
+    if scope.changed_after >= 0:
+        share_of = f" of windows without a record up to batch {scope.changed_after}, by another definition,"
     fine = f"{compared_rows:,} rows{share_of} in {len(stage.sinks)} tables are what their records give"
     if not compared_rows and not differences:
         return unproven(

@@ -166,7 +166,9 @@ def pane_logs(stage: Stage) -> list[list[str]]:
 def _panes(scope: Scope, tables: Sequence[str]) -> Iterator[Difference]:
     columns = ["batch_id", "timing", "kind"]
     found = pa.concat_tables([needed(scope.warehouse / table, scope.upto, columns) for table in tables])
-    return pane_counts(scope.batches, found, ", ".join(tables))
+    begin = max(map(scope.begins_after, tables))
+    batches = [batch for batch in scope.batches if batch.batch_id > begin]
+    return pane_counts(batches, found, ", ".join(tables)) if batches else iter(())
 
 
 CHECKS: tuple[tuple[str, Callable[[Scope], Verdict]], ...] = (

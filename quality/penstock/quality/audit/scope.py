@@ -20,6 +20,7 @@ from penstock.pipelines.plan.codec import fingerprint
 from penstock.pipelines.spark.avro import Schemas, no_registry
 from penstock.pipelines.store import Place
 from penstock.pipelines.tables.places import late_of, ledger_of, own_tables, quarantines, results
+from penstock.pipelines.upgrade.changes import Change, changes
 from penstock.quality.audit.tables import Due, needed, opened_table, rows
 from penstock.quality.errors import DamagedTableError, NothingYetError
 
@@ -171,6 +172,20 @@ class Scope:
     def outcomes(self) -> Iterator[Outcome]:
         """The outcomes that the stream's journal still has, from old to young. JournalError for a damaged one."""
         return (told for told in kept_outcomes(self.journal) if told.batch_id <= self.upto)
+
+    @cached_property
+    def changes(self) -> Sequence[Change]:
+        """The changes of its definition before the last batch that is audited. JournalError for a damaged file."""
+        return [each for each in changes(self.journal) if each.after < self.upto]
+
+    @property
+    def changed_after(self) -> int:
+        """The last batch that was made by another definition than the present one; -1 where none was."""
+        return max((each.after for each in self.changes), default=-1)
+
+    def begins_after(self, table: str) -> int:
+        """The batch after which a table of results was written first; -1 where that was the stream's begin."""
+        return max((each.after for each in self.changes if table in each.tables), default=-1)
 
 
 ADDRESSES = pa.schema(
