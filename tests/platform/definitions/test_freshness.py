@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from dagster import DagsterInstance, Definitions, SkipReason, build_sensor_context
 
-from penstock.pipelines.host.control import BatchRecord, Desired, StreamHealth
+from penstock.pipelines.host.control import BatchRecord, Desired, StreamHealth, Waiting
 from penstock.platform.alerts import Alert
 from penstock.platform.control import ControlStore
 from penstock.platform.definitions.freshness import Freshness, Limits, freshness_definitions
@@ -125,6 +125,46 @@ def test_a_stream_that_is_to_run_and_has_no_host_for_a_while_is_told_of_even_if_
             "no host has it for 120 s; 60 s are allowed, and it is parked: no disk",
         ),
     ]
+
+
+@pytest.mark.parametrize("stream", ["minute", "archive-sensors"])
+def test_a_batch_that_hangs_is_told_of_though_none_waited_when_the_last_was_committed(
+    tick: Callable[[], object], store: ControlStore, clock, sample: Callable[..., BatchRecord], alerts, stream
+) -> None:
+    store.desire(stream, Desired.RUNNING, clock.at)
+    store.acquire(stream, "host", clock.at, FOREVER_MS)
+    last = replace(sample(0, stream), watermark_ms=None, lag_records=0)
+    store.record_batch(last)
+    assert tick() == {"held": True, "lag": True}
+    waiting = Waiting(stream, 0, 3, clock.at, 1)
+    store.report_waiting([waiting])
+    clock.at += 15 * MINUTE_MS
+    assert tick() == "skipped"
+    clock.at += 1_000
+    assert tick() == {"lag": False}
+    store.report_waiting([replace(waiting, records=5)])
+    store.record_batch(replace(last, batch_id=1))
+    assert tick() == {"lag": True}
+    assert [(alert.stream, alert.state, alert.reason) for alert in alerts] == [
+        (
+            stream,
+            "behind",
+            "3 records wait; 100 may; none was committed for 901 s, 900 s are allowed",
+        ),
+        (stream, "fresh again", "0 records wait; 100 may"),
+    ]
+
+
+def test_a_stream_for_which_records_wait_is_not_told_to_keep_up(
+    store: ControlStore, clock, sample: Callable[..., BatchRecord]
+) -> None:
+    store.desire("minute", Desired.RUNNING, clock.at)
+    store.acquire("minute", "host", clock.at, FOREVER_MS)
+    store.record_batch(replace(sample(0), lag_records=0))
+    freshness = Freshness(["minute"], [], lambda: store, clock, LIMITS)
+    assert freshness.keeping_up() == {"minute"}
+    store.report_waiting([Waiting("minute", 0, 1, clock.at, 1)])
+    assert freshness.keeping_up() == set()
 
 
 def test_an_archive_that_falls_behind_is_told_of(

@@ -1,7 +1,8 @@
 """What waits for streams is shown as of now, also where no batch tells of it."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines.host.control import BatchRecord, PartitionAccount, StreamHealth
 from penstock.platform.control import ControlStore, open_control
+from penstock.platform.control.reports import overview
 from penstock.platform.host.lag import LagWatch, Offsets, TopicEnds
 from penstock.platform.host.metrics import HostMetrics
 from penstock.platform.host.observed import ObservedControl
@@ -29,9 +31,21 @@ def control(store: ControlStore, registry: CollectorRegistry) -> ObservedControl
     return ObservedControl(store, HostMetrics(registry))
 
 
-def look(control: ObservedControl, end: int) -> None:
+def look(control: ObservedControl, end: int, at_ms: int = 0) -> None:
     """Look as a host does, while the topic's only partition ends there."""
-    LagWatch(lambda: control.at_work, lambda places: dict.fromkeys(places, end), control.show_lag).look()
+    LagWatch(
+        lambda: control.at_work, lambda places: dict.fromkeys(places, end), showing(control, at_ms)
+    ).look()
+
+
+def showing(control: ObservedControl, at_ms: int = 0) -> Callable[[Mapping[str, int]], None]:
+    return lambda waits: control.show_lag(waits, at_ms)
+
+
+def waits(store: ControlStore) -> tuple[int, int] | None:
+    """How many records wait for a stream that commits nothing, and since when, as the store knows it."""
+    [found] = overview(store)
+    return found.waiting and (found.waiting.records, found.waiting.since_ms)
 
 
 def shown(registry: CollectorRegistry, name: str = "penstock_lag_records") -> float | None:
@@ -71,7 +85,7 @@ def test_nothing_is_shown_of_a_stream_that_was_lost_meanwhile(
         control.let_go(StreamHealth("s", "lost", "", 0))
         return dict.fromkeys(places, 25)
 
-    LagWatch(lambda: control.at_work, lose, control.show_lag).look()
+    LagWatch(lambda: control.at_work, lose, showing(control)).look()
     assert shown(registry) is None
 
 
@@ -95,8 +109,59 @@ def test_a_broker_that_is_away_leaves_what_was_shown(
     control.report_health(StreamHealth("s", "running", "", 0))
     control.record_batch(BATCH)
     look(control, 25)
-    LagWatch(lambda: control.at_work, away, control.show_lag).look()
+    LagWatch(lambda: control.at_work, away, showing(control)).look()
     assert shown(registry) == 15
+
+
+def test_the_store_knows_since_when_records_wait_for_a_stream_that_commits_nothing(
+    store: ControlStore, control: ObservedControl
+) -> None:
+    store.acquire("s", "host", 0, 60_000)
+    control.report_health(StreamHealth("s", "running", "", 0, epoch=1))
+    control.record_batch(BATCH)
+    look(control, 25, at_ms=20_000)
+    assert waits(store) is None, "a batch may be at work on them"
+    look(control, 30, at_ms=35_000)
+    assert waits(store) == (20, 20_000)
+    control.report_health(StreamHealth("s", "failed", "no disk", 0, epoch=1))
+    look(control, 31, at_ms=50_000)
+    assert waits(store) == (21, 20_000)
+    accounts = (PartitionAccount("t", 0, 10, 31, 21, 21, 0, 0, 0),)
+    control.record_batch(replace(BATCH, batch_id=1, accounts=accounts))
+    assert waits(store) is None
+    look(control, 32, at_ms=65_000)
+    look(control, 31, at_ms=80_000)
+    assert waits(store) is None
+
+
+def test_a_stream_that_was_paused_has_not_waited_meanwhile(
+    store: ControlStore, control: ObservedControl
+) -> None:
+    store.acquire("s", "host", 0, 60_000)
+    control.record_batch(BATCH)
+    for at_ms, state in enumerate(("running", "running", "paused", "running", "running")):
+        control.report_health(StreamHealth("s", state, "", 0, epoch=1))
+        look(control, 25, at_ms)
+    assert waits(store) == (15, 3)
+
+
+def test_what_waited_by_the_word_of_a_host_that_was_taken_over_says_nothing(
+    store: ControlStore, control: ObservedControl, registry: CollectorRegistry
+) -> None:
+    store.acquire("s", "host", 0, 1_000)
+    control.report_health(StreamHealth("s", "running", "", 0, epoch=1))
+    control.record_batch(BATCH)
+    look(control, 25, at_ms=500)
+    look(control, 25, at_ms=900)
+    store.acquire("s", "other", 2_000, 60_000)
+    assert waits(store) is None
+    other = ObservedControl(store, HostMetrics(CollectorRegistry()))
+    other.last_batch("s")
+    other.report_health(StreamHealth("s", "running", "", 0, epoch=2))
+    look(other, 25, at_ms=3_000)
+    look(other, 25, at_ms=18_000)
+    look(control, 40, at_ms=20_000)
+    assert waits(store) == (15, 3_000)
 
 
 @pytest.mark.kafka

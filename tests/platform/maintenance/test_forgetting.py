@@ -20,6 +20,7 @@ from dagster import (
     op,
 )
 from deltalake import write_deltalake
+from sqlalchemy import event
 
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
@@ -57,6 +58,25 @@ def test_old_batches_go_and_the_newest_of_each_stream_stays(store: ControlStore)
     assert forget_batches(store, 100, dry_run=False) == 4
     assert store.last_batch("s").batch_id == 9
     assert store.last_batch("silent").batch_id == 0
+
+
+def test_no_transaction_of_forgetting_keeps_hosts_from_their_leases_for_long(
+    store: ControlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.platform.maintenance.store.AT_A_TIME", 3)
+    sample = BatchRecord("s", 0, 1, "tick", 0, None, ())
+    for number in (*range(8), 1_000, 1_001, *range(2_000, 2_020)):
+        store.record_batch(replace(sample, batch_id=number, clock_ms=number))
+    removed: list[int] = []
+
+    def note(_connection: object, cursor: sqlite3.Cursor, statement: str, *_: object) -> None:
+        if statement.startswith("DELETE"):
+            removed.append(cursor.rowcount)
+
+    event.listen(store.engine, "after_cursor_execute", note)
+    assert forget_batches(store, 1_001, dry_run=True) == 9
+    assert forget_batches(store, 1_001, dry_run=False) == 9
+    assert removed == [3, 3, 3, 0], "and what is younger is not looked at"
 
 
 def test_hosts_that_are_silent_go(store: ControlStore) -> None:

@@ -4,7 +4,7 @@ The store itself lives with the platform; the host knows only this protocol, so 
 tested against any store that keeps its promises.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -119,6 +119,20 @@ class StreamHealth:
 
 
 @dataclass(frozen=True)
+class Waiting:
+    """Records that wait for a stream which commits nothing: so many, and since when they are seen to.
+
+    `batch_id` is its newest batch, -1 for none: once there is another, this is over. `epoch` is that of its lease.
+    """
+
+    stream: str
+    batch_id: int
+    records: int
+    since_ms: int
+    epoch: int
+
+
+@dataclass(frozen=True)
 class HostReport:
     """That a host is there: where it shows its health and metrics, and when it began and was last heard of."""
 
@@ -157,6 +171,9 @@ class Control(Protocol):
 
     def let_go(self, lost: StreamHealth) -> None:
         """Know that this host lost a stream, and why: how it is doing is for another host to say from now on."""
+
+    def report_waiting(self, waiting: Sequence[Waiting]) -> None:
+        """Say which streams commit nothing while records wait; of each that replaces what a host before it said."""
 
     def report_host(self, report: HostReport) -> None:
         """Say that a host is there; replaces what it said before."""

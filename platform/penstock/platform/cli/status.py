@@ -90,7 +90,7 @@ def _stream_row(view: "View", stream: "StreamOverview") -> tuple[object, ...]:
         sum(account.read for account in last.accounts),
         last.rows,
         f"{ago(last.watermark_ms, view.at_ms)} ago" if last.watermark_ms is not None else "none",
-        last.lag_records,
+        stream.lag_records,
         reason,
     )
 

@@ -10,7 +10,7 @@ from penstock.platform.control.place import VERSIONS, make_place
 from penstock.platform.control.store import ControlStore
 from penstock.platform.errors import ControlError
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest migration; a test compares it with the files, so that opening need not load alembic."""
 
 MIGRATION_LOCK = 0x70656E73

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Select, case, func, select
 
-from penstock.pipelines.host.control import BatchRecord, DesiredState, Lease, StreamHealth
+from penstock.pipelines.host.control import BatchRecord, DesiredState, Lease, StreamHealth, Waiting
 from penstock.platform.control.rows import COUNTS, TIMINGS, batch_record
 from penstock.platform.control.store import ControlStore
-from penstock.platform.control.tables import batches, health, leases, streams
+from penstock.platform.control.tables import batches, health, leases, streams, waiting
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,10 @@ class BatchSummary:
 
 @dataclass(frozen=True)
 class StreamOverview:
-    """One stream: what is wanted, and since when; who writes it, what it last did, how it says it is doing."""
+    """One stream: what is wanted, and since when; who writes it, what it last did, how it says it is doing.
+
+    `waiting` is what waits for it where its host sees that, and no batch committed.
+    """
 
     stream: str
     desired: DesiredState | None
@@ -49,6 +52,14 @@ class StreamOverview:
     lease: Lease | None
     last: BatchRecord | None
     health: StreamHealth | None
+    waiting: Waiting | None = None
+
+    @property
+    def lag_records(self) -> int:
+        """How many records wait, as of its newest batch, or of now where it commits none."""
+        if self.waiting is not None:
+            return self.waiting.records
+        return 0 if self.last is None else self.last.lag_records
 
 
 def summarise(store: ControlStore, stream: str, after: int, before: int | None = None) -> BatchSummary | None:
@@ -165,6 +176,7 @@ def overview(store: ControlStore) -> list[StreamOverview]:
         since = {row.stream: row.changed_at_ms for row in connection.execute(select(streams))}
         held = {row["stream"]: Lease(**row) for row in connection.execute(select(leases)).mappings()}
         told = {row["stream"]: StreamHealth(**row) for row in connection.execute(select(health)).mappings()}
+        waits = {row["stream"]: Waiting(**row) for row in connection.execute(select(waiting)).mappings()}
         rows = connection.execute(_newest_batches()).mappings()
         last = {row["stream"]: batch_record(dict(row)) for row in rows}
     return [
@@ -175,9 +187,17 @@ def overview(store: ControlStore) -> list[StreamOverview]:
             lease=held.get(stream),
             last=last.get(stream),
             health=told.get(stream),
+            waiting=_still(waits.get(stream), held.get(stream), last.get(stream)),
         )
         for stream in sorted({*desired, *held})
     ]
+
+
+def _still(told: Waiting | None, lease: Lease | None, last: BatchRecord | None) -> Waiting | None:
+    """What was said of records that wait, where it still is so: by who has the lease, and no batch came since."""
+    if told is None or lease is None or told.epoch != lease.epoch or not told.records:
+        return None
+    return told if told.batch_id == (-1 if last is None else last.batch_id) else None
 
 
 def _newest_batches() -> Select[Any]:

@@ -1,6 +1,7 @@
 """The control store as hosts and commands use it. Every call is a transaction of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Engine, Table, or_, select, update
@@ -12,10 +13,11 @@ from penstock.pipelines.host.control import (
     HostReport,
     Lease,
     StreamHealth,
+    Waiting,
 )
 from penstock.platform.control.engine import insert_into
 from penstock.platform.control.rows import batch_record, batch_row
-from penstock.platform.control.tables import batches, health, hosts, leases, streams
+from penstock.platform.control.tables import batches, health, hosts, leases, streams, waiting
 
 LONGEST_LEASE_MS = 600_000
 """Twice what a setting may say, for clocks that differ."""
@@ -146,6 +148,21 @@ class ControlStore:
 
     def let_go(self, lost: StreamHealth) -> None:
         """See Control. There is nothing to write: the host that has the stream now says how it is doing."""
+
+    def report_waiting(self, told: Sequence[Waiting]) -> None:
+        """Say which streams commit nothing while records wait; a host that came later is not contradicted."""
+        if not told:
+            return
+        with self.engine.begin() as connection:
+            insert = insert_into(connection, waiting).values([asdict(each) for each in told])
+            said = {name: insert.excluded[name] for name in ("batch_id", "records", "since_ms", "epoch")}
+            connection.execute(
+                insert.on_conflict_do_update(
+                    index_elements=[waiting.c.stream],
+                    set_=said,
+                    where=waiting.c.epoch <= insert.excluded["epoch"],
+                )
+            )
 
     def report_host(self, report: HostReport) -> None:
         """Say that a host is there; replaces what it said before."""

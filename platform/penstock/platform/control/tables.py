@@ -47,6 +47,16 @@ health = Table(
     Column("epoch", BigInteger, nullable=False, server_default=text("0")),
 )
 
+waiting = Table(
+    "waiting",
+    metadata,
+    Column("stream", String(200), primary_key=True),
+    Column("batch_id", BigInteger, nullable=False),
+    Column("records", BigInteger, nullable=False),
+    Column("since_ms", BigInteger, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+)
+
 hosts = Table(
     "hosts",
     metadata,

@@ -84,7 +84,7 @@ class Freshness:
                 continue
             yield self._host(found)
             if found.desired.desired is Desired.RUNNING and found.last is not None:
-                yield self._lag(found.last)
+                yield self._lag(found, found.last)
                 if found.last.watermark_ms is not None:
                     yield self._age(found, found.last, found.last.watermark_ms)
 
@@ -105,9 +105,16 @@ class Freshness:
         state = f"no host has it for {_seconds(alone)} s; {_seconds(allowed)} s are allowed{said}"
         return Judged(found.stream, HELD, alone <= allowed, state, round(alone / 1000, 1))
 
-    def _lag(self, last: BatchRecord) -> Judged:
-        lag, allowed = last.lag_records, self._limits(last.stream).records
-        return Judged(last.stream, LAG, lag <= allowed, f"{lag:,} records wait; {allowed:,} may", lag)
+    def _lag(self, found: StreamOverview, last: BatchRecord) -> Judged:
+        """Too many records wait, or any for too long without a batch: then one hangs, or is tried in vain."""
+        limits, waiting = self._limits(found.stream), found.waiting
+        state, hangs = f"{found.lag_records:,} records wait; {limits.records:,} may", False
+        if waiting is not None:
+            alone = self.now_ms() - waiting.since_ms
+            hangs = alone > limits.age_ms
+            state += f"; none was committed for {_seconds(alone)} s, {_seconds(limits.age_ms)} s are allowed"
+        passed = last.lag_records <= limits.records and not hangs
+        return Judged(found.stream, LAG, passed, state, found.lag_records)
 
     def _age(self, found: StreamOverview, last: BatchRecord, watermark_ms: int) -> Judged:
         """An old watermark is a fault where records wait, where they flow past it, and where nobody reads them."""
@@ -157,7 +164,10 @@ def freshness_definitions(freshness: Freshness, alert: Raise) -> Definitions:
 
 
 def _checks(freshness: Freshness) -> AssetChecksDefinition:
-    of_archives = {LAG: "Do few enough records wait?", HELD: "Has a host the stream, where it is to run?"}
+    of_archives = {
+        LAG: "Do few enough records wait, and none for long?",
+        HELD: "Has a host the stream, where it is to run?",
+    }
     of_pipelines = {AGE: "Is the watermark young enough, unless nothing comes?", **of_archives}
     kinds = ((freshness.pipelines, of_pipelines), (freshness.archives, of_archives))
     specs = [

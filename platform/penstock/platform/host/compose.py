@@ -113,7 +113,9 @@ def run_host(settings: Settings) -> None:
         broker, client = settings.kafka.servers, settings.kafka.client("host")
         with (
             serving(metrics_port, registry, lambda: control.streams, pages) as port,
-            lag_shown(broker, client, lambda: control.at_work, control.show_lag),
+            lag_shown(
+                broker, client, lambda: control.at_work, lambda waits: control.show_lag(waits, now_ms())
+            ),
         ):
             config = host_config(settings, port)
             run(config, control, _plan_for_host, now_ms, ready=tell_ready, written=written_state)

@@ -45,7 +45,7 @@ class LagWatch:
         self,
         at_work: Callable[[], Mapping[str, Offsets]],
         ends: Callable[[Collection[tuple[str, int]]], Offsets],
-        show: Callable[[str, int], None],
+        show: Callable[[Mapping[str, int]], None],
     ) -> None:
         self._at_work = at_work
         self._ends = ends
@@ -59,9 +59,12 @@ class LagWatch:
         except KafkaException as problem:
             log.debug("the broker does not tell what waits for streams: %s", problem)
             return
-        for stream, offsets in read.items():
-            waits = (ends.get(place, offset) - offset for place, offset in offsets.items())
-            self._show(stream, sum(max(each, 0) for each in waits))
+        self._show(
+            {
+                stream: sum(max(ends.get(place, offset) - offset, 0) for place, offset in offsets.items())
+                for stream, offsets in read.items()
+            }
+        )
 
 
 @contextmanager
@@ -69,7 +72,7 @@ def lag_shown(
     bootstrap: str,
     client: ClientSettings,
     at_work: Callable[[], Mapping[str, Offsets]],
-    show: Callable[[str, int], None],
+    show: Callable[[Mapping[str, int]], None],
 ) -> Iterator[None]:
     """Show what waits for streams while the context lasts."""
     with closing(TopicEnds(bootstrap, client)) as ends:

@@ -1,7 +1,8 @@
 """The control store as a host sees it, with everything that passes counted on the way, and told to Kafka."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from penstock.pipelines.host.control import (
     BatchRecord,
@@ -10,6 +11,7 @@ from penstock.pipelines.host.control import (
     HostReport,
     Lease,
     StreamHealth,
+    Waiting,
 )
 from penstock.platform.alerts import Raise, Troubles
 from penstock.platform.host.metrics import HostMetrics
@@ -39,6 +41,8 @@ class ObservedControl:
         self._health: dict[str, StreamHealth] = {}
         self._lost: set[str] = set()
         self._read: dict[str, dict[tuple[str, int], int]] = {}
+        self._newest: dict[str, int] = {}
+        self._waits: dict[str, Waiting] = {}
         self._troubles = Troubles()
         self._lock = threading.Lock()
 
@@ -55,11 +59,24 @@ class ObservedControl:
             reading = [told.stream for told in self._health.values() if told.state in READING]
             return {stream: dict(self._read.get(stream, {})) for stream in reading}
 
-    def show_lag(self, stream: str, records: int) -> None:
-        """Show how many records wait for a stream; nothing where it is another host's by now."""
+    def show_lag(self, waits: Mapping[str, int], now_ms: int) -> None:
+        """Show how many records wait for each stream; nothing where it is another host's by now.
+
+        The store is told of streams for which some waited the last time, too, and no batch was committed since.
+        """
         with self._lock:
-            if stream not in self._lost:
+            here = {stream: records for stream, records in waits.items() if stream in self._health}
+            for stream, records in here.items():
                 self._metrics.lag(stream, records)
+            seen = {stream: self._waiting(stream, records, now_ms) for stream, records in here.items()}
+            again = [told for stream, told in seen.items() if _same_batch(self._waits.get(stream), told)]
+            self._waits = {stream: told for stream, told in seen.items() if told.records}
+        self._store.report_waiting(again)
+
+    def _waiting(self, stream: str, records: int, now_ms: int) -> Waiting:
+        told = Waiting(stream, self._newest.get(stream, -1), records, now_ms, self._health[stream].epoch)
+        before = self._waits.get(stream)
+        return replace(told, since_ms=before.since_ms) if before and _same_batch(before, told) else told
 
     def acquire(self, stream: str, holder: str, now_ms: int, ttl_ms: int) -> Lease | None:
         """See Control."""
@@ -128,7 +145,17 @@ class ObservedControl:
     def _note(self, record: BatchRecord) -> None:
         ends = {(account.topic, account.partition): account.end for account in record.accounts}
         self._read.setdefault(record.stream, {}).update(ends)
+        self._newest[record.stream] = record.batch_id
+
+    def report_waiting(self, waiting: Sequence[Waiting]) -> None:
+        """See Control."""
+        self._store.report_waiting(waiting)
 
     def report_host(self, report: HostReport) -> None:
         """See Control."""
         self._store.report_host(report)
+
+
+def _same_batch(before: Waiting | None, told: Waiting) -> bool:
+    """Whether no batch was committed between two looks."""
+    return before is not None and before.batch_id == told.batch_id
