@@ -316,6 +316,48 @@ def test_what_was_sent_again_without_a_decision_is_found(tmp_path: Path) -> None
     assert wrong(bench)["quarantine"] == "records/0 offset 77: it was discarded, and is not in the quarantine"
 
 
+@pytest.mark.parametrize(
+    ("decided", "wrong"),
+    [
+        (Decision("replayed", 0, 4, 0), False),
+        (Decision("discarded", 0, 4, 0), False),
+        (Decision("discarded", 0, 7, 0), False),
+        (Decision("replayed", 0, 7, 0), True),
+        (Decision("discarded", 0, 9, 0), True),
+        (Decision("discarded", 1, 7, 0), True),
+    ],
+)
+def test_a_record_may_be_gone_from_the_quarantine_where_a_replay_began_later_or_took_what_was_given_up(
+    decided: Decision, wrong: bool
+) -> None:
+    found = list(mended("records", [], [decided], 0, lambda: {0: (5, 9)}))
+    assert bool(found) is wrong
+
+
+def test_what_a_stream_dropped_before_its_begin_is_not_missed_in_the_quarantine(tmp_path: Path) -> None:
+    bench = lived(tmp_path)
+    (first,) = {row["offset"] for row in rows_of(bench, "quarantine/records")}
+    Decisions(tmp_path / "quarantine" / "records.jsonl").take([Decision("replayed", 1, first, 0, "", b"x")])
+    rewrite(bench, "quarantine/records", lambda rows: rows.slice(0, 0))
+    assert "is not in the quarantine" in wrong(bench)["quarantine"]
+    later = pc.field("partition") == 0
+    rewrite(
+        bench, "ledger/stream", lambda rows: pa.concat_tables([rows.filter(later), begun(rows, first + 1)])
+    )
+    assert "quarantine" not in wrong(bench)
+
+
+def rows_of(bench: Bench, table: str) -> list[dict[str, int]]:
+    rows: list[dict[str, int]] = DeltaTable(bench.folder / "warehouse" / table).to_pyarrow_table().to_pylist()
+    return rows
+
+
+def begun(rows: pa.Table, start: int) -> pa.Table:
+    """What a ledger tells of partition 1, from an offset on."""
+    kept = pc.and_(pc.equal(rows.column("partition"), 1), pc.greater_equal(rows.column("start"), start))
+    return rows.filter(kept)
+
+
 def test_more_cannot_have_been_sent_than_was_decided() -> None:
     (found,) = mended("records", [], [], 3)
     assert str(found) == "records: 3 records were sent again, and only 0 of them were decided on"

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain as one_after_another
 from itertools import product
 
@@ -13,14 +14,14 @@ from penstock.ingestion.ledger import read_state
 from penstock.pipelines.errors import JournalError
 from penstock.pipelines.plan import PaneLog, Remembering, Sliding, Stage
 from penstock.quality.audit.agreement import accounts_in, accounts_of, agreement, numbering
-from penstock.quality.audit.chain import FATES, chain, sums
+from penstock.quality.audit.chain import FATES, by_partition, chain, sums
 from penstock.quality.audit.comparable import may_multiply
 from penstock.quality.audit.pane_counts import pane_counts
 from penstock.quality.audit.scope import Scope
 from penstock.quality.audit.set_aside import ADDRESS, set_aside
 from penstock.quality.audit.tables import needed, wholeness
 from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
-from penstock.quality.quarantine.accounts import mended
+from penstock.quality.quarantine.accounts import Reach, mended
 from penstock.quality.quarantine.decisions import Decisions
 from penstock.quality.quarantine.records import quarantined
 from penstock.quality.quarantine.standing import counts, delivered_by, standings
@@ -135,10 +136,20 @@ def quarantine(scope: Scope) -> Verdict:
         ledger = scope.producers.get(f"quarantine-{topic}")
         records = quarantined(scope.warehouse, topic)
         delivered = {} if ledger is None else delivered_by(ledger)
-        differences += mended(topic, records, decisions, 0 if ledger is None else read_state(ledger).reached)
+        sent = 0 if ledger is None else read_state(ledger).reached
+        differences += mended(topic, records, decisions, sent, partial(_reach, scope, topic))
         told.update(counts(standings(records, decisions, delivered)))
     fine = " + ".join(f"{count} {state}" for state, count in told.items())
     return judged("quarantine", differences, f"{told.total()} quarantined = {fine}")
+
+
+def _reach(scope: Scope, topic: str) -> Reach:
+    """The offsets of a topic's partitions that the ledger tells of."""
+    return {
+        partition: (pc.min(rows.column("start")).as_py(), pc.max(rows.column("end")).as_py())
+        for (of, partition), rows in by_partition(scope.ledger)
+        if of == topic
+    }
 
 
 def panes(scope: Scope) -> Verdict:
