@@ -16,7 +16,7 @@ from penstock.platform.settings import load_settings
 from penstock.platform.upgrades import Cost, Planned, UpgradeOrder, check_accepted, upgrade
 
 KEY = Difference("key", "device", "site", Class.REPLAY, "")
-LATENESS = Difference("lateness", "1 hour", "2 hours", Class.COMPATIBLE, "")
+LATENESS = Difference("lateness", "2 hours", "1 hour", Class.COMPATIBLE, "")
 
 
 def planned(*differences: Difference) -> Planned:

@@ -52,7 +52,8 @@ BOTH = {"warmest": max_("temperature"), "readings": count()}
     ("after", "takes", "what"),
     [
         (plan(), Class.SAME, []),
-        (plan(lateness="2 hours"), Class.COMPATIBLE, ["lateness"]),
+        (plan(lateness="59 minutes"), Class.COMPATIBLE, ["lateness"]),
+        (plan(lateness="61 minutes"), Class.REPLAY, ["lateness"]),
         (pipeline().sql("SELECT * FROM input").to_plan("minute"), Class.COMPATIBLE, ["steps"]),
         (pipeline().write("minute", mode="log").to_plan("minute"), Class.COMPATIBLE, ["write"]),
         (pipeline().write("other", mode="latest").to_plan("minute"), Class.REPLAY, ["write"]),

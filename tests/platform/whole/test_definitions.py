@@ -42,7 +42,7 @@ def test_a_changed_lateness_is_taken_up_by_an_upgrade_and_the_state_is_kept(
     write(catalog, outputs="n=count(), warmest=max_('temperature')")
     running.must("stream", "start", NAME)
     assert goes_on(running, 3)
-    write(catalog, outputs="n=count(), warmest=max_('temperature')", lateness="2 hours")
+    write(catalog, outputs="n=count(), warmest=max_('temperature')", lateness="30 minutes")
     assert f"{NAME}.py was changed after it began" in running.run("status").stdout
     assert "compatible" in planned(running)
     running.must("stream", "upgrade", NAME, "--yes")
@@ -51,7 +51,7 @@ def test_a_changed_lateness_is_taken_up_by_an_upgrade_and_the_state_is_kept(
 
 
 def test_a_column_is_taken_out_of_the_state_by_dagsters_job(running: ScratchStack, catalog: Path) -> None:
-    write(catalog, outputs="n=count()", lateness="2 hours")
+    write(catalog, outputs="n=count()", lateness="30 minutes")
     assert "migratable" in planned(running)
     running.launch("stream_upgrade", stream=NAME, accept="migratable")
     assert "nothing differs" in planned(running)
@@ -59,7 +59,7 @@ def test_a_column_is_taken_out_of_the_state_by_dagsters_job(running: ScratchStac
 
 
 def test_a_change_in_a_shared_module_is_told_and_taken_up(running: ScratchStack, catalog: Path) -> None:
-    write(catalog, told=FEWER, outputs="n=count()", lateness="2 hours")
+    write(catalog, told=FEWER, outputs="n=count()", lateness="30 minutes")
     assert "_measured.py was changed after it began" in running.run("status").stdout
     assert "measured" in planned(running)
     running.must("stream", "restart", NAME)

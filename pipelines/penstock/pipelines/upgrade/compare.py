@@ -18,8 +18,7 @@ from penstock.pipelines.upgrade.classes import Class, Difference, Upgrade
 FROM_NEXT = "it holds for records from the next batch on; what windows hold already stays as it is"
 
 KEPT_WITH: Mapping[str, str] = {
-    "steps": FROM_NEXT,
-    "lateness": "open windows close by the new lateness; what was closed stays closed",
+    "steps": f"{FROM_NEXT}; a column that the state has must keep its type, or the stream is parked",
     "on_time_pane": "it holds for panes from the next batch on",
     "final_pane": "it holds for windows that close from the next batch on",
     "may_finish": "it only says what is allowed",
@@ -80,6 +79,8 @@ def _of_stage(before: Stage, after: Stage, from_now: Collection[str]) -> Iterato
             yield from _of_outputs(old, new, from_now)
         elif name == "sinks":
             yield from _of_sinks(old, new)
+        elif name == "lateness":
+            yield from _of_lateness(old, new)
         elif name in KEPT_WITH:
             yield from _differs(name, old, new, Class.COMPATIBLE, KEPT_WITH[name])
         elif only_clock(old, new):
@@ -87,6 +88,15 @@ def _of_stage(before: Stage, after: Stage, from_now: Collection[str]) -> Iterato
             yield from _differs("remember.clock", old.clock, new.clock, Class.COMPATIBLE, note)
         else:
             yield from _whole(name, old, new)
+
+
+def _of_lateness(before: int, after: int) -> Iterator[Difference]:
+    if after < before:
+        note = "windows that are open close by the new lateness"
+        yield from _differs("lateness", before, after, Class.COMPATIBLE, note)
+    else:
+        note = "a window that is closed would begin anew with what comes late, without what it held"
+        yield from _differs("lateness", before, after, Class.REPLAY, note)
 
 
 def only_clock(old: Any, new: Any) -> bool:

@@ -16,6 +16,7 @@ from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.state import run as runs_of
 from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.names import run_name
+from penstock.pipelines.upgrade.fitting import check_types
 from penstock.pipelines.upgrade.stored import note, store_plan, stored_plan
 
 KIND = "upgrade"
@@ -32,6 +33,8 @@ def migrate(directory: Path, plan: Plan, graph: ReadyGraph, from_now: Collection
     if last.plan == fingerprint(plan):
         store_plan(directory, plan)
         return last
+    anew = [column for stage in graph.stages for column in _begun_anew(stage, from_now)]
+    check_types(directory, plan.name, graph, last, anew)
     if stored_plan(directory) is not None:
         note(directory, plan, last)
     number = last.batch_id + 1

@@ -1,7 +1,7 @@
 """The definition that a stream's state was made by, kept beside the state."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from uuid import uuid4
 
@@ -37,8 +37,13 @@ def upgrade_of(directory: Path, plan: Plan, from_now: Collection[str] = ()) -> U
     return None if last is None else _upgrade(directory, plan, last, from_now)
 
 
-def accept(directory: Path, plan: Plan, last: Outcome | None) -> Upgrade:
-    """Have a state go by this definition. PlanChangedError where it cannot as it is."""
+def accept(
+    directory: Path, plan: Plan, last: Outcome | None, fits: Callable[[Outcome], None] = lambda _: None
+) -> Upgrade:
+    """Have a state go by this definition. PlanChangedError where it cannot as it is.
+
+    `fits` is asked of a state that another definition made, and raises the same where it has other types.
+    """
     upgrade = Upgrade(plan.name) if last is None else _upgrade(directory, plan, last, ())
     if upgrade.takes > Class.COMPATIBLE:
         raise PlanChangedError(
@@ -47,6 +52,8 @@ def accept(directory: Path, plan: Plan, last: Outcome | None) -> Upgrade:
             f"See `penstock stream plan-upgrade {plan.name}`, then `penstock stream upgrade {plan.name}`, or take "
             "the change back",
         )
+    if last is not None and last.plan != fingerprint(plan):
+        fits(last)
     if last is not None and upgrade.differences:
         note(directory, plan, last)
     store_plan(directory, plan)
