@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.pipelines.fold.given import Given
 from penstock.pipelines.fold.keyed import KeysInHand, keys_in_hand, said
 from penstock.pipelines.fold.known import Settled, opened
 from penstock.pipelines.fold.moment import Moment
@@ -46,14 +47,15 @@ def fold_in_time(stage: ReadyStage, state: Tree, elements: pa.Table, moment: Mom
     passed = records.time < moment.watermark
     told, to_come = records.where(passed), records.where(~passed)
     hand = replace(hand, records=told.rows, key_of_record=told.key)
-    telling, settled = Telling(window, moment), Settled()
+    given = Given(window)
+    telling, settled = Telling(window, moment, given), Settled(given)
     for key, one, reads in zip(
         keys_of(stage, hand), opened(window, hand), reads_of(stage, hand), strict=True
     ):
         telling.settle(key, one, reads)
         settled.add(one, telling.next_event(one), NEVER)
     key_of_row = np.repeat(np.arange(len(hand)), settled.counts)
-    rows = (key_of_row, np.array(settled.times, np.int64), row_columns(stage, settled.rows))
+    rows = (key_of_row, given.instants(settled.times), row_columns(stage, given, settled.rows))
     outcome = said(stage, hand, _changed(stage, hand, settled, to_come), rows, moment)
     return replace(outcome, late=late, missed=_refused(stage, elements, late))
 

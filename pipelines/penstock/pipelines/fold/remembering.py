@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.errors import RememberingError, UserCodeError
+from penstock.pipelines.fold.given import Given
 from penstock.pipelines.fold.keyed import keys_in_hand, said
 from penstock.pipelines.fold.known import Known, Settled, opened
 from penstock.pipelines.fold.moment import Moment
@@ -18,7 +19,7 @@ from penstock.pipelines.fold.outputs import sent
 from penstock.pipelines.fold.reads import keys_of, reads_of
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.fold.touched import Outcome, Touched, state_rows
-from penstock.pipelines.plan.remembering import UNSAID, Remembering
+from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.remembering import Answer, Call, Read, Timer
 from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 from penstock.pipelines.state.tree import Tree
@@ -34,7 +35,8 @@ def fold_remembering(stage: ReadyStage, state: Tree, elements: pa.Table, moment:
     window = stage.plan.window
     assert isinstance(window, Remembering)
     hand = keys_in_hand(stage, state, elements, moment)
-    calling, settled = Calling(window, moment), Settled()
+    given = Given(window)
+    calling, settled = Calling(window, moment, given), Settled(given)
     for key, one, reads in zip(
         keys_of(stage, hand), opened(window, hand), reads_of(stage, hand), strict=True
     ):
@@ -43,8 +45,8 @@ def fold_remembering(stage: ReadyStage, state: Tree, elements: pa.Table, moment:
     touched = Touched(hand.groups, settled.kept(), hand.names)
     changed = state_rows(stage, touched, *settled.due, settled.dropped)
     key_of_row = np.repeat(np.arange(len(hand)), settled.counts)
-    times = np.array(settled.times, np.int64)
-    return said(stage, hand, changed, (key_of_row, times, row_columns(stage, settled.rows)), moment)
+    rows = (key_of_row, given.instants(settled.times), row_columns(stage, given, settled.rows))
+    return said(stage, hand, changed, rows, moment)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Calling:
 
     window: Remembering
     moment: Moment
+    given: Given
 
     def settle(self, key: tuple[Any, ...], one: Known, records: Sequence[Read]) -> None:
         """Call for records and due timers; a record that comes after the key is forgotten finds nothing of it."""
@@ -110,6 +113,7 @@ class Calling:
     def take_rows(self, one: Known, answer: Answer[Any], due: Sequence[Timer]) -> None:
         """Keep the rows of an answer; those without an event time have that of the newest record or timer."""
         if answer.rows:
+            self.given.rows(answer.rows)
             newest = max([one.newest, *(timer.at for timer in due if timer.clock == "event")])
             one.times += [newest if row.at is None else row.at for row in answer.rows]
             one.rows += sent(self.window, answer.rows)
@@ -120,12 +124,7 @@ class Calling:
             answer = self._function(call)
         except Exception as problem:
             raise UserCodeError(self.window.function.name, problem) from problem
-        if not isinstance(answer, Answer):
-            found = f"for {call.key} it gave {type(answer).__name__}, no Answer"
-            raise RememberingError(self.window.function.name, found)
-        if not self.window.clock and any(timer.clock == "processing" for timer in answer.timers or ()):
-            raise RememberingError(self.window.function.name, UNSAID)
-        return answer
+        return self.given.answer(answer, call.key)
 
     @cached_property
     def _function(self) -> Any:
@@ -162,9 +161,7 @@ class Calling:
         return min([NEVER, *(timer.at for timer in one.timers if timer.clock == "processing")])
 
 
-def row_columns(stage: ReadyStage, rows: Sequence[Mapping[str, Any]]) -> dict[str, pa.Array]:
+def row_columns(stage: ReadyStage, given: Given, rows: Sequence[Mapping[str, Any]]) -> dict[str, pa.Array]:
     """The columns of the rows, key by key."""
-    return {
-        each.output: pa.array([fields.get(each.output) for fields in rows], each.type, from_pandas=False)
-        for each in stage.accumulators
-    }
+    given.refuse_unknown()
+    return {each.output: given.column(each.output, each.type, rows) for each in stage.accumulators}

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines.errors import DefinitionError, UserCodeError
+from penstock.pipelines.fold.fitting import fitting
 from penstock.pipelines.fold.returned import arrow_type
 from penstock.pipelines.plan.predicates import (
     Compare,
@@ -104,8 +105,8 @@ def _called(step: PerRow, function: Callable[..., Any], row: Mapping[str, Any]) 
 
 def _typed(step: PerRow, name: str, kind: str, values: list[Any]) -> pa.Array:
     try:
-        return pa.array(values, arrow_type(kind, f"{step.word}.returns.{name}"))
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as problem:
+        return fitting(values, arrow_type(kind, f"{step.word}.returns.{name}"))
+    except ValueError as problem:
         raise UserCodeError(step.function.name, problem) from problem
 
 
