@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.pipelines.host.control import BatchRecord, Control, Desired, PartitionAccount, StreamHealth
+from penstock.pipelines.host.control import (
+    BatchRecord,
+    Control,
+    Desired,
+    PartitionAccount,
+    StreamHealth,
+    Waiting,
+)
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import history, overview, rows_given, summarise
 
@@ -125,6 +132,35 @@ def test_how_a_stream_is_doing_is_for_the_host_to_say_that_came_last(store: Cont
     assert store.health("s").epoch == 3
     store.report_health(StreamHealth("s", "drained", "", 2, 3))
     assert store.health("s").state == "drained"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [("no device a\0b", r"no device a\x00b"), ("\ud800 is no letter, ö is", r"\ud800 is no letter, ö is")],
+)
+def test_a_reason_may_hold_what_no_database_takes(store: ControlStore, said: str, kept: str) -> None:
+    """Else it would be told again and again, and the stream be shown to run for as long."""
+    store.report_health(StreamHealth("s", "parked", said, 10))
+    assert store.health("s") == StreamHealth("s", "parked", kept, 10)
+
+
+def test_what_waits_for_streams_is_told_of_several_and_for_the_host_to_say_that_came_last(
+    store: ControlStore,
+) -> None:
+    for stream in ("s", "t"):
+        store.acquire(stream, "host", 0, 1_000)
+        store.record_batch(batch(4, stream))
+    told = Waiting("s", 4, 10, 500, 1), Waiting("t", 4, 20, 600, 1)
+    store.report_waiting([])
+    store.report_waiting(told)
+    assert [(each.waiting, each.lag_records) for each in overview(store)] == [(told[0], 10), (told[1], 20)]
+    store.acquire("s", "other", 2_000, 1_000)
+    later = replace(told[0], since_ms=2_500, epoch=2)
+    store.report_waiting([later, replace(told[1], records=0)])
+    store.report_waiting([told[0]])
+    assert [(each.waiting, each.lag_records) for each in overview(store)] == [(later, 10), (None, 7)]
+    store.record_batch(batch(5))
+    assert overview(store)[0].waiting is None
 
 
 def test_batches_that_were_replaced_are_no_history_but_for_dagster(store: ControlStore) -> None:

@@ -132,7 +132,8 @@ class ControlStore:
 
     def report_health(self, told: StreamHealth) -> None:
         """Say how a stream is doing; replaces what was said of it before, unless a host that came later said it."""
-        values = {"state": told.state, "reason": told.reason, "at_ms": told.at_ms, "epoch": told.epoch}
+        reason = _storable(told.reason)
+        values = {"state": told.state, "reason": reason, "at_ms": told.at_ms, "epoch": told.epoch}
         with self.engine.begin() as connection:
             insert = insert_into(connection, health).values(stream=told.stream, **values)
             connection.execute(
@@ -195,3 +196,8 @@ class ControlStore:
         with self.engine.connect() as connection:
             row = connection.execute(select(table).where(table.c.stream == stream)).mappings().first()
         return None if row is None else dict(row)
+
+
+def _storable(text: str) -> str:
+    """A text as either database takes it: what one's own code said of a record may hold anything."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
