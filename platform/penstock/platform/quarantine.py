@@ -77,7 +77,8 @@ class Quarantine:
     def judge(self, records: Sequence[Quarantined], repaired: Mapping[Place, bytes]) -> Judgement:
         """Judge records by the contract of today; nothing is decided."""
         registry = registry_of(self._settings)
-        return judge(records, repaired, format_of(self.contract, registry).checker, self._reached())
+        checker = format_of(self.contract, registry).checker
+        return judge(records, repaired, checker, self._reached(), self.versions())
 
     def replay(self, judgement: Judgement, why: str) -> Replayed:
         """Decide that what is good is sent again, and send all that was ever decided and has not arrived."""

@@ -89,6 +89,13 @@ def test_a_record_is_given_up_once(run: Callable, held: None) -> None:
     assert (shown["state"], shown["why"]) == ("discarded", "a test")
 
 
+def test_a_record_that_is_meant_in_two_ways_is_counted_once(run: Callable, held: None) -> None:
+    answer = run("quarantine", "discard", "sensors", "0:1", "--reason", "mal")
+    assert answer.out == "2 of 2 records are discarded\n"
+    again = run("quarantine", "discard", "sensors", "0:1", "0:1", "--all")
+    assert again.err.count("sensors 0:1 is discarded") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -123,6 +123,23 @@ def test_a_record_is_judged_as_it_was_repaired() -> None:
     assert [decision.value for decision in decisions_of(judged, 5, "")] == [GOOD, GOOD]
 
 
+def test_a_record_that_broke_a_check_is_refused_until_it_is_repaired_or_judged_otherwise() -> None:
+    checker = JsonChecker(load_contract("sensors"))
+    one = Quarantined(
+        "sensors", Place(0, 3), None, None, GOOD, "check:warm", (("minute", "v1"), ("hour", "v2"))
+    )
+
+    def refused(repaired: dict[Place, bytes], **versions: str) -> list[str]:
+        return [each.why for each in judge([one], repaired, checker, {}, versions).refused]
+
+    why = "it still breaks the check warm; repair it, or change the check"
+    assert refused({}, minute="v1", hour="v2") == [why]
+    assert refused({one.place: GOOD}, minute="v1", hour="v2") == []
+    assert refused({}, minute="v1", hour="v3") == []
+    assert refused({}, minute="v1") == []
+    assert judge([one], {}, checker, {}).refused == ()
+
+
 def test_every_record_stands_somewhere() -> None:
     records = [record(n) for n in range(4)]
     decisions = [send(2), *discards([records[1]], 5, "why"), send(0)]

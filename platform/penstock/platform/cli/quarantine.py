@@ -136,9 +136,10 @@ def replay(
 ) -> int:
     """Send records again, as they are or as they were repaired, each once.
 
-    Records are judged by the contract as it is now, and what still breaks it stays held. So does a record that
-    another stream took, or has not read yet: it would count there twice. Named by nothing, none is decided on, and
-    what was decided before and has not arrived is sent. Ends with 1 where a record was refused.
+    Records are judged by the contract as it is now, and what still breaks it, or a check that is as it was, stays
+    held. So does a record that another stream took, or has not read yet: it would count there twice. Named by
+    nothing, none is decided on, and what was decided before and has not arrived is sent. Ends with 1 where a record
+    was refused.
     """
     quarantine = _opened(topic)
     mended = _mended(repaired) if repaired else {}
@@ -201,11 +202,11 @@ def _chosen(
     if reason is not None or everything:
         meant += [one.record for one in standing if _is_meant(one, reason, "held")]
     states = {one.record.place: one.state for one in standing}
-    for place in (record.place for record in meant if states[record.place] != "held"):
+    for place in (record.place for record in dict.fromkeys(meant) if states[record.place] != "held"):
         click.echo(
             f"{quarantine.topic} {place} is {states[place]}: it was decided on, and is left alone", err=True
         )
-    return [record for record in meant if states[record.place] == "held"]
+    return [record for record in dict.fromkeys(meant) if states[record.place] == "held"]
 
 
 def _is_meant(one: "Standing", reason: str | None, state: str | None) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock.ingestion.producer import Batch, Checker
 from penstock.ingestion.sources.source import Repeatable
+from penstock.pipelines.spark.checks import REASON
 from penstock.quality.quarantine.decisions import Decision, Decisions
 from penstock.quality.quarantine.records import Quarantined
 
@@ -54,17 +55,25 @@ Reached = Mapping[str, Mapping[int, tuple[int, int]]]
 
 
 def judge(
-    records: Sequence[Quarantined], repaired: Mapping[Any, bytes], checker: Checker, reached: Reached
+    records: Sequence[Quarantined],
+    repaired: Mapping[Any, bytes],
+    checker: Checker,
+    reached: Reached,
+    versions: Mapping[str, str] | None = None,
 ) -> Judgement:
     """Judge records as they are, or as they were repaired, by the contract of today; nothing is sent.
 
-    A record is refused as long as any stream took it, or is still to read it: it would count there twice.
+    A record is refused as long as any stream took it, or is still to read it: it would count there twice. So is one
+    that broke a check and was not repaired, where each stream that refused it judges as it did: `versions` are
+    those of the contract by which streams judge now.
     """
     refused: list[Refused] = []
     good: list[tuple[Quarantined, bytes]] = []
     for record in records:
         value = repaired.get(record.place, record.value)
         why = _taken_elsewhere(record, reached) or _broken(value, checker)
+        if not why and record.place not in repaired:
+            why = _checked_alike(record, versions or {})
         if why or value is None:
             refused.append(Refused(record, why))
         else:
@@ -101,3 +110,11 @@ def _broken(value: bytes | None, checker: Checker) -> str:
         return "it has no value; repair it, or discard it"
     problem = checker.check(Batch([value])).broken.get(0)
     return "" if problem is None else f"it still breaks the contract: {problem}"
+
+
+def _checked_alike(record: Quarantined, versions: Mapping[str, str]) -> str:
+    """A check is asked of the record alone: by the same version of the contract it says the same."""
+    same = all(versions.get(stream) == version for stream, version in record.judges)
+    if not record.reason.startswith(REASON) or not same:
+        return ""
+    return f"it still breaks the check {record.reason.removeprefix(REASON)}; repair it, or change the check"
