@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from penstock.pipelines.errors import TranscriptError
-from penstock.pipelines.transcripts import ReferenceEngine, Verdict, case_of, passed, run_files, run_nodes
+from penstock.pipelines.transcripts import (
+    ReferenceEngine,
+    Verdict,
+    case_of,
+    cases_in,
+    passed,
+    run_files,
+    run_nodes,
+)
 
 RIGHT: dict[str, Any] = {
     "id": "right",
@@ -32,6 +40,13 @@ RIGHT: dict[str, Any] = {
 
 def wrong(**change: Any) -> dict[str, Any]:
     return copy.deepcopy(RIGHT) | change
+
+
+def nested(times: int) -> dict[str, Any]:
+    trigger: dict[str, Any] = {"type": "after_count", "count": 1}
+    for _ in range(times):
+        trigger = {"type": "repeatedly", "of": trigger}
+    return trigger
 
 
 def verdict_of(node: Any) -> Verdict:
@@ -56,6 +71,87 @@ def test_cases_are_read_from_a_document_a_list_or_a_case_a_line(tmp_path: Path) 
         assert [(verdict.id, verdict.ok) for verdict in verdicts] == [("right", True), ("two", True)]
     (tmp_path / "one.json").write_text(json.dumps(RIGHT, indent=1), encoding="utf-8")
     assert [verdict.ok for verdict in run_files([tmp_path / "one.json"], ReferenceEngine())] == [True]
+
+
+OTHER_SCHEMAS: list[dict[str, Any]] = [
+    {
+        "id": "one_element_at_a_time",
+        "window": {"type": "tumbling_event_time", "size_ms": 10},
+        "trigger": {"type": "purging", "inner": {"type": "count", "n": 2}},
+        "allowed_lateness_ms": 0,
+        "window_function": "sum",
+        "steps": [
+            {
+                "inputs": [{"key": "k", "value": value, "timestamp": value} for value in (1, 2, 3)],
+                "expect": [{"key": "k", "value": 3, "timestamp": 9}],
+            }
+        ],
+    },
+    {
+        "id": "policies",
+        "policy": "sliding, count(2), count(1)",
+        "steps": [{"insert": 1}, {"insert": 2}, {"insert": 3}],
+        "triggered": [[1], [1, 2], [2, 3]],
+    },
+    {
+        "id": "facts",
+        "window": {"type": "fixed", "size": 10, "offset": 0},
+        "expect": [{"window": [0, 10], "ts": [1, 9]}],
+    },
+]
+
+
+@pytest.mark.parametrize("form", ["document", "list", "lines", "alone"])
+def test_cases_of_other_schemas_are_read_from_every_form_of_file(tmp_path: Path, form: str) -> None:
+    texts = {
+        "document": [json.dumps({"cases": OTHER_SCHEMAS})],
+        "list": [json.dumps(OTHER_SCHEMAS)],
+        "lines": ["\n".join(map(json.dumps, [{"header": True}, *OTHER_SCHEMAS]))],
+        "alone": [json.dumps(case, indent=1) for case in OTHER_SCHEMAS],
+    }
+    paths = [tmp_path / f"{number}.json" for number in range(len(texts[form]))]
+    for path, text in zip(paths, texts[form], strict=True):
+        path.write_text(text, encoding="utf-8")
+    verdicts = list(run_files(paths, ReferenceEngine()))
+    assert [(v.id, v.ok) for v in verdicts] == [(case["id"], True) for case in OTHER_SCHEMAS]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ({"type": "tumbling_event_time", "size": 10}, {"type": "fixed", "size": 10}),
+        (
+            {"type": "sliding_event_time", "size": 10, "slide_ms": 5000},
+            {"type": "sliding", "size": 10, "period": 5},
+        ),
+        ({"type": "session_event_time", "gap_ms": 3000}, {"type": "sessions", "gap": 3}),
+        (
+            {"type": "tumbling_processing_time", "size_ms": 7000},
+            {"type": "fixed", "size": 7, "time": "processing"},
+        ),
+    ],
+)
+def test_windows_and_triggers_of_other_schemas_are_known_in_cases_of_this_one(
+    tmp_path: Path, theirs: dict[str, Any], ours: dict[str, Any]
+) -> None:
+    said = wrong(
+        window=theirs, trigger={"type": "purging", "inner": {"type": "count", "n": 2}}, on_time_pane="always"
+    )
+    meant = wrong(
+        window=ours,
+        trigger={"type": "repeatedly", "of": [{"type": "after_count", "count": 2}]},
+        accumulation="discarding",
+    )
+    (tmp_path / "cases.json").write_text(json.dumps([said, meant]), encoding="utf-8")
+    read = [case_of(node).script.plan for node in cases_in([tmp_path / "cases.json"])]
+    assert read[0] == read[1]
+
+
+def test_a_case_a_line_may_hold_any_letter(tmp_path: Path) -> None:
+    case = wrong(steps=[{"comment": "\u2028 \x85 \x0b"}, *RIGHT["steps"]])
+    path = tmp_path / "cases.jsonl"
+    path.write_text("\r\n".join(json.dumps(case, ensure_ascii=False) for _ in range(2)), encoding="utf-8")
+    assert [verdict.ok for verdict in run_files([path], ReferenceEngine())] == [True, True]
 
 
 def test_only_named_cases_run_and_an_unknown_name_is_refused(tmp_path: Path) -> None:
@@ -114,6 +210,26 @@ def test_panes_are_paired_however_little_each_says() -> None:
         {"watermark": "inf"},
         {"expect": [{"timing": "on_time"}, {"key": "b", "timing": "on_time"}]},
     ]
+    assert verdict_of(changed).ok
+
+
+def test_very_many_panes_of_which_each_says_the_same_are_paired() -> None:
+    many = 1_500
+    changed = copy.deepcopy(RIGHT)
+    changed["steps"] = [
+        {"elements": [{"key": number, "value": 1, "ts": 1} for number in range(many)]},
+        {"watermark": "inf"},
+        {"expect": [*({"timing": "on_time"} for _ in range(many - 1)), {"key": 0}]},
+    ]
+    assert verdict_of(changed).ok
+    changed["steps"][2]["expect"][-1] = {"key": many}
+    assert not verdict_of(changed).ok
+
+
+def test_a_part_that_never_ends_keeps_its_turn() -> None:
+    for_ever = {"type": "repeatedly", "of": {"type": "after_count", "count": 2}}
+    changed = wrong(trigger={"type": "after_each", "of": [for_ever, {"type": "after_watermark"}]})
+    changed["steps"] = [*RIGHT["steps"][:3], {"watermark": 20}, {"expect": []}]
     assert verdict_of(changed).ok
 
 
@@ -194,6 +310,8 @@ def test_a_field_that_means_nothing_here_is_named() -> None:
             "no trigger of type 'early_every_x_every_y'; it has",
         ),
         ({"trigger": 3}, "a trigger is 3; write an object with a type"),
+        ({"trigger": nested(60)}, "trigger: 61 triggers one inside the other. Give 50 at most"),
+        ({"trigger": nested(700)}, "the case is nested too deep"),
     ],
 )
 def test_a_case_that_cannot_be_run_says_why_and_stops_no_other(change: dict[str, Any], says: str) -> None:

@@ -40,6 +40,9 @@ from penstock.pipelines.plan.windows import (
     in_order,
 )
 
+DEEPEST = 50
+"""Triggers one inside the other: more are no definition, but a program that has run wild."""
+
 
 def check(plan: Plan) -> Plan:
     """Return the plan, or raise the first `DefinitionError` in it, located at the pipeline's name."""
@@ -47,6 +50,7 @@ def check(plan: Plan) -> Plan:
         check_graph(plan)
         for stage in plan.stages:
             check_stage(plan, stage)
+            check_turns(stage.trigger)
     except DefinitionError as problem:
         raise problem.located(problem.where or f"pipeline {plan.name}") from None
     return plan
@@ -182,8 +186,11 @@ def check_order_window(stage: Stage) -> None:
 
 
 def check_trigger(stage: Stage) -> None:
-    """Refuse a trigger that loses data silently, or of which a part can never have its turn."""
+    """Refuse a trigger that loses data silently, or that no program could follow."""
     trigger = stage.trigger
+    levels = depth(trigger)
+    fix = f"Give {DEEPEST} at most"
+    require(levels <= DEEPEST, "trigger", f"{levels} triggers one inside the other", fix)
     fix = (
         "Wrap it in repeatedly(...), or declare may_finish=True: then what comes later goes to the late table"
     )
@@ -191,16 +198,24 @@ def check_trigger(stage: Stage) -> None:
     if by_processing_time(stage.window):
         fix = "Leave it out: nothing is late for a window of processing time"
         require(stage.lateness == 0, "lateness", f"{stage.lateness} ms", fix)
-    for part in (trigger, *inner(trigger)):
-        check_parts(part)
 
 
-def check_parts(trigger: Trigger) -> None:
+def check_turns(trigger: Trigger) -> None:
     """Refuse a part that can never have its turn."""
-    if isinstance(trigger, AfterEach):
-        for part in trigger.of[:-1]:
+    for each in (trigger, *inner(trigger)):
+        for part in each.of[:-1] if isinstance(each, AfterEach) else ():
             fix = "Only the last part of after_each may go on for ever"
             require(can_finish(part), "trigger.after_each", "a part never finishes", fix)
+
+
+def depth(trigger: Trigger) -> int:
+    """Return how many triggers are one inside the other at most."""
+    levels = 0
+    level: tuple[Trigger, ...] = (trigger,)
+    while level:
+        levels += 1
+        level = tuple(part for each in level for part in parts(each))
+    return levels
 
 
 def inner(trigger: Trigger) -> Iterable[Trigger]:

@@ -91,6 +91,8 @@ def case_of(node: Mapping[str, Any]) -> Case:
         return read_case(name, node)
     except DefinitionError as problem:
         raise TranscriptError(str(problem)) from problem
+    except RecursionError as problem:
+        raise TranscriptError("the case is nested too deep. Mend its form") from problem
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
         raise TranscriptError(f"the case is not of the schema: {told(problem)}") from problem
 

@@ -15,14 +15,14 @@ from penstock.pipelines.transcripts.dialects import translated
 
 
 def nodes_in(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the cases of a file as its schema has them, translated where the file speaks another dialect."""
+    """Yield the cases of a file as its schema has them, translated where a case is of another dialect."""
     text = text_of(path)
     document = written_by_hand(text, path) if path.suffix in (".yaml", ".yml") else whole(text)
     for number, node in enumerate(listed(document, path) if document else lines(text, path), 1):
         if not isinstance(node, Mapping):
             raise TranscriptError(f"{path}: case {number} is no object. Write one object a case")
         if not node.get("header"):
-            yield node
+            yield translated(node)
 
 
 def text_of(path: Path) -> str:
@@ -39,10 +39,10 @@ def listed(document: Any, path: Path) -> Iterable[Any]:
     """Return the cases of a document; one that holds none is refused."""
     match document:
         case {"cases": list(cases)}:
-            return translated(document, cases)
+            return cases
         case {"cases": other}:
             raise TranscriptError(f"{path}: `cases` is no list but {other!r:.80}. Write a list of objects")
-        case {"steps": _} | {"header": _}:
+        case {"steps": _} | {"window": _} | {"header": _}:
             return [document]
         case list(cases):
             return cases
@@ -80,7 +80,7 @@ def written_by_hand(text: str, path: Path) -> Any:
 
 def lines(text: str, path: Path) -> Iterator[Any]:
     """Yield what each line holds."""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -96,7 +96,7 @@ def lines(text: str, path: Path) -> Iterator[Any]:
 
 def place_of(problem: ValueError, text: str, number: int) -> tuple[str, str]:
     """Return where a file stops being JSON, and how: as a whole where not even its first line is a case."""
-    if not any(line.strip() for line in text.splitlines()[: number - 1]):
+    if not any(line.strip() for line in text.split("\n")[: number - 1]):
         try:
             json.loads(text)
         except ValueError as whole_problem:

@@ -96,8 +96,10 @@ def around_the_end(word: str, node: Mapping[str, Any], unit: Unit) -> Trigger:
 
 
 def part_of(node: Mapping[str, Any], name: str) -> Mapping[str, Any] | str:
-    """Return a trigger that stands inside another."""
+    """Return a trigger that stands inside another, by itself or as the one part of a list."""
     found = node.get(name)
+    if isinstance(found, list) and len(found) == 1:
+        found = found[0]
     if not isinstance(found, Mapping | str):
         raise TranscriptError(f"{node.get('type')!r} needs a trigger in `{name}`; found {found!r}")
     return found

@@ -33,6 +33,11 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(_known_to_json(value), indent=2, default=str, allow_nan=False))
 
 
+def print_json_line(value: Any) -> None:
+    """Print a value for programs in one line."""
+    click.echo(json.dumps(_known_to_json(value), default=str, allow_nan=False))
+
+
 def _known_to_json(value: Any) -> Any:
     match value:
         case float() if not isfinite(value):

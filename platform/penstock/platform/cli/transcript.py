@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import example
+from penstock.platform.cli.output import example, print_json_line
 
 if TYPE_CHECKING:
     from penstock.pipelines.transcripts import Engine, Found, Verdict
@@ -105,7 +105,7 @@ def _progress(cases: int) -> Iterator[Callable[[str], None]]:
 
 
 def _say_json(verdict: "Verdict") -> None:
-    click.echo(json.dumps(verdict.as_json(), default=str))
+    print_json_line(verdict.as_json())
 
 
 def _say(verdict: "Verdict") -> None:

@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 
+def speaks(case: Mapping[str, Any]) -> bool:
+    """Tell whether a case is of this kind."""
+    return "window" in case and "expect" in case and "steps" not in case
+
+
 def translated(case: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the facts as a case; an element is named by its time. A time of a fraction is one of a finer unit."""
     times = case.get("input") or sorted({time for pane in case["expect"] for time in pane["ts"]})

@@ -13,6 +13,16 @@ from penstock.pipelines.errors import TranscriptError
 Node = Mapping[str, Any]
 END_OF_TIME = 2**63 - 1
 
+WINDOWS: Mapping[str, Node] = {
+    "tumbling_event_time": {"type": "fixed"},
+    "tumbling_processing_time": {"type": "fixed", "time": "processing"},
+    "sliding_event_time": {"type": "sliding"},
+    "sliding_processing_time": {"type": "sliding", "time": "processing"},
+    "session_event_time": {"type": "sessions"},
+}
+TRIGGERS = ("event_time", "processing_time", "end_of_stream", "count", "purging")
+"""Windows and triggers that have another name here, and else the same fields."""
+
 
 def speaks(case: Node) -> bool:
     """Tell whether a case is of this kind."""
@@ -21,16 +31,14 @@ def speaks(case: Node) -> bool:
 
 def translated(case: Node) -> Node:
     """Return the case in the schema; what has no counterpart keeps its name, and is refused by it."""
-    trigger, accumulation = trigger_of(case["trigger"])
-    evictor = case.get("evictor")
-    window = window_of(case["window"]) if evictor is None else moving(case["window"], trigger, evictor)
+    said = reworded(case)
     processing = case["window"]["type"].endswith("processing_time")
     inputs = [item for step in case["steps"] for item in step["inputs"]]
     return {
         "id": case["id"],
-        "window": window,
-        "trigger": trigger,
-        "accumulation": accumulation,
+        "window": window_by_clock(said["window"]),
+        "trigger": said["trigger"],
+        "accumulation": said.get("accumulation", "accumulating"),
         "allowed_lateness": case["allowed_lateness_ms"],
         "combine": "sum",
         "steps": list(by_the_clock(inputs) if processing else map(step_of, filter(counts, inputs))),
@@ -39,22 +47,23 @@ def translated(case: Node) -> Node:
     }
 
 
-def window_of(window: Node) -> Node:
-    """Return the window; sessions of processing time are sessions whose elements have the clock as their time."""
-    match window["type"]:
-        case "tumbling_event_time":
-            return {"type": "fixed", "size": window["size_ms"]}
-        case "sliding_event_time":
-            return {"type": "sliding", "size": window["size_ms"], "period": window["slide_ms"]}
-        case "session_event_time" | "session_processing_time":
-            return {"type": "sessions", "gap": window["gap_ms"]}
-        case "tumbling_processing_time":
-            return {"type": "fixed", "size": window["size_ms"], "time": "processing"}
-        case "sliding_processing_time":
-            size, period = window["size_ms"], window["slide_ms"]
-            return {"type": "sliding", "size": size, "period": period, "time": "processing"}
-        case _:
-            return window
+def reworded(case: Node) -> Node:
+    """Return a case whose window and trigger are in our words, whatever its steps are; others stay as they are."""
+    window, trigger = case.get("window"), case.get("trigger")
+    said = dict(case)
+    if isinstance(trigger, Mapping) and trigger.get("type") in TRIGGERS:
+        said["trigger"], accumulation = trigger_of(trigger)
+        said |= {"accumulation": accumulation} if accumulation == "discarding" else {}
+    if isinstance(window, Mapping):
+        said["window"] = {**window, **WINDOWS.get(str(window.get("type")), {})}
+        if case.get("evictor") is not None:
+            said["window"] = moving(window, said.get("trigger") or {}, case["evictor"])
+    return said
+
+
+def window_by_clock(window: Node) -> Node:
+    """Return sessions of processing time as sessions: their elements get the clock as their time."""
+    return {**window, "type": "sessions"} if window["type"] == "session_processing_time" else window
 
 
 def moving(window: Node, trigger: Node, evictor: Node) -> Node:

@@ -12,6 +12,11 @@ from penstock.pipelines.errors import TranscriptError
 POLICY = re.compile(r"(count|delta|punct)\(([^)]*)\)")
 
 
+def speaks(case: Mapping[str, Any]) -> bool:
+    """Tell whether a case is of this kind."""
+    return "policy" in case
+
+
 def translated(case: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the steps as a case in which every tuple is a batch of its own."""
     if not isinstance(case["steps"], list):
