@@ -95,6 +95,20 @@ def test_desired_states_are_kept_and_their_revision_rises_with_each_change(store
     }
 
 
+def test_another_wish_that_is_to_be_done_anew_is_no_mere_change(store: ControlStore) -> None:
+    wishes = [
+        (Desired.PAUSED, True, 1),
+        (Desired.RUNNING, False, 2),
+        (Desired.RUNNING, True, 3),
+        (Desired.PAUSED, False, 4),
+        (Desired.RUNNING, True, 6),
+        (Desired.DRAINED, True, 8),
+    ]
+    for desired, anew, revision in wishes:
+        assert store.desire("s", desired, 0, anew=anew).revision == revision
+        assert store.desired()["s"].revision == revision
+
+
 def test_a_summary_adds_up_what_came_after_a_batch(store: ControlStore) -> None:
     for number in range(4):
         store.record_batch(batch(number))

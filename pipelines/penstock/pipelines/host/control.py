@@ -24,7 +24,8 @@ class Desired(StrEnum):
 class DesiredState:
     """What should become of one stream, and since which request.
 
-    The same wish with a higher revision is a wish to begin anew: a stream that runs is started again.
+    The same wish with a higher revision is a wish to begin anew: a stream that runs is started again. So is another
+    wish that is more than one revision higher: one that is paused is then started again, not only resumed.
     """
 
     stream: str

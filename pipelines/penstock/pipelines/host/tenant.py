@@ -105,7 +105,7 @@ class Tenant:
             self._leave(place, wish.desired.value, "", now=wish.desired is Desired.STOPPED)
         elif wish.revision == place.wish.revision:
             return
-        elif wish.desired is place.wish.desired:
+        elif wish.desired is place.wish.desired or wish.revision > place.wish.revision + 1:
             if self._leave(place, "stopped", "it is started again"):
                 self._begin(wish)
         else:

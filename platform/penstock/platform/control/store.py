@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Engine, Table, or_, select, update
+from sqlalchemy import Engine, Table, case, or_, select, update
 
 from penstock.pipelines.host.control import (
     BatchRecord,
@@ -81,7 +81,11 @@ class ControlStore:
         return {row.stream: DesiredState(row.stream, Desired(row.desired), row.revision) for row in rows}
 
     def desire(self, stream: str, desired: Desired, now_ms: int, *, anew: bool = False) -> DesiredState:
-        """Say what should become of a stream. Said again it changes nothing, unless it is to be done anew."""
+        """Say what should become of a stream. Said again it changes nothing, unless it is to be done anew.
+
+        Anew, and another than before, it is two revisions higher, so that no host takes it for a mere change.
+        """
+        other = case((streams.c.desired == desired.value, 1), else_=2) if anew else 1
         with self.engine.begin() as connection:
             insert = insert_into(connection, streams).values(
                 stream=stream, desired=desired.value, revision=1, changed_at_ms=now_ms
@@ -91,7 +95,7 @@ class ControlStore:
                     index_elements=[streams.c.stream],
                     set_={
                         "desired": desired.value,
-                        "revision": streams.c.revision + 1,
+                        "revision": streams.c.revision + other,
                         "changed_at_ms": now_ms,
                     },
                     where=None if anew else streams.c.desired != desired.value,
