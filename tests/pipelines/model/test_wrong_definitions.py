@@ -42,9 +42,10 @@ def nested(words: int) -> dict[str, Any]:
         ),
         ({"steps": [{"filter": "not " * 5000 + "site = 'a'"}]}, "filter: 'not .*, nested too deep. Write a"),
         ({"write": "n" * 300}, "write.table: 'n*'. Use 200 letters at most"),
+        (nested(60), "trigger: 61 triggers one inside the other. Give 50 at most"),
         (nested(5000), "somewhere.yaml: the document: nested too deep"),
     ],
-    ids=["duration", "number", "condition", "name", "trigger"],
+    ids=["duration", "number", "condition", "name", "trigger", "document"],
 )
 def test_what_is_too_long_or_too_deep_is_refused_as_well(change: dict[str, Any], says: str) -> None:
     with pytest.raises(DefinitionError, match=says):
