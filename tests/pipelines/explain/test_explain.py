@@ -14,12 +14,15 @@ from penstock.pipelines.model import (
     after_watermark,
     as_of,
     count,
+    distinct,
     every,
     fixed,
     global_window,
     join,
+    max_,
     mean,
     moving,
+    quantiles,
     read,
     read_panes,
     records,
@@ -197,3 +200,20 @@ def test_every_plan_is_drawn(plan: Plan) -> None:
 def test_what_stays_of_a_key_in_record_order_is_told(window: Window) -> None:
     told = explain(read("sensors").key("device").aggregate(n=count()).window(window).write("t").plan).text()
     assert "a key's row with the number of its windows stays until the stream is dropped" in told
+
+
+def test_what_panes_come_to_is_not_called_approximate() -> None:
+    minute = read("sensors").key("device").aggregate(hot=max_("temperature")).window(fixed("1 minute"))
+    hot = {"hot": quantiles("hot", 0.5), "sorts": distinct("hot", exact=False)}
+    told = explain(minute.write("minute").then().aggregate(**hot).write("hour").plan).text()
+    assert "hot: hot at 0.5 of all\n" in told
+    assert "sorts: number of different hot\n" in told
+
+
+def test_each_table_of_a_function_is_told_with_what_is_sent_to_it() -> None:
+    told = {"since": "BIGINT"}
+    alarms = read("sensors").key("device").remember(alarm, state=Alarm, returns=told, outputs={"cold": told})
+    plan = alarms.write("hot", mode="log").write("cool", mode="log", output="cold").plan
+    assert "write every pane, appended to hot" in explain(plan).text()
+    assert "write what is sent to cold, appended to cool" in explain(plan).text()
+    assert '[["cool: what is sent to cold, appended"]]' in mermaid(plan)

@@ -11,6 +11,7 @@ from penstock.pipelines.plan import (
     Keep,
     Lookup,
     OverArrow,
+    PaneLog,
     PerRow,
     Plan,
     Relayed,
@@ -161,4 +162,11 @@ def stepped(step: Step) -> str:
 
 def sink(item: Sink) -> str:
     """Say a table."""
-    return f"write {SINKS[type(item).__name__]} {item.table}"
+    return f"write {taken(item)} {item.table}"
+
+
+def taken(item: Sink) -> str:
+    """Say what a table takes, and how."""
+    if isinstance(item, PaneLog) and item.output is not None:
+        return f"what is sent to {item.output}, appended to"
+    return SINKS[type(item).__name__]

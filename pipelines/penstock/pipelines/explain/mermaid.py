@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from penstock.pipelines.explain import words
 from penstock.pipelines.explain.elements import Part
-from penstock.pipelines.explain.logical import SINKS, stepped
+from penstock.pipelines.explain.logical import stepped, taken
 from penstock.pipelines.plan import Files, Plan, Relayed, Remembering, Sink, Source, Stage
 
 INDENT = "    "
@@ -90,5 +90,4 @@ def computed(stage: Stage) -> Iterator[str]:
 
 def written(sink: Sink) -> str:
     """Say a table."""
-    said = SINKS[type(sink).__name__]
-    return f"{sink.table}: {said.removesuffix(' in').removesuffix(' to').removesuffix(',')}"
+    return f"{sink.table}: {taken(sink).removesuffix(' in').removesuffix(' to').removesuffix(',')}"

@@ -70,7 +70,9 @@ def what(stage: Stage, feeding: list[str]) -> tuple[str, ...]:
         kind, left, right = stage.join.kind, stage.join.left, stage.join.right
         rows = ", ".join(f"{each.name}: {each.field} of {each.input}" for each in stage.join.columns)
         return (f"{key[0].upper()}{key[1:]}, the {kind} join of {left} and {right}:", rows)
-    columns = (f"{output.name}: {words.aggregate(output.of)}" for output in stage.aggregates)
+    columns = (
+        f"{output.name}: {words.aggregate(output.of, panes=bool(feeding))}" for output in stage.aggregates
+    )
     return (f"{key[0].upper()}{key[1:]}:", *columns)
 
 

@@ -201,8 +201,8 @@ def around_end(early: Trigger | None, late: Trigger | None) -> str:
     return f"{before}when the watermark passes the end; after it {after}"
 
 
-def aggregate(what: Aggregate) -> str:
-    """Say what a column holds."""
+def aggregate(what: Aggregate, *, panes: bool = False) -> str:
+    """Say what a column holds; over panes all values are kept, so that nothing of it is approximate."""
     match what:
         case Count(None):
             return "number of records"
@@ -221,12 +221,15 @@ def aggregate(what: Aggregate) -> str:
         case Last(field, order):
             return f"last {field} by {order.replace('_', ' ')}"
         case Distinct(field, exact):
-            return f"number of different {field}" + ("" if exact else ", approximately (HyperLogLog)")
+            return f"number of different {field}" + (
+                "" if exact or panes else ", approximately (HyperLogLog)"
+            )
         case TopN(field, n, by, largest):
             many = "record" if n == 1 else f"{n} records"
             return f"{field} of the {many} with the {'greatest' if largest else 'least'} {by or field}"
         case Quantiles(field, ranks):
-            return f"{field} at {joined([f'{rank:g}' for rank in ranks])} of all, approximately (KLL)"
+            about = "" if panes else ", approximately (KLL)"
+            return f"{field} at {joined([f'{rank:g}' for rank in ranks])} of all{about}"
         case Collect(field):
             return f"all {field}"
         case Custom(fields, combiner):
@@ -234,6 +237,6 @@ def aggregate(what: Aggregate) -> str:
         case Members(input_, fields):
             return f"{joined(list(fields))} of every record of {input_}" if fields else f"records of {input_}"
         case OfInput(input_, of):
-            return f"{aggregate(of)} of {input_} alone"
+            return f"{aggregate(of, panes=panes)} of {input_} alone"
         case _:
             assert_never(what)

@@ -6,6 +6,7 @@ from typing import cast
 
 from penstock.pipelines.errors import DefinitionError
 from penstock.pipelines.plan.aggregates import Members, Output
+from penstock.pipelines.plan.check_names import RESERVED
 from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.joins import Join, JoinKind, Taken
 from penstock.pipelines.plan.steps import Types
@@ -55,7 +56,7 @@ def taken(name: str, place: str, known: Known) -> Taken:
 
 
 def everything(inputs: Sequence[str], known: Known, key: Sequence[str]) -> list[Taken]:
-    """Return every column beside the key."""
+    """Return every column beside the key; before what both have, or every pane has, stands the input's name."""
     found = []
     for name in inputs:
         columns = known[name]
@@ -64,6 +65,9 @@ def everything(inputs: Sequence[str], known: Known, key: Sequence[str]) -> list[
             raise DefinitionError("join.take", f"nobody knows what columns {name} has after its steps", fix)
         found += [(name, field) for field in sorted(columns) if field not in key]
     fields = [field for _, field in found]
-    return [
-        Taken(field if fields.count(field) == 1 else f"{name}_{field}", name, field) for name, field in found
-    ]
+
+    def called(name: str, field: str) -> str:
+        alone = fields.count(field) == 1 and field.lower() not in RESERVED
+        return field if alone else f"{name}_{field}"
+
+    return [Taken(called(name, field), name, field) for name, field in found]
