@@ -1,5 +1,6 @@
 """Python and YAML are two ways to write one plan."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from tests.pipelines.model import forms
 
 from penstock.pipelines import model
 from penstock.pipelines.model import from_document, from_yaml
-from penstock.pipelines.plan import fingerprint
+from penstock.pipelines.plan import fingerprint, from_dict, to_dict
 from penstock.pipelines.plan.custom import imported
 
 FORMS = yaml.safe_load((Path(__file__).parent / "forms.yaml").read_text(encoding="utf-8"))
@@ -25,6 +26,12 @@ def test_python_and_yaml_give_one_plan(form: dict[str, Any]) -> None:
     read = from_document(form["yaml"]).plan
     assert read == written
     assert fingerprint(read) == fingerprint(written)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: str(form["yaml"]["write"]))
+def test_a_plan_of_every_form_is_read_back_as_it_was_stored(form: dict[str, Any]) -> None:
+    plan = from_document(form["yaml"]).plan
+    assert from_dict(json.loads(json.dumps(to_dict(plan)))) == plan
 
 
 def test_every_word_of_the_python_form_is_tried_in_the_yaml_form() -> None:
