@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
+from penstock.pipelines.state import run as runs_of
 from penstock.pipelines.state import tree as trees
 from penstock.pipelines.state.columns import DUE_CLOCK, DUE_EVENT, NEVER
 from penstock.pipelines.state.merging import plan_merge
@@ -144,3 +145,22 @@ def test_the_number_of_runs_grows_with_the_logarithm_of_the_batches() -> None:
             sizes[begin:end] = [sum(sizes[begin:end])]
     assert len(sizes) <= 25
     assert rewritten <= 5 * 3000 * 10
+
+
+def test_a_number_that_was_kept_alone_is_a_list_of_one_where_lists_are_kept_by_now(tmp_path: Path) -> None:
+    alone, several = (pa.schema([pa.field("sum", kind)]) for kind in (pa.float64(), pa.list_(pa.float64())))
+    was, now = trees.empty(alone), trees.empty(several)
+
+    def row(hi: int, held: object, schema: pa.Schema) -> pa.Table:
+        return pa.table([[hi], [0], [hi], [NEVER], [False], [held]], names=schema.names).cast(schema)
+
+    for hi, held in enumerate([1.5, float("inf")]):
+        was = was.with_run(row(hi, held, was.schema), tmp_path / f"run-{hi}.arrow")
+    again = trees.opened(several, tmp_path, was.files()).with_run(
+        row(2, [2.5, 1e-20], now.schema), tmp_path / "run-2.arrow"
+    )
+    wanted = asked([(0, 0), (1, 0), (2, 0)])
+    assert again.lookup(wanted)[0]["sum"].to_pylist() == [[2.5, 1e-20], [0.0], [1.5]]
+    for runs in (again.runs, [runs_of.read(tmp_path / name) for name in again.files()]):
+        rows = runs_of.Run(runs_of.merge(runs, oldest=True)).table
+        assert rows["sum"].to_pylist() == [[1.5], [0.0], [2.5, 1e-20]]

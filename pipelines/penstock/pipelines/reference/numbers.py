@@ -1,6 +1,7 @@
 """What is said once about numbers: every NaN is the same value, and greater than all others."""
 
-from math import isnan, nan
+from fractions import Fraction
+from math import inf, isfinite, isnan, nan
 from typing import Any
 
 
@@ -21,3 +22,14 @@ def rank(value: Any) -> tuple[bool, Any]:
 def is_nan(value: Any) -> bool:
     """Tell whether the value is a number that is none."""
     return isinstance(value, float) and isnan(value)
+
+
+def exact_sum(found: list[Any]) -> Any:
+    """Return the sum; of floating numbers the one that is nearest to it, in whatever order they stand."""
+    if not any(isinstance(value, float) for value in found) or not all(map(isfinite, found)):
+        return sum(found)
+    whole = sum(map(Fraction, found))
+    try:
+        return float(whole)
+    except OverflowError:
+        return inf if whole > 0 else -inf

@@ -1,6 +1,6 @@
 """What: an aggregate over the elements of a pane, from nothing, each time."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from penstock.pipelines.plan.aggregates import (
     aggregate_fields,
 )
 from penstock.pipelines.reference.changes import in_order
-from penstock.pipelines.reference.numbers import canonical, rank
+from penstock.pipelines.reference.numbers import canonical, exact_sum, rank
 from penstock.pipelines.reference.records import Element
 
 
@@ -62,9 +62,10 @@ def value(aggregate: Aggregate, elements: Sequence[Element]) -> Any:
         case Count(str(field)):
             return len(present(field, elements))
         case Sum(field):
-            return none_if_empty(sum, present(field, elements))
+            return none_if_empty(adding(elements), present(field, elements))
         case Mean(field):
-            return none_if_empty(lambda found: sum(found) / len(found), present(field, elements))
+            add = adding(elements)
+            return none_if_empty(lambda found: add(found) / len(found), present(field, elements))
         case Min(field):
             return none_if_empty(lambda found: min(found, key=rank), present(field, elements))
         case Max(field):
@@ -90,6 +91,11 @@ def value(aggregate: Aggregate, elements: Sequence[Element]) -> Any:
             )
         case OfInput(input_, of):
             return value(of, of_input(input_, elements))
+
+
+def adding(elements: Sequence[Element]) -> Callable[[list[Any]], Any]:
+    """Return how values are added: of panes exactly, for what is taken back must leave nothing behind."""
+    return exact_sum if any(element.window is not None for element in elements) else sum
 
 
 def of_input(input_: str, elements: Iterable[Element]) -> list[Element]:

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.pipelines.state.columns import (
     DROPPED,
@@ -86,6 +87,15 @@ class Run:
         """The rows, without the indexes."""
         return self._stored.select([n for n in self._stored.column_names if n not in INDEXES.names])
 
+    def fitted(self, schema: pa.Schema) -> "Run":
+        """The same rows, with a list of one where a number stands and lists of such numbers are kept by now."""
+        stored = self._stored
+        for place, field in enumerate(stored.schema):
+            wanted = schema.field(field.name).type if field.name in schema.names else field.type
+            if wanted != field.type and wanted == pa.list_(field.type):
+                stored = stored.set_column(place, field.name, _lists_of_one(stored.column(place)))
+        return self if stored is self._stored else Run(stored, self.path)
+
     @property
     def groups(self) -> Groups:
         """The group of each row, in order."""
@@ -151,7 +161,8 @@ def merge(runs: Sequence[Run], *, oldest: bool) -> pa.Table:
 
     Ended groups are forgotten only where nothing older could bring them back.
     """
-    tables = [run.table for run in runs]
+    schema = runs[-1].table.schema
+    tables = [run.fitted(schema).table for run in runs]
     table = pa.concat_tables(tables).combine_chunks()
     if not table.num_rows:
         return build(table)
@@ -197,6 +208,13 @@ def _mapped(path: Path, inode: int, changed: int) -> Run:
     """One of the files that were mapped last; a file that was written anew is another."""
     del inode, changed
     return read(path)
+
+
+def _lists_of_one(column: pa.ChunkedArray) -> pa.Array:
+    """What is not finite was never a sum of what is: it goes."""
+    numbers = column.combine_chunks()
+    told = pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(0, numbers.type))
+    return pa.ListArray.from_arrays(pa.array(np.arange(len(told) + 1), pa.int32()), told)
 
 
 def _ranges(first: Ints, counts: Ints) -> Ints:

@@ -122,7 +122,8 @@ def empty(columns: pa.Schema) -> Tree:
 def opened(columns: pa.Schema, directory: Path, files: Sequence[str], part: int | None = None) -> Tree:
     """The tree that a manifest names; who folds a part has mostly folded one of the batch before."""
     read = runs_of.read if part is None else runs_of.read_again
-    return Tree(empty(columns).schema, tuple(read(directory / name) for name in files), part)
+    schema = empty(columns).schema
+    return Tree(schema, tuple(read(directory / name).fitted(schema) for name in files), part)
 
 
 def distinct(hi: Sequence[np.ndarray], lo: Sequence[np.ndarray]) -> Groups:
