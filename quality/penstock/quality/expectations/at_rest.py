@@ -15,6 +15,7 @@ from penstock.pipelines.plan.windows import in_order
 from penstock.pipelines.store import Place
 from penstock.quality.audit.tables import milliseconds, opened_table
 from penstock.quality.errors import NotInStreamError
+from penstock.quality.expectations.arguments import BEYOND_ROWS
 from penstock.quality.expectations.batches import Batch, due
 from penstock.quality.expectations.compile import broken_when
 from penstock.quality.expectations.library import library
@@ -93,7 +94,7 @@ class Checked:
         """What came of an expectation, over the batches before where these count."""
         if met.problem is not None or self._before(one) is None:
             return met
-        return over_all(met, one, repeats(one, self.rows, self._before(one)), self.index)
+        return over_all(met, one, self.rows, repeats(one, self.rows, self._before(one)), self.index)
 
     def broken(self, one: Expectation) -> "DataFrame | None":
         """The rows that do not meet an expectation; None where it is about all rows together."""
@@ -172,12 +173,15 @@ def broken_rows(
     """Return the rows that do not meet an expectation; None where it is about all rows together.
 
     With `earlier` what must be unique must not have been there either. Where most rows suffice, they are those that
-    the others are counted against.
+    the others are counted against; where a condition says of which rows something is expected, they are of these.
     """
     if one.type in UNIQUE:
         return repeats(one, rows, earlier)
-    of_each = replace(one, kwargs={name: said for name, said in one.kwargs.items() if name != "mostly"})
+    of_each = replace(
+        one, kwargs={name: said for name, said in one.kwargs.items() if name not in BEYOND_ROWS}
+    )
     try:
-        return rows.where(broken_when(of_each, {name: kind.upper() for name, kind in rows.dtypes}))
+        broken = broken_when(of_each, {name: kind.upper() for name, kind in rows.dtypes})
     except NotInStreamError:
         return None
+    return library().chosen(one, rows).where(broken)

@@ -49,6 +49,19 @@ class Library:
             }
             return batch.validate(self.suite(suite), result_format=wanted)
 
+    def chosen(self, one: Expectation, rows: "DataFrame") -> "DataFrame":
+        """Return the rows that an expectation is about: those for which its condition holds, where it has one."""
+        if not one.kwargs.get("row_condition"):
+            return rows
+        from great_expectations.expectations.row_conditions import PassThroughCondition
+
+        with quiet():
+            condition = self.expectation(one.type)(**one.kwargs).row_condition
+            if isinstance(condition, PassThroughCondition):
+                return rows.where(condition.pass_through_filter)
+            source = self.context.data_sources.add_or_update_spark(name="penstock")
+            return rows.where(source.get_execution_engine().condition_to_filter_clause(condition))
+
     def _made(self, suite: Suite, one: Expectation) -> Any:
         kind = self.expectation(one.type)
         if kind is None:

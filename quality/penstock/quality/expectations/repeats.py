@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from penstock.pipelines.plan import Calendar, Fixed, Sliding, Stage
 from penstock.pipelines.plan.predicates import quoted
+from penstock.quality.expectations.library import library
 from penstock.quality.expectations.outcome import Met, plain
 from penstock.quality.expectations.suite import Expectation
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 UNIQUE = ("expect_column_values_to_be_unique", "expect_compound_columns_to_be_unique")
 SAME, BEFORE = "_rows_that_are_the_same", "_was_there_before"
 SHOWN = 20
+IGNORED = {"all_values_are_missing": " AND ", "any_value_is_missing": " OR ", "never": ""}
+"""Between what a row is ignored: with the nulls of all columns, or of any; and never."""
 BOUNDS = {"window_start", "window_end"}
 
 
@@ -31,30 +34,39 @@ def crosses(one: Expectation, stage: Stage) -> bool:
     return not (isinstance(stage.window, Fixed | Sliding | Calendar) and BOUNDS & {*columns_of(one)})
 
 
+def meant(one: Expectation, rows: "DataFrame") -> "DataFrame":
+    """Return the rows that are to be unique: what a condition leaves, without those that are ignored for nulls."""
+    columns = [quoted(name) for name in columns_of(one)]
+    ignored = IGNORED[one.kwargs.get("ignore_row_if", "all_values_are_missing")]
+    if ignored:
+        rows = rows.where(f"NOT ({ignored.join(f'{column} IS NULL' for column in columns)})")
+    return library().chosen(one, rows)
+
+
 def repeats(one: Expectation, rows: "DataFrame", earlier: "DataFrame | None") -> "DataFrame":
     """Return the rows that are not unique, among themselves or in rows that were there earlier."""
     columns = [quoted(name) for name in columns_of(one)]
-    there = " OR ".join(f"{column} IS NOT NULL" for column in columns)
-    counted = rows.selectExpr("*", f"count(1) OVER (PARTITION BY {', '.join(columns)}) AS {SAME}")
+    alike = f"count(1) OVER (PARTITION BY {', '.join(columns)}) AS {SAME}"
+    counted = meant(one, rows).selectExpr("*", alike)
     if earlier is None:
-        return counted.where(f"{SAME} > 1 AND ({there})").drop(SAME)
+        return counted.where(f"{SAME} > 1").drop(SAME)
     from pyspark.sql.functions import col, expr
 
-    seen = earlier.selectExpr(*columns).distinct().selectExpr("*", f"true AS {BEFORE}").alias("s")
+    before = meant(one, earlier).selectExpr(*columns).distinct()
+    seen = before.selectExpr("*", f"true AS {BEFORE}").alias("s")
     same = expr(" AND ".join(f"r.{column} <=> s.{column}" for column in columns))
-    joined = counted.alias("r").join(seen, same, "left")
-    wrong = joined.where(
-        f"({SAME} > 1 OR {BEFORE}) AND ({' OR '.join(f'r.{c} IS NOT NULL' for c in columns)})"
-    )
+    wrong = counted.alias("r").join(seen, same, "left").where(f"{SAME} > 1 OR {BEFORE}")
     return wrong.select(*(col(f"r.{quoted(name)}") for name in rows.columns))
 
 
-def over_all(met: Met, one: Expectation, found: "DataFrame", index: list[str]) -> Met:
-    """Return what came of an expectation where rows that were there earlier count, too."""
+def over_all(met: Met, one: Expectation, rows: "DataFrame", found: "DataFrame", index: list[str]) -> Met:
+    """Return what came of an expectation about `rows` where `found` are not unique, earlier rows counted, too."""
     count = found.count()
-    allowed = (1 - float(one.kwargs.get("mostly", 1))) * (met.checked or 0)
     if count == (met.unexpected or 0):
         return met
+    of = meant(one, rows).count()
+    # In the library's own words, digit for digit: a share of nine in ten is not one less a tenth.
+    passed = (of - count) / of >= float(one.kwargs.get("mostly", 1))
     shown = [*dict.fromkeys([*index, *columns_of(one)])]
     examples = tuple(plain(row.asDict()) for row in found.select(*map(quoted, shown)).limit(SHOWN).collect())
-    return replace(met, passed=count <= allowed, unexpected=count, examples=examples)
+    return replace(met, passed=passed, unexpected=count, examples=examples)
