@@ -111,7 +111,7 @@ def test_control_store_and_dagster_share_a_database_of_postgresql(
 
 
 def test_a_replay_finds_room_on_the_cluster_beside_the_stream(stack: AppliedStack) -> None:
-    stack.must("stream", "replay", "sensor_minute", "--beside", "--name", "beside", seconds=180)
+    stack.must("stream", "replay", "sensor_minute", "--beside", "--name", "beside", seconds=300)
     assert stack.state() == "running"
     until(lambda: len(executors(stack)) == 2, 30, "what it took to be given back")
 
