@@ -138,6 +138,32 @@ def test_a_host_that_is_stopped_in_a_batch_and_taken_over_spoils_nothing_when_it
     store.close()
 
 
+def test_what_a_host_plans_as_it_wakes_is_not_in_the_way_of_its_successor(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    first, second, third = readings(200, seed=1), readings(100, seed=2), readings(50, seed=3)
+    send(broker, topic, first)
+    running.until_read(200)
+    [of_first] = (tmp_path / "stream").glob("checkpoint*")
+    stream = running.start()
+    try:
+        send(broker, topic, second)
+        running.progress.wait_for(300, stream)
+        # Spark of the first host plans a batch before that host asks whether the stream is still its own.
+        newest = max(
+            (tmp_path / "stream").glob("checkpoint*/offsets/[0-9]*"), key=lambda path: int(path.name)
+        )
+        (of_first / "offsets").mkdir(parents=True, exist_ok=True)
+        (of_first / "offsets" / f"{int(newest.name) + 1}").write_bytes(newest.read_bytes())
+        send(broker, topic, third)
+        running.progress.wait_for(350, stream)
+    finally:
+        stream.drain()
+    assert latest(running) == expected(first + second + third, TEN_SECONDS, 10_000)
+    assert ledger(running, "read", "folded") == [(350, 350)]
+
+
 def holder(store: ControlStore, stream: str) -> str:
     """Which host may write a stream."""
     lease = store.holder(stream)

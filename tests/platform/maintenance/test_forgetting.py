@@ -163,6 +163,8 @@ def test_what_a_replay_left_goes_after_some_days_and_the_current_folder_never(tm
     for folder in (old, old / "first", old / "second", old / "third"):
         (folder / "journal").mkdir(parents=True)
         (folder / "journal" / "000.outcome.json").write_text("{}")
+    for name in ("checkpoint.3", "checkpoints"):
+        (old / name).mkdir()
     end_switch(tmp_path, "s", "second")
     in_ten_days = round(datetime.now(UTC).timestamp() * 1000) + 10 * DAY_MS
     assert list(remove_old(tmp_path, 20, in_ten_days, dry_run=False)) == []
@@ -170,7 +172,7 @@ def test_what_a_replay_left_goes_after_some_days_and_the_current_folder_never(tm
     assert list(remove_old(tmp_path, 7, in_ten_days, dry_run=False)) == [], "a switch is not finished"
     end_switch(tmp_path, "s", "third")
     gone = sorted(path.name for path in remove_old(tmp_path, 7, in_ten_days, dry_run=False))
-    assert gone == ["first", "journal", "second"]
+    assert gone == ["checkpoint.3", "first", "journal", "second"]
     assert folder_of_stream(tmp_path, "s") == old / "third"
     assert (old / "third" / "journal").exists()
 

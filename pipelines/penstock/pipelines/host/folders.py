@@ -7,10 +7,12 @@ from penstock.pipelines.errors import ReplayError
 
 _CURRENT, _SWITCHING = "current", "switching"
 
-OF_A_STREAM = ("journal", "state", "checkpoint", "ids", "plan.json")
-"""What a stream keeps in its folder, in which each of its replays has one, too."""
+CHECKPOINT = "checkpoint"
+OF_A_STREAM = ("journal", "state", CHECKPOINT, "ids", "plan.json")
+"""What a stream keeps in its folder, in which each of its replays has one, too. Checkpoints end in an epoch."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.=-]{0,99}")
+_CHECKPOINT = re.compile(CHECKPOINT + r"(?:\.([0-9]+))?")
 
 
 def folder_of_stream(streams: Path, stream: str) -> Path:
@@ -22,6 +24,22 @@ def folder_of_stream(streams: Path, stream: str) -> Path:
 def pointer_of(streams: Path, stream: str) -> Path:
     """Return the file that names a stream's folder within its own; there is none before the first replay."""
     return streams / stream / _CURRENT
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """What writers of a stream left of Spark's checkpoint: one, and of those that were taken over perhaps more."""
+    return [path for path in folder.glob(f"{CHECKPOINT}*") if _CHECKPOINT.fullmatch(path.name)]
+
+
+def epoch_of(checkpoint: Path) -> int:
+    """By whose lease it was written; 0 for one of an earlier version, in which all writers had the same."""
+    found = _CHECKPOINT.fullmatch(checkpoint.name)
+    return int(found[1] or 0) if found else 0
+
+
+def is_own(name: str) -> bool:
+    """Whether a stream, or one of its replays, keeps something under this name in its folder."""
+    return name in OF_A_STREAM or _CHECKPOINT.fullmatch(name) is not None
 
 
 def can_name_a_run(name: str) -> bool:

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from penstock.pipelines.batch.right import Right
 from penstock.pipelines.batch.tables import StreamTables
 from penstock.pipelines.errors import DefinitionError, DrainedError, StreamEndedError
 from penstock.pipelines.fold.graph import ready_graph
+from penstock.pipelines.host.folders import CHECKPOINT
 from penstock.pipelines.host.lag import Lag
 from penstock.pipelines.host.work import working_on
 from penstock.pipelines.plan.check_when import check_live
@@ -32,6 +34,7 @@ from penstock.pipelines.repeats.memory import memory_of
 from penstock.pipelines.spark.analysed import Analysed
 from penstock.pipelines.spark.asking import READING
 from penstock.pipelines.spark.avro import Schemas, no_registry, writers_of
+from penstock.pipelines.spark.checkpoints import own_checkpoint
 from penstock.pipelines.spark.fields import FieldTypes
 from penstock.pipelines.spark.offsets import ranges_of
 from penstock.pipelines.spark.reading import SparkReading
@@ -40,6 +43,7 @@ from penstock.pipelines.spark.spreading import SparkSpreader
 from penstock.pipelines.spark.starting import starting_offsets
 from penstock.pipelines.store import Place
 from penstock.pipelines.tables.lookup import LookedUp
+from penstock.pipelines.upgrade.fitting import check_types
 from penstock.pipelines.upgrade.stored import accept
 
 if TYPE_CHECKING:
@@ -101,13 +105,13 @@ class Stream:
         self._session = session
         self._config = config
         self._clock = clock
-        self._checkpoint = config.directory / "checkpoint"
         self._cut = threading.Event()
         check_live(plan)
         held = right.holds
         right = replace(right, holds=lambda: held() and not self._cut.is_set())
         self._right = right
         graph = ready_graph(plan, FieldTypes(session).of(plan))
+        self._graph = graph
         self._lag = Lag(config.clients, clock)
         self._rules = rules_of(plan.sources)
         self._firsts = graph.firsts
@@ -140,6 +144,7 @@ class Stream:
             target=self._tick_when_due, name=f"ticker of {plan.name}", daemon=True
         )
         self._query: StreamingQuery | None = None
+        self._checkpoint = config.directory / CHECKPOINT  # until it is begun, and has one of its own
         self._failure: BaseException | None = None
 
     def decided(self, after: int) -> Iterator[Outcome]:
@@ -149,12 +154,14 @@ class Stream:
     def start(self, *, reading: bool = True) -> None:
         """Finish what the last run began, and begin to read, or go only by the clock at first."""
         self._right.check()  # making ready may have taken long, and the next line says what the state goes by
-        upgrade = accept(
-            self._config.directory, self.plan, Journal(self._config.directory / "journal").last_outcome()
-        )
+        directory = self._config.directory
+        last = Journal(directory / "journal").last_outcome()
+        fits = partial(check_types, directory, self.plan.name, self._graph)
+        upgrade = accept(directory, self.plan, last, fits)
         if upgrade.differences:
             with working_on(self.plan.name):
                 log.info("goes on with a changed definition: %s", upgrade.in_words)
+        self._checkpoint = own_checkpoint(directory, self._right)
         self._reads_since = self._clock()
         self._engine.resume()
         self._paused = not reading
@@ -228,30 +235,34 @@ class Stream:
             if self._stopping.is_set() or self._paused:
                 # Spark must not take a batch for done that nobody ran: it comes again at the next start.
                 raise DrainedError(self.plan.name, spark_batch)
-            ranges = ranges_of(self._checkpoint, spark_batch)
-
-            def read(intent: Intent) -> Reading:
-                found = self._looked_up.at(intent.lookups)
-                first, *others = self._firsts
-                return SparkReading(
-                    frame,
-                    self.plan.sources,
-                    first,
-                    intent.clock,
-                    ranges,
-                    found=found,
-                    others=tuple(others),
-                    analysed=self._analysed,
-                    writers=writers_of(self.plan.sources, self._config.schemas),
-                )
-
             try:
-                self._engine.data(spark_batch, self._clock(), ranges, read, unread=self._while_nobody_read())
+                self._batch(frame, spark_batch)
             except Exception as problem:
                 # Spark would tell of it in Java's words.
                 if not self._stopping.is_set():
                     self._failure = problem
                 raise
+
+    def _batch(self, frame: "DataFrame", spark_batch: int) -> None:
+        self._right.check()  # a successor may have taken the checkpoint, which says what the batch is
+        ranges = ranges_of(self._checkpoint, spark_batch)
+
+        def read(intent: Intent) -> Reading:
+            found = self._looked_up.at(intent.lookups)
+            first, *others = self._firsts
+            return SparkReading(
+                frame,
+                self.plan.sources,
+                first,
+                intent.clock,
+                ranges,
+                found=found,
+                others=tuple(others),
+                analysed=self._analysed,
+                writers=writers_of(self.plan.sources, self._config.schemas),
+            )
+
+        self._engine.data(spark_batch, self._clock(), ranges, read, unread=self._while_nobody_read())
 
     def _tick_when_due(self) -> None:
         while not self._stopping.is_set():

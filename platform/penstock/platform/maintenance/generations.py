@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from penstock.pipelines.host.folders import OF_A_STREAM, folder_of_stream, pointer_of, switching
+from penstock.pipelines.host.folders import folder_of_stream, is_own, pointer_of, switching
 from penstock.pipelines.store import Place
 from penstock.pipelines.store.files import remove_below, tables_below
 
@@ -26,7 +26,7 @@ def remove_old(streams: Path, days: int, now_ms: int, *, dry_run: bool) -> Itera
         if switching(streams, stream.name):
             continue
         left = pointer.stat().st_mtime if pointer.exists() else 0.0
-        own = [] if current == stream else [stream / name for name in OF_A_STREAM]
+        own = [] if current == stream else [path for path in sorted(stream.iterdir()) if is_own(path.name)]
         for path in [*own, *(journal.parent for journal in stream.glob("*/journal"))]:
             if path.exists() and path != current and now_ms / 1000 - max(left, _newest(path)) > days * DAY_S:
                 if not dry_run:
@@ -40,7 +40,7 @@ def tables_left(home: Path, warehouse: Place, folder: Path, *, dry_run: bool) ->
     They are no results that anybody asked for: a run that was to stay beside has a folder elsewhere.
     """
     place = Path("runs", folder.parent.name, folder.name)
-    if folder.name in OF_A_STREAM or (home / place).exists() or not any(tables_below(warehouse / place)):
+    if is_own(folder.name) or (home / place).exists() or not any(tables_below(warehouse / place)):
         return None
     if not dry_run:
         remove_below(warehouse / place)
