@@ -12,9 +12,11 @@ from tests.pipelines.fold.functions import batch
 from tests.pipelines.fold.test_order_windows_against_reference import engine
 
 from penstock.pipelines.errors import RememberingError, UserCodeError
+from penstock.pipelines.fold.lifting import stepped
 from penstock.pipelines.fold.rowwise import mapped
 from penstock.pipelines.plan import (
     Column,
+    OverArrow,
     PaneLog,
     PerRow,
     Remembering,
@@ -112,3 +114,14 @@ def test_a_step_over_single_rows_is_held_to_its_types_too(wrong: object) -> None
     step = PerRow(opaque(lambda _: {"n": wrong}, "1"), (Column("n", "BIGINT"),))
     with pytest.raises(UserCodeError):
         mapped(step, pa.table({"a": [1]}))
+
+
+def test_a_step_over_arrow_that_breaks_over_panes_is_named() -> None:
+    step = OverArrow(opaque(cold, "1"))
+    with pytest.raises(UserCodeError, match=r"cold raised KeyError: .*celsius"):
+        stepped([step], pa.table({"a": [1]}))
+
+
+def cold(table: pa.Table) -> pa.Table:
+    """Ask for a column that is not there."""
+    return table.filter(table.column("celsius"))

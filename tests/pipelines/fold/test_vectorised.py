@@ -115,6 +115,16 @@ def broken(calls: Calls) -> Answers:
             r"its states are list, no pyarrow\.Table",
         ),
         (without("total"), RememberingError, "its states lack total"),
+        (
+            lambda calls: Answers(calls.states, [{"_key": 0}]),
+            RememberingError,
+            r"its rows are list, no pyarrow\.Table",
+        ),
+        (
+            lambda calls: Answers(calls.states.append_column("total", calls.states.column("total"))),
+            RememberingError,
+            "its states have total twice",
+        ),
         (of_rows(what=["x"]), RememberingError, "its rows lack _key"),
         (of_rows(_key=[1]), RememberingError, "its rows are of keys 1 to 1, and it was asked about 0 to 0"),
         (

@@ -15,7 +15,7 @@ from penstock.pipelines.vectorised import AT, KEY, KNOWN, TIMERS, Answers
 
 def answered_states(answers: Answers, schema: pa.Schema, keys: int, function: str) -> pa.Table:
     """The states of all keys, in the columns that are declared."""
-    states = _table(answers.states, "states", function)
+    states = a_table(answers.states, "states", function)
     if states.num_rows != keys:
         found = f"it was asked about {keys} keys, and its states are {states.num_rows}"
         raise RememberingError(function, found)
@@ -31,7 +31,6 @@ def answered_rows(
     rows: pa.Table, columns: Mapping[str, pa.DataType], keys: int, function: str
 ) -> tuple[Ints, pa.ChunkedArray | None, pa.Table]:
     """The number of each row's key, its event time where rows have one, and its values."""
-    rows = _table(rows, "rows", function)
     _refuse_others(rows, [KEY, AT, *columns], "rows", function)
     for name, kind in columns.items():
         if name not in rows.column_names:
@@ -46,7 +45,7 @@ def answered_rows(
 
 def answered_timers(timers: pa.Table, keys: int, function: str, *, clock: bool) -> pa.Table:
     """The timers, those of the watermark and without a name where nothing else is said; others where `clock` is."""
-    timers = _table(timers, "timers", function)
+    timers = a_table(timers, "timers", function)
     _refuse_others(timers, TIMERS.names, "timers", function)
     for name, word in (("clock", "event"), ("name", "")):
         if name not in timers.column_names:
@@ -63,9 +62,14 @@ def answered_timers(timers: pa.Table, keys: int, function: str, *, clock: bool) 
     return cast
 
 
-def _table(found: object, what: str, function: str) -> pa.Table:
+def a_table(found: object, what: str, function: str) -> pa.Table:
+    """What was answered, if it is a table in which no two columns have one name."""
     if not isinstance(found, pa.Table):
         raise RememberingError(function, f"its {what} are {type(found).__name__}, no pyarrow.Table")
+    names = found.column_names
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise RememberingError(function, f"its {what} have {twice} twice")
     return found
 
 

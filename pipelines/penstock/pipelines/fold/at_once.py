@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.pipelines.errors import RememberingError, UserCodeError
-from penstock.pipelines.fold.answered import answered_rows, answered_states, answered_timers
+from penstock.pipelines.fold.answered import a_table, answered_rows, answered_states, answered_timers
 from penstock.pipelines.fold.keyed import KeysInHand, keys_in_hand, said
 from penstock.pipelines.fold.moment import Moment
 from penstock.pipelines.fold.outputs import all_sent, own_columns
@@ -149,7 +149,7 @@ class Asking:
     def rows(self, rows: pa.Table, held: Held, asked: Ints, timers: pa.Table) -> Given:
         """Rows with the event time of each: its own, or that of the newest record or timer of its key."""
         columns = {each.output: each.type for each in self.stage.accumulators}
-        rows = all_sent(self.window, rows)
+        rows = all_sent(self.window, a_table(rows, "rows", self.window.function.name))
         number, at, values = answered_rows(rows, columns, len(asked), self.window.function.name)
         values = own_columns(self.window, values)
         newest = held.newest[asked].copy()

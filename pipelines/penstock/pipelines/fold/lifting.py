@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.errors import DefinitionError, UserCodeError
 from penstock.pipelines.fold.aggregates.setting import WEIGHT
 from penstock.pipelines.fold.changes import HIDDEN, all_changes
 from penstock.pipelines.fold.placing import placed
@@ -80,7 +80,11 @@ def _typed(step: Step, elements: pa.Table) -> pa.Table:
 
 
 def _over_arrow(step: OverArrow, number: int, elements: pa.Table) -> pa.Table:
-    made = step.function.resolve()(elements)
+    function = step.function.resolve()
+    try:
+        made = function(elements)
+    except Exception as problem:
+        raise UserCodeError(step.function.name, problem) from problem
     if not isinstance(made, pa.Table):
         found = f"{step.function.name} gives {type(made).__name__}"
         raise DefinitionError(f"step {number}", found, "Return a pyarrow.Table")
