@@ -139,6 +139,9 @@ def test_a_window_that_closes_at_its_end_or_has_none_is_told_as_what_it_is() -> 
     assert "When the watermark passes the end of the window.\n" in at_end
     by_clock = explain(counted.window(fixed("1 minute", time="processing")).write("t").plan).text()
     assert "When the batch clock passes the end of the window.\n" in by_clock
+    early = after_watermark(early=every("10 seconds"), late=after_count(5))
+    first = explain(counted.window(fixed("1 minute")).trigger(early).write("t").plan).text()
+    assert "if something came; when the watermark passes the end.\n" in first
     ever = counted.window(global_window()).refine("retracting").trigger(repeatedly(after_count(1)))
     both = explain(ever.write("t").then().aggregate(devices=count()).write("all").plan).text()
     assert "No record is late: the window has no end." in both

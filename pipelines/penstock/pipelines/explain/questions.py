@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from penstock.pipelines.explain import words
 from penstock.pipelines.plan import (
+    AfterWatermark,
     Between,
     Default,
     Global,
@@ -123,10 +124,13 @@ def fires(stage: Stage) -> str:
     """Say when a window shows a pane; where it closes at its end, nothing comes after that."""
     if stage.trigger == Default() and isinstance(stage.window, Global):
         return "when the input has ended"
-    if stage.trigger == Default() and stage.lateness == 0:
-        said = "when the watermark passes the end of the window"
-    else:
-        said = words.trigger(stage.trigger)
+    match stage.trigger:
+        case Default() if stage.lateness == 0:
+            said = "when the watermark passes the end of the window"
+        case AfterWatermark(early, late) if stage.lateness == 0 and (early or late):
+            said = words.up_to_end(early)
+        case _:
+            said = words.trigger(stage.trigger)
     return said.replace("the watermark", "the batch clock") if by_processing_time(stage.window) else said
 
 

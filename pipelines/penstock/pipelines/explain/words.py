@@ -196,9 +196,15 @@ def trigger(when: Trigger) -> str:
 
 def around_end(early: Trigger | None, late: Trigger | None) -> str:
     """Say what happens before, at and after the end of the window."""
-    before = f"before the end of the window {trigger(early)}; " if early else ""
     after = trigger(late) if late else "with every batch of late records"
-    return f"{before}when the watermark passes the end; after it {after}"
+    return f"{up_to_end(early)}; after it {after}"
+
+
+def up_to_end(early: Trigger | None) -> str:
+    """Say what happens before and at the end of the window."""
+    if early is None:
+        return "when the watermark passes the end of the window"
+    return f"before the end of the window {trigger(early)}; when the watermark passes the end"
 
 
 def aggregate(what: Aggregate, *, panes: bool = False) -> str:
