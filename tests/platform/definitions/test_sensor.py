@@ -63,6 +63,21 @@ def write(store: ControlStore, records: Iterable[BatchRecord]) -> None:
         connection.execute(insert_into(connection, batches), [batch_row(record) for record in records])
 
 
+def test_after_a_clock_went_back_streams_are_told_of_at_once(
+    make, instance, store: ControlStore, sample: Callable[..., BatchRecord], clock
+) -> None:
+    daemon = Daemon(make(), instance)
+    store.record_batch(sample(0))
+    assert told(daemon.tick()) == [(0, 0)]
+    clock.at -= 3_600_000
+    store.record_batch(sample(1))
+    assert told(daemon.tick()) == [(1, 1)]
+    store.record_batch(sample(2))
+    assert told(daemon.tick()) == [], "and no more often than else"
+    clock.at += REPORT_MS
+    assert told(daemon.tick()) == [(2, 2)]
+
+
 def test_nothing_is_told_before_the_first_batch(make, instance) -> None:
     assert Daemon(make(), instance).tick() == []
 

@@ -20,7 +20,7 @@ from dagster import (
     op,
 )
 from deltalake import write_deltalake
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 from penstock.pipelines.batch.journal import Journal
 from penstock.pipelines.batch.outcome import Outcome
@@ -115,6 +115,29 @@ def test_the_second_copy_that_sqlite_has_of_events_of_no_run_goes_too(tmp_path: 
             assert count() == (30,)
             forget_events(instance, LATER, dry_run=False)
             assert count() == (0,)
+
+
+def test_forgetting_events_keeps_nobody_from_logging_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.platform.maintenance.dagster_log.AT_ONCE", 10)
+    removed = [0]
+
+    def note(_connection: object, cursor: sqlite3.Cursor, statement: str, *_: object) -> None:
+        if statement.startswith("DELETE FROM event_logs"):
+            removed[-1] += cursor.rowcount
+
+    with DagsterInstance.local_temp(str(tmp_path)) as instance:
+        for number in range(31):
+            instance.report_runless_asset_event(AssetMaterialization("s", metadata={"batch": number}))
+        event.listen(Engine, "after_cursor_execute", note)
+        event.listen(Engine, "commit", committed := lambda _connection: removed.append(0))
+        try:
+            assert forget_events(instance, LATER, dry_run=False) == 30
+        finally:
+            event.remove(Engine, "after_cursor_execute", note)
+            event.remove(Engine, "commit", committed)
+    assert [rows for rows in removed if rows] == [10, 10, 10, 10, 10, 10, 1], "the index, and the second copy"
 
 
 def test_what_came_of_checks_goes_and_the_newest_of_each_stays(tmp_path: Path) -> None:

@@ -65,8 +65,10 @@ class Reporter:
 
     def evaluate(self, context: SensorEvaluationContext) -> SensorResult | SkipReason:
         """One tick of the sensor."""
-        told: dict[str, int] = json.loads(context.cursor or "{}")
         now = self.now_ms()
+        told: dict[str, int] = json.loads(context.cursor or "{}")
+        # After a clock went back, streams are not left untold until it is there again.
+        told = {name: at if at <= now else 0 for name, at in told.items()}
         due = [stream for stream in self.streams if now - told.get(stream.name, 0) >= self.pause_ms]
         events: list[Event] = []
         # Those that a full tick left out come first in the next.

@@ -19,7 +19,7 @@ from dagster._core.storage.event_log.schema import (
 from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
-from sqlalchemy import Column, Connection, delete, func, select
+from sqlalchemy import Column, delete, func, select
 
 AT_ONCE = 500
 OVER = [DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED]
@@ -45,9 +45,8 @@ def forget_events(instance: DagsterInstance, before: datetime, *, dry_run: bool)
             table.c.asset_key.is_not(None), table.c.timestamp < before.replace(tzinfo=None)
         )
         gone = [number for number in connection.execute(old).scalars() if number not in kept]
-        if not dry_run:
-            _remove(connection, AssetEventTagsTable.c.event_id, gone)
-            _remove(connection, table.c.id, gone)
+    if not dry_run:
+        _remove(storage, gone, AssetEventTagsTable.c.event_id, table.c.id)
     if not dry_run and isinstance(storage, SqliteEventLogStorage):
         _forget_copies(storage, before)
     return len(gone)
@@ -69,8 +68,8 @@ def forget_checks(instance: DagsterInstance, before: datetime, *, dry_run: bool)
         kept = set(connection.execute(newest).scalars())
         old = select(table.c.id).where(table.c.create_timestamp < before.replace(tzinfo=None))
         gone = [number for number in connection.execute(old).scalars() if number not in kept]
-        if not dry_run:
-            _remove(connection, table.c.id, gone)
+    if not dry_run:
+        _remove(storage, gone, table.c.id)
     return len(gone)
 
 
@@ -103,10 +102,17 @@ def _forget_run(instance: DagsterInstance, run: str) -> None:
 def _forget_copies(storage: SqliteEventLogStorage, before: datetime) -> None:
     """Remove the old second copies of what no run logged; the index has those that are to stay."""
     table = SqlEventLogStorageTable
-    with storage.run_connection(RUNLESS_RUN_ID) as connection:
-        connection.execute(delete(table).where(table.c.timestamp < before.replace(tzinfo=None)))
+    old = select(table.c.id).where(table.c.timestamp < before.replace(tzinfo=None)).limit(AT_ONCE)
+    removed = AT_ONCE
+    while removed == AT_ONCE:
+        with storage.run_connection(RUNLESS_RUN_ID) as connection:
+            removed = connection.execute(delete(table).where(table.c.id.in_(old))).rowcount
 
 
-def _remove(connection: Connection, column: "Column[int]", numbers: Sequence[int]) -> None:
+def _remove(storage: SqlEventLogStorage, numbers: Sequence[int], *columns: "Column[int]") -> None:
+    """Remove rows, a few in a transaction: who logs anything waits for it, and in SQLite for seconds only."""
     for begin in range(0, len(numbers), AT_ONCE):
-        connection.execute(delete(column.table).where(column.in_(numbers[begin : begin + AT_ONCE])))
+        with storage.index_connection() as connection:
+            for column in columns:
+                part = column.in_(numbers[begin : begin + AT_ONCE])
+                connection.execute(delete(column.table).where(part))
