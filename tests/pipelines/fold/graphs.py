@@ -133,4 +133,4 @@ def shown(panes: pa.Table) -> Rows:
 
 
 def as_values(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(map(as_values, value)) if isinstance(value, list) else value

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.pipelines.fold.aggregates.accumulator import Accumulator, Part
-from penstock.pipelines.fold.aggregates.kinds import compared
-from penstock.pipelines.fold.aggregates.lists import Entry, Lists, entries_of, objects, rank, singles
+from penstock.pipelines.fold.aggregates.kinds import compared, kept
+from penstock.pipelines.fold.aggregates.lists import Entry, Lists, entries_of, objects, place, rank, singles
 from penstock.pipelines.fold.aggregates.order import TIME, Place, named, struct
 from penstock.pipelines.fold.aggregates.setting import WEIGHT, Setting, valid
 from penstock.pipelines.fold.rows import Column, Rows, python_values
@@ -41,31 +41,44 @@ def bag(output: Output, kind: pa.DataType, setting: Setting) -> Accumulator:
     """The values of an aggregate's fields, from which it is computed anew for each pane; `kind` is its type."""
     name, fields = output.name, aggregate_fields(output.of)
     values = [
-        Place(f"value_{number}", quoted(each), compared(setting.types[each], output))
+        Place(f"value_{number}", quoted(each), _kind(output, each, setting.types[each]))
         for number, each in enumerate(fields)
     ]
     places = [TIME, *values, Place("weight", WEIGHT, pa.int64())]
     columns = [TIME.column, *fields, WEIGHT]
     needed = _needed(output.of)
-    merge = Lists(tuple(f"{name}_{place.name}s" for place in places), _netted)
+    merge = Lists(tuple(f"{name}_{each.name}s" for each in places), _netted)
     entry = struct(*named(places))
     if needed is not None:
         entry = f"CASE WHEN {quoted(needed)} IS NOT NULL THEN {entry} END"
     made = f"collect_list({entry})"
 
-    def part(place: Place, column: str) -> Part:
+    def part(of_entry: Place, column: str) -> Part:
         def lift(elements: pa.Table) -> Column:
             count = elements.num_rows
             there = np.ones(count, bool) if needed is None else valid(elements, needed) > 0
             return singles(python_values(elements.column(column)), there.tolist())
 
-        return Part(f"{name}_{place.name}s", f"{made}.{place.name}", pa.list_(place.type), merge, lift)
+        return Part(
+            f"{name}_{of_entry.name}s", f"{made}.{of_entry.name}", pa.list_(of_entry.type), merge, lift
+        )
 
     def show(rows: Rows) -> Column:
         return objects([_computed(output.of, list(held), setting) for held in entries_of(rows, merge.names)])
 
-    parts = tuple(part(place, column) for place, column in zip(places, columns, strict=True))
+    parts = tuple(part(*each) for each in zip(places, columns, strict=True))
     return Accumulator(name, kind, parts, show)
+
+
+def _kind(output: Output, field: str, kind: pa.DataType) -> pa.DataType:
+    """The type of a field: by values that are only shown nothing is judged, so that they may be lists."""
+    match output.of:
+        case First() | Last() | Collect():
+            return kept(kind, output)
+        case TopN(by=str(by)) if field != by:
+            return kept(kind, output)
+        case _:
+            return compared(kind, output)
 
 
 def _needed(of: Aggregate) -> str | None:
@@ -85,9 +98,7 @@ def _netted(entries: list[Entry]) -> Sequence[Entry]:
     for *element, weight in entries:
         weights[tuple(element)] += weight
     there = [(*element, weight) for element, weight in weights.items() if weight]
-    return sorted(
-        there, key=lambda entry: (entry[0], [(v is not None, v is not None and rank(v)) for v in entry[1:-1]])
-    )
+    return sorted(there, key=lambda entry: (entry[0], [place(value) for value in entry[1:-1]]))
 
 
 def _computed(of: Aggregate, entries: Sequence[Entry], setting: Setting) -> Any:

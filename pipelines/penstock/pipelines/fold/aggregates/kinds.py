@@ -34,6 +34,15 @@ def compared(kind: pa.DataType, output: Output) -> pa.DataType:
     return kind
 
 
+def kept(kind: pa.DataType, output: Output) -> pa.DataType:
+    """The same type, if its values can be told apart: of a list each value is compared."""
+    inner = kind
+    while pa.types.is_list(inner):
+        inner = inner.value_type
+    compared(inner, output)
+    return kind
+
+
 def carried(kind: pa.DataType, field: str, input_: str) -> pa.DataType:
     """The same type, if a row of a join can have it: of a list each value is compared."""
     inner = kind

@@ -83,3 +83,10 @@ def singles(values: Sequence[Any], chosen: Sequence[bool]) -> Column:
 def rank(value: Any) -> tuple[bool, Any]:
     """What values are ordered by: NaN is greater than every number."""
     return (True, 0) if isinstance(value, float) and isnan(value) else (False, value)
+
+
+def place(value: Any) -> tuple[bool, Any]:
+    """Where a value stands among others of its kind: null is the first, and a list goes by what is in it."""
+    if isinstance(value, tuple):
+        return True, (False, tuple(map(place, value)))
+    return value is not None, value is not None and rank(value)
