@@ -60,3 +60,10 @@ def test_lists_of_a_stage_are_carried_on_by_the_next(
 def test_what_would_judge_by_a_list_is_refused(of: Aggregate) -> None:
     with pytest.raises(DefinitionError, match="values have no order"):
         graph_of(plan_of(SameWindows(), Output("out", of)))
+
+
+def test_no_stage_goes_by_a_list() -> None:
+    plan = plan_of(SameWindows(), Output("n", Count()))
+    first, after = plan.stages
+    with pytest.raises(DefinitionError, match="key: 'in_words' of after is list"):
+        graph_of(replace(plan, stages=(first, replace(after, key=("in_words",)))))

@@ -247,6 +247,10 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
         read("sensors").aggregate(n=sum_("device")).window(fixed("1 hour")).write("t"),
         "aggregate.n: 'device' is STRING, which has no sum",
     ),
+    "a list for a key": (
+        read("tweets").key("hashtags").aggregate(n=count()).window(fixed("1 hour")).write("t"),
+        "key: 'hashtags' is ARRAY<STRING>. Group by a field of one value",
+    ),
     "quantiles of text": (
         read("sensors").aggregate(n=quantiles("device", 0.5)).window(fixed("1 hour")).write("t"),
         "aggregate.n: 'device' is STRING, which has no quantiles",

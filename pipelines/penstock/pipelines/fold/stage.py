@@ -22,11 +22,13 @@ from penstock.pipelines.fold.order.slots import (
 from penstock.pipelines.fold.pairing.slots import pair_slots
 from penstock.pipelines.fold.returned import remembered, returned
 from penstock.pipelines.fold.rows import Slot
+from penstock.pipelines.plan.checks import require
 from penstock.pipelines.plan.predicates import Predicate
 from penstock.pipelines.plan.relaying import Relayed
 from penstock.pipelines.plan.remembering import Remembering
 from penstock.pipelines.plan.stage import Stage
 from penstock.pipelines.plan.triggers import punctuations
+from penstock.pipelines.plan.types import OF_ONE_VALUE
 from penstock.pipelines.plan.used import used_fields
 from penstock.pipelines.plan.windows import OrderWindow, PairWindow, Sessions, by_processing_time, in_order
 from penstock.pipelines.state.columns import NEVER, Ints
@@ -230,6 +232,9 @@ def ready_stage(stage: Stage, types: Mapping[str, pa.DataType], *, changes: bool
         accumulator(unrestricted(output), types, changes=changes, several=several and not changes)
         for output in stage.aggregates
     )
+    for name in stage.key:
+        single = not pa.types.is_nested(types[name])
+        require(single, "key", f"{name!r} of {stage.name} is {types[name]}", OF_ONE_VALUE)
     said = computed if not isinstance(stage.window, Remembering | Relayed) else returned(stage.window)
     return ReadyStage(
         stage,

@@ -25,7 +25,7 @@ from penstock.pipelines.plan.triggers import (
     can_finish,
     parts,
 )
-from penstock.pipelines.plan.types import check_condition, check_distance, check_numbers
+from penstock.pipelines.plan.types import check_condition, check_distance, check_key, check_numbers
 from penstock.pipelines.plan.used import (
     conditions,
     distances,
@@ -141,6 +141,7 @@ def check_columns(plan: Plan, stage: Stage) -> None:
             else:
                 has = f"{name} has: {', '.join(sorted(columns or ()))}"
                 require(used in (columns or ()), field, f"{used!r} is no field of {name}", has)
+        check_key(stage.key, columns or {})
         for field in distances(stage.window):
             check_distance(field, columns or {})
         for place, predicate in conditions(stage, name):

@@ -19,6 +19,8 @@ KINDS_OF: Mapping[str, tuple[type, ...]] = {
 """What a field of a type may be compared with; those that are not listed are compared as Spark does it."""
 
 NO_NUMBERS = ("STRING", "VARCHAR", "CHAR", "BOOLEAN", "BINARY", "ARRAY", "MAP", "STRUCT")
+NO_KEYS = ("ARRAY", "MAP", "STRUCT")
+OF_ONE_VALUE = "Group by a field of one value: flat_map makes a row of each value of a list, map a text of it"
 NOT_ADDED = (*NO_NUMBERS, "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
 
 
@@ -52,6 +54,13 @@ def check_distance(field: str, known: Mapping[str, str | None]) -> None:
     fix = "Name a field of numbers"
     found = f"{field!r} is {kind}, which has no distances"
     require(head_of(kind) not in NOT_ADDED, "window.delta.field", found, fix)
+
+
+def check_key(names: Iterable[str], known: Mapping[str, str | None]) -> None:
+    """Refuse to group by what has parts, where the type of the field is known."""
+    for name in names:
+        kind = known.get(name) or ""
+        require(head_of(kind) not in NO_KEYS, "key", f"{name!r} is {kind}", OF_ONE_VALUE)
 
 
 def check_condition(predicate: Predicate, known: Mapping[str, str | None], place: str) -> None:
