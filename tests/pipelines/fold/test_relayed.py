@@ -153,6 +153,14 @@ def test_values_that_json_has_no_word_for_come_back() -> None:
     assert message.key == b'["NaN","AP8="]'
 
 
+def test_numbers_that_json_does_not_know_are_texts_within_lists_too() -> None:
+    row = {"x": [1.5, float("nan"), None, float("-inf")], "y": [[float("inf")], []], "kind": "insert"}
+    (message,) = messages([row], ["x"])
+    expected = {"x": [1.5, "NaN", None, "-Infinity"], "y": [["Infinity"], []], "kind": "insert"}
+    assert json.loads(message.value) == expected
+    assert message.key == b'[[1.5,"NaN",null,"-Infinity"]]'
+
+
 PER_MINUTE = read("sensors").key("device").aggregate(n=count()).window(fixed("1 minute")).refine("retracting")
 PANES = read_panes("minutes", columns={"device": "STRING", "n": "BIGINT"}, lateness="1 hour")
 PER_HOUR = PANES.aggregate(n=sum_("n")).window(fixed("1 hour")).write("per_hour")

@@ -212,4 +212,4 @@ def _plain(name: str, value: Any) -> Any:
         return None
     if isinstance(value, float) and not isfinite(value):
         return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
+    return [_plain("", each) for each in value] if isinstance(value, list) else value
