@@ -56,7 +56,7 @@ class Leases:
         for each in held:
             now = self._clock()
             if self._control.renew(each.lease, now, self._ttl_ms):
-                self._keep(each.lease, now)
+                self._prolong(each.lease, now)
             else:
                 self._drop(each.lease)
 
@@ -71,6 +71,13 @@ class Leases:
     def _keep(self, lease: Lease, now: int) -> None:
         with self._lock:
             self._held[lease.stream] = Held(lease, now + self._ttl_ms)
+
+    def _prolong(self, lease: Lease, now: int) -> None:
+        with self._lock:
+            held = self._held.get(lease.stream)
+            # It may have been given back meanwhile, and the stream be held under a higher epoch.
+            if held is not None and held.lease.epoch == lease.epoch:
+                self._held[lease.stream] = Held(lease, now + self._ttl_ms)
 
     def _drop(self, lease: Lease) -> None:
         with self._lock:
