@@ -7,7 +7,7 @@ UV := .cache/tools/bin/uv
 # Where it is set, every one of the platform's processes would compile what it imports at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Three at a time on two cores: most of their time is waiting. Which stay together: tests/distribution.py.
+# Three at a time on two cores: much of their time is waiting. Which of the dear ones stay together: tests/distribution.py.
 JOBS ?= 3
 PLAIN := not spark and not kafka and not whole
 LOCK := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -33,12 +33,12 @@ logs: set-up ## show the ends of the logs
 
 test: dev-environment ## run every test: plain Python first, then Spark, Kafka and the whole platform
 	@status=0; \
-	$(BIN)/python -m pytest -n auto -m "$(PLAIN)" || status=$$?; \
+	$(BIN)/python -m pytest -n $(JOBS) -m "$(PLAIN)" || status=$$?; \
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not ($(PLAIN))" || status=$$?; \
 	exit $$status
 
 test-plain: dev-environment ## run the tests that need neither Java nor long; EXAMPLES=20 tries properties longer
-	@$(BIN)/python -m pytest -n auto -m "$(PLAIN)"
+	@$(BIN)/python -m pytest -n $(JOBS) -m "$(PLAIN)"
 
 check: dev-environment ## format, lint, types, import rules
 	@status=0; \
