@@ -1,5 +1,6 @@
 """What a stream keeps is seen from outside as the engine knows it, at any batch that its journal reaches."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ from tests.pipelines.batch.test_crashes import PLANS, Fuse, history, run
 
 from penstock.pipelines.batch.inspecting import batches, is_key, of_key, state_at, unpacked
 from penstock.pipelines.errors import JournalError
+from penstock.pipelines.fold.packing import packed
 
 
 def test_each_window_that_is_open_after_a_batch_is_kept_once(tmp_path: Path) -> None:
@@ -33,6 +35,20 @@ def test_every_stage_is_there_and_what_functions_remember_can_be_read(tmp_path: 
         "b": '{"n":1,"total":1}',
         "c": '{"n":2,"total":18}',
     }
+
+
+@pytest.mark.parametrize(
+    ("memory", "told"),
+    [
+        ({("a", 1): {2: "x"}}, {'["a",1]': {"2": "x"}}),
+        ({True: 1, None: 2, "b": 3}, {"true": 1, "null": 2, "b": 3}),
+        ([float("nan"), {"up": float("inf")}, 1.5], ["NaN", {"up": "Infinity"}, 1.5]),
+    ],
+)
+def test_whatever_a_function_remembers_can_be_read(memory: object, told: object) -> None:
+    rows = unpacked(pa.table({"memory": pa.array([packed(memory), None], pa.binary())}))
+    found, nothing = rows.column("memory").to_pylist()
+    assert (json.loads(found), nothing) == (told, None)
 
 
 def test_what_vectorised_functions_remember_stands_in_columns(tmp_path: Path) -> None:

@@ -6,7 +6,10 @@ reaches; a batch whose files went in the meantime is told as gone.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from math import isfinite, isnan
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -127,8 +130,31 @@ def unpacked(rows: pa.Table) -> pa.Table:
         if name in rows.column_names and pa.types.is_binary(rows.schema.field(name).type):
             place = rows.schema.get_field_index(name)
             told = [
-                None if packed is None else msgspec.json.encode(msgspec.msgpack.decode(packed)).decode()
+                None if packed is None else _text(msgspec.msgpack.decode(packed))
                 for packed in rows.column(name).to_pylist()
             ]
             rows = rows.set_column(place, name, pa.array(told, pa.string()))
     return rows
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(_known_to_json(value)).decode()
+
+
+def _known_to_json(value: Any) -> Any:
+    """A value of which JSON knows all: keys that are more than one value, and numbers that are none, are texts."""
+    match value:
+        case dict():
+            return {_name(key): _known_to_json(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_known_to_json(each) for each in value]
+        case float() if not isfinite(value):
+            return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case _:
+            return value
+
+
+def _name(key: Any) -> Any:
+    """A key as JSON may have it."""
+    simple = isinstance(key, str | bytes | int | datetime) and not isinstance(key, bool)
+    return key if simple else _text(key).strip('"')
