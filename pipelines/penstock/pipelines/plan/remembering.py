@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
 from penstock.pipelines.errors import DefinitionError
+from penstock.pipelines.plan.check_memory import check_memory, declared
 from penstock.pipelines.plan.checks import named, of_kind, one_of, positive, require
 from penstock.pipelines.plan.custom import Opaque, imported, known_by, qualified_name, unchanged
 from penstock.pipelines.plan.source import ADDED, Column
@@ -91,8 +92,8 @@ class Remembering:
         for name in ("vectorised", "clock"):
             of_kind(getattr(self, name), bool, f"remember.{name}", "Write true or false")
         self._check_order()
-        if self.vectorised and self.state.kind is not None:
-            memory_columns(self.state.kind)
+        if self.state.kind is not None:
+            (memory_columns if self.vectorised else check_memory)(self.state.kind)
         names = [output.name for output in self.outputs]
         twice = next((name for name in names if names.count(name) > 1), "")
         require(not twice, f"remember.outputs.{twice}", "named twice", "Give each output its own name")
@@ -147,13 +148,13 @@ class Remembering:
 
 def state_type(kind: type[Any]) -> StateType:
     """Name and fingerprint a class by its fields."""
-    fields = tuple(sorted((name, str(hint)) for name, hint in get_type_hints(kind).items()))
+    fields = tuple(sorted((name, str(hint)) for name, hint in declared(kind).items()))
     return StateType(qualified_name(kind), known_by(fields, None), kind)
 
 
 def memory_columns(kind: type[Any]) -> tuple[Column, ...]:
     """The fields of a state as columns. Raises DefinitionError for a field that cannot stand in one."""
-    hints = get_type_hints(kind)
+    hints = declared(kind)
     found = tuple(Column(name, _word(hint, f"remember.state.{name}")) for name, hint in hints.items())
     require(
         len(found) > 0, "remember.state", f"{kind.__name__} has no fields", "Give it a field for each column"
