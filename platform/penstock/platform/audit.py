@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.infra.kafka_access import spark_source
+from penstock.ingestion.contracts import contract_names
 from penstock.ingestion.ledger.reading import segments
-from penstock.pipelines.archive.names import archive_of
+from penstock.pipelines.archive.names import archive_of, is_compacted
 from penstock.pipelines.batch.inputs import topic_of
 from penstock.pipelines.catalog import names
 from penstock.pipelines.host.control import BatchRecord
@@ -76,6 +77,11 @@ def scope_of(
         schemas=schemas_of(settings).of,
         tell=tell,
         archives=archives(settings, plan),
+        compacted=compacted(plan),
+        archive_journals={
+            topic: settings.home / "streams" / archive_of(topic) / "journal"
+            for topic in map(topic_of, plan.sources)
+        },
     )
 
 
@@ -97,6 +103,12 @@ def archives(settings: Settings, plan: Plan) -> tuple[str, ...]:
         )
     finally:
         store.close()
+
+
+def compacted(plan: Plan) -> tuple[str, ...]:
+    """Return the topics of a plan that are compacted, as their contracts have them."""
+    known = contract_names()
+    return tuple(topic for topic in map(topic_of, plan.sources) if topic in known and is_compacted(topic))
 
 
 def producers(folder: Path) -> Mapping[str, Path]:

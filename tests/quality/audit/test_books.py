@@ -4,6 +4,7 @@ import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -304,6 +305,39 @@ def test_a_batch_that_the_control_store_lost_is_found(tmp_path: Path) -> None:
     bench = lived(tmp_path)
     bench.told[:] = [outcome for outcome in bench.told if outcome.batch_id != 3]
     assert wrong(bench)["witnesses"] == "batch 4: follows batch 2 in the control store"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"watermark_ms": 0}, "batch 4: its watermark is before that of batch 3"),
+        ({"watermark_ms": None}, "batch 4: it has no watermark, and batch 3 has one"),
+        ({"watermark_ms": 10**9}, "batch 5: its watermark is before that of batch 4"),
+        ({"clock_ms": 10**9}, "batch 5: its clock is "),
+        ({"panes": {}}, "batch 4: its panes are {} in the control store, and "),
+    ],
+)
+def test_a_moment_that_was_changed_in_the_control_store_is_found(
+    tmp_path: Path, changed: dict[str, Any], said: str
+) -> None:
+    scope = scope_of(lived(tmp_path))
+    batches = list(scope.batches)
+    assert batches[4].batch_id == 4
+    batches[4] = dataclasses.replace(batches[4], **changed)
+    told = dict(CHECKS)["witnesses"](dataclasses.replace(scope, batches=batches))
+    assert (told.state, told.said[: len(said)]) == ("wrong", said)
+
+
+@pytest.mark.parametrize(("further", "state"), [(0, "right"), (1, "wrong")])
+def test_a_watermark_of_the_last_batch_is_that_of_its_journal(
+    tmp_path: Path, further: int, state: str
+) -> None:
+    scope = scope_of(lived(tmp_path))
+    last = scope.batches[-1]
+    assert last.watermark_ms is not None
+    moved = dataclasses.replace(last, watermark_ms=last.watermark_ms + further)
+    told = dict(CHECKS)["witnesses"](dataclasses.replace(scope, batches=[*scope.batches[:-1], moved]))
+    assert told.state == state
 
 
 def test_what_was_sent_again_without_a_decision_is_found(tmp_path: Path) -> None:

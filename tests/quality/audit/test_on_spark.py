@@ -222,6 +222,22 @@ def test_an_archive_that_is_damaged_is_named_and_the_topic_proves_the_rest(
     }
 
 
+def test_an_archive_that_was_put_back_to_an_older_state_is_found_while_the_topic_has_its_records(
+    lived: Lived,
+) -> None:
+    copied = lived.copy("put back")
+    for table in (RAW, ledger_path("audited")):
+        DeltaTable(copied / "warehouse" / table).delete("batch_id > 0")
+    journals = {"audited": lived.folder / "archive" / "journal"}
+    report = audit(dataclasses.replace(lived.scope(copied), archive_journals=journals), Sample(keys=0.3))
+    assert {check for check, state in states(report).items() if state != "right"} == {"archive"}
+    assert str(report.first).startswith(
+        f"{ledger_path('audited')}: its newest batch is 0, and its journal has"
+    )
+    whole = dataclasses.replace(lived.scope(lived.folder), archive_journals=journals)
+    assert states(audit(whole, Sample(keys=0.3)))["archive"] == "right"
+
+
 def test_what_has_expired_is_proved_by_the_archive(lived: Lived) -> None:
     admin = AdminClient({"bootstrap.servers": lived.broker.bootstrap})
     for future in admin.delete_records([TopicPartition("audited", 0, 150)]).values():

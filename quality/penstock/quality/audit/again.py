@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.pipelines.plan import CompleteTable, FinalPanes, LatestValues, PaneLog, Sessions, Sink
 from penstock.pipelines.plan.codec import fingerprint
@@ -17,9 +18,10 @@ from penstock.pipelines.store import Place
 from penstock.pipelines.tables.places import result_of
 from penstock.quality.audit.chain import FATES
 from penstock.quality.audit.comparable import Sample, by_batch, compared, in_order, no_sample, settled
+from penstock.quality.audit.erased import erasures, without_erased
 from penstock.quality.audit.kept import Kept
 from penstock.quality.audit.recompute import Again, again, apart, nowhere, run_again, share
-from penstock.quality.audit.records import ranges_read
+from penstock.quality.audit.records import GAVE_WAY, ranges_read
 from penstock.quality.audit.refused import refused
 from penstock.quality.audit.replayed import replayed
 from penstock.quality.audit.results import Compared, newest, results
@@ -44,6 +46,9 @@ def recomputed(scope: Scope, topics: Mapping[str, Kept], sample: Sample) -> Verd
         source = kept.source_for([span for span in spans if span.topic == topic])
         if source is None:
             return unproven(RESULTS, f"some of what was read of {topic} has expired, and is in no archive")
+        ours = scope.ledger.filter(pc.equal(scope.ledger.column("topic"), topic))
+        if kept.lacks(ours, source):
+            return unproven(RESULTS, f"some of what was read of {topic} {GAVE_WAY}")
         stored[topic] = source
     if by_batch(scope.plan):
         return replayed(RESULTS, scope, stored, sample)
@@ -139,9 +144,10 @@ def _standing(scope: Scope, sink: Sink, of: Compared) -> pa.Table:
 
 
 def _sampled(scope: Scope, sample: Sample, table: pa.Table) -> pa.Table:
-    """The rows of windows that are over, that no record has missed, and whose key is in the sample."""
+    """The rows of windows that are over, that no record has missed, and whose key is in the sample, and kept."""
     stage = scope.plan.stage
     table = apart(stage, settled(table, stage, scope.watermark, sample), scope.late)
+    table = without_erased(table, scope.plan.name, erasures(scope))
     if sample.keys == 1.0 or not table.num_rows:
         return table
     chosen = scope.session().createDataFrame(table.select(stage.key)).distinct().where(share(stage, sample))

@@ -13,6 +13,9 @@ Account = Mapping[str, int]
 Accounts = Mapping[tuple[int, str, int], Account]
 """The accounts of each batch and partition."""
 
+MOMENT = {"clock_ms": "clock is", "watermark_ms": "watermark is", "panes": "panes are"}
+"""What is said of a batch as a whole."""
+
 NUMBERS = ("start", "end", "read", *FATES)
 
 
@@ -62,8 +65,23 @@ def numbering(batches: Sequence[BatchRecord]) -> Iterator[Difference]:
             yield Difference(
                 where, f"its clock is {before.clock_ms - after.clock_ms} ms before that of {before.batch_id}"
             )
-        if (
-            before.watermark_ms is not None
-            and (after.watermark_ms or before.watermark_ms) < before.watermark_ms
-        ):
+        if before.watermark_ms is None:
+            continue
+        if after.watermark_ms is None:
+            yield Difference(where, f"it has no watermark, and batch {before.batch_id} has one")
+        elif after.watermark_ms < before.watermark_ms:
             yield Difference(where, f"its watermark is before that of batch {before.batch_id}")
+
+
+def moments(batches: Sequence[BatchRecord], decided: Iterable[BatchRecord]) -> Iterator[Difference]:
+    """Yield where the control store has another moment of a batch, or other panes, than its journal."""
+    known = {batch.batch_id: batch for batch in batches}
+    for told in decided:
+        batch = known.get(told.batch_id)
+        for name, words in MOMENT.items() if batch is not None else ():
+            ours, theirs = getattr(batch, name), getattr(told, name)
+            if ours != theirs:
+                yield Difference(
+                    f"batch {told.batch_id}",
+                    f"its {words} {ours} in the control store, and {theirs} in the journal",
+                )

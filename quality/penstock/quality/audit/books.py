@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from penstock.ingestion.ledger import read_state
 from penstock.pipelines.errors import JournalError
+from penstock.pipelines.host.telling import batch_record
 from penstock.pipelines.plan import PaneLog, Remembering, Sliding, Stage
-from penstock.quality.audit.agreement import accounts_in, accounts_of, agreement, numbering
+from penstock.quality.audit.agreement import accounts_in, accounts_of, agreement, moments, numbering
 from penstock.quality.audit.chain import FATES, by_partition, chain, sums
 from penstock.quality.audit.comparable import may_multiply
 from penstock.quality.audit.pane_counts import pane_counts
@@ -86,9 +87,11 @@ def witnesses(scope: Scope) -> Verdict:
     """Ledger, control store and journal say the same of every batch."""
     ledger = accounts_in(scope.ledger)
     stored = accounts_of((batch.batch_id, batch.accounts) for batch in scope.batches)
-    decided = [(outcome.batch_id, outcome.accounts) for outcome in scope.outcomes()]
+    outcomes = list(scope.outcomes())
+    decided = [(outcome.batch_id, outcome.accounts) for outcome in outcomes]
     found = one_after_another(
         numbering(scope.batches),
+        moments(scope.batches, (batch_record(scope.plan.name, outcome) for outcome in outcomes)),
         agreement(ledger, stored, "control store"),
         agreement(ledger, accounts_of(decided), "journal"),
     )

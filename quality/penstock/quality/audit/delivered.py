@@ -51,7 +51,7 @@ def delivered(
     """Yield acknowledged addresses that two records have, that are beyond the topic, or that hold no record.
 
     `present` says what the topic holds between its bounds; a partition that it does not name is judged by its
-    bounds alone.
+    bounds alone, as all are of a topic that is compacted.
     """
     for partition, claims in sorted(_by_partition(ledgers).items()):
         yield from _twice(partition, claims)

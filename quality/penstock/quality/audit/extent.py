@@ -70,16 +70,27 @@ def runs_in(offsets: Sequence[int]) -> list[Run]:
     return runs_of(offsets)
 
 
-def taken(ledger: pa.Table, extents: Extents, where: str) -> Iterator[Difference]:
+def taken(ledger: pa.Table, extents: Extents, where: str, *, compacted: bool = False) -> Iterator[Difference]:
     """Yield the batches that read another number of records than their offsets hold.
 
-    `extents` must reach over all of the ledger's ranges.
+    `extents` must reach over all of the ledger's ranges. Of a topic that is compacted a batch may have read more.
     """
     for partition, rows in by_partition(ledger):
         start, end, read, batch = (np.asarray(rows.column(n)) for n in ("start", "end", "read", "batch_id"))
         held = extents.get(partition, NOTHING).count(start, end)
-        for at in np.flatnonzero(held != read):
+        for at in np.flatnonzero(held > read if compacted else held != read):
             yield Difference(
                 f"{partition[0]}/{partition[1]}, batch {batch[at]}",
                 f"it read {read[at]} records of offsets {start[at]} to {end[at] - 1}, and {where} has {held[at]}",
             )
+
+
+def gave_way(ledger: pa.Table, extents: Extents) -> bool:
+    """Tell whether any batch read more than its offsets hold now."""
+    return any(
+        (
+            extents.get(partition, NOTHING).count(*(np.asarray(rows.column(n)) for n in ("start", "end")))
+            < np.asarray(rows.column("read"))
+        ).any()
+        for partition, rows in by_partition(ledger)
+    )

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import KafkaException
 
-from penstock.ingestion.errors import LedgerError
 from penstock.pipelines.archive.names import ledger_path, records_path
 from penstock.pipelines.archive.reader import EXPIRED
 from penstock.pipelines.batch.intent import Range
+from penstock.pipelines.batch.journal import kept_outcomes
 from penstock.pipelines.errors import StoredError
 from penstock.pipelines.spark.stored import Stored
 from penstock.pipelines.spark.stored.archive import StoredArchive
@@ -21,12 +21,12 @@ from penstock.quality.audit.chain import Partition
 from penstock.quality.audit.contents import STRETCH, Stretch
 from penstock.quality.audit.delivered import Claims, claims_on
 from penstock.quality.audit.digests import digests, extents, records_of
-from penstock.quality.audit.extent import Extent, Run
+from penstock.quality.audit.extent import Extent, Run, gave_way
 from penstock.quality.audit.scope import Scope
 from penstock.quality.audit.tables import lacking, opened_table, read
 from penstock.quality.errors import DamagedTableError
 
-BOUNDS = ("partition", "start", "end", "gaps")
+BOUNDS = ("partition", "start", "end", "batch_id", "gaps")
 """What is read of an archive's ledger."""
 
 Bounds = tuple[int, int]
@@ -57,8 +57,8 @@ class Kept:
         # Read before the topic's bounds are: what a feed at work has delivered since lies beyond them.
         try:
             self.claims = {who: claims_on(self.topic, folder) for who, folder in self.scope.producers.items()}
-        except (LedgerError, OSError) as problem:
-            self.untold = str(problem)
+        except Exception as problem:  # noqa: BLE001  # a ledger that no producer writes may break anything
+            self.untold = str(problem) or type(problem).__name__
         try:
             broker = self.scope.broker
             spans = ranges_of(self.topic, broker.bootstrap, broker.client)
@@ -92,6 +92,11 @@ class Kept:
         path = str(self.scope.warehouse / records_path(self.topic))
         return StoredArchive(self.scope.session().read.format("delta").load(path), self.topic)
 
+    @property
+    def compacted(self) -> bool:
+        """Whether records of the topic give way to the next ones of their keys."""
+        return self.topic in self.scope.compacted
+
     @cached_property
     def live_digests(self) -> pa.Table:
         """Digests of what the topic holds."""
@@ -101,6 +106,18 @@ class Kept:
     def archived_digests(self) -> pa.Table:
         """Digests of what the archive holds."""
         return digests(self.in_archive.rows)
+
+    @cached_property
+    def shared_digests(self) -> pa.Table:
+        """Digests of what the archive holds of that which the topic may have: if it is compacted, what it has."""
+        if not self.compacted:
+            return self.archived_digests
+        there = self.in_topic.records(self.spans(self.live)).select("partition", "offset")
+        return digests(self.in_archive.rows.join(there, ["partition", "offset"], "left_semi"))
+
+    def lacks(self, ledger: pa.Table, source: Stored) -> bool:
+        """Tell whether some of what batches read has given way to other records, and is in `source` no more."""
+        return self.compacted and gave_way(ledger, self.held(source))
 
     def held(self, stored: Stored) -> dict[Partition, Extent]:
         """Return which offsets hold a record, in the topic or in the archive."""
@@ -144,10 +161,16 @@ def archived_bounds(scope: Scope, topic: str) -> Mapping[int, Bounds]:
     What had expired before it was archived is outside. DamagedTableError where one of its two tables is no good.
     """
     found: dict[int, Bounds] = {}
-    for row in archived_rows(scope, topic):
-        lost = [gap["last"] + 1 for gap in _expired(row)]
-        first, _ = found.get(row["partition"], (row["start"], 0))
-        found[row["partition"]] = (max([first, *lost]), row["end"])
+    try:
+        for row in archived_rows(scope, topic):
+            lost = [gap["last"] + 1 for gap in _expired(row)]
+            first, _ = found.get(row["partition"], (row["start"], 0))
+            found[row["partition"]] = (max([first, *lost]), row["end"])
+    except (TypeError, KeyError, pa.ArrowException) as problem:
+        met = f"{type(problem).__name__}: {problem}"
+        raise DamagedTableError(
+            scope.warehouse / ledger_path(topic), f"has rows that no archive writes ({met})"
+        ) from problem
     return found
 
 
@@ -166,8 +189,26 @@ def archived_rows(scope: Scope, topic: str) -> list[dict[str, Any]]:
         )
     if found_lacking := lacking(table, BOUNDS):
         raise DamagedTableError(path, found_lacking)
-    rows: list[dict[str, Any]] = read(table, path, BOUNDS).sort_by("start").to_pylist()
+    found = read(table, path, BOUNDS)
+    if empty := [name for name in BOUNDS[:-1] if found.column(name).null_count]:
+        raise DamagedTableError(path, f"has a row without {', '.join(empty)}: a batch writes every number")
+    rows: list[dict[str, Any]] = found.sort_by("start").to_pylist()
     return rows
+
+
+def left_behind(scope: Scope, topic: str) -> str | None:
+    """Say that an archive's ledger ends before what its journal has decided; None where it does not.
+
+    The journal is read first. Its newest batch may not be in the table yet: an archive that is at work decides a
+    batch before it brings it in, and one that was killed in between brings it in when it starts.
+    """
+    journal = scope.archive_journals.get(topic)
+    decided = [] if journal is None else [outcome.batch_id for outcome in kept_outcomes(journal)]
+    newest = max((row["batch_id"] for row in archived_rows(scope, topic)), default=-1)
+    if not decided or newest >= max(decided) - 1:
+        return None
+    has = f"its newest batch is {newest}" if newest >= 0 else "it has no batch"
+    return f"{has}, and its journal has decided batch {max(decided)}: batches between are not in it"
 
 
 def _expired(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -12,9 +12,12 @@ from penstock.pipelines.batch.intent import Range
 from penstock.quality.audit.contents import STRETCH, Stretch, different, first_difference
 from penstock.quality.audit.delivered import Limits, delivered
 from penstock.quality.audit.extent import Run, taken
-from penstock.quality.audit.kept import Bounds, Kept
+from penstock.quality.audit.kept import Bounds, Kept, left_behind
 from penstock.quality.audit.originals import originals
 from penstock.quality.audit.verdict import Difference, Verdict, judged, unproven
+
+GAVE_WAY = "gave way to other records of its keys before it was archived"
+"""What becomes of records in a topic that is compacted."""
 
 
 def delivery(kept: Kept) -> Verdict:
@@ -28,12 +31,12 @@ def delivery(kept: Kept) -> Verdict:
         why = "no producer of this home folder knows of a record in it, so nobody says what should be there"
         return unproven(name, why)
     limits = {(kept.topic, number): Limits(*bounds) for number, bounds in kept.live.items()}
-    found = delivered(kept.claims, limits, kept.held(kept.in_topic))
+    present = {} if kept.compacted else kept.held(kept.in_topic)
+    found = delivered(kept.claims, limits, present)
     count = sum(length for each in kept.claims.values() for runs in each.values() for _, length in runs)
     writers = sum(1 for each in kept.claims.values() if each)
-    return judged(
-        name, found, f"{count:,} records that {writers} producers know of are there, or have expired"
-    )
+    gone = "have expired, or gave way to others of their keys" if kept.compacted else "have expired"
+    return judged(name, found, f"{count:,} records that {writers} producers know of are there, or {gone}")
 
 
 def archive(kept: Kept) -> Verdict:
@@ -41,6 +44,8 @@ def archive(kept: Kept) -> Verdict:
     name = f"archive {kept.topic}"
     if kept.damage is not None:
         raise kept.damage
+    if behind := left_behind(kept.scope, kept.topic):
+        return judged(name, [Difference(ledger_path(kept.topic), behind)], "")
     if not kept.archived:
         why = f"{kept.topic} has no archive, so what expires is gone; `penstock stream start archive-{kept.topic}`"
         return unproven(name, f"{why} keeps one")
@@ -59,7 +64,10 @@ def reading(kept: Kept) -> Verdict:
     if source is None:
         return unproven(name, f"some of what was read of {kept.topic} has expired, and is in no archive")
     where = "the topic" if source is kept.in_topic else "the archive"
-    found = one_after_another(taken(ledger, kept.held(source), where), originals(kept, source, where))
+    counted = taken(ledger, kept.held(source), where, compacted=kept.compacted)
+    found = list(one_after_another(counted, originals(kept, source, where)))
+    if not found and kept.lacks(ledger, source):
+        return unproven(name, f"some of what was read of {kept.topic} {GAVE_WAY}")
     fine = f"each batch read what {where} holds at its offsets, and quarantined records have its bytes"
     return judged(name, found, fine)
 
@@ -78,9 +86,12 @@ def _not_the_same(kept: Kept) -> Iterator[Difference]:
         yield Difference(records_path(kept.topic), sentence)
     yield from not_expired(kept.topic, kept.expired, kept.live)
     shared = kept.both()
-    for place in different(kept.live_digests, kept.archived_digests):
+    for place in different(kept.live_digests, kept.shared_digests):
         if _lies_in(place, *shared.get(place.partition, (0, 0))):
             live, old = (kept.stretch(stored, place) for stored in (kept.in_topic, kept.in_archive))
+            if kept.compacted:
+                there = {row["offset"] for row in live}
+                old = [row for row in old if row["offset"] in there]
             for offset, what in first_difference(live, old, ("the topic", "the archive")):
                 yield Difference(f"{kept.topic}/{place.partition} offset {offset}", what)
 

@@ -60,6 +60,10 @@ class Scope:
     """Opens Spark, or returns what was opened."""
     archives: Collection[str] = ()
     """The topics whose archives have committed batches."""
+    compacted: Collection[str] = ()
+    """The topics in which a record gives way to the next one of its key."""
+    archive_journals: Mapping[str, Path] = field(default_factory=dict)
+    """Where the archive of each topic keeps its journal."""
     schemas: Schemas = field(default=no_registry, repr=False)
     """Where the schemas of records in Avro are found."""
     tell: Callable[[str], None] = lambda _: None
