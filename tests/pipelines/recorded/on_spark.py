@@ -19,7 +19,7 @@ from penstock.pipelines.reference.steps import Steps
 from penstock.pipelines.spark.rerun import Rerun, over_all, rerun
 from penstock.pipelines.spark.shared import Spans
 from penstock.pipelines.state.columns import NEVER
-from penstock.pipelines.transcripts.on_spark.tables import pane_of
+from penstock.pipelines.transcripts.on_spark.tables import pane_of, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,7 @@ def by_spark(session: "SparkSession", plan: Plan, batches: Sequence[Batch], fold
     held = Held(session.createDataFrame(rows, SCHEMA), everything)
     kept = rerun(plan, session, held, reruns, folder, lambda _: None).of(plan.first.name)
     found: list[list[Pane]] = [[] for _ in batches]
-    for row in kept.to_pylist():
+    for row in rows_of(kept):
         if row["kind"] != "replaced":
             found[row["batch_id"]].append(pane(plan, row))
     return found

@@ -2,18 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
 from math import inf
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from penstock.pipelines.fold.stage import ReadyStage
 from penstock.pipelines.plan.stage import Plan
 from penstock.pipelines.reference import Instant, LateRow, Pane
 from penstock.pipelines.store.files import delta_table
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MILLISECOND = timedelta(milliseconds=1)
+MILLISECOND = 1_000
+TIMES = ("window_start", "window_end", "event_time", "watermark", "batch_clock")
 Row = Mapping[str, Any]
 
 
@@ -77,14 +78,24 @@ def pane_of(row: Row, key: Iterable[str], columns: Iterable[str]) -> Pane:
 def by_batch(table: Path) -> Mapping[int, list[Row]]:
     """Read a whole table."""
     rows: dict[int, list[Row]] = defaultdict(list)
-    for row in delta_table(table).to_pyarrow_table().to_pylist():
+    for row in rows_of(delta_table(table).to_pyarrow_table()):
         rows[row["batch_id"]].append(row)
     return rows
 
 
-def instant(moment: datetime | None, endless: Instant) -> Instant:
+def rows_of(table: pa.Table) -> Iterable[Row]:
+    """Return the rows of a table, with their own times in microseconds: Python's end with the year 9999."""
+    for name in TIMES:
+        at = table.schema.get_field_index(name)
+        if at >= 0:
+            table = table.set_column(at, name, table.column(at).cast(pa.int64()))
+    rows: list[Row] = table.to_pylist()
+    return rows
+
+
+def instant(moment: int | None, endless: Instant) -> Instant:
     """Return a time in milliseconds; one that a table cannot show is an end of time."""
-    return endless if moment is None else (moment - EPOCH) // MILLISECOND
+    return endless if moment is None else moment // MILLISECOND
 
 
 def plain(value: Any) -> Any:
