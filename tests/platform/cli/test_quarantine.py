@@ -113,15 +113,24 @@ def test_what_cannot_be_is_told_in_a_sentence(
     assert said in answer.err
 
 
-def test_a_repaired_record_without_a_value_is_refused_with_its_line(
-    run: Callable, held: None, tmp_path: Path
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"partition": 0, "offset": 3, "value": None}, "it has no value to be sent"),
+        ({"partition": 0, "offset": 5, "value": "mended", "value_base64": "//4="}, "it has two values"),
+        ({"partition": 1.7, "offset": 3, "value": "mended"}, "1.7 is no whole number"),
+        ({"partition": 0, "offset": "3", "value": "mended"}, "'3' is no whole number"),
+    ],
+)
+def test_a_repaired_record_that_does_not_say_what_is_sent_is_refused_with_its_line(
+    run: Callable, held: None, tmp_path: Path, line: dict[str, object], said: str
 ) -> None:
     mended = tmp_path / "mended.jsonl"
-    mended.write_text('{"partition": 0, "offset": 3, "value": null}\n', "utf-8")
+    mended.write_text(json.dumps(line), "utf-8")
     answer = run("quarantine", "replay", "sensors", "--repaired", str(mended))
     assert answer.code == 2
     assert "line 1 of --repaired" in answer.err
-    assert "it has no value to be sent" in answer.err
+    assert said in answer.err
 
 
 def arrived(broker: LocalBroker) -> list[tuple[int, bytes | None, bytes | None]]:

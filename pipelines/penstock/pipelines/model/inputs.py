@@ -46,6 +46,16 @@ class Input:
         for name in ("bound", "idle_after", "max_ahead"):
             maybe(getattr(self, name), f"read.{name}")
         of_kind(self.advance_when_idle, bool, "read.advance_when_idle", "Write true or false")
+        self._refuse_idle_words()
+
+    def _refuse_idle_words(self) -> None:
+        """Refuse what would do nothing because what it goes with is not said."""
+        fix = "Say with max_ahead how far is too far, as in max_ahead='1 hour', or leave ahead out"
+        guarded = self.max_ahead is not None or self.ahead != "accept"
+        require(guarded, "read.ahead", "'accept' without max_ahead", fix)
+        fix = "Say with files where the records are, or leave format out"
+        stored = self.files is not None or self.format == "delta"
+        require(stored, "read.format", f"{self.format!r} without files", fix)
 
     def source(self, repeats: "Repeats | None") -> Source:
         """Return what the plan reads."""

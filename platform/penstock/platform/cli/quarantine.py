@@ -220,7 +220,7 @@ def _mended(file: Path) -> "dict[Place, bytes]":
     for number, line in enumerate(file.read_bytes().splitlines(), start=1):
         try:
             told = json.loads(line)
-            place = Place(int(told["partition"]), int(told["offset"]))
+            place = Place(_whole(told["partition"]), _whole(told["offset"]))
             mended[place] = _bytes(told)
         except (ValueError, KeyError, TypeError) as problem:
             raise click.UsageError(
@@ -229,7 +229,15 @@ def _mended(file: Path) -> "dict[Place, bytes]":
     return mended
 
 
+def _whole(number: object) -> int:
+    if type(number) is not int:
+        raise ValueError(f"{number!r} is no whole number")
+    return number
+
+
 def _bytes(told: dict[str, Any]) -> bytes:
+    if told.get("value_base64") and told.get("value") is not None:
+        raise ValueError("it has two values; leave value or value_base64 out")
     if told.get("value_base64"):
         return base64.b64decode(told["value_base64"], validate=True)
     value = told["value"]
