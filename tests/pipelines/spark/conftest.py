@@ -18,7 +18,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, spark_jar_paths: list[Path])
     config = SparkConfig(
         jars=spark_jar_paths,
         directory=tmp_path_factory.mktemp("spark"),
-        driver_memory="1g",
+        driver_memory="2g",  # with one, collecting what many tests leave takes a tenth of the time
         java_home=find_java().home,
     )
     session = open_session(config)
