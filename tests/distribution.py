@@ -22,10 +22,12 @@ GROUPS = (
     ("aws", "tests/infra/terraform/aws/"),
     ("local", "tests/infra/terraform/local/"),
     ("compose", "tests/docker/"),
+    # Fifty rounds of it where CI asks for them.
+    ("kills", "tests/ingestion/test_kills.py"),
 )
 """Groups by the beginning of a test's path; the first that fits counts."""
 
-LONGEST_FIRST = ("platform", "spark", "spark and others", "aws", "local", "compose")
+LONGEST_FIRST = ("platform", "spark", "spark and others", "aws", "compose", "kills", "local")
 
 APART = (
     "tests/infra/test_processes.py",
