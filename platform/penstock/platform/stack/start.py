@@ -19,7 +19,7 @@ from penstock.platform.settings import Settings
 from penstock.platform.settings.model import KafkaSettings
 from penstock.platform.stack.dagster_home import write_dagster_home
 from penstock.platform.stack.manager import manager_of
-from penstock.platform.stack.programs import broker, broker_config, stack_programs
+from penstock.platform.stack.programs import broker_config, stack_programs
 from penstock.platform.stack.requirements import check_machine, check_ports
 from penstock.platform.streams import check_stream, stream_names
 
@@ -100,10 +100,11 @@ def want_streams(store: ControlStore, streams: Sequence[str]) -> None:
 
 
 def _answering_broker(settings: Settings, manager: Manager, jars: list[Path], progress: Progress) -> None:
-    """Have the broker answer, alone at first: whoever reads or writes topics begins when these are there."""
+    """Have the broker answer, with what the manager has already: others begin when their topics are there."""
     if settings.kafka.bootstrap or _broker_is_ready(manager):
         return
-    programs = stack_programs(settings, jars) if manager.status() else [broker(settings, jars)]
+    there = {"broker", *(status.name for status in manager.status())}  # alone where a start was cut off
+    programs = [program for program in stack_programs(settings, jars) if program.name in there]
     with progress.step(f"broker answers at {settings.kafka.servers}"):
         manager.start(programs, awaited=["broker"])
 
