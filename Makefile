@@ -7,8 +7,8 @@ UV := .cache/tools/bin/uv
 # Where it is set, every one of the platform's processes would compile what it imports at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Four at a time on two cores: much of their time is waiting. Which of the dear ones stay together: tests/distribution.py.
-JOBS ?= 4
+# Three at a time on two cores: much of their time is waiting. Which of the dear ones stay together: tests/distribution.py.
+JOBS ?= 3
 PLAIN := not spark and not kafka and not whole
 LOCK := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock"
