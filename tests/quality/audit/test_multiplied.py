@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.pipelines.spark.running import Running, send
+from tests.quality.audit.scopes import scope_of
 
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.host.telling import batch_record
 from penstock.pipelines.model import count
 from penstock.pipelines.plan import Column, LatestValues, Output, Plan, Source, Sql, Stage, Topic
 from penstock.pipelines.plan.windows import Fixed, Sliding, Window
@@ -15,7 +15,6 @@ from penstock.quality.audit.again import recomputed
 from penstock.quality.audit.books import CHECKS
 from penstock.quality.audit.comparable import Sample
 from penstock.quality.audit.kept import Kept
-from penstock.quality.audit.scope import Broker, Scope
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,24 +50,9 @@ def test_a_late_record_with_several_rows_is_one_record(
     for number, part in enumerate(SENT, 1):
         send(broker, topic, part)
         running.until_read(sum(map(len, SENT[:number])))
-    scope = scope_of(running)
+    scope = scope_of(running, BEGAN)
     assert scope.late.num_rows > len({row["offset"] for row in scope.late.to_pylist()})
     told = dict(CHECKS)["set aside"](scope)
     assert told.state == "right", told
     told = recomputed(scope, {topic: Kept(scope, topic)}, Sample())
     assert told.state == "right", told
-
-
-def scope_of(running: Running) -> Scope:
-    return Scope(
-        plan=running.plan,
-        batches=[batch_record("tags", outcome) for outcome in running.progress.outcomes],
-        warehouse=running.folder / "warehouse",
-        journal=running.folder / "stream" / "journal",
-        producers={},
-        broker=Broker(running.broker.bootstrap),
-        decisions=running.folder / "quarantine",
-        scratch=running.folder / "scratch",
-        clock=lambda: BEGAN,
-        session=lambda: running.session,
-    )

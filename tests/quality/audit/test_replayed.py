@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 from tests.pipelines.spark.running import Running, send
 from tests.pipelines.spark.test_chains import plan_over as three_stages
 from tests.pipelines.spark.test_stream import COLUMNS, readings
+from tests.quality.audit.scopes import scope_of
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines.host.telling import batch_record
@@ -54,7 +55,6 @@ from penstock.pipelines.remembering import Answer, Call, Row, Timer
 from penstock.quality.audit.again import recomputed
 from penstock.quality.audit.comparable import Sample, by_batch
 from penstock.quality.audit.kept import Kept
-from penstock.quality.audit.scope import Broker, Scope
 from penstock.quality.audit.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -187,19 +187,7 @@ def ticked(running: Running) -> None:
 
 
 def verdict(running: Running, sample: Sample = WHOLE, **changes: Any) -> Verdict:
-    scope = Scope(
-        plan=running.plan,
-        batches=[batch_record(running.plan.name, outcome) for outcome in running.progress.outcomes],
-        warehouse=running.folder / "warehouse",
-        journal=running.folder / "stream" / "journal",
-        producers={},
-        broker=Broker(running.broker.bootstrap),
-        decisions=running.folder / "quarantine",
-        scratch=running.folder / "scratch",
-        clock=lambda: BEGAN,
-        session=lambda: running.session,
-    )
-    scope = replace(scope, **changes)
+    scope = replace(scope_of(running, BEGAN), **changes)
     return recomputed(scope, {topic: Kept(scope, topic) for topic in scope.topics}, sample)
 
 
