@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-ARGUMENTS = (
+CHROMIUM_ARGUMENTS = (
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -20,12 +20,12 @@ ARGUMENTS = (
 
 
 @contextmanager
-def chromium_browser() -> Iterator[Browser]:
+def launch_chromium() -> Iterator[Browser]:
     """Headless Chromium; the test is skipped by name where it is not installed."""
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("chromium is not installed: apt-get install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM_ARGUMENTS))
         yield browser
         browser.close()

@@ -8,24 +8,25 @@ from textwrap import dedent
 
 import pytest
 
-from penstock.pipelines import catalog, own_modules
+from penstock.engine import user_modules
+from penstock.pipelines import catalog
 
-Write = Callable[[str, str], Path]
+WriteCatalogFile = Callable[[str, str], Path]
 
-PIPELINE = """
-    from penstock.pipelines.model import count, fixed, read
+PIPELINE_TEMPLATE = """
+    from penstock.stream import count, fixed, read
 
     {name} = read("sensors").aggregate(n=count()).window(fixed("1 minute")).write("{name}")
 """
 
 
 @contextmanager
-def catalog_in(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Write]:
+def use_test_catalog(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[WriteCatalogFile]:
     """Yields what writes a file of the catalog; below `../` are modules that can be imported."""
     inside = folder / "catalog"
     inside.mkdir()
-    for owner in (catalog, own_modules):
-        patch.setattr(owner, "FOLDER", inside)
+    for owner in (catalog, user_modules):
+        patch.setattr(owner, "CATALOG_FOLDER", inside)
     patch.setattr(catalog, "__path__", [str(inside)])
     patch.syspath_prepend(str(folder))
     patch.setattr(sys, "dont_write_bytecode", True)  # two writings within a second are two files
@@ -36,9 +37,9 @@ def catalog_in(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Write]:
         path.write_text(dedent(text), "utf-8")
         return path
 
-    catalog.load.cache_clear()
+    catalog.load_plan.cache_clear()
     yield write
-    catalog.load.cache_clear()
+    catalog.load_plan.cache_clear()
     for name, module in list(sys.modules.items()):
         if str(folder) in str(getattr(module, "__file__", "")):
             del sys.modules[name]

@@ -7,14 +7,14 @@ from uuid import uuid4
 
 import pytest
 from hypothesis import settings
-from tests.catalogs import Write, catalog_in
-from tests.distribution import ByGroup, place_of
-from tests.object_store import BUCKET, running_store
+from tests.catalogs import WriteCatalogFile, use_test_catalog
+from tests.distribution import GroupScheduling, scheduling_key
+from tests.object_store import TEST_BUCKET, run_object_store
 from xdist.remote import Producer
 
+from penstock.engine.storage import ObjectStoreConfig, ObjectStorePath, StoragePath
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.store import Address, Place, Store
 
 # A Java machine of a test lives for seconds or minutes: compiling quickly is worth more to it than compiling well.
 # Java allots a fifth of its room for code to that, and a session of many tests swept it all the time.
@@ -27,18 +27,18 @@ settings.load_profile("patient")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=place_of)
+    items.sort(key=scheduling_key)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByGroup | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling | None:
     """With `--dist loadgroup`, tests that share something dear stay in one worker."""
-    return ByGroup(config, log) if config.option.dist == "loadgroup" else None
+    return GroupScheduling(config, log) if config.option.dist == "loadgroup" else None
 
 
 @pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WriteCatalogFile]:
     """Writes files of a catalog that is this test's own."""
-    with catalog_in(tmp_path, monkeypatch) as written:
+    with use_test_catalog(tmp_path, monkeypatch) as written:
         yield written
 
 
@@ -73,9 +73,9 @@ def own_broker(tmp_path: Path, kafka_jar_paths: list[Path]) -> Iterator[LocalBro
 
 
 @pytest.fixture(scope="session")
-def object_store() -> Iterator[Store]:
+def object_store() -> Iterator[ObjectStoreConfig]:
     """One object store for the session, and keys for it: take a prefix of your own."""
-    with pytest.MonkeyPatch.context() as patched, running_store() as store:
+    with pytest.MonkeyPatch.context() as patched, run_object_store() as store:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             patched.setenv(name, "testing")
         patched.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -83,15 +83,15 @@ def object_store() -> Iterator[Store]:
 
 
 @pytest.fixture
-def bucket(object_store: Store) -> Address:
+def bucket(object_store: ObjectStoreConfig) -> ObjectStorePath:
     """An empty place in an object store."""
-    return Address(f"s3://{BUCKET}/{uuid4().hex}", object_store)
+    return ObjectStorePath(f"s3://{TEST_BUCKET}/{uuid4().hex}", object_store)
 
 
 @pytest.fixture(params=["folder", "object store"])
-def somewhere(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def somewhere(request: pytest.FixtureRequest, tmp_path: Path) -> StoragePath:
     """An empty place for tables, of either kind."""
-    place: Place = tmp_path if request.param == "folder" else request.getfixturevalue("bucket")
+    place: StoragePath = tmp_path if request.param == "folder" else request.getfixturevalue("bucket")
     return place
 
 
@@ -101,5 +101,5 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.failed:
         for name, value in getattr(item, "funcargs", {}).items():
             if isinstance(value, LocalBroker):
-                report.sections.append((f"log of {name}", value.last_lines()))
+                report.sections.append((f"log of {name}", value.read_log_tail()))
     return report

@@ -9,10 +9,10 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-GROUPS = (
+TEST_GROUPS = (
     # A Spark session is one a process, and takes seconds to start. All tests of Spark together would be the longest
     # group by far, so there are two.
-    ("spark", "tests/pipelines/spark/"),
+    ("spark", "tests/pipelines/engine/spark/"),
     ("spark and others", "tests/pipelines/"),
     ("spark and others", "tests/quality/"),
     ("spark and others", "tests/platform/whole/test_spark_master.py"),
@@ -27,9 +27,9 @@ GROUPS = (
 )
 """Groups by the beginning of a test's path; the first that fits counts."""
 
-LONGEST_FIRST = ("platform", "spark", "spark and others", "aws", "compose", "kills", "local")
+GROUPS_LONGEST_FIRST = ("platform", "spark", "spark and others", "aws", "compose", "kills", "local")
 
-APART = (
+UNGROUPED_FILES = (
     "tests/infra/test_processes.py",
     "tests/infra/test_processes_killed.py",
     "tests/infra/test_processes_ready.py",
@@ -38,21 +38,21 @@ APART = (
 """Files whose tests share nothing."""
 
 
-def group_of(nodeid: str) -> str:
+def find_group(nodeid: str) -> str:
     """What is to stay together with this test: a group, its file, or nothing but itself."""
     path = nodeid.partition("::")[0]
-    named = next((group for group, beginning in GROUPS if path.startswith(beginning)), path)
-    return nodeid if path in APART else named
+    named = next((group for group, beginning in TEST_GROUPS if path.startswith(beginning)), path)
+    return nodeid if path in UNGROUPED_FILES else named
 
 
-def place_of(item: pytest.Item) -> tuple[int, bool]:
+def scheduling_key(item: pytest.Item) -> tuple[int, bool]:
     """Where a test stands: the longest groups first, and in them last what goes on running while others look."""
-    group = group_of(item.nodeid)
-    place = LONGEST_FIRST.index(group) if group in LONGEST_FIRST else len(LONGEST_FIRST)
+    group = find_group(item.nodeid)
+    place = GROUPS_LONGEST_FIRST.index(group) if group in GROUPS_LONGEST_FIRST else len(GROUPS_LONGEST_FIRST)
     return place, "running" in getattr(item, "fixturenames", ())
 
 
-class ByGroup(LoadScopeScheduling):
+class GroupScheduling(LoadScopeScheduling):
     """Hands out groups as they come; `--no-loadscope-reorder` keeps their order."""
 
     def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
@@ -60,4 +60,4 @@ class ByGroup(LoadScopeScheduling):
         config.option.loadscopereorder = False
 
     def _split_scope(self, nodeid: str) -> str:
-        return group_of(nodeid)
+        return find_group(nodeid)

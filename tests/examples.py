@@ -5,9 +5,9 @@
 
 import os
 
-TIMES = int(os.environ.get("EXAMPLES", "1"))
+EXAMPLES_FACTOR = int(os.environ.get("EXAMPLES", "1"))
 
 
-def examples(count: int) -> int:
+def scale_examples(count: int) -> int:
     """So many, times what is asked for."""
-    return count * TIMES
+    return count * EXAMPLES_FACTOR

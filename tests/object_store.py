@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from typing import IO
 from urllib.request import Request, urlopen
 
-from penstock.pipelines.store import Store
+from penstock.engine.storage import ObjectStoreConfig
 
-BUCKET = "tables"
-REGION = "us-east-1"
+TEST_BUCKET = "tables"
+TEST_REGION = "us-east-1"
 
 
 @contextmanager
-def running_store(log: IO[str] | None = None) -> Iterator[Store]:
+def run_object_store(log: IO[str] | None = None) -> Iterator[ObjectStoreConfig]:
     """A store with one empty bucket; `log` gets a line for each request."""
     command = [sys.executable, "-m", "tests.object_store"]
     with subprocess.Popen(
@@ -27,8 +27,8 @@ def running_store(log: IO[str] | None = None) -> Iterator[Store]:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            store = Store(process.stdout.readline().strip(), REGION)
-            urlopen(Request(f"{store.endpoint}/{BUCKET}", method="PUT"), timeout=30).close()
+            store = ObjectStoreConfig(process.stdout.readline().strip(), TEST_REGION)
+            urlopen(Request(f"{store.endpoint}/{TEST_BUCKET}", method="PUT"), timeout=30).close()
             yield store
         finally:
             process.stdin.close()

@@ -18,51 +18,57 @@ DOCUMENTS = sorted(
     for files in (ROOT.glob("*.md"), *((ROOT / folder).rglob("*.md") for folder in FOLDERS))
     for file in files
 )
-MADE_BY_A_PERSON = {"pipelines/penstock/pipelines/catalog/site_minute.yaml", "docker/certificates/rds.pem"}
+USER_CREATED_FILES = {"pipelines/penstock/pipelines/catalog/site_minute.yaml", "docker/certificates/rds.pem"}
 """Files that a document asks for."""
-LINK = re.compile(r"\]\(([^)\s]+)\)")
-CODE = re.compile(r"^ *```\w*\n(.*?)^ *```|`([^`\n]+)`", re.DOTALL | re.MULTILINE)
-MODULE = re.compile(r"\bpython -m ([\w.]+)")
-TARGET = re.compile(r"^make ([a-z-]+)", re.MULTILINE)
-CALL = re.compile(r"^(?:\S*/)?penstock ((?!\.)[a-z].*)$", re.MULTILINE)
-AN_EXAMPLE = re.compile(r"[<>{}$…*]|\b[A-Z]{3,}\b|/NAME")
+MARKDOWN_LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE_BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```|`([^`\n]+)`", re.DOTALL | re.MULTILINE)
+PYTHON_MODULE = re.compile(r"\bpython -m ([\w.]+)")
+MAKE_TARGET = re.compile(r"^make ([a-z-]+)", re.MULTILINE)
+PENSTOCK_COMMAND = re.compile(r"^(?:\S*/)?penstock ((?!\.)[a-z].*)$", re.MULTILINE)
+PLACEHOLDER = re.compile(r"[<>{}$…*]|\b[A-Z]{3,}\b|/NAME")
 
 
-def code_of(document: Path) -> Iterator[str]:
-    for block, inline in CODE.findall((ROOT / document).read_text("utf-8")):
+def extract_code(document: Path) -> Iterator[str]:
+    for block, inline in CODE_BLOCK.findall((ROOT / document).read_text("utf-8")):
         yield block or inline
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_every_link_leads_somewhere(document: Path) -> None:
-    links = LINK.findall(re.sub(r"```.*?```", "", (ROOT / document).read_text("utf-8"), flags=re.DOTALL))
+    links = MARKDOWN_LINK.findall(
+        re.sub(r"```.*?```", "", (ROOT / document).read_text("utf-8"), flags=re.DOTALL)
+    )
     places = [link.partition("#")[0] for link in links if "://" not in link]
     assert not [place for place in places if not (ROOT / document.parent / place).exists()]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_every_path_is_there(document: Path) -> None:
-    paths = [code for code in code_of(document) if re.fullmatch(rf"(?:{'|'.join(FOLDERS)})/[\w./-]+", code)]
-    assert not [path for path in paths if not (ROOT / path).exists() and path not in MADE_BY_A_PERSON]
+    paths = [
+        code for code in extract_code(document) if re.fullmatch(rf"(?:{'|'.join(FOLDERS)})/[\w./-]+", code)
+    ]
+    assert not [path for path in paths if not (ROOT / path).exists() and path not in USER_CREATED_FILES]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_every_module_and_every_target_of_make_is_there(document: Path) -> None:
-    for code in code_of(document):
-        assert not [name for name in MODULE.findall(code) if find_spec(name.rstrip(".")) is None]
+    for code in extract_code(document):
+        assert not [name for name in PYTHON_MODULE.findall(code) if find_spec(name.rstrip(".")) is None]
         made = (ROOT / "Makefile").read_text("utf-8")
-        assert not [name for name in TARGET.findall(code) if not re.search(rf"^{name}:", made, re.MULTILINE)]
+        assert not [
+            name for name in MAKE_TARGET.findall(code) if not re.search(rf"^{name}:", made, re.MULTILINE)
+        ]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_every_command_is_one_that_there_is(document: Path) -> None:
-    for code in code_of(document):
-        for call in CALL.findall(code):
-            if not AN_EXAMPLE.search(call.partition("#")[0]):
-                known(call)
+    for code in extract_code(document):
+        for call in PENSTOCK_COMMAND.findall(code):
+            if not PLACEHOLDER.search(call.partition("#")[0]):
+                check_command_exists(call)
 
 
-def known(call: str) -> None:
+def check_command_exists(call: str) -> None:
     """See that a call names a command that there is, and options that it has."""
     words = iter(shlex.split(call, comments=True))
     command: click.Command = penstock

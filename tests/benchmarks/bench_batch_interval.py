@@ -18,22 +18,22 @@ from confluent_kafka import Consumer, TopicPartition
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy import select
-from tests.benchmarks.bench_ground import processor_seconds
+from tests.benchmarks.bench_ground import cpu_seconds
 from tests.platform.whole.stack import ScratchStack, until
 
-from penstock.pipelines.host.control import BatchRecord
-from penstock.platform.clock import now_ms
-from penstock.platform.control import open_control
-from penstock.platform.control.rows import batch_record
+from penstock.core.clock import now_ms
+from penstock.engine.host.control import BatchRecord
+from penstock.platform.control import open_control_store
+from penstock.platform.control.row_mapping import from_batch_row
 from penstock.platform.control.tables import batches
 
-JARS = Path(__file__).resolve().parents[2] / ".penstock" / "jars"
-INTERVALS = (0, 100, 200, 500, 1000)
-SECONDS = 20.0
+JAR_FOLDER = Path(__file__).resolve().parents[2] / ".penstock" / "jars"
+INTERVALS_MS = (0, 100, 200, 500, 1000)
+MEASURE_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class Measured:
+class IntervalResult:
     """What one interval gave."""
 
     interval_ms: int
@@ -42,18 +42,18 @@ class Measured:
     latencies: "np.ndarray[tuple[int], np.dtype[np.float64]]"
 
 
-def records_since(stack: ScratchStack, begun_ms: int) -> list[BatchRecord]:
+def read_batches_since(stack: ScratchStack, begun_ms: int) -> list[BatchRecord]:
     """The batches with records that began since then."""
-    store = open_control(stack.control_url)
+    store = open_control_store(stack.control_url)
     try:
         with store.engine.connect() as connection:
             query = select(batches).where(batches.c.clock_ms >= begun_ms, batches.c.kind == "data")
-            return [batch_record(row) for row in connection.execute(query).mappings()]
+            return [from_batch_row(row) for row in connection.execute(query).mappings()]
     finally:
         store.close()
 
 
-def timestamps(stack: ScratchStack) -> dict[tuple[int, int], int]:
+def read_record_timestamps(stack: ScratchStack) -> dict[tuple[int, int], int]:
     """When each record was made, by partition and offset."""
     consumer = Consumer({**stack.client, "group.id": "bench", "enable.auto.commit": False})
     found: dict[tuple[int, int], int] = {}
@@ -70,7 +70,7 @@ def timestamps(stack: ScratchStack) -> dict[tuple[int, int], int]:
     return found
 
 
-def latencies(done: list[BatchRecord], made: dict[tuple[int, int], int]) -> Iterator[float]:
+def compute_latencies(done: list[BatchRecord], made: dict[tuple[int, int], int]) -> Iterator[float]:
     """For each record of these batches, how long until its batch was committed."""
     for batch in done:
         committed = batch.clock_ms + sum(batch.durations_ms.values())
@@ -79,20 +79,22 @@ def latencies(done: list[BatchRecord], made: dict[tuple[int, int], int]) -> Iter
                 yield committed - made[part.partition, offset]
 
 
-def measure(stack: ScratchStack, interval_ms: int) -> Measured:
+def measure_interval(stack: ScratchStack, interval_ms: int) -> IntervalResult:
     """Run with this interval for a while."""
     stack.environment["PENSTOCK_HOST__BATCH_INTERVAL_MS"] = str(interval_ms)
     stack.up()
     before = stack.batch()
     until(lambda: stack.batch() > before + 5, 60, "batches")
-    time.sleep(SECONDS)  # compilers and caches settle
+    time.sleep(MEASURE_SECONDS)  # compilers and caches settle
     begun, host = now_ms(), psutil.Process(stack.pids()["host"])
     hosts = [host, *host.children(recursive=True)]
-    spent = processor_seconds(hosts)
-    time.sleep(SECONDS)
-    core = (processor_seconds(hosts) - spent) / SECONDS
-    done = records_since(stack, begun)
-    return Measured(interval_ms, core, len(done), np.array(list(latencies(done, timestamps(stack)))))
+    spent = cpu_seconds(hosts)
+    time.sleep(MEASURE_SECONDS)
+    core = (cpu_seconds(hosts) - spent) / MEASURE_SECONDS
+    done = read_batches_since(stack, begun)
+    return IntervalResult(
+        interval_ms, core, len(done), np.array(list(compute_latencies(done, read_record_timestamps(stack))))
+    )
 
 
 def main(intervals: list[int]) -> None:
@@ -101,15 +103,15 @@ def main(intervals: list[int]) -> None:
         "interval", "host's part of a core", "batches a second", "latency p50", "p99", title="50 records/s"
     )
     with tempfile.TemporaryDirectory() as scratch:
-        stack = ScratchStack(Path(scratch) / "home", JARS)
+        stack = ScratchStack(Path(scratch) / "home", JAR_FOLDER)
         with stack.ended_at_last():
             for interval in intervals:
-                found = measure(stack, interval)
+                found = measure_interval(stack, interval)
                 p50, p99 = np.percentile(found.latencies, [50, 99])
-                rate = f"{found.batches / SECONDS:.1f}"
+                rate = f"{found.batches / MEASURE_SECONDS:.1f}"
                 table.add_row(f"{interval} ms", f"{found.core:.1%}", rate, f"{p50:.0f} ms", f"{p99:.0f} ms")
     Console().print(table)
 
 
 if __name__ == "__main__":
-    main([int(word) for word in sys.argv[1:]] or list(INTERVALS))
+    main([int(word) for word in sys.argv[1:]] or list(INTERVALS_MS))

@@ -19,25 +19,25 @@ from confluent_kafka import Consumer, Producer
 from rich.console import Console
 from rich.table import Table
 
+from penstock.core.clock import now_ms
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.spark.live_stream import LiveStream, StreamConfig
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import load_contract
-from penstock.ingestion.generators import evenly
-from penstock.ingestion.generators.cards import Cards
+from penstock.ingestion.generators import make_even_send_times
+from penstock.ingestion.generators.cards import CardGenerator
 from penstock.ingestion.topics import ensure_topics
 from penstock.pipelines import catalog
-from penstock.pipelines.batch.right import Right
-from penstock.pipelines.spark.stream import Stream, StreamConfig
-from penstock.platform.clock import now_ms
-from penstock.platform.local_spark import spark_session
+from penstock.platform.services.command_spark import open_command_spark
 from penstock.platform.settings import load_settings
 
-RATES = (200.0, 1_000.0)
-WARM_SECONDS, SECONDS = 15, 45
-ALERTS = "card-alerts"
+RATES_PER_SECOND = (200.0, 1_000.0)
+WARM_UP_SECONDS, MEASURE_SECONDS = 15, 45
+ALERTS_TOPIC = "card-alerts"
 
 
-class Listener(threading.Thread):
+class AlertListener(threading.Thread):
     """Notes when each alert came, and when its payment was made."""
 
     def __init__(self, bootstrap: str) -> None:
@@ -53,7 +53,7 @@ class Listener(threading.Thread):
                 "fetch.wait.max.ms": 20,
             }
         )
-        self._consumer.subscribe([ALERTS])
+        self._consumer.subscribe([ALERTS_TOPIC])
 
     def run(self) -> None:
         """Listen until it is told to end."""
@@ -72,13 +72,13 @@ class Listener(threading.Thread):
         self.join()
 
 
-def pay(bootstrap: str, rate: float, seed: int) -> int:
+def send_payments(bootstrap: str, rate: float, seed: int) -> int:
     """Send payments at a rate, and return when the first that counts was sent."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2})
     began, sent = time.monotonic(), 0
-    counts_from = now_ms() + WARM_SECONDS * 1_000
-    payments = Cards(seed).records(0, evenly(0, 1))
-    while (passed := time.monotonic() - began) < WARM_SECONDS + SECONDS:
+    counts_from = now_ms() + WARM_UP_SECONDS * 1_000
+    payments = CardGenerator(seed).generate_records(0, make_even_send_times(0, 1))
+    while (passed := time.monotonic() - began) < WARM_UP_SECONDS + MEASURE_SECONDS:
         now = now_ms()
         for payment in islice(payments, int(passed * rate) - sent):
             fields = {**msgspec.to_builtins(payment), "at": now}
@@ -97,17 +97,19 @@ def main(rates: tuple[float, ...]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         LocalBroker.in_directory(Path(folder, "broker"), ensure_jars(settings.jars, ["kafka"])) as broker,
-        spark_session(settings, "alerts") as session,
+        open_command_spark(settings, "alerts") as session,
     ):
-        ensure_topics(broker.bootstrap, [load_contract("cards"), load_contract(ALERTS)])
+        ensure_topics(broker.bootstrap, [load_contract("cards"), load_contract(ALERTS_TOPIC)])
         config = StreamConfig(broker.bootstrap, Path(folder, "stream"), Path(folder, "warehouse"))
-        plan = catalog.load("card_alerts")
-        stream = Stream(plan, session, config, Right(plan.name, 1, lambda: True), lambda _: None, now_ms)
+        plan = catalog.load_plan("card_alerts")
+        stream = LiveStream(
+            plan, session, config, WriteFence(plan.name, 1, lambda: True), lambda _: None, now_ms
+        )
         stream.start()
         for seed, rate in enumerate(rates, start=1):
-            listener = Listener(broker.bootstrap)
+            listener = AlertListener(broker.bootstrap)
             listener.start()
-            counts_from = pay(broker.bootstrap, rate, seed)
+            counts_from = send_payments(broker.bootstrap, rate, seed)
             time.sleep(3)
             listener.end()
             print(f"{rate:,.0f} payments a second: {len(listener.seen)} alerts", file=sys.stderr)
@@ -119,4 +121,4 @@ def main(rates: tuple[float, ...]) -> None:
 
 
 if __name__ == "__main__":
-    main(tuple(map(float, sys.argv[1:])) or RATES)
+    main(tuple(map(float, sys.argv[1:])) or RATES_PER_SECOND)

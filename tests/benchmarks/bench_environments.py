@@ -18,44 +18,44 @@ from tests.infra.terraform.aws.cloud import REGION, cloud
 from tests.infra.terraform.aws.conftest import PROVIDER, VARIABLES
 from tests.infra.terraform.checkouts import INFRA, block_of_ports, copy_environments, local_environment
 
-from penstock.infra.terraform import Limits, Workspace, embedded_engine, find_mirrors
-from penstock.infra.terraform.mirrors import holds
+from penstock.infra.terraform import TerraformTimeouts, TerraformWorkspace, embedded_engine, find_mirrors
+from penstock.infra.terraform.provider_mirrors import has_provider
 
 
 @contextmanager
-def copied() -> Iterator[Path]:
+def copied_environments() -> Iterator[Path]:
     """The HCL in a folder where it may be used."""
     with tempfile.TemporaryDirectory() as scratch:
         copy_environments(Path(scratch))
         yield Path(scratch)
 
 
-def seconds(what: Callable[[], object]) -> float:
+def time_action(what: Callable[[], object]) -> float:
     """How long something took."""
     began = time.perf_counter()
     what()
     return time.perf_counter() - began
 
 
-def local() -> Iterator[tuple[str, float, str]]:
+def measure_local() -> Iterator[tuple[str, float, str]]:
     """Apply, look, destroy."""
-    with copied() as root:
+    with copied_environments() as root:
         workspace = local_environment(root, INFRA.parent / ".penstock" / "jars", block_of_ports())
         try:
-            yield "local: apply from nothing", seconds(lambda: workspace.apply(workspace.plan())), "60 s"
-            yield "local: plan without changes", seconds(workspace.plan), ""
+            yield "local: apply from nothing", time_action(lambda: workspace.apply(workspace.plan())), "60 s"
+            yield "local: plan without changes", time_action(workspace.plan), ""
         finally:
-            taken = seconds(lambda: workspace.apply(workspace.plan(destroy=True)))
+            taken = time_action(lambda: workspace.apply(workspace.plan(destroy=True)))
         yield "local: destroy", taken, "20 s"
 
 
-def aws() -> Iterator[tuple[str, float, str]]:
+def measure_aws() -> Iterator[tuple[str, float, str]]:
     """Plan from nothing, with the provider at hand."""
     mirrors = find_mirrors()
-    if not any(holds(mirror, *PROVIDER) for mirror in mirrors):
+    if not any(has_provider(mirror, *PROVIDER) for mirror in mirrors):
         sys.stderr.write("aws: the provider {} {} is in no filesystem mirror here\n".format(*PROVIDER))
         return
-    with copied() as root, cloud() as (_, address):
+    with copied_environments() as root, cloud() as (_, address):
         directory = root / "infra" / "environments" / "aws"
         (directory / "here_override.tf").write_text(
             'terraform {\n  backend "local" {}\n}\nprovider "aws" {\n  s3_use_path_style = true\n}\n'
@@ -68,24 +68,24 @@ def aws() -> Iterator[tuple[str, float, str]]:
             "AWS_EC2_METADATA_DISABLED": "true",
         }
         kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        workspace = Workspace(
+        workspace = TerraformWorkspace(
             directory,
             root / "work",
             embedded_engine(),
             variables=VARIABLES,
             environment=kept | told,
             mirrors=mirrors,
-            limits=Limits(apply=300, grace=30),
+            timeouts=TerraformTimeouts(apply_timeout_s=300, grace_s=30),
         )
-        yield "aws: made ready", seconds(workspace.prepare), ""
-        yield "aws: plan from nothing", seconds(workspace.plan), "15 s"
+        yield "aws: made ready", time_action(workspace.prepare), ""
+        yield "aws: plan from nothing", time_action(workspace.plan), "15 s"
 
 
 def main() -> None:
     """Measure, and print each figure as it comes."""
     console = Console()
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # the stand-in tells each request
-    for measured in (local, aws):
+    for measured in (measure_local, measure_aws):
         for what, taken, limit in measured():
             console.print(f"{what:<32} {taken:6.1f} s  {f'(limit {limit})' if limit else ''}")
 

@@ -15,22 +15,22 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from penstock.engine.diagrams import Curve, CurvePoint, render_curves
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines import catalog
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.pictures import Curve, Point, curves
-from penstock.platform.demo.run import Ran, run_plan
-from penstock.platform.local_spark import spark_session
+from penstock.platform.demo.demo_run import DemoResult, run_demo_plan
+from penstock.platform.services.command_spark import open_command_spark
 from penstock.platform.settings import load_settings
 
-MINUTE = 60_000
-BOUNDS = (0, 20, 40, 60, 120, 240)
-DEMO = Demo(last="2 days", step="20 minutes")
+MINUTE_MS = 60_000
+BOUNDS_MINUTES = (0, 20, 40, 60, 120, 240)
+FLIGHTS_DEMO = Demo(last="2 days", step="20 minutes")
 
 
 @dataclass(frozen=True)
-class Measured:
+class BoundResult:
     """What a bound comes to, in minutes and shares."""
 
     bound: int
@@ -42,14 +42,14 @@ class Measured:
     corrections: int
 
 
-def measured(bound: int, ran: Ran) -> Measured:
+def summarize_bound(bound: int, ran: DemoResult) -> BoundResult:
     """Compare the on-time pane of each window with its last one."""
-    inserted = [row for row in ran.told.panes if row["kind"] == "insert"]
+    inserted = [row for row in ran.run_data.pane_rows if row["kind"] == "insert"]
     last = {(row["origin"], row["window_start"]): row["flights"] for row in inserted}
     on_time = [row for row in inserted if row["timing"] == "on_time" and row["watermark"] is not None]
     waits = [(row["batch_clock"] - row["window_end"]).total_seconds() / 60 for row in on_time]
     shares = [row["flights"] / last[row["origin"], row["window_start"]] for row in on_time]
-    return Measured(
+    return BoundResult(
         bound,
         statistics.median(waits),
         statistics.mean(waits),
@@ -63,29 +63,31 @@ def measured(bound: int, ran: Ran) -> Measured:
 def main(out: Path | None) -> None:
     """Run all bounds on one broker and in one session."""
     settings = load_settings().settings
-    found: list[Measured] = []
-    plan = catalog.load("flight_delays")
+    found: list[BoundResult] = []
+    plan = catalog.load_plan("flight_delays")
     with (
         tempfile.TemporaryDirectory() as folder,
         LocalBroker.in_directory(Path(folder, "broker"), ensure_jars(settings.jars, ["kafka"])) as broker,
-        spark_session(settings, "flights") as session,
+        open_command_spark(settings, "flights") as session,
     ):
-        for bound in BOUNDS:
+        for bound in BOUNDS_MINUTES:
             (source,) = plan.sources
-            rule = replace(source.watermark, bound=bound * MINUTE)
-            named = replace(plan.stage, name=f"bound_{bound}")
+            rule = replace(source.watermark, bound=bound * MINUTE_MS)
+            named = replace(plan.only_stage, name=f"bound_{bound}")
             changed = replace(
                 plan, name=named.name, sources=(replace(source, watermark=rule),), stages=(named,)
             )
-            ran = run_plan(changed, DEMO, session, broker.bootstrap, Path(folder, str(bound)), lambda _: None)
-            found.append(measured(bound, ran))
+            ran = run_demo_plan(
+                changed, FLIGHTS_DEMO, session, broker.bootstrap, Path(folder, str(bound)), lambda _: None
+            )
+            found.append(summarize_bound(bound, ran))
             print(f"a bound of {bound} minutes: {len(ran.outcomes)} batches", file=sys.stderr)
-    show(found)
+    print_results(found)
     if out is not None:
-        out.write_text(drawn(found), "utf-8")
+        out.write_text(draw_results(found), "utf-8")
 
 
-def show(found: Sequence[Measured]) -> None:
+def print_results(found: Sequence[BoundResult]) -> None:
     """Print a row for each bound."""
     table = Table(
         "bound, min",
@@ -103,13 +105,13 @@ def show(found: Sequence[Measured]) -> None:
     Console().print(table)
 
 
-def drawn(found: Sequence[Measured]) -> str:
+def draw_results(found: Sequence[BoundResult]) -> str:
     """Draw completeness over latency."""
-    held = [Point(each.mean, 100 * each.complete, f"{each.bound} min") for each in found]
-    whole = [Point(each.mean, 100 * each.whole, f"{each.bound} min") for each in found]
+    held = [CurvePoint(each.mean, 100 * each.complete, f"{each.bound} min") for each in found]
+    whole = [CurvePoint(each.mean, 100 * each.whole, f"{each.bound} min") for each in found]
     words = ("minutes from the end of an hour to its on-time pane (mean)", "percent, by the on-time pane")
     title = "Watermark bound: what waiting buys, on the flights of 1 and 2 January 2013"
-    return curves(title, words, [Curve("flights held", held), Curve("hours that are whole", whole)])
+    return render_curves(title, words, [Curve("flights held", held), Curve("hours that are whole", whole)])
 
 
 if __name__ == "__main__":

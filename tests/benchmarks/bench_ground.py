@@ -21,22 +21,28 @@ from deltalake.exceptions import TableNotFoundError
 from rich.console import Console
 from rich.table import Table
 
-from penstock.infra.ports import free_ports
+from penstock.infra.ports import find_free_ports
 
-PORTS = ("KAFKA__PORT", "KAFKA__CONTROLLER_PORT", "HOST__METRICS_PORT", "DAGSTER__PORT", "DAGSTER__CODE_PORT")
+PORT_SETTINGS = (
+    "KAFKA__PORT",
+    "KAFKA__CONTROLLER_PORT",
+    "HOST__METRICS_PORT",
+    "DAGSTER__PORT",
+    "DAGSTER__CODE_PORT",
+)
 ROOT = Path(__file__).resolve().parents[2]
-REST_SECONDS = 30.0
-PATIENCE_SECONDS = 600.0
+IDLE_SECONDS = 30.0
+WAIT_TIMEOUT_S = 600.0
 
 
-def seconds(what: Callable[[], object]) -> float:
+def time_action(what: Callable[[], object]) -> float:
     """How long something took."""
     began = time.perf_counter()
     what()
     return time.perf_counter() - began
 
 
-def versions(clone: Path) -> int:
+def read_table_version(clone: Path) -> int:
     """How often rows were added to the log of panes; 0 while there is none."""
     try:
         return DeltaTable(clone / ".penstock" / "warehouse" / "panes" / "sensor_minute").version()
@@ -44,23 +50,24 @@ def versions(clone: Path) -> int:
         return 0
 
 
-def until(condition: Callable[[], bool]) -> None:
+def wait_for(condition: Callable[[], bool]) -> None:
     """Wait for a condition, a tenth of a second at a time."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + WAIT_TIMEOUT_S
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"nothing came in {PATIENCE_SECONDS:g} s")
+            raise TimeoutError(f"nothing came in {WAIT_TIMEOUT_S:g} s")
         time.sleep(0.1)
 
 
-class Checkout:
+class BenchmarkCheckout:
     """A clone that runs the platform on ports of its own."""
 
     def __init__(self, folder: Path, cold: bool) -> None:
         subprocess.run(["git", "clone", "-q", str(ROOT), str(folder)], check=True)
         self.folder = folder
         ports = {
-            f"PENSTOCK_{name}": str(port) for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)
+            f"PENSTOCK_{name}": str(port)
+            for name, port in zip(PORT_SETTINGS, find_free_ports(len(PORT_SETTINGS)), strict=True)
         }
         caches = {"PIP_NO_CACHE_DIR": "1", "UV_NO_CACHE": "1"} if cold else {}
         self.environment = {**os.environ, **ports, **caches}
@@ -81,17 +88,17 @@ class Checkout:
 
     def up_to_a_new_row(self) -> float:
         """Seconds from `make up` until the log of panes has a row that it had not before."""
-        before = versions(self.folder)
+        before = read_table_version(self.folder)
         maker = subprocess.Popen(
             ["make", "up"], cwd=self.folder, env=self.environment, stdout=subprocess.DEVNULL
         )
-        taken = seconds(lambda: until(lambda: versions(self.folder) > before))
+        taken = time_action(lambda: wait_for(lambda: read_table_version(self.folder) > before))
         if maker.wait() != 0:
             raise RuntimeError("`make up` failed")
         return taken
 
 
-def host_processes(folder: Path) -> list[psutil.Process]:
+def find_host_processes(folder: Path) -> list[psutil.Process]:
     """The stream host of this benchmark, with its Java machine."""
     of_folder = [
         p for p in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(p.info["cmdline"] or [])
@@ -100,7 +107,7 @@ def host_processes(folder: Path) -> list[psutil.Process]:
     return [host, *host.children(recursive=True)]
 
 
-def processor_seconds(processes: list[psutil.Process]) -> float:
+def cpu_seconds(processes: list[psutil.Process]) -> float:
     """The processor time that these have taken; one that has ended meanwhile has taken no more."""
     taken = 0.0
     for process in processes:
@@ -109,27 +116,27 @@ def processor_seconds(processes: list[psutil.Process]) -> float:
     return taken
 
 
-def share_of_a_core(folder: Path) -> float:
+def measure_core_share(folder: Path) -> float:
     """The processor time that the host takes meanwhile, as a share of one core."""
-    mine = host_processes(folder)
-    before = processor_seconds(mine)
-    time.sleep(REST_SECONDS)
-    return (processor_seconds(mine) - before) / REST_SECONDS
+    mine = find_host_processes(folder)
+    before = cpu_seconds(mine)
+    time.sleep(IDLE_SECONDS)
+    return (cpu_seconds(mine) - before) / IDLE_SECONDS
 
 
-def measurements(checkout: Checkout, cold: bool) -> Iterator[tuple[str, str, str]]:
+def measure_all(checkout: BenchmarkCheckout, cold: bool) -> Iterator[tuple[str, str, str]]:
     """What was measured, what came out, and the limit; in the order in which a person meets them."""
     caches = "cold" if cold else "warm"
     yield f"clone to first row, {caches} caches", f"{checkout.up_to_a_new_row():.1f} s", "240 s"
-    yield "`make up` that has nothing to do", f"{seconds(lambda: checkout.make('up')):.1f} s", ""
-    yield "host with 50 records a second", f"{share_of_a_core(checkout.folder):.1%} of a core", ""
-    yield "`make down`", f"{seconds(lambda: checkout.make('down')):.1f} s", "20 s"
+    yield "`make up` that has nothing to do", f"{time_action(lambda: checkout.make('up')):.1f} s", ""
+    yield "host with 50 records a second", f"{measure_core_share(checkout.folder):.1%} of a core", ""
+    yield "`make down`", f"{time_action(lambda: checkout.make('down')):.1f} s", "20 s"
     yield "second `make up` to first new row", f"{checkout.up_to_a_new_row():.1f} s", "30 s"
     checkout.environment["PENSTOCK_FEED__ENABLED"] = "false"
     checkout.make("up")
-    until(lambda: '"lag_records": 0' in checkout.penstock("status", "--json"))
-    time.sleep(REST_SECONDS)
-    yield "host at rest on a silent topic", f"{share_of_a_core(checkout.folder):.1%} of a core", "5 %"
+    wait_for(lambda: '"lag_records": 0' in checkout.penstock("status", "--json"))
+    time.sleep(IDLE_SECONDS)
+    yield "host at rest on a silent topic", f"{measure_core_share(checkout.folder):.1%} of a core", "5 %"
 
 
 def main(cold: bool) -> None:
@@ -137,9 +144,9 @@ def main(cold: bool) -> None:
     table = Table("what", "took", "limit", title="The ground, on this machine")
     console = Console()
     with tempfile.TemporaryDirectory() as scratch:
-        checkout = Checkout(Path(scratch) / "penstock", cold)
+        checkout = BenchmarkCheckout(Path(scratch) / "penstock", cold)
         try:
-            for what, took, limit in measurements(checkout, cold):
+            for what, took, limit in measure_all(checkout, cold):
                 console.print(f"{what}: {took}")
                 table.add_row(what, took, limit)
         finally:

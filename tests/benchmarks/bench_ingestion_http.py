@@ -23,29 +23,29 @@ from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import json_codec, load_contract
 from penstock.ingestion.feed import Feed
-from penstock.ingestion.generators import Sensors, evenly
-from penstock.ingestion.producer import format_of
-from penstock.ingestion.sources.http_push import HttpPush
+from penstock.ingestion.generators import SensorGenerator, make_even_send_times
+from penstock.ingestion.producer import create_record_format
+from penstock.ingestion.sources.http_push import HttpPushSource
 from penstock.ingestion.topics import ensure_topics
 
 ROOT = Path(__file__).parents[2]
-LINES, SENDERS, AT_LEAST = 500, 6, 20_000
+LINES_PER_REQUEST, SENDER_COUNT, MIN_RECORDS_PER_SECOND = 500, 6, 20_000
 
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def work(bootstrap: str, ledger: Path, pipe: Connection) -> None:
+def run_worker(bootstrap: str, ledger: Path, pipe: Connection) -> None:
     """Be the worker: say the port, then the processor seconds used each time one asks."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     contract = load_contract("sensors")
-    source = HttpPush("127.0.0.1", 0, format_of(contract).checker)
+    source = HttpPushSource("127.0.0.1", 0, create_record_format(contract).checker)
     stop = threading.Event()
     feed = Feed(source, contract, bootstrap, ledger, now_ms)
     thread = threading.Thread(target=feed.run, args=(stop,))
     thread.start()
-    while not source.serving:
+    while not source.is_serving:
         time.sleep(0.01)
     pipe.send(source.port)
     while pipe.recv():
@@ -54,7 +54,7 @@ def work(bootstrap: str, ledger: Path, pipe: Connection) -> None:
     thread.join()
 
 
-def send(port: int, body: bytes, requests: int) -> None:
+def send_requests(port: int, body: bytes, requests: int) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port)
     for _ in range(requests):
         connection.request("POST", "/", body, {"Content-Type": "application/x-ndjson"})
@@ -64,24 +64,29 @@ def send(port: int, body: bytes, requests: int) -> None:
             raise RuntimeError(f"the worker answered {response.status}")
 
 
-def round_of(port: int, body: bytes, requests: int, pipe: Connection) -> tuple[float, float]:
+def measure_round(port: int, body: bytes, requests: int, pipe: Connection) -> tuple[float, float]:
     """Return records a second by the clock, and by the worker's processor time."""
     pipe.send(True)
     used, begun = pipe.recv(), time.perf_counter()
-    senders = [threading.Thread(target=send, args=(port, body, requests // SENDERS)) for _ in range(SENDERS)]
+    senders = [
+        threading.Thread(target=send_requests, args=(port, body, requests // SENDER_COUNT))
+        for _ in range(SENDER_COUNT)
+    ]
     for sender in senders:
         sender.start()
     for sender in senders:
         sender.join()
     passed = time.perf_counter() - begun
     pipe.send(True)
-    records = requests // SENDERS * SENDERS * LINES
+    records = requests // SENDER_COUNT * SENDER_COUNT * LINES_PER_REQUEST
     return records / passed, records / (pipe.recv() - used)
 
 
-def measure(requests: int, rounds: int) -> list[tuple[float, float]]:
+def measure_rounds(requests: int, rounds: int) -> list[tuple[float, float]]:
     contract = load_contract("sensors")
-    records = islice(Sensors(1).records(0, evenly(now_ms(), 1_000)), LINES)
+    records = islice(
+        SensorGenerator(1).generate_records(0, make_even_send_times(now_ms(), 1_000)), LINES_PER_REQUEST
+    )
     body = b"\n".join(map(json_codec(contract).encode, records))
     jars = ensure_jars(ROOT / ".penstock" / "jars", ["kafka"])
     context = get_context("spawn")
@@ -91,11 +96,11 @@ def measure(requests: int, rounds: int) -> list[tuple[float, float]]:
         LocalBroker.in_directory(Path(folder) / "broker", jars, heap_mb=512) as broker,
     ):
         ensure_topics(broker.bootstrap, [contract])
-        worker = context.Process(target=work, args=(broker.bootstrap, Path(folder) / "push", theirs))
+        worker = context.Process(target=run_worker, args=(broker.bootstrap, Path(folder) / "push", theirs))
         worker.start()
         port = ours.recv()
-        round_of(port, body, requests // 4, ours)
-        found = [round_of(port, body, requests, ours) for _ in range(rounds)]
+        measure_round(port, body, requests // 4, ours)
+        found = [measure_round(port, body, requests, ours) for _ in range(rounds)]
         ours.send(False)
         worker.join()
     return found
@@ -103,14 +108,15 @@ def measure(requests: int, rounds: int) -> list[tuple[float, float]]:
 
 def main() -> None:
     requests, rounds = (int(value) for value in (sys.argv[1:] + ["300", "5"][len(sys.argv) - 1 :]))
-    found = measure(requests, rounds)
+    found = measure_rounds(requests, rounds)
     table = Table(
-        title=f"{LINES} records a request, {SENDERS} senders, {rounds} rounds", title_justify="left"
+        title=f"{LINES_PER_REQUEST} records a request, {SENDER_COUNT} senders, {rounds} rounds",
+        title_justify="left",
     )
     for column in ("records/s", "median", "lowest", "highest", "at least"):
         table.add_column(column, justify="right")
     for name, rates in zip(("by the clock", "by the worker's core"), zip(*found, strict=True), strict=True):
-        figures = (statistics.median(rates), min(rates), max(rates), AT_LEAST)
+        figures = (statistics.median(rates), min(rates), max(rates), MIN_RECORDS_PER_SECOND)
         table.add_row(name, *(f"{figure:,.0f}" for figure in figures))
     Console().print(table)
 

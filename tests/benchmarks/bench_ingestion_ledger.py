@@ -11,19 +11,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from penstock.ingestion.ledger import Ledger, read_addresses
+from penstock.ingestion.ledger import DeliveryLedger, read_addresses
 
-TARGETS = [("t", 0), ("t", 1), ("t", 2), ("t.dead-letters", 0)]
+TARGET_PARTITIONS = [("t", 0), ("t", 1), ("t", 2), ("t.dead-letters", 0)]
 
 
-def written(directory: Path, records: int, chunk: int) -> None:
+def write_ledger(directory: Path, records: int, chunk: int) -> None:
     """Write a ledger of so many records, so many at a time; rarely synced, for the disk is not measured."""
-    ledger = Ledger(directory, lambda: 1_800_000_000_000)
-    ledger.begin(TARGETS, [-1] * 4, "a benchmark", "key")
+    ledger = DeliveryLedger(directory, lambda: 1_800_000_000_000)
+    ledger.start_session(TARGET_PARTITIONS, [-1] * 4, "a benchmark", "key")
     done: list[tuple[int, list[int], dict[int, list[tuple[int, int]]]]] = []
     following = [0, 0, 0]
     for first in range(0, records, chunk):
-        ledger.intend(first, chunk, {"next": first, "count": chunk, "now": 1_800_000_000_000 + first})
+        ledger.record_intent(first, chunk, {"next": first, "count": chunk, "now": 1_800_000_000_000 + first})
         lanes = [(first + place) * 7 % 3 for place in range(chunk)]
         runs = {}
         for lane in set(lanes):
@@ -31,22 +31,22 @@ def written(directory: Path, records: int, chunk: int) -> None:
             following[lane] += lanes.count(lane)
         done.append((first, lanes, runs))
         if len(done) == 1_000:
-            ledger.acknowledge(done)
+            ledger.record_acknowledgements(done)
             done = []
-    ledger.acknowledge(done)
-    ledger.close(in_order=True)
+    ledger.record_acknowledgements(done)
+    ledger.close(clean=True)
 
 
-def opened(directory: Path) -> float:
+def time_opening(directory: Path) -> float:
     """Return the milliseconds until a ledger can be written on."""
     begun = time.perf_counter()
-    ledger = Ledger(directory, lambda: 0)
+    ledger = DeliveryLedger(directory, lambda: 0)
     passed = time.perf_counter() - begun
-    ledger.close(in_order=False)
+    ledger.close(clean=False)
     return passed * 1_000
 
 
-def read(directory: Path, records: int) -> float:
+def measure_read_rate(directory: Path, records: int) -> float:
     """Return how many addresses a second are given back."""
     begun = time.perf_counter()
     assert sum(1 for _ in read_addresses(directory)) == records
@@ -61,11 +61,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number, chunk in ((records * 10, 10_000), (records, 100), (records // 3, 1)):
             place = Path(folder) / str(chunk)
-            written(place, number, chunk)
+            write_ledger(place, number, chunk)
             files = [path for path in place.iterdir() if path.suffix == ".ledger"]
             size = sum(path.stat().st_size for path in files)
             shares = f"{size / number:.2f}", f"{len(files)}"
-            figures = *shares, f"{opened(place):.0f}", f"{read(place, number):,.0f}"
+            figures = *shares, f"{time_opening(place):.0f}", f"{measure_read_rate(place, number):,.0f}"
             table.add_row(f"{number:,}", f"{chunk:,}", *figures)
     Console().print(table)
 

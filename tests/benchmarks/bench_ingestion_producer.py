@@ -22,15 +22,15 @@ from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import Contract, json_codec, load_contract
 from penstock.ingestion.contracts.avro_codec import AvroCodec
-from penstock.ingestion.contracts.schemas import avro_schema
-from penstock.ingestion.generators import Sensors, evenly
-from penstock.ingestion.ledger import Ledger
-from penstock.ingestion.producer import Batch, JsonChecker, LedgeredProducer
-from penstock.ingestion.producer.avro_checking import AvroChecker
+from penstock.ingestion.contracts.schemas import to_avro_schema
+from penstock.ingestion.generators import SensorGenerator, make_even_send_times
+from penstock.ingestion.ledger import DeliveryLedger
+from penstock.ingestion.producer import JsonChecker, LedgeredProducer, SourceBatch
+from penstock.ingestion.producer.avro_checker import AvroChecker
 from penstock.ingestion.topics import ensure_topics
 
 ROOT = Path(__file__).parents[2]
-AT_LEAST = {
+MIN_RATIOS = {
     "raw": None,
     "ledger": 0.85,
     "ledger and JSON contract": 0.6,
@@ -40,19 +40,19 @@ AT_LEAST = {
     "JSON, one in 10 broken": None,
     "JSON, all broken": None,
 }
-CHECKED = "ledger and JSON contract"
-BASE = {
+CHECKED_VARIANT = "ledger and JSON contract"
+BASE_VARIANTS = {
     "ledger and Avro contract": "raw, Avro",
     "raw, Avro": "raw, Avro",
-    "JSON, one in 100 broken": CHECKED,
-    "JSON, one in 10 broken": CHECKED,
-    "JSON, all broken": CHECKED,
+    "JSON, one in 100 broken": CHECKED_VARIANT,
+    "JSON, one in 10 broken": CHECKED_VARIANT,
+    "JSON, all broken": CHECKED_VARIANT,
 }
-BATCH = 10_000
+BATCH_RECORDS = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
-class Work:
+class ProducerWorkload:
     broker: LocalBroker
     folder: Path
     contract: Contract
@@ -67,18 +67,18 @@ class Work:
         return contract
 
     def batches(self) -> Sequence[slice]:
-        return [slice(first, first + BATCH) for first in range(0, len(self.values), BATCH)]
+        return [slice(first, first + BATCH_RECORDS) for first in range(0, len(self.values), BATCH_RECORDS)]
 
 
-def raw(work: Work) -> float:
-    return _raw(work, work.values)
+def send_raw(work: ProducerWorkload) -> float:
+    return _send_raw(work, work.values)
 
 
-def raw_avro(work: Work) -> float:
-    return _raw(work, work.avro_values)
+def send_raw_avro(work: ProducerWorkload) -> float:
+    return _send_raw(work, work.avro_values)
 
 
-def _raw(work: Work, values: Sequence[bytes]) -> float:
+def _send_raw(work: ProducerWorkload, values: Sequence[bytes]) -> float:
     topic = work.new_topic("raw").topic
     producer = Producer(
         {
@@ -101,35 +101,37 @@ def _raw(work: Work, values: Sequence[bytes]) -> float:
     return len(work.values) / (time.perf_counter() - begun)
 
 
-def with_ledger(work: Work) -> float:
-    return _delivered(work, lambda part: Batch(work.values[part], part.start, work.keys[part]))
+def send_with_ledger(work: ProducerWorkload) -> float:
+    return _deliver_with_ledger(
+        work, lambda part: SourceBatch(work.values[part], part.start, work.keys[part])
+    )
 
 
-def with_contract(work: Work) -> float:
+def send_with_contract(work: ProducerWorkload) -> float:
     checker = JsonChecker(work.contract)
-    return _delivered(work, lambda part: checker.check(Batch(work.values[part], part.start)))
+    return _deliver_with_ledger(work, lambda part: checker.check(SourceBatch(work.values[part], part.start)))
 
 
-def with_broken_records(every: int) -> Callable[[Work], float]:
+def make_invalid_records_variant(every: int) -> Callable[[ProducerWorkload], float]:
     """Deliver as with the contract, with one record of so many cut in half, which goes to the dead letters."""
 
-    def deliver(work: Work) -> float:
+    def deliver(work: ProducerWorkload) -> float:
         values = [v[: len(v) // 2] if place % every == 0 else v for place, v in enumerate(work.values)]
-        return with_contract(dataclasses.replace(work, values=values))
+        return send_with_contract(dataclasses.replace(work, values=values))
 
     return deliver
 
 
-def with_avro_contract(work: Work) -> float:
+def send_with_avro_contract(work: ProducerWorkload) -> float:
     checker = AvroChecker(work.avro)
-    return _delivered(
-        work, lambda part: checker.check(Batch(work.avro_values[part], part.start, encoded=True))
+    return _deliver_with_ledger(
+        work, lambda part: checker.check(SourceBatch(work.avro_values[part], part.start, is_encoded=True))
     )
 
 
-def _delivered(work: Work, batch_of: Callable[[slice], Batch]) -> float:
+def _deliver_with_ledger(work: ProducerWorkload, batch_of: Callable[[slice], SourceBatch]) -> float:
     contract = work.new_topic("ledger")
-    ledger = Ledger(work.folder / contract.topic, lambda: time.time_ns() // 1_000_000)
+    ledger = DeliveryLedger(work.folder / contract.topic, lambda: time.time_ns() // 1_000_000)
     producer = LedgeredProducer(work.broker.bootstrap, contract.topic, ledger)
     producer.resume(None)
     begun = time.perf_counter()
@@ -141,36 +143,40 @@ def _delivered(work: Work, batch_of: Callable[[slice], Batch]) -> float:
     return rate
 
 
-VARIANTS: dict[str, Callable[[Work], float]] = {
-    "raw": raw,
-    "ledger": with_ledger,
-    "ledger and JSON contract": with_contract,
-    "raw, Avro": raw_avro,
-    "ledger and Avro contract": with_avro_contract,
-    "JSON, one in 100 broken": with_broken_records(100),
-    "JSON, one in 10 broken": with_broken_records(10),
-    "JSON, all broken": with_broken_records(1),
+VARIANTS: dict[str, Callable[[ProducerWorkload], float]] = {
+    "raw": send_raw,
+    "ledger": send_with_ledger,
+    "ledger and JSON contract": send_with_contract,
+    "raw, Avro": send_raw_avro,
+    "ledger and Avro contract": send_with_avro_contract,
+    "JSON, one in 100 broken": make_invalid_records_variant(100),
+    "JSON, one in 10 broken": make_invalid_records_variant(10),
+    "JSON, all broken": make_invalid_records_variant(1),
 }
 
 
-def prepared(broker: LocalBroker, folder: Path, number: int) -> Work:
+def prepare_workload(broker: LocalBroker, folder: Path, number: int) -> ProducerWorkload:
     contract = load_contract("sensors")
-    records = list(islice(Sensors(1).records(0, evenly(1_700_000_000_000, 1_000)), number))
+    records = list(
+        islice(SensorGenerator(1).generate_records(0, make_even_send_times(1_700_000_000_000, 1_000)), number)
+    )
     codec = json_codec(contract)
     values = [codec.encode(record) for record in records]
-    avro = AvroCodec(contract, 1, {1: avro_schema(contract)}.get)
+    avro = AvroCodec(contract, 1, {1: to_avro_schema(contract)}.get)
     keys = [record.device.encode() for record in records]
-    return Work(broker, folder, contract, values, keys, avro, [avro.encode(record) for record in records])
+    return ProducerWorkload(
+        broker, folder, contract, values, keys, avro, [avro.encode(record) for record in records]
+    )
 
 
-def measure(number: int, rounds: int) -> dict[str, list[float]]:
+def measure_variants(number: int, rounds: int) -> dict[str, list[float]]:
     jars = ensure_jars(ROOT / ".penstock" / "jars", ["kafka"])
     found: dict[str, list[float]] = {name: [] for name in VARIANTS}
     with (
         tempfile.TemporaryDirectory() as folder,
         LocalBroker.in_directory(Path(folder) / "broker", jars, heap_mb=512) as broker,
     ):
-        work = prepared(broker, Path(folder), number)
+        work = prepare_workload(broker, Path(folder), number)
         for variant in VARIANTS.values():
             variant(work)
         for _ in range(rounds):
@@ -181,13 +187,15 @@ def measure(number: int, rounds: int) -> dict[str, list[float]]:
 
 def main() -> None:
     number, rounds = (int(value) for value in (sys.argv[1:] + ["200000", "7"][len(sys.argv) - 1 :]))
-    found = measure(number, rounds)
+    found = measure_variants(number, rounds)
     table = Table(title=f"{number} records of about 130 bytes, {rounds} rounds", title_justify="left")
     for column in ("variant", "records/s", "of its base", "lowest", "highest", "at least"):
         table.add_column(column, justify="left" if column == "variant" else "right")
     for name, rates in found.items():
-        ratios = [rate / base for rate, base in zip(rates, found[BASE.get(name, "raw")], strict=True)]
-        bar = AT_LEAST[name]
+        ratios = [
+            rate / base for rate, base in zip(rates, found[BASE_VARIANTS.get(name, "raw")], strict=True)
+        ]
+        bar = MIN_RATIOS[name]
         table.add_row(
             name,
             f"{statistics.median(rates):,.0f}",

@@ -16,18 +16,18 @@ from rich.table import Table
 from tests.platform.whole.stack import ScratchStack, until
 
 from penstock.infra.jars import ensure_jars
-from penstock.platform.control import ControlStore, open_control
-from penstock.platform.lifecycle import VERBS, ask, wait_for
+from penstock.platform.control import ControlStore, open_control_store
+from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request_state, wait_for_state
 
-STREAM = "sensor_minute"
-ORDER = ("drain", "start", "pause", "resume", "restart", "stop", "start")
-AT_MOST = {"start": "2", "drain": "3 and the batch"}
+STREAM_NAME = "sensor_minute"
+VERB_SEQUENCE = ("drain", "start", "pause", "resume", "restart", "stop", "start")
+MAX_SECONDS = {"start": "2", "drain": "3 and the batch"}
 
 
-def taken(store: ControlStore, word: str) -> float:
+def time_verb(store: ControlStore, word: str) -> float:
     """How long a wish takes to come true."""
     began = time.perf_counter()
-    wait_for(store, ask(store, STREAM, VERBS[word], (STREAM,)), 60)
+    wait_for_state(store, request_state(store, STREAM_NAME, STREAM_COMMANDS[word], (STREAM_NAME,)), 60)
     return time.perf_counter() - began
 
 
@@ -35,22 +35,22 @@ def main(rounds: int = 10) -> None:
     """Measure and print."""
     jars = Path(".penstock/jars").resolve()
     ensure_jars(jars)
-    found: dict[str, list[float]] = {word: [] for word in VERBS}
+    found: dict[str, list[float]] = {word: [] for word in STREAM_COMMANDS}
     with tempfile.TemporaryDirectory() as scratch:
         stack = ScratchStack(Path(scratch) / "home", jars)
         with stack.ended_at_last():
             stack.up()
-            store = open_control(stack.control_url)
+            store = open_control_store(stack.control_url)
             for _ in range(rounds):
-                for word in ORDER:
+                for word in VERB_SEQUENCE:
                     batch = stack.batch()
-                    found[word].append(taken(store, word))
-                    if VERBS[word].desired == "running":
+                    found[word].append(time_verb(store, word))
+                    if STREAM_COMMANDS[word].desired == "running":
                         until(lambda: stack.batch() > batch, 30, "a batch")  # noqa: B023  used before the next
             store.close()
     table = Table("verb", "p50 s", "longest s", "at most")
     for word, times in found.items():
-        table.add_row(word, f"{statistics.median(times):.2f}", f"{max(times):.2f}", AT_MOST.get(word, ""))
+        table.add_row(word, f"{statistics.median(times):.2f}", f"{max(times):.2f}", MAX_SECONDS.get(word, ""))
     Console().print(table)
 
 

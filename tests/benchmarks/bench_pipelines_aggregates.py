@@ -20,45 +20,33 @@ import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 
+from penstock.engine.batch_time import BatchTime
+from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage
+from penstock.engine.operators.dispatch import process_batch
+from penstock.engine.plan import Aggregate, AggregateOutput, Stage
+from penstock.engine.spark.aggregate.partials import aggregate_partials
+from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
+from penstock.engine.state import state_tree as trees
+from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 from penstock.infra.jars import ensure_jars, spark_jars
 from penstock.infra.java import find_java
-from penstock.pipelines.fold.fold import fold
-from penstock.pipelines.fold.moment import Moment
-from penstock.pipelines.fold.stage import ReadyStage, ready_stage
-from penstock.pipelines.model import (
-    collect,
-    combine,
-    count,
-    distinct,
-    fixed,
-    last,
-    max_,
-    mean,
-    quantiles,
-    sum_,
-    top,
-)
-from penstock.pipelines.plan import Aggregate, Output, Stage
-from penstock.pipelines.spark.partials import partials
-from penstock.pipelines.spark.session import SparkConfig, open_session
-from penstock.pipelines.state import tree as trees
-from penstock.pipelines.state.columns import BEFORE_ALL
+from penstock.stream import collect, combine, count, distinct, fixed, last, max_, mean, quantiles, sum_, top
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-KEYS = 1_000
-WINDOWS = 10
-SIZE = 10_000
-TYPES = {"key": pa.int64(), "value": pa.float64(), "word": pa.string(), "number": pa.int64()}
+KEY_COUNT = 1_000
+WINDOW_COUNT = 10
+WINDOW_SIZE_MS = 10_000
+COLUMN_TYPES = {"key": pa.int64(), "value": pa.float64(), "word": pa.string(), "number": pa.int64()}
 
 
-class Squares:
+class SumOfSquares:
     """Sum of squares, as a combiner of one's own."""
 
     partial_type = pa.int64()
     result_type = pa.int64()
-    takes_back = True
+    can_subtract = True
 
     def add(self, values: pa.Table, groups: Any, count: int) -> pa.Array:
         """Square and add up."""
@@ -86,7 +74,7 @@ class Squares:
 
 
 @dataclass(frozen=True)
-class Contest:
+class AggregateComparison:
     """An aggregate of ours and the SQL of Spark's own; None where Spark's own is a Python function."""
 
     name: str
@@ -94,44 +82,46 @@ class Contest:
     native: str | None
 
 
-CONTESTS = [
-    Contest("count", count(), "count(1)"),
-    Contest("sum", sum_("value"), "sum(value)"),
-    Contest("mean", mean("value"), "avg(value)"),
-    Contest("max", max_("value"), "max(value)"),
-    Contest("max of text", max_("word"), "max(word)"),
-    Contest("last", last("value"), "max_by(value, struct(_time, _offset))"),
-    Contest("distinct, exact", distinct("word"), "count(distinct word)"),
-    Contest(
+COMPARISONS = [
+    AggregateComparison("count", count(), "count(1)"),
+    AggregateComparison("sum", sum_("value"), "sum(value)"),
+    AggregateComparison("mean", mean("value"), "avg(value)"),
+    AggregateComparison("max", max_("value"), "max(value)"),
+    AggregateComparison("max of text", max_("word"), "max(word)"),
+    AggregateComparison("last", last("value"), "max_by(value, struct(_time, _offset))"),
+    AggregateComparison("distinct, exact", distinct("word"), "count(distinct word)"),
+    AggregateComparison(
         "distinct, sketch", distinct("number", exact=False), "hll_sketch_estimate(hll_sketch_agg(number, 12))"
     ),
-    Contest("top 3", top(3, "word", by="value"), "max_by(word, struct(value, -_offset), 3)"),
-    Contest(
+    AggregateComparison("top 3", top(3, "word", by="value"), "max_by(word, struct(value, -_offset), 3)"),
+    AggregateComparison(
         "quantiles",
         quantiles("value", 0.5, 0.99),
         "kll_sketch_get_quantile_double(kll_sketch_agg_double(value), array(0.5D, 0.99D))",
     ),
-    Contest("collect", collect("number"), "array_sort(collect_list(struct(_time, _offset, number))).number"),
-    Contest("one's own", combine(Squares(), "number"), None),
+    AggregateComparison(
+        "collect", collect("number"), "array_sort(collect_list(struct(_time, _offset, number))).number"
+    ),
+    AggregateComparison("one's own", combine(SumOfSquares(), "number"), None),
 ]
 
 
-def squares(values: pd.Series) -> int:
+def sum_squares(values: pd.Series) -> int:
     """The same as a grouped Python function of Spark's."""
     return int((values * values).sum())
 
 
-def records(session: "SparkSession", many: int) -> "DataFrame":
+def make_records(session: "SparkSession", many: int) -> "DataFrame":
     """Records as a batch's job gets them, kept in memory."""
     made = session.range(many, numPartitions=4).selectExpr(
-        f"cast(pmod(hash(id), {KEYS}) AS BIGINT) AS key",
+        f"cast(pmod(hash(id), {KEY_COUNT}) AS BIGINT) AS key",
         "pmod(hash(id, 1), 10000) / 2D AS value",
         "concat('word', pmod(hash(id, 2), 50)) AS word",
         "cast(pmod(hash(id, 3), 100000) AS BIGINT) AS number",
         "'records' AS _topic",
         "cast(spark_partition_id() AS INT) AS _partition",
         "id AS _offset",
-        f"cast(pmod(hash(id, 4), {WINDOWS * SIZE}) AS BIGINT) AS _time",
+        f"cast(pmod(hash(id, 4), {WINDOW_COUNT * WINDOW_SIZE_MS}) AS BIGINT) AS _time",
     )
     whole = made.selectExpr(
         "*", "_time AS _moving", "cast(null AS STRING) AS _invalid", "cast(null AS STRING) AS _aside",
@@ -141,55 +131,57 @@ def records(session: "SparkSession", many: int) -> "DataFrame":
     return whole
 
 
-def ours(frame: "DataFrame", stage: ReadyStage, folder: Path, number: int) -> int:
+def run_engine(frame: "DataFrame", stage: CompiledStage, folder: Path, number: int) -> int:
     """A batch, from records to panes and written state; answers how many panes there are."""
-    partial = partials(frame, stage).toArrow()
-    fitting = partial.select(stage.partial_columns.names).cast(stage.partial_columns)
-    moment = Moment(0, BEFORE_ALL, 0, BEFORE_ALL, WINDOWS * SIZE)
-    outcome = fold(stage, trees.empty(stage.state_columns), fitting, moment)
-    trees.empty(stage.state_columns).with_run(outcome.changed, folder / f"run-{number}.arrow")
+    partial = aggregate_partials(frame, stage).toArrow()
+    fitting = partial.select(stage.partial_schema.names).cast(stage.partial_schema)
+    moment = BatchTime(0, MIN_TIMESTAMP_MS, 0, MIN_TIMESTAMP_MS, WINDOW_COUNT * WINDOW_SIZE_MS)
+    outcome = process_batch(stage, trees.create_empty_tree(stage.state_schema), fitting, moment)
+    trees.create_empty_tree(stage.state_schema).with_run(
+        outcome.changed_state, folder / f"run-{number}.arrow"
+    )
     return outcome.panes.num_rows
 
 
-def native(frame: "DataFrame", measure: "Column") -> int:
+def run_native(frame: "DataFrame", measure: "Column") -> int:
     """The same windows by one group-by; answers how many there are."""
     from pyspark.sql.functions import expr
 
-    window = expr(f"_time - pmod(_time, {SIZE})").alias("window_start")
+    window = expr(f"_time - pmod(_time, {WINDOW_SIZE_MS})").alias("window_start")
     return frame.groupBy("key", window).agg(measure.alias("said")).toArrow().num_rows
 
 
-def seconds(work: Callable[[], int]) -> float:
+def time_run(work: Callable[[], int]) -> float:
     """How long it takes; it must find every window."""
     began = time.perf_counter()
     found = work()
     taken = time.perf_counter() - began
-    assert found == KEYS * WINDOWS, found
+    assert found == KEY_COUNT * WINDOW_COUNT, found
     return taken
 
 
-def compared(session: "SparkSession", many: int, rounds: int, figures: Table) -> None:
+def run_comparisons(session: "SparkSession", many: int, rounds: int, figures: Table) -> None:
     """Run every contest, and write a line for each."""
     from pyspark.sql.functions import expr, pandas_udf
 
-    frame = records(session, many)
-    own = pandas_udf(squares, "bigint")
+    frame = make_records(session, many)
+    own = pandas_udf(sum_squares, "bigint")
     with tempfile.TemporaryDirectory() as scratch:
-        for contest in CONTESTS:
+        for contest in COMPARISONS:
             answer = Stage(
                 "bench",
                 ("records",),
-                fixed(SIZE),
-                (Output("said", contest.ours),),
+                fixed(WINDOW_SIZE_MS),
+                (AggregateOutput("said", contest.ours),),
                 key=("key",),
-                lateness=SIZE,
+                lateness=WINDOW_SIZE_MS,
             )
-            stage = ready_stage(answer, TYPES)
+            stage = compile_stage(answer, COLUMN_TYPES)
             measure = own("number") if contest.native is None else expr(contest.native)
             taken = [
                 (
-                    seconds(lambda: ours(frame, stage, Path(scratch), number)),  # noqa: B023  # called at once
-                    seconds(lambda: native(frame, measure)),  # noqa: B023  # called at once
+                    time_run(lambda: run_engine(frame, stage, Path(scratch), number)),  # noqa: B023  # called at once
+                    time_run(lambda: run_native(frame, measure)),  # noqa: B023  # called at once
                 )
                 for number in range(rounds + 1)
             ][1:]
@@ -206,15 +198,19 @@ def compared(session: "SparkSession", many: int, rounds: int, figures: Table) ->
 
 def main(many: int = 300_000, rounds: int = 5) -> None:
     """Measure, and print a line for each aggregate: medians, and native time over ours with its spread."""
-    title = f"{many} records into {KEYS * WINDOWS} windows, {rounds} rounds; speed as a share of native"
+    title = (
+        f"{many} records into {KEY_COUNT * WINDOW_COUNT} windows, {rounds} rounds; speed as a share of native"
+    )
     figures = Table("aggregate", "ours", "native", "ratio", "spread", title=title)
     jars = Path(__file__).parents[2] / ".penstock" / "jars"
     ensure_jars(jars, ("spark",))
     with tempfile.TemporaryDirectory() as scratch:
-        config = SparkConfig(spark_jars(jars), Path(scratch), driver_memory="1g", java_home=find_java().home)
-        session = open_session(config)
+        config = SparkSessionConfig(
+            spark_jars(jars), Path(scratch), driver_memory="1g", java_home=find_java().home
+        )
+        session = open_spark_session(config)
         session.sparkContext.setLogLevel("ERROR")
-        compared(session, many, rounds, figures)
+        run_comparisons(session, many, rounds, figures)
         session.stop()
     Console().print(figures)
 

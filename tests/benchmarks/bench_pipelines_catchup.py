@@ -12,45 +12,55 @@ from collections.abc import Callable, Mapping
 
 from rich.console import Console
 from rich.table import Table
-from tests.benchmarks.rivals import KEYS, Native, Ours, Scene, load, parsed, plan_over, scene, until_read
+from tests.benchmarks.rivals import (
+    KEY_COUNT,
+    BenchScene,
+    EngineRival,
+    NativeRival,
+    open_scene,
+    plan_mean_by_device,
+    read_parsed,
+    start_load,
+    wait_until_read,
+)
 
-from penstock.pipelines.plan import Compare
-from penstock.pipelines.plan.policies import CountPolicy, DeltaPolicy, PunctuationPolicy
-from penstock.pipelines.plan.windows import Fixed, Sessions, Tumbling, Window
+from penstock.engine.plan import Comparison
+from penstock.engine.plan.policies import CountPolicy, DeltaPolicy, PunctuationPolicy
+from penstock.engine.plan.windows import Fixed, Sessions, Tumbling, Window
 
-TOPIC = "stored"
-WINDOWS: Mapping[str, Window] = {
+CATCHUP_TOPIC = "stored"
+WINDOW_KINDS: Mapping[str, Window] = {
     "fixed, accumulating": Fixed(10_000),
     "fixed, retracting": Fixed(10_000),
     "sessions": Sessions(5_000),
     "count": Tumbling(CountPolicy(100)),
-    "punctuation": Tumbling(PunctuationPolicy(Compare("temperature", ">=", 79.0))),
+    "punctuation": Tumbling(PunctuationPolicy(Comparison("temperature", ">=", 79.0))),
     "delta": Tumbling(DeltaPolicy("temperature", 60.0)),
 }
 
 
-def ours(one: Scene, kind: str, records: int) -> float:
+def time_engine(one: BenchScene, kind: str, records: int) -> float:
     """Seconds until the engine has committed so many records."""
     accumulation = "retracting" if kind.endswith("retracting") else "accumulating"
-    rival = Ours(one, plan_over(TOPIC, WINDOWS[kind], accumulation))  # type: ignore[arg-type]
-    return timed(rival, records)
+    rival = EngineRival(one, plan_mean_by_device(CATCHUP_TOPIC, WINDOW_KINDS[kind], accumulation))  # type: ignore[arg-type]
+    return time_rival(rival, records)
 
 
-def timed(rival: Ours | Native, records: int) -> float:
+def time_rival(rival: EngineRival | NativeRival, records: int) -> float:
     """Seconds from start to the commit of so many records."""
     began = time.perf_counter()
     rival.start()
-    until_read(rival, records)
+    wait_until_read(rival, records)
     took = time.perf_counter() - began
     rival.stop()
     return took
 
 
-def parsing(one: Scene, records: int) -> float:
+def time_parsing(one: BenchScene, records: int) -> float:
     """Seconds for reading and parsing alone."""
     began = time.perf_counter()
     query = (
-        parsed(one, TOPIC, 500_000)
+        read_parsed(one, CATCHUP_TOPIC, 500_000)
         .writeStream.format("noop")
         .trigger(availableNow=True)
         .option("checkpointLocation", str(one.fresh("parsing") / "checkpoint"))
@@ -62,13 +72,13 @@ def parsing(one: Scene, records: int) -> float:
 
 def main(kinds: list[str], records: int, keys: int, repeats: int) -> None:
     """Measure all in turns, and print throughput as a share of native's and of parsing's."""
-    with scene() as one:
-        one.broker.create_topic(TOPIC, 2)
-        load(one.broker.bootstrap, TOPIC, 0, records, keys).wait()
+    with open_scene() as one:
+        one.broker.create_topic(CATCHUP_TOPIC, 2)
+        start_load(one.broker.bootstrap, CATCHUP_TOPIC, 0, records, keys).wait()
         rounds: dict[str, Callable[[], float]] = {
-            "native": lambda: timed(Native(one, TOPIC), records),
-            "parsing": lambda: parsing(one, records),
-            **{kind: (lambda kind=kind: ours(one, kind, records)) for kind in kinds},
+            "native": lambda: time_rival(NativeRival(one, CATCHUP_TOPIC), records),
+            "parsing": lambda: time_parsing(one, records),
+            **{kind: (lambda kind=kind: time_engine(one, kind, records)) for kind in kinds},
         }
         for run in rounds.values():
             run()
@@ -84,20 +94,22 @@ def main(kinds: list[str], records: int, keys: int, repeats: int) -> None:
             [rival / mine for mine, rival in zip(seconds, took[against], strict=True)]
             for against in ("native", "parsing")
         ]
-        table.add_row(name, spread(rates, ",.0f"), *(spread(share, ".2f") for share in shares))
+        table.add_row(
+            name, format_rate_spread(rates, ",.0f"), *(format_rate_spread(share, ".2f") for share in shares)
+        )
     Console().print(table)
 
 
-def spread(values: list[float], form: str) -> str:
+def format_rate_spread(values: list[float], form: str) -> str:
     """The median, and the least and greatest."""
     return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kinds", nargs="*", help=", ".join(WINDOWS))
+    parser.add_argument("kinds", nargs="*", help=", ".join(WINDOW_KINDS))
     parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--keys", type=int, default=KEY_COUNT)
     parser.add_argument("--repeats", type=int, default=5)
     chosen = parser.parse_args()
-    main(chosen.kinds or list(WINDOWS), chosen.records, chosen.keys, chosen.repeats)
+    main(chosen.kinds or list(WINDOW_KINDS), chosen.records, chosen.keys, chosen.repeats)

@@ -19,96 +19,124 @@ import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 from tests.benchmarks import rivals
-from tests.benchmarks.bench_pipelines_state import SOURCE, STAGE, TOUCHED, TYPES, Bench
-from tests.benchmarks.rivals import Ours, Scene, load, scene, until_read
+from tests.benchmarks.bench_pipelines_state import (
+    BENCH_SOURCE,
+    BENCH_STAGE,
+    COLUMN_TYPES,
+    TOUCHED_WINDOWS,
+    StateBench,
+)
+from tests.benchmarks.rivals import BenchScene, EngineRival, open_scene, start_load, wait_until_read
 
-from penstock.pipelines.batch.engine import Engine
-from penstock.pipelines.batch.inputs import rules_of
-from penstock.pipelines.batch.placement import HERE
-from penstock.pipelines.batch.right import Right
-from penstock.pipelines.batch.tables import StreamTables
-from penstock.pipelines.fold.graph import ready_graph
-from penstock.pipelines.model import after_count, count, fixed, max_, repeatedly, sum_
-from penstock.pipelines.plan import Output, OverArrow, PaneLog, Plan, Stage, opaque
+from penstock.engine.batch.batch_engine import BatchEngine
+from penstock.engine.batch.input_watermarks import collect_watermark_rules
+from penstock.engine.batch.placement import DRIVER_ONLY
+from penstock.engine.batch.stream_tables import StreamTables
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.operators.stage_graph import compile_graph
+from penstock.engine.plan import AggregateOutput, ArrowStep, PaneLog, Plan, Stage, function_ref
+from penstock.stream import after_count, count, fixed, max_, repeatedly, sum_
 
-EACH = repeatedly(after_count(1))
-SITES = 100
-TOPIC = "devices"
-SETTLING = 5
+EVERY_RECORD = repeatedly(after_count(1))
+SITE_COUNT = 100
+DEVICES_TOPIC = "devices"
+WARM_UP_BATCHES = 5
 """Batches at the beginning that are not counted."""
 
 
-def with_site(devices: pa.Table) -> pa.Table:
+def add_site_column(devices: pa.Table) -> pa.Table:
     """The site of a device, by its number."""
     device = devices.column("device")
     if pa.types.is_string(device.type):
         device = pc.cast(pc.utf8_slice_codeunits(device, 1), pa.int64())
-    site = pc.subtract(device, pc.multiply(pc.divide(device, SITES), SITES))
+    site = pc.subtract(device, pc.multiply(pc.divide(device, SITE_COUNT), SITE_COUNT))
     return devices.append_column("site", site)
 
 
-FIRST = replace(STAGE, trigger=EACH, accumulation="retracting")
-SECOND = Stage(
-    "sites", ("bench",), fixed("1 minute"), (Output("readings", sum_("readings")), Output("devices", count())),
-    (OverArrow(opaque(with_site)),), ("site",), EACH, FIRST.lateness, "retracting", sinks=(PaneLog("sites"),),
+FIRST_STAGE = replace(BENCH_STAGE, trigger=EVERY_RECORD, accumulation="retracting")
+SECOND_STAGE = Stage(
+    "sites", ("bench",), fixed("1 minute"),
+    (AggregateOutput("readings", sum_("readings")), AggregateOutput("devices", count())),
+    (ArrowStep(function_ref(add_site_column)),), ("site",), EVERY_RECORD, FIRST_STAGE.lateness, "retracting",
+    sinks=(PaneLog("sites"),),
 )  # fmt: skip
-THIRD = Stage(
-    "hours", ("sites",), fixed("1 hour"), (Output("readings", sum_("readings")), Output("most", max_("devices"))),
-    (), (), EACH, FIRST.lateness, "retracting", sinks=(PaneLog("hours"),),
+THIRD_STAGE = Stage(
+    "hours", ("sites",), fixed("1 hour"),
+    (AggregateOutput("readings", sum_("readings")), AggregateOutput("most", max_("devices"))),
+    (), (), EVERY_RECORD, FIRST_STAGE.lateness, "retracting", sinks=(PaneLog("hours"),),
 )  # fmt: skip
-CHAINS = {"one stage": (FIRST,), "two stages": (FIRST, SECOND), "three stages": (FIRST, SECOND, THIRD)}
+STAGE_CHAINS = {
+    "one stage": (FIRST_STAGE,),
+    "two stages": (FIRST_STAGE, SECOND_STAGE),
+    "three stages": (FIRST_STAGE, SECOND_STAGE, THIRD_STAGE),
+}
 
 
-class Chain(Bench):
+class ChainBench(StateBench):
     """A stream of so many stages."""
 
     def __init__(self, folder: Path, stages: tuple[Stage, ...]) -> None:
-        self._plan = Plan("bench", (SOURCE,), stages)
-        super().__init__(folder, HERE)
-        self._stage = ready_graph(self._plan, {self._plan.first.name: TYPES}).first
+        self._plan = Plan("bench", (BENCH_SOURCE,), stages)
+        super().__init__(folder, DRIVER_ONLY)
+        self._stage = compile_graph(
+            self._plan, {self._plan.first_source_stage.name: COLUMN_TYPES}
+        ).first_record_stage
 
-    def opened(self) -> Engine:
+    def opened(self) -> BatchEngine:
         """An engine over the folder that has not resumed yet."""
-        graph = ready_graph(self._plan, {self._plan.first.name: TYPES})
+        graph = compile_graph(self._plan, {self._plan.first_source_stage.name: COLUMN_TYPES})
         tables = StreamTables(self._plan, graph, self._folder / "warehouse")
-        right = Right("bench", 1, lambda: True)
-        return Engine(graph, rules_of([SOURCE]), self._folder / "stream", tables, right, lambda _: None)
+        right = WriteFence("bench", 1, lambda: True)
+        return BatchEngine(
+            graph,
+            collect_watermark_rules([BENCH_SOURCE]),
+            self._folder / "stream",
+            tables,
+            right,
+            lambda _: None,
+        )
 
 
-def without_spark(batches: int) -> dict[str, list[float]]:
+def measure_without_spark(batches: int) -> dict[str, list[float]]:
     """Seconds of batches whose partials are there already."""
-    took: dict[str, list[float]] = {name: [] for name in CHAINS}
+    took: dict[str, list[float]] = {name: [] for name in STAGE_CHAINS}
     with tempfile.TemporaryDirectory() as scratch:
-        chains = {name: Chain(Path(scratch) / name, stages) for name, stages in CHAINS.items()}
-        for number in range(batches + SETTLING):
+        chains = {name: ChainBench(Path(scratch) / name, stages) for name, stages in STAGE_CHAINS.items()}
+        for number in range(batches + WARM_UP_BATCHES):
             for name, chain in chains.items():
-                seconds = chain.batch(np.arange(TOUCHED))
-                if number >= SETTLING:
+                seconds = chain.batch(np.arange(TOUCHED_WINDOWS))
+                if number >= WARM_UP_BATCHES:
                     took[name].append(seconds)
     return took
 
 
-def whole(batches: int, repeats: int) -> dict[str, list[float]]:
+def measure_with_spark(batches: int, repeats: int) -> dict[str, list[float]]:
     """Seconds of whole batches: the median of each run over the topic, after a run that is not counted."""
-    took: dict[str, list[float]] = {name: [] for name in CHAINS}
-    with scene() as one:
-        one.broker.create_topic(TOPIC, 2)
-        load(one.broker.bootstrap, TOPIC, 0, (batches + SETTLING) * TOUCHED, keys=TOUCHED).wait()
+    took: dict[str, list[float]] = {name: [] for name in STAGE_CHAINS}
+    with open_scene() as one:
+        one.broker.create_topic(DEVICES_TOPIC, 2)
+        start_load(
+            one.broker.bootstrap,
+            DEVICES_TOPIC,
+            0,
+            (batches + WARM_UP_BATCHES) * TOUCHED_WINDOWS,
+            keys=TOUCHED_WINDOWS,
+        ).wait()
         for number in range(repeats + 1):
-            for name, stages in CHAINS.items():
-                seconds = between_commits(one, stages, batches)
+            for name, stages in STAGE_CHAINS.items():
+                seconds = measure_commit_interval(one, stages, batches)
                 if number:
                     took[name].append(seconds)
     return took
 
 
-def between_commits(one: Scene, stages: tuple[Stage, ...], batches: int) -> float:
+def measure_commit_interval(one: BenchScene, stages: tuple[Stage, ...], batches: int) -> float:
     """How long a batch of a stream takes that has more to read than it may take at once."""
-    plan = rivals.plan_over(TOPIC, fixed("1 minute"))
-    first = replace(stages[0], inputs=(TOPIC,), aggregates=plan.stage.aggregates)
-    stream = Ours(one, replace(plan, stages=(first, *stages[1:])), TOUCHED)
+    plan = rivals.plan_mean_by_device(DEVICES_TOPIC, fixed("1 minute"))
+    first = replace(stages[0], inputs=(DEVICES_TOPIC,), aggregates=plan.only_stage.aggregates)
+    stream = EngineRival(one, replace(plan, stages=(first, *stages[1:])), TOUCHED_WINDOWS)
     stream.start()
-    until_read(stream, (batches + SETTLING) * TOUCHED)
+    wait_until_read(stream, (batches + WARM_UP_BATCHES) * TOUCHED_WINDOWS)
     stream.stop()
     times = [time for time, _ in stream.committed][-batches:]
     return statistics.median(after - before for before, after in pairwise(times))
@@ -116,10 +144,10 @@ def between_commits(one: Scene, stages: tuple[Stage, ...], batches: int) -> floa
 
 def main(batches: int, repeats: int, *, bare: bool) -> None:
     """Measure all in turns, and print a table."""
-    took = without_spark(batches) if bare else whole(batches, repeats)
+    took = measure_without_spark(batches) if bare else measure_with_spark(batches, repeats)
     count_of = f"{batches} batches" if bare else f"{repeats} runs of {batches} batches"
     table = Table(
-        "", f"a batch of {TOUCHED:,}", "of one stage", title=f"{count_of}: median (least to greatest)"
+        "", f"a batch of {TOUCHED_WINDOWS:,}", "of one stage", title=f"{count_of}: median (least to greatest)"
     )
     for name, all_of_it in took.items():
         shares = [mine / one for mine, one in zip(all_of_it, took["one stage"], strict=True)]

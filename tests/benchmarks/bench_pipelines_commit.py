@@ -14,46 +14,57 @@ from deltalake import write_deltalake
 from rich.console import Console
 from rich.table import Table
 
-from penstock.pipelines.tables.log import LogTable
+from penstock.engine.tables.log_table import LogTable
 
-ROWS = 1_000
-SCHEMA = pa.schema([("device", pa.string()), ("at", pa.timestamp("us", tz="UTC")), ("value", pa.float64())])
+ROWS_PER_BATCH = 1_000
+BATCH_SCHEMA = pa.schema(
+    [("device", pa.string()), ("at", pa.timestamp("us", tz="UTC")), ("value", pa.float64())]
+)
 
 
-def batch(number: int) -> pa.Table:
+def make_batch(number: int) -> pa.Table:
     """Rows of a batch."""
     return pa.table(
         [
-            pa.array([f"device-{row}" for row in range(ROWS)]),
-            pa.array([number * 1_000_000] * ROWS, SCHEMA.field("at").type),
-            pa.array([float(row) for row in range(ROWS)]),
+            pa.array([f"device-{row}" for row in range(ROWS_PER_BATCH)]),
+            pa.array([number * 1_000_000] * ROWS_PER_BATCH, BATCH_SCHEMA.field("at").type),
+            pa.array([float(row) for row in range(ROWS_PER_BATCH)]),
         ],
-        schema=SCHEMA,
+        schema=BATCH_SCHEMA,
     )
 
 
-def ours(table: LogTable, number: int) -> float:
+def time_log_table(table: LogTable, number: int) -> float:
     """Milliseconds for a batch, written and committed."""
     began = time.perf_counter()
-    table.commit(number, table.write(batch(number), number, number), number)
+    table.commit(number, table.write(make_batch(number), number, number), number)
     return (time.perf_counter() - began) * 1000
 
 
-def library(path: Path, number: int) -> float:
+def time_delta_library(path: Path, number: int) -> float:
     """Milliseconds for the same rows, appended by the library."""
     began = time.perf_counter()
-    write_deltalake(path, batch(number), mode="append")
+    write_deltalake(path, make_batch(number), mode="append")
     return (time.perf_counter() - began) * 1000
 
 
 def main(batches: int = 500) -> None:
     """Measure, and print the median and the slowest of each fifth of the run."""
     figures = Table(
-        "batches", "ours p50", "p99", "library p50", "p99", "ratio p50", title=f"{ROWS} rows a batch"
+        "batches",
+        "ours p50",
+        "p99",
+        "library p50",
+        "p99",
+        "ratio p50",
+        title=f"{ROWS_PER_BATCH} rows a batch",
     )
     with tempfile.TemporaryDirectory() as scratch:
-        table = LogTable(Path(scratch) / "ours", SCHEMA, "bench")
-        taken = [(ours(table, n), library(Path(scratch) / "library", n)) for n in range(batches)]
+        table = LogTable(Path(scratch) / "ours", BATCH_SCHEMA, "bench")
+        taken = [
+            (time_log_table(table, n), time_delta_library(Path(scratch) / "library", n))
+            for n in range(batches)
+        ]
     part = batches // 5
     for begin in range(0, part * 5, part):
         mine, theirs = (sorted(side) for side in zip(*taken[begin : begin + part], strict=True))

@@ -17,55 +17,71 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
-from tests.benchmarks.bench_pipelines_catchup import spread, timed
-from tests.benchmarks.rivals import COLUMNS, Native, Ours, Scene, load, parsed, scene
+from tests.benchmarks.bench_pipelines_catchup import format_rate_spread, time_rival
+from tests.benchmarks.rivals import (
+    READING_COLUMNS,
+    BenchScene,
+    EngineRival,
+    NativeRival,
+    open_scene,
+    read_parsed,
+    start_load,
+)
 
-from penstock.pipelines.model import after_count, between, fixed, repeatedly
-from penstock.pipelines.plan import (
+from penstock.engine.plan import (
+    AggregateOutput,
     Join,
-    Members,
-    Output,
+    JoinColumn,
+    JoinMembers,
     PaneLog,
     Plan,
-    Source,
-    Taken,
-    Topic,
-    WatermarkRule,
-    check,
+    PlanSource,
+    TopicOrigin,
+    WatermarkStrategy,
+    validate_plan,
 )
-from penstock.pipelines.plan.stage import Stage
+from penstock.engine.plan.stages import Stage
+from penstock.stream import after_count, between, fixed, repeatedly
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-LEFT, RIGHT = "left", "right"
+LEFT_TOPIC, RIGHT_TOPIC = "left", "right"
 
 
-def windowed() -> Plan:
+def plan_window_join() -> Plan:
     """Partners in windows of ten seconds, shown with every batch and taken back where they change."""
-    columns = (Taken("one", LEFT, "temperature"), Taken("other", RIGHT, "temperature"))
-    join = Join("inner", LEFT, RIGHT, columns)
-    of = tuple(Output(name, Members(name, join.fields_of(name))) for name in (LEFT, RIGHT))
+    columns = (JoinColumn("one", LEFT_TOPIC, "temperature"), JoinColumn("other", RIGHT_TOPIC, "temperature"))
+    join = Join("inner", LEFT_TOPIC, RIGHT_TOPIC, columns)
+    of = tuple(
+        AggregateOutput(name, JoinMembers(name, join.fields_from(name))) for name in (LEFT_TOPIC, RIGHT_TOPIC)
+    )
     stage = Stage(
-        "bench", (LEFT, RIGHT), fixed("10 seconds"), of, (), ("device",), repeatedly(after_count(1)),
+        "bench", (LEFT_TOPIC, RIGHT_TOPIC), fixed("10 seconds"), of, (), ("device",), repeatedly(after_count(1)),
         accumulation="retracting", sinks=(PaneLog("bench"),), join=join,
     )  # fmt: skip
-    rule = WatermarkRule(bound=10_000)
-    return check(
-        Plan("bench", tuple(Source(n, Topic(n), COLUMNS, "at", rule) for n in (LEFT, RIGHT)), (stage,))
+    rule = WatermarkStrategy(bound=10_000)
+    return validate_plan(
+        Plan(
+            "bench",
+            tuple(
+                PlanSource(n, TopicOrigin(n), READING_COLUMNS, "at", rule) for n in (LEFT_TOPIC, RIGHT_TOPIC)
+            ),
+            (stage,),
+        )
     )
 
 
-def near() -> Plan:
+def plan_interval_join() -> Plan:
     """Partners within ten seconds of each other, each pair once."""
-    plan = windowed()
+    plan = plan_window_join()
     window = between("10 seconds", "10 seconds")
-    stage = replace(plan.stage, window=window, trigger=Stage.trigger, accumulation="accumulating")
-    return check(replace(plan, stages=(stage,)))
+    stage = replace(plan.only_stage, window=window, trigger=Stage.trigger, accumulation="accumulating")
+    return validate_plan(replace(plan, stages=(stage,)))
 
 
 @dataclass
-class Joined(Native):
+class NativeJoin(NativeRival):
     """Spark's own join of two streams, by device and window."""
 
     def start(self) -> None:
@@ -77,23 +93,23 @@ class Joined(Native):
             writer = rows.write.format("delta").mode("append")
             writer.option("txnAppId", "joined").option("txnVersion", batch).save(table)
             before = sum(end - start for _, spans in self.committed for _, start, end in spans)
-            self.committed.append((time.time(), [(0, before, read_until(checkpoint, batch))]))
+            self.committed.append((time.time(), [(0, before, count_read_records(checkpoint, batch))]))
 
-        one, other = (self._side(name) for name in (LEFT, RIGHT))
-        pairs = one.join(other, ["device", "window"]).selectExpr("device", "window", LEFT, RIGHT)
+        one, other = (self._side(name) for name in (LEFT_TOPIC, RIGHT_TOPIC))
+        pairs = one.join(other, ["device", "window"]).selectExpr("device", "window", LEFT_TOPIC, RIGHT_TOPIC)
         writer = pairs.writeStream.outputMode("append").foreachBatch(write)
         self.query = writer.option("checkpointLocation", str(checkpoint)).start()
 
     def _side(self, name: str) -> "DataFrame":
         from pyspark.sql.functions import window
 
-        records = parsed(self.scene, name, self.records_per_batch // 2)
+        records = read_parsed(self.scene, name, self.records_per_batch // 2)
         timed = records.selectExpr("*", "timestamp_millis(at) AS time").withWatermark("time", "10 seconds")
         windows = timed.withColumn("window", window("time", "10 seconds"))
         return windows.selectExpr("device", "window", f"temperature AS {name}")
 
 
-def read_until(checkpoint: Path, batch: int) -> int:
+def count_read_records(checkpoint: Path, batch: int) -> int:
     """How many records of both topics Spark has read with a batch and those before it."""
     lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()[2:]
     return sum(end for line in lines for parts in json.loads(line).values() for end in parts.values())
@@ -101,27 +117,31 @@ def read_until(checkpoint: Path, batch: int) -> int:
 
 def main(records: int, repeats: int, batch: int) -> None:
     """Measure all in turns, and print throughput as a share of the rival's."""
-    with scene() as one:
-        for topic in (LEFT, RIGHT):
+    with open_scene() as one:
+        for topic in (LEFT_TOPIC, RIGHT_TOPIC):
             one.broker.create_topic(topic, 2)
-            load(one.broker.bootstrap, topic, 0, records, keys=records).wait()
-        rounds: dict[str, Callable[[Scene], Ours | Native]] = {
-            "Spark's own": lambda one: Joined(one, "", records_per_batch=batch),
-            "in windows, early": lambda one: Ours(one, windowed(), batch),
-            "of near records": lambda one: Ours(one, near(), batch),
+            start_load(one.broker.bootstrap, topic, 0, records, keys=records).wait()
+        rounds: dict[str, Callable[[BenchScene], EngineRival | NativeRival]] = {
+            "Spark's own": lambda one: NativeJoin(one, "", records_per_batch=batch),
+            "in windows, early": lambda one: EngineRival(one, plan_window_join(), batch),
+            "of near records": lambda one: EngineRival(one, plan_interval_join(), batch),
         }
         for make in rounds.values():
-            timed(make(one), 2 * records)
+            time_rival(make(one), 2 * records)
         took = {name: [] for name in rounds}  # type: dict[str, list[float]]
         for _ in range(repeats):
             for name, make in rounds.items():
-                took[name].append(timed(make(one), 2 * records))
+                took[name].append(time_rival(make(one), 2 * records))
     told = f"{records:,} records in each topic, {batch:,} to a batch, {repeats} repeats"
     title = f"{told}: median (least to greatest)"
     table = Table("", "records/s", "of Spark's own", title=title)
     for name, seconds in took.items():
         shares = [rival / mine for mine, rival in zip(seconds, took["Spark's own"], strict=True)]
-        table.add_row(name, spread([2 * records / each for each in seconds], ",.0f"), spread(shares, ".2f"))
+        table.add_row(
+            name,
+            format_rate_spread([2 * records / each for each in seconds], ",.0f"),
+            format_rate_spread(shares, ".2f"),
+        )
     Console().print(table)
 
 

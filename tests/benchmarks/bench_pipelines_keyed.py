@@ -13,19 +13,19 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
-from tests.benchmarks.bench_pipelines_catchup import spread
-from tests.benchmarks.bench_pipelines_python import remembering
+from tests.benchmarks.bench_pipelines_catchup import format_rate_spread
+from tests.benchmarks.bench_pipelines_python import plan_stateful
 
-from penstock.pipelines.fold.fold import fold
-from penstock.pipelines.fold.moment import Moment
-from penstock.pipelines.fold.stage import ready_stage
-from penstock.pipelines.state import tree as trees
-from penstock.pipelines.state.columns import BEFORE_ALL
+from penstock.engine.batch_time import BatchTime
+from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.dispatch import process_batch
+from penstock.engine.state import state_tree as trees
+from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 
-TYPES = {"device": pa.string(), "at": pa.int64(), "temperature": pa.float64()}
+COLUMN_TYPES = {"device": pa.string(), "at": pa.int64(), "temperature": pa.float64()}
 
 
-def elements(records: int, keys: int, seed: int) -> pa.Table:
+def make_records(records: int, keys: int, seed: int) -> pa.Table:
     """Records as Spark sends them, of random keys, in two partitions."""
     chance = np.random.default_rng(seed)
     numbers = np.arange(records)
@@ -42,19 +42,21 @@ def elements(records: int, keys: int, seed: int) -> pa.Table:
     )
 
 
-def rates(records: int, keys: int, repeats: int, *, vectorised: bool) -> list[float]:
+def measure_rates(records: int, keys: int, repeats: int, *, vectorised: bool) -> list[float]:
     """Records a second of each batch, after one that is not counted."""
-    stage = ready_stage(remembering(vectorised=vectorised).stage, TYPES)
+    stage = compile_stage(plan_stateful(vectorised=vectorised).only_stage, COLUMN_TYPES)
     found: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        tree = trees.empty(stage.state_columns)
+        tree = trees.create_empty_tree(stage.state_schema)
         for batch in range(repeats + 1):
-            came = elements(records, keys, batch)
-            moment = Moment(batch, batch - 1 if batch else BEFORE_ALL, batch, BEFORE_ALL, BEFORE_ALL)
+            came = make_records(records, keys, batch)
+            moment = BatchTime(
+                batch, batch - 1 if batch else MIN_TIMESTAMP_MS, batch, MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+            )
             began = time.perf_counter()
-            outcome = fold(stage, tree, came, moment)
+            outcome = process_batch(stage, tree, came, moment)
             found.append(records / (time.perf_counter() - began))
-            tree = tree.with_run(outcome.changed, Path(folder) / f"run-{batch}.arrow")
+            tree = tree.with_run(outcome.changed_state, Path(folder) / f"run-{batch}.arrow")
     return found[1:]
 
 
@@ -63,9 +65,14 @@ def main(records: int, repeats: int, sizes: list[int]) -> None:
     title = f"batches of {records:,} records, {repeats} repeats: median (least to greatest), records/s"
     table = Table("keys", "key by key", "vectorised", "times", title=title)
     for keys in sizes:
-        plain, at_once = (rates(records, keys, repeats, vectorised=each) for each in (False, True))
+        plain, at_once = (measure_rates(records, keys, repeats, vectorised=each) for each in (False, True))
         times = [fast / slow for fast, slow in zip(at_once, plain, strict=True)]
-        table.add_row(f"{keys:,}", spread(plain, ",.0f"), spread(at_once, ",.0f"), spread(times, ".1f"))
+        table.add_row(
+            f"{keys:,}",
+            format_rate_spread(plain, ",.0f"),
+            format_rate_spread(at_once, ",.0f"),
+            format_rate_spread(times, ".1f"),
+        )
     Console().print(table)
 
 

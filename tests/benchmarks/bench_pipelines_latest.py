@@ -18,18 +18,18 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from penstock.pipelines.tables.columns import TIMESTAMP
-from penstock.pipelines.tables.latest import LatestTable, latest_schema
+from penstock.engine.tables.latest_table import LatestTable, to_latest_schema
+from penstock.engine.tables.timestamps import TIMESTAMP_TYPE
 
-SIZES = (100_000, 1_000_000, 5_000_000)
-TOUCHED = 1_000
+TABLE_SIZES = (100_000, 1_000_000, 5_000_000)
+TOUCHED_ROWS = 1_000
 REPEATS = 7
-MINUTE, HOUR = 60_000_000, 3_600_000_000
-PANES = pa.schema(
+MINUTE_US, HOUR_US = 60_000_000, 3_600_000_000
+PANE_SCHEMA = pa.schema(
     [
         ("device", pa.string()),
-        ("window_start", TIMESTAMP),
-        ("window_end", TIMESTAMP),
+        ("window_start", TIMESTAMP_TYPE),
+        ("window_end", TIMESTAMP_TYPE),
         ("readings", pa.int64()),
         ("temperature", pa.float64()),
         ("pane", pa.int64()),
@@ -39,57 +39,57 @@ PANES = pa.schema(
         ("kind", pa.string()),
         ("records", pa.int64()),
         ("batch_id", pa.int64()),
-        ("batch_clock", TIMESTAMP),
-        ("watermark", TIMESTAMP),
+        ("batch_clock", TIMESTAMP_TYPE),
+        ("watermark", TIMESTAMP_TYPE),
     ]
 )
-Numbers = np.ndarray
+IntegerArray = np.ndarray
 
 
-def panes(device: Numbers, begin: Numbers, size: int, batch: int) -> pa.Table:
+def make_panes(device: IntegerArray, begin: IntegerArray, size: int, batch: int) -> pa.Table:
     """A pane of each of these windows."""
     rows, random = len(device), np.random.default_rng(batch)
-    start = pa.array(begin).cast(TIMESTAMP)
-    end = pa.array(begin + size).cast(TIMESTAMP)
-    now = pa.array(np.full(rows, batch * 1_000_000)).cast(TIMESTAMP)
+    start = pa.array(begin).cast(TIMESTAMP_TYPE)
+    end = pa.array(begin + size).cast(TIMESTAMP_TYPE)
+    now = pa.array(np.full(rows, batch * 1_000_000)).cast(TIMESTAMP_TYPE)
     ones, number = pa.array(np.ones(rows, np.int64)), pa.array(np.full(rows, batch))
     names = pa.array(np.char.add("device-", device.astype("U8")))
     columns = [names, start, end, pa.array(random.integers(0, 99, rows)), pa.array(random.random(rows))]
     columns += [ones, pa.array(["early"] * rows), ones, pa.array(np.zeros(rows, bool))]
     columns += [pa.array(["insert"] * rows), ones, number, now, now]
-    return pa.table(columns, schema=PANES)
+    return pa.table(columns, schema=PANE_SCHEMA)
 
 
-def one_window(total: int, batch: int | None) -> pa.Table:
+def make_one_window(total: int, batch: int | None) -> pa.Table:
     """All windows of the table, or those that a batch touches."""
     every = np.arange(total)
-    device = every if batch is None else every[batch :: total // TOUCHED][:TOUCHED]
-    return panes(device, np.zeros(len(device), np.int64), HOUR, batch or 0)
+    device = every if batch is None else every[batch :: total // TOUCHED_ROWS][:TOUCHED_ROWS]
+    return make_panes(device, np.zeros(len(device), np.int64), HOUR_US, batch or 0)
 
 
-def newest_of_many(total: int, batch: int | None) -> pa.Table:
+def make_newest_windows(total: int, batch: int | None) -> pa.Table:
     """An hour of windows of a minute."""
-    device = np.arange(total) if batch is None else total - 1 - np.arange(TOUCHED) * 60
-    return panes(device // 60, device % 60 * MINUTE, MINUTE, batch or 0)
+    device = np.arange(total) if batch is None else total - 1 - np.arange(TOUCHED_ROWS) * 60
+    return make_panes(device // 60, device % 60 * MINUTE_US, MINUTE_US, batch or 0)
 
 
-def newest_sessions(total: int, batch: int | None) -> pa.Table:
+def make_newest_sessions(total: int, batch: int | None) -> pa.Table:
     """Sessions that begin one after the other."""
-    device = np.arange(total) if batch is None else total - 1 - np.arange(TOUCHED)
-    return panes(device, device * (HOUR // total), MINUTE, batch or 0)
+    device = np.arange(total) if batch is None else total - 1 - np.arange(TOUCHED_ROWS)
+    return make_panes(device, device * (HOUR_US // total), MINUTE_US, batch or 0)
 
 
-SHAPES: dict[str, tuple[Callable[[int, int | None], pa.Table], int]] = {
-    "one window": (one_window, HOUR),
-    "newest of many": (newest_of_many, MINUTE),
-    "newest sessions": (newest_sessions, HOUR),
+TABLE_SHAPES: dict[str, tuple[Callable[[int, int | None], pa.Table], int]] = {
+    "one window": (make_one_window, HOUR_US),
+    "newest of many": (make_newest_windows, MINUTE_US),
+    "newest sessions": (make_newest_sessions, HOUR_US),
 }
 
 
-def measured(shape: str, total: int, folder: Path) -> tuple[list[float], int]:
+def measure_shape(shape: str, total: int, folder: Path) -> tuple[list[float], int]:
     """The median batch, the quickest, the slowest and its processor time in milliseconds, and files written."""
-    touched, span = SHAPES[shape]
-    table = LatestTable(folder / shape / str(total), latest_schema(PANES), "bench", ["device"], span)
+    touched, span = TABLE_SHAPES[shape]
+    table = LatestTable(folder / shape / str(total), to_latest_schema(PANE_SCHEMA), "bench", ["device"], span)
     table.commit(0, table.write(touched(total, None), 0, 0), 0)
     taken, worked = [], []
     for batch in range(1, REPEATS + 2):
@@ -103,18 +103,18 @@ def measured(shape: str, total: int, folder: Path) -> tuple[list[float], int]:
     return middle, len(list(table.path.glob("*.parquet")))
 
 
-def main(sizes: tuple[int, ...] = SIZES) -> None:
+def main(sizes: tuple[int, ...] = TABLE_SIZES) -> None:
     """Measure every shape with every size."""
     columns = ("windows", "rows", "p50", "least", "most", "cpu p50", "files")
-    figures = Table(*columns, title=f"{TOUCHED:,} touched")
+    figures = Table(*columns, title=f"{TOUCHED_ROWS:,} touched")
     with tempfile.TemporaryDirectory() as scratch:
-        for shape in SHAPES:
+        for shape in TABLE_SHAPES:
             for total in sizes:
-                figured, files = measured(shape, total, Path(scratch))
+                figured, files = measure_shape(shape, total, Path(scratch))
                 times = [f"{each:.0f} ms" for each in figured]
                 figures.add_row(shape, f"{total:,}", *times, str(files))
     Console().print(figures)
 
 
 if __name__ == "__main__":
-    main(tuple(int(word) for word in sys.argv[1:]) or SIZES)
+    main(tuple(int(word) for word in sys.argv[1:]) or TABLE_SIZES)

@@ -21,38 +21,47 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
-from tests.benchmarks.bench_pipelines_catchup import TOPIC, spread, timed
-from tests.benchmarks.rivals import KEYS, Native, Ours, Scene, load, parsed, plan_over, scene
+from tests.benchmarks.bench_pipelines_catchup import CATCHUP_TOPIC, format_rate_spread, time_rival
+from tests.benchmarks.rivals import (
+    KEY_COUNT,
+    BenchScene,
+    EngineRival,
+    NativeRival,
+    open_scene,
+    plan_mean_by_device,
+    read_parsed,
+    start_load,
+)
 
-from penstock.pipelines.plan import Column, PaneLog, Plan, Remembering, opaque, state_type
-from penstock.pipelines.plan.triggers import Default
-from penstock.pipelines.plan.windows import Fixed
-from penstock.pipelines.remembering import Answer, Call, Row
-from penstock.pipelines.spark.offsets import ranges_of
-from penstock.pipelines.vectorised import Answers, Calls
+from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
+from penstock.engine.functions.vectorized import KeyBatchContext, KeyBatchUpdate
+from penstock.engine.plan import Column, PaneLog, Plan, StatefulFunction, function_ref, state_type
+from penstock.engine.plan.triggers import Default
+from penstock.engine.plan.windows import Fixed
+from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-ROWS = "device STRING, number BIGINT"
-OVER_ROWS, OVER_FRAMES = "transformWithState, rows", "transformWithState, frames"
+ROW_DDL = "device STRING, number BIGINT"
+OVER_ROWS_LABEL, OVER_FRAMES_LABEL = "transformWithState, rows", "transformWithState, frames"
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenCount:
     """How many records a key had."""
 
     number: int = 0
 
 
-def numbered(call: Call[Seen]) -> Answer[Seen]:
+def number_records(call: KeyContext[SeenCount]) -> KeyUpdate[SeenCount]:
     """A row for each record, with its number."""
-    before = (call.state or Seen()).number
-    rows = [Row({"number": before + n}, read.time) for n, read in enumerate(call.records, start=1)]
-    return Answer(Seen(before + len(rows)), rows)
+    before = (call.state or SeenCount()).number
+    rows = [OutputRow({"number": before + n}, read.time) for n, read in enumerate(call.records, start=1)]
+    return KeyUpdate(SeenCount(before + len(rows)), rows)
 
 
-def numbered_at_once(calls: Calls) -> Answers:
+def number_records_vectorized(calls: KeyBatchContext) -> KeyBatchUpdate:
     """The same for all keys of a batch."""
     key = calls.records.column("_key").to_numpy()
     before = calls.states.column("number").fill_null(0).to_numpy()
@@ -60,20 +69,22 @@ def numbered_at_once(calls: Calls) -> Answers:
     number = before[key] + np.arange(len(key)) - begins[key] + 1
     after = before + np.bincount(key, minlength=len(before))
     rows = pa.table({"_key": key, "_at": calls.records.column("_time"), "number": number})
-    return Answers(pa.table({"number": after}), rows)
+    return KeyBatchUpdate(pa.table({"number": after}), rows)
 
 
-def remembering(*, vectorised: bool = False) -> Plan:
+def plan_stateful(*, vectorised: bool = False) -> Plan:
     """The same as a plan."""
-    plan = plan_over(TOPIC, Fixed(10_000))
-    function = opaque(numbered_at_once if vectorised else numbered)
+    plan = plan_mean_by_device(CATCHUP_TOPIC, Fixed(10_000))
+    function = function_ref(number_records_vectorized if vectorised else number_records)
     returns = (Column("number", "BIGINT"),)
-    window = Remembering(function, state_type(Seen), returns, vectorised=vectorised)
-    stage = replace(plan.stage, window=window, aggregates=(), trigger=Default(), sinks=(PaneLog("bench"),))
+    window = StatefulFunction(function, state_type(SeenCount), returns, vectorised=vectorised)
+    stage = replace(
+        plan.only_stage, window=window, aggregates=(), trigger=Default(), sinks=(PaneLog("bench"),)
+    )
     return replace(plan, stages=(stage,))
 
 
-def processors() -> tuple[Any, Any]:
+def make_processors() -> tuple[Any, Any]:
     """The rivals: over rows, and over frames."""
     import pandas as pd
     from pyspark.sql import Row as SparkRow
@@ -113,7 +124,7 @@ def processors() -> tuple[Any, Any]:
 
 
 @dataclass
-class Stateful(Native):
+class NativeStateful(NativeRival):
     """`transformWithState` in Python over a topic, its rows appended to a Delta table."""
 
     frames: bool = False
@@ -126,80 +137,84 @@ class Stateful(Native):
         def write(rows: "DataFrame", batch: int) -> None:
             writer = rows.write.format("delta").mode("append")
             writer.option("txnAppId", "stateful").option("txnVersion", batch).save(table)
-            spans = [(span.partition, span.start, span.end) for span in ranges_of(checkpoint, batch)]
+            spans = [(span.partition, span.start, span.end) for span in read_batch_ranges(checkpoint, batch)]
             self.committed.append((time.time(), spans))
 
         self.scene.session.conf.set(
             "spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
         )
-        grouped = parsed(self.scene, self.topic, self.records_per_batch).groupBy("device")
-        over_rows, over_frames = processors()
+        grouped = read_parsed(self.scene, self.topic, self.records_per_batch).groupBy("device")
+        over_rows, over_frames = make_processors()
         if self.frames:
-            rows = grouped.transformWithStateInPandas(over_frames, ROWS, "Append", "None")
+            rows = grouped.transformWithStateInPandas(over_frames, ROW_DDL, "Append", "None")
         else:
-            rows = grouped.transformWithState(over_rows, ROWS, "Append", "None")
+            rows = grouped.transformWithState(over_rows, ROW_DDL, "Append", "None")
         writer = rows.writeStream.outputMode("append").foreachBatch(write)
         self.query = writer.option("checkpointLocation", str(checkpoint)).start()
 
 
 @dataclass(frozen=True)
-class Rates:
+class CatchupRates:
     """Records a second: of all from the start of the stream, and of those after the first batch while it ran."""
 
     whole: float
     running: float
 
 
-def rates(rival: Ours | Native, records: int) -> Rates:
+def measure_rates(rival: EngineRival | NativeRival, records: int) -> CatchupRates:
     """Have one of them read all records."""
-    took = timed(rival, records)
+    took = time_rival(rival, records)
     held = [(at, sum(end - start for _, start, end in spans)) for at, spans in rival.committed]
     (first, begun), *_, (last, _) = [(at, count) for at, count in held if count]
-    return Rates(records / took, (records - begun) / (last - first))
+    return CatchupRates(records / took, (records - begun) / (last - first))
 
 
 def main(records: int, keys: int, repeats: int) -> None:
     """Measure all in turns, and print throughput as a multiple of each rival's."""
-    with scene() as one:
-        one.broker.create_topic(TOPIC, 2)
-        load(one.broker.bootstrap, TOPIC, 0, records, keys).wait()
-        rounds: dict[str, Callable[[Scene], Ours | Native]] = {
-            OVER_ROWS: lambda one: Stateful(one, TOPIC),
-            OVER_FRAMES: lambda one: Stateful(one, TOPIC, frames=True),
-            "remember": lambda one: Ours(one, remembering()),
-            "remember, vectorised": lambda one: Ours(one, remembering(vectorised=True)),
-            "fixed windows": lambda one: Ours(one, plan_over(TOPIC, Fixed(10_000))),
+    with open_scene() as one:
+        one.broker.create_topic(CATCHUP_TOPIC, 2)
+        start_load(one.broker.bootstrap, CATCHUP_TOPIC, 0, records, keys).wait()
+        rounds: dict[str, Callable[[BenchScene], EngineRival | NativeRival]] = {
+            OVER_ROWS_LABEL: lambda one: NativeStateful(one, CATCHUP_TOPIC),
+            OVER_FRAMES_LABEL: lambda one: NativeStateful(one, CATCHUP_TOPIC, frames=True),
+            "remember": lambda one: EngineRival(one, plan_stateful()),
+            "remember, vectorised": lambda one: EngineRival(one, plan_stateful(vectorised=True)),
+            "fixed windows": lambda one: EngineRival(one, plan_mean_by_device(CATCHUP_TOPIC, Fixed(10_000))),
         }
         for make in rounds.values():
-            timed(make(one), records)
-        found = {name: [] for name in rounds}  # type: dict[str, list[Rates]]
+            time_rival(make(one), records)
+        found = {name: [] for name in rounds}  # type: dict[str, list[CatchupRates]]
         for _ in range(repeats):
             for name, make in rounds.items():
-                found[name].append(rates(make(one), records))
+                found[name].append(measure_rates(make(one), records))
     title = f"{records:,} records, {keys:,} keys, {repeats} repeats: median (least to greatest)"
     whole = {name: [each.whole for each in of_one] for name, of_one in found.items()}
     running = {name: [each.running for each in of_one] for name, of_one in found.items()}
-    Console().print(compared(f"{title}, from the start of the stream", whole))
-    Console().print(compared(f"{title}, after the first batch", running))
+    Console().print(tabulate_rates(f"{title}, from the start of the stream", whole))
+    Console().print(tabulate_rates(f"{title}, after the first batch", running))
 
 
-def compared(title: str, found: Mapping[str, Sequence[float]]) -> Table:
+def tabulate_rates(title: str, found: Mapping[str, Sequence[float]]) -> Table:
     """Records a second of each, and as a multiple of each rival's in the same round."""
     table = Table("", "records/s", "times that over rows", "times that over frames", title=title)
     for name, mine in found.items():
         shares = [
             [one / rival for one, rival in zip(mine, found[against], strict=True)]
-            for against in (OVER_ROWS, OVER_FRAMES)
+            for against in (OVER_ROWS_LABEL, OVER_FRAMES_LABEL)
         ]
-        table.add_row(name, spread(list(mine), ",.0f"), *(spread(share, ".2f") for share in shares))
+        table.add_row(
+            name,
+            format_rate_spread(list(mine), ",.0f"),
+            *(format_rate_spread(share, ".2f") for share in shares),
+        )
     return table
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=3_000_000)
-    parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--keys", type=int, default=KEY_COUNT)
     parser.add_argument("--repeats", type=int, default=5)
     chosen = parser.parse_args()
     if chosen.records <= 500_000:

@@ -20,54 +20,65 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from penstock.engine.batch.batch_engine import BatchEngine
+from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA, BatchInput
+from penstock.engine.batch.engine_options import EngineOptions
+from penstock.engine.batch.input_watermarks import collect_watermark_rules
+from penstock.engine.batch.intent import BatchIntent, OffsetRange
+from penstock.engine.batch.placement import DRIVER_ONLY, Placement
+from penstock.engine.batch.stream_tables import StreamTables
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage
+from penstock.engine.operators.stage_graph import compile_graph
+from penstock.engine.plan import (
+    AggregateOutput,
+    Column,
+    PaneLog,
+    Plan,
+    PlanSource,
+    Stage,
+    TopicOrigin,
+    WatermarkStrategy,
+)
+from penstock.engine.plan.windows import Fixed
+from penstock.engine.spark.aggregate.part_execution import SparkPartExecutor
+from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
-from penstock.pipelines.batch.engine import Engine
-from penstock.pipelines.batch.inputs import rules_of
-from penstock.pipelines.batch.intent import Intent, Range
-from penstock.pipelines.batch.options import Options
-from penstock.pipelines.batch.placement import HERE, Placement
-from penstock.pipelines.batch.reading import ACCOUNT_COLUMNS, Reading
-from penstock.pipelines.batch.right import Right
-from penstock.pipelines.batch.tables import StreamTables
-from penstock.pipelines.fold.graph import ready_graph
-from penstock.pipelines.fold.stage import ReadyStage, ready_stage
-from penstock.pipelines.model import after_watermark, count, mean
-from penstock.pipelines.plan import Column, Output, PaneLog, Plan, Source, Stage, Topic, WatermarkRule
-from penstock.pipelines.plan.windows import Fixed
-from penstock.pipelines.spark.session import SparkConfig, open_session
-from penstock.pipelines.spark.spreading import SparkSpreader
+from penstock.stream import after_watermark, count, mean
 
-JARS = Path(__file__).resolve().parents[2] / ".penstock" / "jars"
-SIZES = (100_000, 1_000_000, 5_000_000)
-BUILT_IN = 20
+JAR_FOLDER = Path(__file__).resolve().parents[2] / ".penstock" / "jars"
+WINDOW_COUNTS = (100_000, 1_000_000, 5_000_000)
+BUILD_BATCHES = 20
 """Batches in which a state is built, whatever its size: tables and journal are equally old then."""
 
-TOUCHED = 10_000
+TOUCHED_WINDOWS = 10_000
 REPEATS = 15
-STAGE = Stage(
+BENCH_STAGE = Stage(
     "bench",
     ("readings",),
     Fixed(60_000),
-    (Output("readings", count()), Output("temperature", mean("temperature"))),
+    (AggregateOutput("readings", count()), AggregateOutput("temperature", mean("temperature"))),
     key=("device",),
     trigger=after_watermark(),
     lateness=3_600_000,
     sinks=(PaneLog("bench"),),
 )
-COLUMNS = (Column("device", "BIGINT"), Column("at", "BIGINT"), Column("temperature", "DOUBLE"))
-SOURCE = Source("readings", Topic("readings"), COLUMNS, "at", WatermarkRule(bound=600_000))
-TYPES = {"device": pa.int64(), "at": pa.int64(), "temperature": pa.float64()}
+BENCH_COLUMNS = (Column("device", "BIGINT"), Column("at", "BIGINT"), Column("temperature", "DOUBLE"))
+BENCH_SOURCE = PlanSource(
+    "readings", TopicOrigin("readings"), BENCH_COLUMNS, "at", WatermarkStrategy(bound=600_000)
+)
+COLUMN_TYPES = {"device": pa.int64(), "at": pa.int64(), "temperature": pa.float64()}
 
 
-class Partials:
+class StubReading:
     """A batch that brings one record to each of some devices."""
 
-    def __init__(self, stage: ReadyStage, devices: np.ndarray) -> None:
+    def __init__(self, stage: CompiledStage, devices: np.ndarray) -> None:
         self._stage = stage
         self._devices = devices
 
-    def partials(self) -> pa.Table:
+    def compute_partials(self) -> pa.Table:
         """A row for each device, as Spark would send it."""
         rows = len(self._devices)
         known = {
@@ -81,56 +92,56 @@ class Partials:
             "temperature_sum": pa.array(np.full(rows, 0.5)),
         }
         ones = pa.array(np.ones(rows, np.int64))
-        schema = pa.schema([*ACCOUNT_COLUMNS, *self._stage.partial_columns])
+        schema = pa.schema([*ACCOUNT_SCHEMA, *self._stage.partial_schema])
         return pa.table([known.get(field.name, ones) for field in schema], schema=schema)
 
-    def invalid(self) -> pa.Table:
+    def read_invalid_records(self) -> pa.Table:
         """Not asked for: every record is good."""
         raise AssertionError
 
-    def late(self, windows: pa.Table) -> pa.Table:
+    def read_late_records(self, windows: pa.Table) -> pa.Table:
         """Not asked for: no record is late."""
         raise AssertionError
 
 
-class Bench:
+class StateBench:
     """One stream over a folder."""
 
     def __init__(self, folder: Path, placement: Placement) -> None:
         self._folder = folder
         self._placement = placement
-        self._stage = ready_stage(STAGE, TYPES)
+        self._stage = compile_stage(BENCH_STAGE, COLUMN_TYPES)
         self._read = 0
         self.engine = self.opened()
 
-    def opened(self) -> Engine:
+    def opened(self) -> BatchEngine:
         """An engine over the folder that has not resumed yet."""
-        plan = Plan("bench", (SOURCE,), (STAGE,))
-        graph = ready_graph(plan, {STAGE.name: TYPES})
+        plan = Plan("bench", (BENCH_SOURCE,), (BENCH_STAGE,))
+        graph = compile_graph(plan, {BENCH_STAGE.name: COLUMN_TYPES})
         tables = StreamTables(plan, graph, self._folder / "warehouse")
-        right = Right("bench", 1, lambda: True)
+        right = WriteFence("bench", 1, lambda: True)
         directory = self._folder / "stream"
-        rules = rules_of([SOURCE])
-        return Engine(
-            graph, rules, directory, tables, right, lambda _: None, Options(placement=self._placement)
+        rules = collect_watermark_rules([BENCH_SOURCE])
+        return BatchEngine(
+            graph, rules, directory, tables, right, lambda _: None, EngineOptions(placement=self._placement)
         )
 
     def batch(self, devices: np.ndarray) -> float:
         """Seconds for a batch with a record of each device."""
-        span = Range("readings", 0, self._read, self._read + len(devices))
+        span = OffsetRange("readings", 0, self._read, self._read + len(devices))
         self._read = span.end
 
-        def read(_: Intent) -> Reading:
-            return Partials(self._stage, devices)
+        def read(_: BatchIntent) -> BatchInput:
+            return StubReading(self._stage, devices)
 
-        number = 0 if self.engine.last is None else self.engine.last.batch_id + 1
+        number = 0 if self.engine.last_outcome is None else self.engine.last_outcome.batch_id + 1
         began = time.perf_counter()
-        self.engine.data(number, 1_000_000 + number, (span,), read)
+        self.engine.run_data_batch(number, 1_000_000 + number, (span,), read)
         return time.perf_counter() - began
 
     def build(self, windows: int) -> None:
         """Open so many windows."""
-        parts = np.array_split(np.arange(windows), BUILT_IN)
+        parts = np.array_split(np.arange(windows), BUILD_BATCHES)
         for part in track(parts, f"{windows:,} windows", console=Console(stderr=True), transient=True):
             self.batch(part)
 
@@ -139,23 +150,23 @@ class Bench:
         began = time.perf_counter()
         self.engine = self.opened()
         self.engine.resume()
-        self.batch(np.arange(TOUCHED))
+        self.batch(np.arange(TOUCHED_WINDOWS))
         return time.perf_counter() - began
 
 
 @contextlib.contextmanager
-def placed(*, executors: bool) -> Iterator[Placement]:
+def choose_placement(*, executors: bool) -> Iterator[Placement]:
     """Where batches are folded: all on the driver, or all in the executors of a session of our own."""
     if not executors:
-        yield HERE
+        yield DRIVER_ONLY
         return
     with tempfile.TemporaryDirectory() as scratch:
-        session = open_session(
-            SparkConfig(ensure_jars(JARS, ["spark"]), Path(scratch), java_home=find_java().home)
+        session = open_spark_session(
+            SparkSessionConfig(ensure_jars(JAR_FOLDER, ["spark"]), Path(scratch), java_home=find_java().home)
         )
         session.sparkContext.setLogLevel("ERROR")
         try:
-            yield Placement(0, SparkSpreader(session))
+            yield Placement(0, SparkPartExecutor(session))
         finally:
             session.stop()
 
@@ -173,12 +184,14 @@ def main(sizes: list[int], *, executors: bool) -> None:
     )
     least = 0.0
     chance = np.random.default_rng(1)
-    with placed(executors=executors) as placement:
+    with choose_placement(executors=executors) as placement:
         for size in sizes:
             with tempfile.TemporaryDirectory() as scratch:
-                bench = Bench(Path(scratch), placement)
+                bench = StateBench(Path(scratch), placement)
                 bench.build(size)
-                took = [bench.batch(chance.choice(size, TOUCHED, replace=False)) for _ in range(REPEATS)]
+                took = [
+                    bench.batch(chance.choice(size, TOUCHED_WINDOWS, replace=False)) for _ in range(REPEATS)
+                ]
                 again = bench.restarted()
                 held = sum(
                     path.stat().st_size for path in (Path(scratch) / "stream" / "state").rglob("run-*")
@@ -193,7 +206,7 @@ def main(sizes: list[int], *, executors: bool) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sizes", nargs="*", type=int, default=list(SIZES))
+    parser.add_argument("sizes", nargs="*", type=int, default=list(WINDOW_COUNTS))
     parser.add_argument("--executors", action="store_true")
     chosen = parser.parse_args()
     main(chosen.sizes, executors=chosen.executors)

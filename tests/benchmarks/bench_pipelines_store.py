@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pyarrow as pa
 from rich.console import Console
-from tests.object_store import BUCKET, running_store
+from tests.object_store import TEST_BUCKET, run_object_store
 
-from penstock.pipelines.store import Address
-from penstock.pipelines.tables.log import LogTable
+from penstock.engine.storage import ObjectStorePath
+from penstock.engine.tables.log_table import LogTable
 
-SCHEMA = pa.schema([("n", pa.int64())])
+TABLE_SCHEMA = pa.schema([("n", pa.int64())])
 
 
 def main(batches: int = 100) -> None:
@@ -27,11 +27,11 @@ def main(batches: int = 100) -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "requests"
-        with log.open("w") as file, running_store(file) as store:
-            table = LogTable(Address(f"s3://{BUCKET}/log", store), SCHEMA, "bench")
+        with log.open("w") as file, run_object_store(file) as store:
+            table = LogTable(ObjectStorePath(f"s3://{TEST_BUCKET}/log", store), TABLE_SCHEMA, "bench")
             before, began = log.read_text("utf-8"), time.perf_counter()
             for number in range(batches):
-                table.commit(number, table.write(pa.table({"n": [1]}, SCHEMA), number, number), number)
+                table.commit(number, table.write(pa.table({"n": [1]}, TABLE_SCHEMA), number, number), number)
             took = (time.perf_counter() - began) * 1000 / batches
         asked = log.read_text("utf-8").removeprefix(before)
     told = {kind: asked.count(f"{kind} /") / batches for kind in ("GET", "HEAD", "PUT")}

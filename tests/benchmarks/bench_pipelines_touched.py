@@ -19,81 +19,87 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
-from tests.benchmarks.bench_pipelines_python import remembering
+from tests.benchmarks.bench_pipelines_python import plan_stateful
 
-from penstock.pipelines.batch.folding import folded
-from penstock.pipelines.batch.holding import Holding
-from penstock.pipelines.batch.placement import HERE
-from penstock.pipelines.fold.graph import ReadyGraph, ready_graph
-from penstock.pipelines.fold.moment import Moment
-from penstock.pipelines.fold.rows import arrow
-from penstock.pipelines.fold.stage import ReadyStage
-from penstock.pipelines.model import after_count, as_of, between, fixed, repeatedly
-from penstock.pipelines.plan import (
+from penstock.engine.batch.placement import DRIVER_ONLY
+from penstock.engine.batch.stage_execution import fold_stages
+from penstock.engine.batch.stage_states import StageStates
+from penstock.engine.batch_time import BatchTime
+from penstock.engine.columnar import as_arrow
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.operators.stage_graph import CompiledGraph, compile_graph
+from penstock.engine.plan import (
+    AggregateOutput,
     Column,
     Count,
     Join,
-    Members,
-    Output,
+    JoinColumn,
+    JoinMembers,
     PaneLog,
     Plan,
+    PlanSource,
     SameWindows,
-    Source,
     Stage,
     Sum,
-    Taken,
-    Topic,
+    TopicOrigin,
 )
-from penstock.pipelines.plan.joins import JoinKind
-from penstock.pipelines.state.columns import BEFORE_ALL
-from penstock.pipelines.state.names import run_name
+from penstock.engine.plan.joins import JoinKind
+from penstock.engine.state.file_names import new_run_name
+from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
+from penstock.stream import after_count, as_of, between, fixed, repeatedly
 
-LEFT, RIGHT = "readings", "limits"
-TYPES = {"device": pa.string(), "at": pa.int64(), "temperature": pa.float64()}
-COLUMNS = (Column("device", "STRING"), Column("at", "BIGINT"), Column("temperature", "DOUBLE"))
-BUILT_IN = 20
+LEFT_TOPIC, RIGHT_TOPIC = "readings", "limits"
+COLUMN_TYPES = {"device": pa.string(), "at": pa.int64(), "temperature": pa.float64()}
+BENCH_COLUMNS = (Column("device", "STRING"), Column("at", "BIGINT"), Column("temperature", "DOUBLE"))
+BUILD_BATCHES = 20
 """Batches in which a state is built, whatever its size."""
 
 
-def joined(window: object, kind: JoinKind = "left", **others: object) -> Plan:
+def plan_join(window: object, kind: JoinKind = "left", **others: object) -> Plan:
     """Records of two topics, put together by device."""
-    columns = (Taken("one", LEFT, "temperature"), Taken("other", RIGHT, "temperature"))
-    join = Join(kind, LEFT, RIGHT, columns)
-    of = tuple(Output(name, Members(name, ("temperature",))) for name in (LEFT, RIGHT))
-    stage = Stage("bench", (LEFT, RIGHT), window, of, key=("device",), join=join, sinks=(PaneLog("bench"),))  # type: ignore[arg-type]
-    return plan_of(replace(stage, **others))  # type: ignore[arg-type]
+    columns = (JoinColumn("one", LEFT_TOPIC, "temperature"), JoinColumn("other", RIGHT_TOPIC, "temperature"))
+    join = Join(kind, LEFT_TOPIC, RIGHT_TOPIC, columns)
+    of = tuple(
+        AggregateOutput(name, JoinMembers(name, ("temperature",))) for name in (LEFT_TOPIC, RIGHT_TOPIC)
+    )
+    stage = Stage(
+        "bench", (LEFT_TOPIC, RIGHT_TOPIC), window, of, key=("device",), join=join, sinks=(PaneLog("bench"),)
+    )  # type: ignore[arg-type]
+    return build_plan(replace(stage, **others))  # type: ignore[arg-type]
 
 
-def plan_of(*stages: Stage) -> Plan:
+def build_plan(*stages: Stage) -> Plan:
     """These stages, over both topics where they read them."""
     read = {name for stage in stages for name in stage.inputs}
-    sources = (Source(name, Topic(name), COLUMNS, "at") for name in (LEFT, RIGHT))
+    sources = (PlanSource(name, TopicOrigin(name), BENCH_COLUMNS, "at") for name in (LEFT_TOPIC, RIGHT_TOPIC))
     return Plan("bench", tuple(source for source in sources if source.name in read), stages)
 
 
-def chain() -> Plan:
+def plan_chain() -> Plan:
     """Three stages after each other, each of the same keys, which show and take back what changes."""
     alike = {"key": ("device",), "trigger": repeatedly(after_count(1)), "accumulation": "retracting"}
-    of = (Output("n", Count()), Output("temperature", Sum("temperature")))
-    stages = [Stage("s0", (LEFT,), fixed("1 minute"), of, sinks=(PaneLog("s0"),), **alike)]  # type: ignore[arg-type]
+    of = (AggregateOutput("n", Count()), AggregateOutput("temperature", Sum("temperature")))
+    stages = [Stage("s0", (LEFT_TOPIC,), fixed("1 minute"), of, sinks=(PaneLog("s0"),), **alike)]  # type: ignore[arg-type]
     for number in (1, 2):
         read, name = f"s{number - 1}", f"s{number}"
         stages.append(Stage(name, (read,), SameWindows(), of, sinks=(PaneLog(name),), **alike))  # type: ignore[arg-type]
-    return plan_of(*stages)
+    return build_plan(*stages)
 
 
-EARLY = {"trigger": repeatedly(after_count(1)), "accumulation": "retracting"}
-CASES: Mapping[str, Callable[[], Plan]] = {
-    "join in windows": lambda: joined(fixed("1 minute"), **EARLY),
-    "join of near records": lambda: joined(between("10 seconds", "10 seconds")),
-    "join as of a time": lambda: joined(as_of()),
-    "chain of three": chain,
-    "remember": lambda: plan_of(replace(remembering(vectorised=False).stage, inputs=(LEFT,))),
-    "remember, vectorised": lambda: plan_of(replace(remembering(vectorised=True).stage, inputs=(LEFT,))),
+EARLY_RETRACTING = {"trigger": repeatedly(after_count(1)), "accumulation": "retracting"}
+PLAN_CASES: Mapping[str, Callable[[], Plan]] = {
+    "join in windows": lambda: plan_join(fixed("1 minute"), **EARLY_RETRACTING),
+    "join of near records": lambda: plan_join(between("10 seconds", "10 seconds")),
+    "join as of a time": lambda: plan_join(as_of()),
+    "chain of three": plan_chain,
+    "remember": lambda: build_plan(replace(plan_stateful(vectorised=False).only_stage, inputs=(LEFT_TOPIC,))),
+    "remember, vectorised": lambda: build_plan(
+        replace(plan_stateful(vectorised=True).only_stage, inputs=(LEFT_TOPIC,))
+    ),
 }
 
 
-def records(topic: str, keys: np.ndarray, batch: int) -> pa.Table:
+def make_records(topic: str, keys: np.ndarray, batch: int) -> pa.Table:
     """A record of each key, as Spark sends them."""
     count = len(keys)
     return pa.table(
@@ -110,11 +116,11 @@ def records(topic: str, keys: np.ndarray, batch: int) -> pa.Table:
     )
 
 
-def partials(stage: ReadyStage, came: pa.Table) -> pa.Table:
+def make_partials(stage: CompiledStage, came: pa.Table) -> pa.Table:
     """The records one by one, or a partial of each in its window; none is set aside."""
     none = pa.nulls(came.num_rows, pa.string())
-    if stage.in_order:
-        chosen = came.select(["_topic", "_partition", *stage.partial_columns.names])
+    if stage.is_ordered:
+        chosen = came.select(["_topic", "_partition", *stage.partial_schema.names])
         return chosen.append_column("_set_aside", none)
     count = came.num_rows
     known = {
@@ -122,57 +128,66 @@ def partials(stage: ReadyStage, came: pa.Table) -> pa.Table:
         "window_start": pa.array(np.zeros(count, np.int64)),
         "window_end": pa.array(np.full(count, 60_000)),
         "elements": pa.array(np.ones(count, np.int64)),
-        **{part.name: arrow(part.lift(came), part.type) for part in stage.parts},
+        **{part.name: as_arrow(part.lift(came), part.type) for part in stage.parts},
     }
-    made = pa.table([known[field.name] for field in stage.partial_columns], schema=stage.partial_columns)
+    made = pa.table([known[field.name] for field in stage.partial_schema], schema=stage.partial_schema)
     return made.append_column("_set_aside", none)
 
 
 @dataclass(frozen=True)
-class Took:
+class BatchCost:
     """Seconds of a batch, and of processor time in it: on a machine that others use the second says more."""
 
     seconds: float
     processor: float
 
 
-class Bench:
+class OperatorBench:
     """A graph over a folder."""
 
     def __init__(self, plan: Plan, folder: Path) -> None:
-        self.graph: ReadyGraph = ready_graph(plan, {plan.first.name: TYPES})
-        self.holding, self.batches = Holding(self.graph, folder), 0
+        self.graph: CompiledGraph = compile_graph(plan, {plan.first_source_stage.name: COLUMN_TYPES})
+        self.holding, self.batches = StageStates(self.graph, folder), 0
 
-    def batch(self, *topics: str, keys: np.ndarray) -> Took:
+    def batch(self, *topics: str, keys: np.ndarray) -> BatchCost:
         """Run a batch with a record of each key in these topics."""
         read = {source.name for source in self.graph.plan.sources}
-        found = [records(topic, keys, self.batches) for topic in topics if topic in read]
-        came = {self.graph.first.plan.name: partials(self.graph.first, pa.concat_tables(found))}
+        found = [make_records(topic, keys, self.batches) for topic in topics if topic in read]
+        came = {
+            self.graph.first_record_stage.plan.name: make_partials(
+                self.graph.first_record_stage, pa.concat_tables(found)
+            )
+        }
         number = self.batches
-        moment = Moment(number, number - 1 if number else BEFORE_ALL, number, BEFORE_ALL, 0)
+        moment = BatchTime(number, number - 1 if number else MIN_TIMESTAMP_MS, number, MIN_TIMESTAMP_MS, 0)
         began, worked = time.perf_counter(), time.process_time()
-        done = folded(self.graph, self.holding, HERE, came, moment, number)
+        done = fold_stages(self.graph, self.holding, DRIVER_ONLY, came, moment, number)
         states = {
-            name: tree.with_run(done.stages[name].changed, self.holding.folder(name) / run_name(number))
+            name: tree.with_run(
+                done.outcomes[name].changed_state, self.holding.stage_folder(name) / new_run_name(number)
+            )
             for name, tree in self.holding.trees.items()
         }
-        took = Took(time.perf_counter() - began, time.process_time() - worked)
-        self.holding.adopt({name: tree.compacted(self.holding.folder(name)) for name, tree in states.items()})
+        took = BatchCost(time.perf_counter() - began, time.process_time() - worked)
+        self.holding.adopt(
+            {name: tree.compact(self.holding.stage_folder(name)) for name, tree in states.items()}
+        )
         self.batches += 1
         return took
 
 
-def times(plan: Plan, keys: int, touched: int, repeats: int, members: int) -> list[Took]:
+def measure_batches(plan: Plan, keys: int, touched: int, repeats: int, members: int) -> list[BatchCost]:
     """What each batch took that touches some keys of a state that knows all, from so many records of each."""
     chance = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(plan, Path(folder))
-        for part in np.array_split(np.arange(keys), BUILT_IN):
-            bench.batch(RIGHT, LEFT, keys=part)
+        bench = OperatorBench(plan, Path(folder))
+        for part in np.array_split(np.arange(keys), BUILD_BATCHES):
+            bench.batch(RIGHT_TOPIC, LEFT_TOPIC, keys=part)
             if members > 1:
-                bench.batch(LEFT, keys=np.repeat(part, members - 1))
+                bench.batch(LEFT_TOPIC, keys=np.repeat(part, members - 1))
         return [
-            bench.batch(LEFT, keys=chance.choice(keys, touched, replace=False)) for _ in range(repeats + 2)
+            bench.batch(LEFT_TOPIC, keys=chance.choice(keys, touched, replace=False))
+            for _ in range(repeats + 2)
         ][2:]
 
 
@@ -181,10 +196,10 @@ def main(sizes: list[int], touched: int, repeats: int, members: int, only: str) 
     of = f"{touched:,} keys of {members:,} records each" if members > 1 else f"{touched:,} keys"
     title = f"batches that touch {of}, {repeats} repeats: median (least to greatest)"
     table = Table("", "keys", "a batch", "of the least N", "processor time", title=title)
-    for name, make in CASES.items():
+    for name, make in PLAN_CASES.items():
         least = 0.0
         for size in sizes if only in name else ():
-            found = times(make(), size, touched, repeats, members)
+            found = measure_batches(make(), size, touched, repeats, members)
             took, worked = [each.seconds for each in found], statistics.median(e.processor for e in found)
             middle = statistics.median(took)
             least = least or middle

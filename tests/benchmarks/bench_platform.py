@@ -17,23 +17,27 @@ from dagster import AssetMaterialization, DagsterInstance, build_sensor_context
 from rich.console import Console
 from rich.table import Table
 
+from penstock.core.clock import now_ms
+from penstock.engine.host.control import BatchRecord, DesiredRunState, PartitionAccount, StreamHealth
+from penstock.engine.plan import Plan
 from penstock.pipelines import catalog
-from penstock.pipelines.host.control import BatchRecord, Desired, PartitionAccount, StreamHealth
-from penstock.pipelines.plan import Plan
-from penstock.platform.clock import now_ms
-from penstock.platform.control import ControlStore, open_control
-from penstock.platform.control.engine import insert_into
-from penstock.platform.control.rows import batch_row
+from penstock.platform.control import ControlStore, open_control_store
+from penstock.platform.control.database_engine import build_insert
+from penstock.platform.control.row_mapping import to_batch_row
 from penstock.platform.control.tables import batches
-from penstock.platform.definitions.events import reported_assets
-from penstock.platform.definitions.sensor import Reported, Reporter, batch_sensor
+from penstock.platform.definitions.streams.batch_events import stream_asset_keys
+from penstock.platform.definitions.streams.batch_sensor import (
+    BatchReporter,
+    ReportedStream,
+    build_batch_sensor,
+)
 
-LOAD = "from penstock.platform.definitions.location import defs; defs.resolve_asset_graph()"
+LOAD_DEFINITIONS = "from penstock.platform.definitions.location import defs; defs.resolve_asset_graph()"
 DAY_MS = 86_400_000
-PENSTOCK = str(Path(sys.executable).with_name("penstock"))
+PENSTOCK_COMMAND = str(Path(sys.executable).with_name("penstock"))
 
 
-def seconds(what: Callable[[], object], rounds: int = 1) -> float:
+def median_seconds(what: Callable[[], object], rounds: int = 1) -> float:
     """The median time of some rounds."""
     taken = []
     for _ in range(rounds):
@@ -43,29 +47,29 @@ def seconds(what: Callable[[], object], rounds: int = 1) -> float:
     return statistics.median(taken)
 
 
-def command(*words: str, home: Path) -> Callable[[], object]:
+def make_command(*words: str, home: Path) -> Callable[[], object]:
     """A process, ready to be run; bytecode is cached as it is after `make up`."""
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment = {**variables, "PENSTOCK_HOME": str(home)}
     return lambda: subprocess.run(words, env=environment, capture_output=True, check=False)
 
 
-def rows_of(stream: str, first: int, count: int) -> Iterator[dict[str, object]]:
+def make_batch_rows(stream: str, first: int, count: int) -> Iterator[dict[str, object]]:
     """Batches as the store holds them."""
     account = PartitionAccount("sensors", 0, 0, 10, 10, 10, 0, 0, 0)
     sample = BatchRecord(stream, 0, 1, "data", 0, 0, (account,), {"early": 1}, 1, 0, {"fold": 1.0})
     for number in range(first, first + count):
-        yield batch_row(replace(sample, batch_id=number, clock_ms=number))
+        yield to_batch_row(replace(sample, batch_id=number, clock_ms=number))
 
 
-def fill(store: ControlStore, streams: list[str], count: int) -> None:
+def write_batches(store: ControlStore, streams: list[str], count: int) -> None:
     """Write batches for every stream."""
     with store.engine.begin() as connection:
         for stream in streams:
-            connection.execute(insert_into(connection, batches), list(rows_of(stream, 0, count)))
+            connection.execute(build_insert(connection, batches), list(make_batch_rows(stream, 0, count)))
 
 
-def tick(sensor: object, instance: DagsterInstance, cursor: str | None) -> tuple[int, str | None]:
+def run_sensor_tick(sensor: object, instance: DagsterInstance, cursor: str | None) -> tuple[int, str | None]:
     """One tick of the sensor, its events kept as the daemon keeps them; returns how many, and the next cursor."""
     with build_sensor_context(instance=instance, cursor=cursor) as context:
         result = sensor(context)  # type: ignore[operator]  # a sensor is called with its context
@@ -76,31 +80,34 @@ def tick(sensor: object, instance: DagsterInstance, cursor: str | None) -> tuple
     return told, getattr(result, "cursor", cursor)
 
 
-def running(store: ControlStore, streams: list[str]) -> None:
+def report_running_streams(store: ControlStore, streams: list[str]) -> None:
     """Have the store tell of streams that run, as a host that has all of them does."""
     now = now_ms()
     for stream in streams:
-        store.desire(stream, Desired.RUNNING, now)
-        store.acquire(stream, "host", now, DAY_MS)
+        store.set_desired_state(stream, DesiredRunState.RUNNING, now)
+        store.acquire_lease(stream, "host", now, DAY_MS)
         store.report_health(StreamHealth(stream, "running", "", now))
 
 
-def sensor_seconds(folder: Path, store: ControlStore, names: list[str], count: int) -> tuple[float, float]:
+def measure_sensor(folder: Path, store: ControlStore, names: list[str], count: int) -> tuple[float, float]:
     """How long the longest tick over a whole history takes, and one over one new batch of each stream."""
-    plan: Plan = catalog.load(catalog.names()[0])
-    plans = [replace(plan, name=name, stages=renamed(plan, number)) for number, name in enumerate(names)]
-    told = [Reported(each.name, reported_assets(each)) for each in plans]
-    sensor = batch_sensor(Reporter(told, lambda: store, lambda: 0, 0))
+    plan: Plan = catalog.load_plan(catalog.pipeline_names()[0])
+    plans = [
+        replace(plan, name=name, stages=rename_stage_tables(plan, number))
+        for number, name in enumerate(names)
+    ]
+    told = [ReportedStream(each.name, stream_asset_keys(each)) for each in plans]
+    sensor = build_batch_sensor(BatchReporter(told, lambda: store, lambda: 0, 0))
     with DagsterInstance.local_temp(str(folder)) as instance:
         whole, cursor = 0.0, None
         while True:
             began = time.perf_counter()
-            told_now, cursor = tick(sensor, instance, cursor)
+            told_now, cursor = run_sensor_tick(sensor, instance, cursor)
             whole = max(whole, time.perf_counter() - began)
             if not told_now:
                 break
         for each in plans:
-            store.record_batch(record(each.name, count))
+            store.record_batch(make_batch_record(each.name, count))
         began = time.perf_counter()
         with build_sensor_context(instance=instance) as context:
             sensor(context)
@@ -108,7 +115,7 @@ def sensor_seconds(folder: Path, store: ControlStore, names: list[str], count: i
     return whole, one
 
 
-def renamed(plan: Plan, number: int) -> tuple[object, ...]:
+def rename_stage_tables(plan: Plan, number: int) -> tuple[object, ...]:
     """The plan's stages with tables of their own."""
     return tuple(
         replace(stage, sinks=tuple(replace(sink, table=f"{sink.table}_{number}") for sink in stage.sinks))
@@ -116,7 +123,7 @@ def renamed(plan: Plan, number: int) -> tuple[object, ...]:
     )
 
 
-def record(stream: str, number: int) -> BatchRecord:
+def make_batch_record(stream: str, number: int) -> BatchRecord:
     """One more batch."""
     account = PartitionAccount("sensors", 0, 0, 10, 10, 10, 0, 0, 0)
     return BatchRecord(stream, number, 1, "data", number, 0, (account,), {"early": 1}, 1, 0, {"fold": 1.0})
@@ -127,18 +134,25 @@ def main(streams: int = 100, count: int = 10_000) -> None:
     table = Table("what", "seconds", "at most")
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch) / "home"
-        store, look = open_control(f"sqlite:///{home}/control.db"), command(PENSTOCK, "status", home=home)
-        table.add_row("penstock status, nothing ever ran", f"{seconds(look, 7):.2f}", "0.5")
+        store, look = (
+            open_control_store(f"sqlite:///{home}/control.db"),
+            make_command(PENSTOCK_COMMAND, "status", home=home),
+        )
+        table.add_row("penstock status, nothing ever ran", f"{median_seconds(look, 7):.2f}", "0.5")
         # Those of the catalog have files, which status compares with the moment when the stream began.
-        names = [*catalog.names(), *(f"stream_{number}" for number in range(streams))][:streams]
-        fill(store, names, count)
-        running(store, names)
+        names = [*catalog.pipeline_names(), *(f"stream_{number}" for number in range(streams))][:streams]
+        write_batches(store, names, count)
+        report_running_streams(store, names)
         what = f"penstock status: {streams} streams run, {streams * count} batches"
-        table.add_row(what, f"{seconds(look, 7):.2f}", "0.5")
-        table.add_row("penstock --help", f"{seconds(command(PENSTOCK, '--help', home=home), 5):.2f}", "")
-        loading = command(sys.executable, "-c", LOAD, home=home)
-        table.add_row("code location loads", f"{seconds(loading, 5):.2f}", "5")
-        whole, one = sensor_seconds(Path(scratch), store, names, count)
+        table.add_row(what, f"{median_seconds(look, 7):.2f}", "0.5")
+        table.add_row(
+            "penstock --help",
+            f"{median_seconds(make_command(PENSTOCK_COMMAND, '--help', home=home), 5):.2f}",
+            "",
+        )
+        loading = make_command(sys.executable, "-c", LOAD_DEFINITIONS, home=home)
+        table.add_row("code location loads", f"{median_seconds(loading, 5):.2f}", "5")
+        whole, one = measure_sensor(Path(scratch), store, names, count)
         store.close()
         table.add_row(
             f"sensor: {streams} streams, {streams * count} batches never told, longest tick",

@@ -15,74 +15,84 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from tests.benchmarks.bench_pipelines_catchup import spread
-from tests.benchmarks.rivals import KEYS, Ours, Scene, load, now_ms, plan_over, scene, until_read
+from tests.benchmarks.bench_pipelines_catchup import format_rate_spread
+from tests.benchmarks.rivals import (
+    KEY_COUNT,
+    BenchScene,
+    EngineRival,
+    now_ms,
+    open_scene,
+    plan_mean_by_device,
+    start_load,
+    wait_until_read,
+)
 from tests.quality.audit.stream import Beside
 
-from penstock.pipelines.batch.journal import Journal
-from penstock.pipelines.host.telling import batch_record
-from penstock.pipelines.plan import LatestValues, PaneLog, Plan
-from penstock.pipelines.plan.windows import Fixed
-from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
-from penstock.pipelines.spark.stored.topic import StoredTopic
-from penstock.quality.audit.audit import audit
-from penstock.quality.audit.comparable import Sample
-from penstock.quality.audit.scope import Broker, Scope
+from penstock.engine.batch.journal import BatchJournal
+from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.host.control_reporter import to_batch_record
+from penstock.engine.plan import LatestValues, PaneLog, Plan
+from penstock.engine.plan.windows import Fixed
+from penstock.engine.spark.bounded_sources.topic_source import TopicSource
+from penstock.quality.audit.comparability import Sample
+from penstock.quality.audit.runner import run_audit
+from penstock.quality.audit.scope import AuditScope, BrokerAccess
 
-TOPIC = "audited"
+AUDITED_TOPIC = "audited"
 
 
-def lived(one: Scene, plan: Plan, records: int, at_once: int = 500_000) -> Path:
+def run_stream(one: BenchScene, plan: Plan, records: int, at_once: int = 500_000) -> Path:
     """Have a stream read all records, and archive them; return the stream's folder."""
-    stream = Ours(one, plan, at_once)
+    stream = EngineRival(one, plan, at_once)
     stream.start()
-    until_read(stream, records)
+    wait_until_read(stream, records)
     stream.stop()
     folder = one.folder / f"{one.made:04d}-ours"
-    place = Beside(one.broker, TOPIC, folder)
+    place = Beside(one.broker, AUDITED_TOPIC, folder)
     place.take_all(place.archive(), at_once=200_000)
     return folder
 
 
-def scope_of(one: Scene, plan: Plan, folder: Path) -> Scope:
+def build_scope(one: BenchScene, plan: Plan, folder: Path) -> AuditScope:
     """What is audited; the journal stands in for the control store, which holds the same of so few batches."""
-    return Scope(
+    return AuditScope(
         plan=plan,
         batches=[
-            batch_record(plan.name, outcome) for outcome in Journal(folder / "stream" / "journal").outcomes()
+            to_batch_record(plan.name, outcome)
+            for outcome in BatchJournal(folder / "stream" / "journal").read_outcomes()
         ],
         warehouse=folder / "warehouse",
         journal=folder / "stream" / "journal",
-        producers={},
-        broker=Broker(one.broker.bootstrap),
-        decisions=folder / "quarantine",
-        scratch=folder / "scratch",
+        producer_ledgers={},
+        broker=BrokerAccess(one.broker.bootstrap),
+        decisions_folder=folder / "quarantine",
+        scratch_folder=folder / "scratch",
         clock=now_ms,
-        session=lambda: one.session,
+        open_session=lambda: one.session,
     )
 
 
-def bounded(one: Scene, plan: Plan) -> None:
+def run_bounded_plan(one: BenchScene, plan: Plan) -> None:
     """Run the pipeline over the topic to its end."""
     place = one.fresh("bounded")
-    stored = StoredTopic(one.session, TOPIC, one.broker.bootstrap)
-    run_bounded(plan, one.session, stored, BoundedConfig(place / "run", place / "tables"), now_ms)
+    stored = TopicSource(one.session, AUDITED_TOPIC, one.broker.bootstrap)
+    run_bounded(plan, one.session, stored, BoundedRunConfig(place / "run", place / "tables"), now_ms)
 
 
-def seconds(what: Callable[[], object]) -> float:
+def time_action(what: Callable[[], object]) -> float:
     """How long something takes."""
     began = time.perf_counter()
     what()
     return time.perf_counter() - began
 
 
-def by_batches(one: Scene, plan: Plan, records: int, count: int) -> tuple[int, float]:
+def audit_by_batches(one: BenchScene, plan: Plan, records: int, count: int) -> tuple[int, float]:
     """Audit a stream with discarding panes that was cut into batches; return how many, and the seconds."""
-    plan = replace(plan, stages=(replace(plan.stage, accumulation="discarding"),))
-    folder = lived(one, plan, records, -(-records // count))
-    scope = scope_of(one, plan, folder)
+    plan = replace(plan, stages=(replace(plan.only_stage, accumulation="discarding"),))
+    folder = run_stream(one, plan, records, -(-records // count))
+    scope = build_scope(one, plan, folder)
     began = time.perf_counter()
-    report = audit(scope, Sample())
+    report = run_audit(scope, Sample())
     took = time.perf_counter() - began
     assert {verdict.state for verdict in report.verdicts} == {"right"}, report.verdicts
     return len(scope.batches), took
@@ -90,30 +100,34 @@ def by_batches(one: Scene, plan: Plan, records: int, count: int) -> tuple[int, f
 
 def main(records: int, repeats: int, batches: int) -> None:
     """Measure in turns after a round that is not counted."""
-    plan = plan_over(TOPIC, Fixed(10_000))
-    plan = replace(plan, stages=(replace(plan.stage, sinks=(PaneLog("bench"), LatestValues("bench"))),))
-    with scene() as one:
-        one.broker.create_topic(TOPIC, 2)
-        load(one.broker.bootstrap, TOPIC, 0, records, KEYS).wait()
-        folder = lived(one, plan, records)
+    plan = plan_mean_by_device(AUDITED_TOPIC, Fixed(10_000))
+    plan = replace(plan, stages=(replace(plan.only_stage, sinks=(PaneLog("bench"), LatestValues("bench"))),))
+    with open_scene() as one:
+        one.broker.create_topic(AUDITED_TOPIC, 2)
+        start_load(one.broker.bootstrap, AUDITED_TOPIC, 0, records, KEY_COUNT).wait()
+        folder = run_stream(one, plan, records)
         rounds = []
         for _ in range(repeats + 1):
-            run = seconds(lambda: bounded(one, plan))
+            run = time_action(lambda: run_bounded_plan(one, plan))
             began = time.perf_counter()
-            report = audit(scope_of(one, plan, folder), Sample())
+            report = run_audit(build_scope(one, plan, folder), Sample())
             rounds.append((run, time.perf_counter() - began))
             states = {verdict.state for verdict in report.verdicts}
             assert states == {"right"}, report.verdicts
-        cut = by_batches(one, plan, records, batches) if batches else None
+        cut = audit_by_batches(one, plan, records, batches) if batches else None
     table = Table(
         "",
         "seconds",
         "of the run",
         title=f"{records:,} records, {repeats} repeats: median (least to greatest)",
     )
-    table.add_row("bounded run", spread([run for run, _ in rounds[1:]], ".1f"), "1")
+    table.add_row("bounded run", format_rate_spread([run for run, _ in rounds[1:]], ".1f"), "1")
     shares = [audited / run for run, audited in rounds[1:]]
-    table.add_row("audit", spread([audited for _, audited in rounds[1:]], ".1f"), spread(shares, ".2f"))
+    table.add_row(
+        "audit",
+        format_rate_spread([audited for _, audited in rounds[1:]], ".1f"),
+        format_rate_spread(shares, ".2f"),
+    )
     if cut is not None:
         run = statistics.median(run for run, _ in rounds[1:])
         table.add_row(f"audit, {cut[0]} batches run again", f"{cut[1]:.1f}", f"{cut[1] / run:.2f}")

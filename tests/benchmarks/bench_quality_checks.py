@@ -15,17 +15,26 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from tests.benchmarks.bench_pipelines_catchup import spread
-from tests.benchmarks.rivals import COLUMNS, KEYS, Ours, Scene, load, plan_over, scene, until_read
+from tests.benchmarks.bench_pipelines_catchup import format_rate_spread
+from tests.benchmarks.rivals import (
+    KEY_COUNT,
+    READING_COLUMNS,
+    BenchScene,
+    EngineRival,
+    open_scene,
+    plan_mean_by_device,
+    start_load,
+    wait_until_read,
+)
 
-from penstock.pipelines.plan import Plan
-from penstock.pipelines.plan.windows import Fixed
-from penstock.quality.expectations.compile import row_check
+from penstock.engine.plan import Plan
+from penstock.engine.plan.windows import Fixed
+from penstock.quality.expectations.sql_compiler import compile_row_check
 from penstock.quality.expectations.suite import Expectation
 
-TOPIC = "checked"
-BATCH = 250_000
-TEN = (
+CHECKED_TOPIC = "checked"
+BATCH_RECORDS = 250_000
+TEN_EXPECTATIONS = (
     ("expect_column_values_to_not_be_null", {"column": "device"}),
     ("expect_column_values_to_match_regex", {"column": "device", "regex": "^d[0-9]+$"}),
     ("expect_column_values_to_not_be_null", {"column": "temperature"}),
@@ -39,39 +48,39 @@ TEN = (
 )
 
 
-def with_ten(plan: Plan) -> Plan:
+def add_ten_checks(plan: Plan) -> Plan:
     """The plan with ten checks of its records."""
     checks = tuple(
-        row_check(Expectation(kind, kwargs, f"check_{number}", "quarantine"), COLUMNS)
-        for number, (kind, kwargs) in enumerate(TEN)
+        compile_row_check(Expectation(kind, kwargs, f"check_{number}", "quarantine"), READING_COLUMNS)
+        for number, (kind, kwargs) in enumerate(TEN_EXPECTATIONS)
     )
     return replace(plan, sources=(replace(plan.sources[0], checks=checks),))
 
 
 @dataclass(frozen=True)
-class Took:
+class TurnCost:
     """What a turn took: seconds of the clock, and seconds of processors; turns can be added."""
 
     clock: float
     processor: float
 
-    def __add__(self, other: "Took") -> "Took":
-        return Took(self.clock + other.clock, self.processor + other.processor)
+    def __add__(self, other: "TurnCost") -> "TurnCost":
+        return TurnCost(self.clock + other.clock, self.processor + other.processor)
 
 
-def turn(one: Scene, plan: Plan, records: int) -> Took:
+def run_turn(one: BenchScene, plan: Plan, records: int) -> TurnCost:
     """Read all records; what is measured begins with the commit of the first batch."""
-    rival = Ours(one, plan, BATCH)
+    rival = EngineRival(one, plan, BATCH_RECORDS)
     rival.start()
-    until_read(rival, 1)
-    began, spent = rival.committed[0][0], processor_seconds(one)
-    until_read(rival, records)
-    took = Took(rival.committed[-1][0] - began, processor_seconds(one) - spent)
+    wait_until_read(rival, 1)
+    began, spent = rival.committed[0][0], read_cpu_seconds(one)
+    wait_until_read(rival, records)
+    took = TurnCost(rival.committed[-1][0] - began, read_cpu_seconds(one) - spent)
     rival.stop()
     return took
 
 
-def processor_seconds(one: Scene) -> float:
+def read_cpu_seconds(one: BenchScene) -> float:
     """How long processors have worked for Spark's process."""
     java = one.session._jvm  # there is no other way to ask
     assert java is not None
@@ -82,16 +91,16 @@ def processor_seconds(one: Scene) -> float:
 
 def main(records: int, repeats: int) -> None:
     """Measure in rounds after one that is not counted, and print what is left of the throughput."""
-    plain = plan_over(TOPIC, Fixed(10_000))
-    checked = with_ten(plain)
-    with scene() as one:
-        one.broker.create_topic(TOPIC, 2)
-        load(one.broker.bootstrap, TOPIC, 0, records, KEYS).wait()
+    plain = plan_mean_by_device(CHECKED_TOPIC, Fixed(10_000))
+    checked = add_ten_checks(plain)
+    with open_scene() as one:
+        one.broker.create_topic(CHECKED_TOPIC, 2)
+        start_load(one.broker.bootstrap, CHECKED_TOPIC, 0, records, KEY_COUNT).wait()
         rounds = [
-            [turn(one, plan, records) for plan in (plain, checked, checked, plain)]
+            [run_turn(one, plan, records) for plan in (plain, checked, checked, plain)]
             for _ in range(repeats + 1)
         ][1:]
-    measured = 2 * (records - BATCH)
+    measured = 2 * (records - BATCH_RECORDS)
     sums = [(first + last, second + third) for first, second, third, last in rounds]
     table = Table(
         "",
@@ -100,12 +109,14 @@ def main(records: int, repeats: int) -> None:
         "processor time, of plain",
         title=f"{records:,} records, {repeats} rounds of four turns: median (least to greatest)",
     )
-    table.add_row("no check", spread([measured / without.clock for without, _ in sums], ",.0f"), "1", "1")
+    table.add_row(
+        "no check", format_rate_spread([measured / without.clock for without, _ in sums], ",.0f"), "1", "1"
+    )
     table.add_row(
         "ten checks",
-        spread([measured / with_.clock for _, with_ in sums], ",.0f"),
-        spread([without.clock / with_.clock for without, with_ in sums], ".3f"),
-        spread([with_.processor / without.processor for without, with_ in sums], ".3f"),
+        format_rate_spread([measured / with_.clock for _, with_ in sums], ",.0f"),
+        format_rate_spread([without.clock / with_.clock for without, with_ in sums], ".3f"),
+        format_rate_spread([with_.processor / without.processor for without, with_ in sums], ".3f"),
     )
     Console().print(table)
 

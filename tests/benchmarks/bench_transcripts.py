@@ -11,16 +11,16 @@ from collections import Counter
 from pathlib import Path
 from time import perf_counter
 
-from tests.pipelines.transcripts.random_cases import case
-from tests.pipelines.transcripts.test_on_spark import in_any_order
+from tests.pipelines.conformance.transcripts.random_cases import case
+from tests.pipelines.conformance.transcripts.test_on_spark import in_any_order
 
+from penstock.conformance import ReferenceEngine, run_cases
+from penstock.conformance.on_spark import SparkEngine
+from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
-from penstock.pipelines.spark.session import SparkConfig, open_session
-from penstock.pipelines.transcripts import ReferenceEngine, run_nodes
-from penstock.pipelines.transcripts.on_spark import SparkEngine
 
-JARS = Path(__file__).parents[2] / ".penstock" / "jars"
+JAR_FOLDER = Path(__file__).parents[2] / ".penstock" / "jars"
 
 
 def main(cases: int = 200, seed: int = 1) -> None:
@@ -29,15 +29,17 @@ def main(cases: int = 200, seed: int = 1) -> None:
     nodes = [case(chance, number) for number in range(cases)]
     batches = sum(len(node["steps"]) for node in nodes)
     with tempfile.TemporaryDirectory() as folder:
-        config = SparkConfig(ensure_jars(JARS, ["spark"]), Path(folder), java_home=find_java().home)
-        session = open_session(config)
+        config = SparkSessionConfig(
+            ensure_jars(JAR_FOLDER, ["spark"]), Path(folder), java_home=find_java().home
+        )
+        session = open_spark_session(config)
         began = perf_counter()
-        ours = list(run_nodes(nodes, SparkEngine(session)))
+        ours = list(run_cases(nodes, SparkEngine(session)))
         took = perf_counter() - began
         session.stop()
-    theirs = list(run_nodes(nodes, ReferenceEngine()))
+    theirs = list(run_cases(nodes, ReferenceEngine()))
     differing = [
-        a.id for a, b in zip(ours, theirs, strict=True) if in_any_order(a.got) != in_any_order(b.got)
+        a.id for a, b in zip(ours, theirs, strict=True) if in_any_order(a.actual) != in_any_order(b.actual)
     ]
     kinds = Counter(node["window"]["type"] for node in nodes)
     print(f"{cases} cases of {batches} batches: {took:.1f} s, {took / cases * 1000:.0f} ms a case")

@@ -8,31 +8,33 @@ import sys
 import time
 
 from confluent_kafka import Producer
-from tests.benchmarks.rivals import PARTITIONS, now_ms, record
+from tests.benchmarks.rivals import PARTITION_COUNT, make_reading, now_ms
 
 SLICE_SECONDS = 0.01
 
 
-def live(producer: Producer, topic: str, rate: float, records: int, keys: int) -> None:
+def write_live(producer: Producer, topic: str, rate: float, records: int, keys: int) -> None:
     """Write so many records a second, in small slices."""
     began, sent = time.monotonic(), 0
     while sent < records:
         due = min(int((time.monotonic() - began) * rate), records)
         now = now_ms()
         for number in range(sent, due):
-            producer.produce(topic, record(number, keys, now), partition=number % PARTITIONS, timestamp=now)
+            producer.produce(
+                topic, make_reading(number, keys, now), partition=number % PARTITION_COUNT, timestamp=now
+            )
         sent = due
         producer.poll(0)
         time.sleep(SLICE_SECONDS)
 
 
-def stored(producer: Producer, topic: str, records: int, keys: int) -> None:
+def write_stored(producer: Producer, topic: str, records: int, keys: int) -> None:
     """Write all of it as fast as the broker takes it."""
     for number in range(records):
         while True:
             try:
                 at = 1_700_000_000_000 + number // 10
-                producer.produce(topic, record(number, keys, at), partition=number % PARTITIONS)
+                producer.produce(topic, make_reading(number, keys, at), partition=number % PARTITION_COUNT)
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -42,9 +44,9 @@ def main(bootstrap: str, topic: str, rate: float, records: int, keys: int) -> No
     """Write, and wait for what is in flight."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "compression.type": "lz4"})
     if rate:
-        live(producer, topic, rate, records, keys)
+        write_live(producer, topic, rate, records, keys)
     else:
-        stored(producer, topic, records, keys)
+        write_stored(producer, topic, records, keys)
     producer.flush()
 
 

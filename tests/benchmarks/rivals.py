@@ -15,38 +15,46 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.plan import (
+    AggregateOutput,
+    Column,
+    PaneLog,
+    Plan,
+    PlanSource,
+    TopicOrigin,
+    WatermarkStrategy,
+)
+from penstock.engine.plan.stages import AccumulationMode, Stage
+from penstock.engine.plan.triggers import Default, Trigger
+from penstock.engine.plan.windows import OrderWindow, Window
+from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
+from penstock.engine.spark.live_stream import LiveStream, StreamConfig
+from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.right import Right
-from penstock.pipelines.model import after_count, count, mean, repeatedly
-from penstock.pipelines.plan import Column, Output, PaneLog, Plan, Source, Topic, WatermarkRule
-from penstock.pipelines.plan.stage import Accumulation, Stage
-from penstock.pipelines.plan.triggers import Default, Trigger
-from penstock.pipelines.plan.windows import OrderWindow, Window
-from penstock.pipelines.spark.offsets import ranges_of
-from penstock.pipelines.spark.session import SparkConfig, open_session
-from penstock.pipelines.spark.stream import Stream, StreamConfig
+from penstock.stream import after_count, count, mean, repeatedly
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-JARS = Path(__file__).resolve().parents[2] / ".penstock" / "jars"
-PARTITIONS = 2
-KEYS = 1_000
-COLUMNS = (
+JAR_FOLDER = Path(__file__).resolve().parents[2] / ".penstock" / "jars"
+PARTITION_COUNT = 2
+KEY_COUNT = 1_000
+READING_COLUMNS = (
     Column("device", "STRING", required=True),
     Column("at", "BIGINT", required=True),
     Column("temperature", "DOUBLE"),
 )
-DDL = "device STRING, at BIGINT, temperature DOUBLE"
-PATIENCE_SECONDS = 600.0
+READING_DDL = "device STRING, at BIGINT, temperature DOUBLE"
+READ_TIMEOUT_S = 600.0
 
 
 @dataclass
-class Scene:
+class BenchScene:
     """A broker, a session, and a folder for everything."""
 
     broker: LocalBroker
@@ -61,22 +69,24 @@ class Scene:
 
 
 @contextlib.contextmanager
-def scene() -> Iterator[Scene]:
+def open_scene() -> Iterator[BenchScene]:
     """Start a broker and a session in a scratch folder; both end with it."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        config = SparkConfig(ensure_jars(JARS, ["spark"]), folder / "spark", java_home=find_java().home)
-        with LocalBroker.in_directory(folder / "broker", ensure_jars(JARS, ["kafka"])) as broker:
-            session = open_session(config)
+        config = SparkSessionConfig(
+            ensure_jars(JAR_FOLDER, ["spark"]), folder / "spark", java_home=find_java().home
+        )
+        with LocalBroker.in_directory(folder / "broker", ensure_jars(JAR_FOLDER, ["kafka"])) as broker:
+            session = open_spark_session(config)
             session.sparkContext.setLogLevel("ERROR")
             try:
-                yield Scene(broker, session, folder)
+                yield BenchScene(broker, session, folder)
             finally:
                 session.stop()
 
 
-def load(
-    bootstrap: str, topic: str, rate: float, records: int, keys: int = KEYS
+def start_load(
+    bootstrap: str, topic: str, rate: float, records: int, keys: int = KEY_COUNT
 ) -> "subprocess.Popen[bytes]":
     """Have another process write records, so many a second (0: as fast as it can)."""
     command = [
@@ -92,27 +102,31 @@ def load(
     return subprocess.Popen(command, cwd=Path(__file__).resolve().parents[2])
 
 
-def plan_over(
+def plan_mean_by_device(
     topic: str,
     window: Window,
-    accumulation: Accumulation = "accumulating",
+    accumulation: AccumulationMode = "accumulating",
     trigger: Trigger | None = None,
     bound: int = 10_000,
 ) -> Plan:
     """Readings and mean temperature per device and window, with a pane at every batch."""
     when = Default() if isinstance(window, OrderWindow) else trigger or repeatedly(after_count(1))
-    outputs = (Output("readings", count()), Output("temperature", mean("temperature")))
+    outputs = (AggregateOutput("readings", count()), AggregateOutput("temperature", mean("temperature")))
     stage = Stage(
         "bench", (topic,), window, outputs, (), ("device",), when, 0, accumulation, sinks=(PaneLog("bench"),)
     )
-    return Plan("bench", (Source(topic, Topic(topic), COLUMNS, "at", WatermarkRule(bound=bound)),), (stage,))
+    return Plan(
+        "bench",
+        (PlanSource(topic, TopicOrigin(topic), READING_COLUMNS, "at", WatermarkStrategy(bound=bound)),),
+        (stage,),
+    )
 
 
 @dataclass
-class Ours:
+class EngineRival:
     """The engine at work over a topic."""
 
-    scene: Scene
+    scene: BenchScene
     plan: Plan
     records_per_batch: int = 500_000
     committed: list[tuple[float, Sequence[tuple[int, int, int]]]] = field(default_factory=list)
@@ -125,8 +139,8 @@ class Ours:
         config = StreamConfig(
             self.scene.broker.bootstrap, folder / "stream", self.warehouse, self.records_per_batch
         )
-        right = Right(self.plan.name, 1, lambda: True)
-        self.stream = Stream(self.plan, self.scene.session, config, right, self._told, now_ms)
+        right = WriteFence(self.plan.name, 1, lambda: True)
+        self.stream = LiveStream(self.plan, self.scene.session, config, right, self._told, now_ms)
         self.stream.start()
 
     def stop(self) -> None:
@@ -136,16 +150,16 @@ class Ours:
         if failure is not None:
             raise failure
 
-    def _told(self, outcome: Outcome) -> None:
+    def _told(self, outcome: BatchOutcome) -> None:
         spans = [(account.partition, account.start, account.end) for account in outcome.accounts]
         self.committed.append((time.time(), spans))
 
 
 @dataclass
-class Native:
+class NativeRival:
     """Windows of Spark's own over a topic, each batch's updates appended to a Delta table."""
 
-    scene: Scene
+    scene: BenchScene
     topic: str
     size: str = "10 seconds"
     records_per_batch: int = 500_000
@@ -165,10 +179,10 @@ class Native:
                 .option("txnVersion", batch)
                 .save(table)
             )
-            spans = [(span.partition, span.start, span.end) for span in ranges_of(checkpoint, batch)]
+            spans = [(span.partition, span.start, span.end) for span in read_batch_ranges(checkpoint, batch)]
             self.committed.append((time.time(), spans))
 
-        frame = windows(parsed(self.scene, self.topic, self.records_per_batch), self.size)
+        frame = aggregate_windows(read_parsed(self.scene, self.topic, self.records_per_batch), self.size)
         writer = frame.writeStream.outputMode("update").foreachBatch(write)
         self.query = writer.option("checkpointLocation", str(checkpoint)).start()
 
@@ -181,7 +195,7 @@ class Native:
             raise problem
 
 
-def parsed(scene: Scene, topic: str, records_per_batch: int) -> "DataFrame":
+def read_parsed(scene: BenchScene, topic: str, records_per_batch: int) -> "DataFrame":
     """Records as columns, as everybody writes it."""
     options: dict[str, Any] = {
         "kafka.bootstrap.servers": scene.broker.bootstrap,
@@ -190,10 +204,10 @@ def parsed(scene: Scene, topic: str, records_per_batch: int) -> "DataFrame":
         "maxOffsetsPerTrigger": records_per_batch,
     }
     raw = scene.session.readStream.format("kafka").options(**options).load()
-    return raw.selectExpr(f"from_json(CAST(value AS STRING), '{DDL}') AS r").select("r.*")
+    return raw.selectExpr(f"from_json(CAST(value AS STRING), '{READING_DDL}') AS r").select("r.*")
 
 
-def windows(records: "DataFrame", size: str) -> "DataFrame":
+def aggregate_windows(records: "DataFrame", size: str) -> "DataFrame":
     """Readings and mean temperature per device and window."""
     timed = records.selectExpr("*", "timestamp_millis(at) AS time").withWatermark("time", "10 seconds")
     from pyspark.sql.functions import avg, count, window
@@ -202,17 +216,17 @@ def windows(records: "DataFrame", size: str) -> "DataFrame":
     return grouped.agg(count("*").alias("readings"), avg("temperature").alias("temperature"))
 
 
-def read_by(rival: Ours | Native) -> int:
+def count_committed(rival: EngineRival | NativeRival) -> int:
     """How many records are in what it has committed."""
     return sum(end - start for _, spans in list(rival.committed) for _, start, end in spans)
 
 
-def until_read(rival: Ours | Native, records: int) -> None:
+def wait_until_read(rival: EngineRival | NativeRival, records: int) -> None:
     """Wait until so many records are in what it has committed."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while read_by(rival) < records:
+    deadline = time.monotonic() + READ_TIMEOUT_S
+    while count_committed(rival) < records:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{read_by(rival)} of {records} records after {PATIENCE_SECONDS:g} s")
+            raise TimeoutError(f"{count_committed(rival)} of {records} records after {READ_TIMEOUT_S:g} s")
         time.sleep(0.005)
 
 
@@ -221,6 +235,6 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def record(number: int, keys: int, at: int) -> bytes:
+def make_reading(number: int, keys: int, at: int) -> bytes:
     """One reading."""
     return json.dumps({"device": f"d{number % keys}", "at": at, "temperature": number % 800 / 10}).encode()

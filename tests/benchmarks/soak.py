@@ -27,8 +27,8 @@ from tests.platform.whole.stack import ScratchStack
 
 from penstock.infra.jars import ensure_jars
 
-STRETCH_SECONDS = 60.0
-LONGEST_PAUSE = 30.0
+REPORT_INTERVAL_S = 60.0
+MAX_PAUSE_S = 30.0
 
 console = Console()
 
@@ -39,17 +39,17 @@ def main(minutes: float = 30.0, between: float = 8.0, seed: int | None = None) -
     console.print(f"seed {seed}")
     jars = Path(".penstock/jars").resolve()
     ensure_jars(jars)
-    with kept_on_failure() as scratch:
+    with keep_folder_on_failure() as scratch:
         stack = ScratchStack(scratch / "home", jars)
-        disturbance = Disturbance(stack, random.Random(seed), between, LONGEST_PAUSE)
+        disturbance = Disturbance(stack, random.Random(seed), between, MAX_PAUSE_S)
         with stack.ended_at_last():
             stack.up()
-            disturb(disturbance, minutes)
-            compare(stack)
+            run_disturbance(disturbance, minutes)
+            compare_results(stack)
 
 
 @contextmanager
-def kept_on_failure() -> Iterator[Path]:
+def keep_folder_on_failure() -> Iterator[Path]:
     """A folder that is removed at the end, unless something failed: then it is named, and left to be looked at."""
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     try:
@@ -60,17 +60,17 @@ def kept_on_failure() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def disturb(disturbance: Disturbance, minutes: float) -> None:
+def run_disturbance(disturbance: Disturbance, minutes: float) -> None:
     """Kill and pause for so long, and print how often."""
     end = time.monotonic() + minutes * 60
     while (left := end - time.monotonic()) > 0:
-        disturbance.go_on(min(left, STRETCH_SECONDS))
+        disturbance.go_on(min(left, REPORT_INTERVAL_S))
         console.print(f"{left / 60:.0f} min to go, {disturbance.done.total()} kills and pauses so far")
     done = dict(sorted(disturbance.done.items()))
     console.print(f"{disturbance.done.total()} kills and pauses in {minutes:g} min: {done}")
 
 
-def compare(stack: ScratchStack) -> None:
+def compare_results(stack: ScratchStack) -> None:
     """Print each comparison once it was made and nothing was found."""
     found = exact(stack)
     console.print(

@@ -25,7 +25,7 @@ from sqlalchemy import NullPool, create_engine, text
 from tests.docker.compose_model import Compose, Service
 from tests.platform.conftest import Postgres, postgres  # noqa: F401  a fixture is used by its name
 
-from penstock.infra.ports import free_ports
+from penstock.infra.ports import find_free_ports
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(420)]
 
@@ -48,7 +48,7 @@ class Machine:
     def __post_init__(self) -> None:
         names = [f"{broker}:{port}" for broker in BROKERS for port in (9092, 9093)]
         others = ["spark-master:7077", "8080", "8081", "4000", "3000", "9464"]
-        ports = dict(zip([*names, *others], map(str, free_ports(len(names) + len(others))), strict=True))
+        ports = dict(zip([*names, *others], map(str, find_free_ports(len(names) + len(others))), strict=True))
         self.ports = ports
         self.words = {
             **{name: f"127.0.0.1:{port}" for name, port in ports.items() if ":" in name},

@@ -22,8 +22,8 @@ import pytest
 from tests.docker.test_dockerfiles import FILES, ROOT, Line, lines
 
 from penstock.infra.broker import wait_for_broker
-from penstock.infra.local.cluster import new_id
-from penstock.infra.ports import free_ports
+from penstock.infra.local.kafka_cluster import new_kafka_id
+from penstock.infra.ports import find_free_ports
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(200)]
 
@@ -134,15 +134,15 @@ def test_dagsters_programs_start_on_what_their_image_holds(built: Built, program
 
 def test_a_broker_runs_on_what_its_image_holds(built: Built, tmp_path: Path) -> None:
     image = built("kafka")
-    port, controller = free_ports(2)
+    port, controller = find_free_ports(2)
     where = ["--address", f"127.0.0.1:{port}", "--voters", f"1@127.0.0.1:{controller}"]
     kept = ["--data", str(tmp_path / "data"), "--jars", str(image.folder / "opt" / "penstock" / "jars")]
-    words = ["python", "-m", "penstock.infra.container", "broker", "--node", "1", "--cluster", new_id()]
+    words = ["python", "-m", "penstock.infra.container", "broker", "--node", "1", "--cluster", new_kafka_id()]
     with subprocess.Popen(
         [*words, *where, *kept], env=image.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as broker:
         try:
-            wait_for_broker(f"127.0.0.1:{port}", 60, alive=lambda: broker.poll() is None)
+            wait_for_broker(f"127.0.0.1:{port}", 60, is_alive=lambda: broker.poll() is None)
         finally:
             broker.terminate()
             broker.wait(30)

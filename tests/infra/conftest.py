@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from penstock.infra.processes import Manager, Program
+from penstock.infra.processes import ProcessManager, Program
 
 Eventually = Callable[..., None]
 
@@ -39,9 +39,9 @@ def python_program() -> Callable[..., Program]:
 
 
 @pytest.fixture
-def manager(tmp_path: Path) -> Iterator[Manager]:
+def manager(tmp_path: Path) -> Iterator[ProcessManager]:
     """A manager of a folder of its own; whatever happens, nothing of it is left afterwards."""
-    made = Manager(tmp_path / "run", tmp_path / "logs")
+    made = ProcessManager(tmp_path / "run", tmp_path / "logs")
     yield made
     made.stop()
     assert processes_of(tmp_path) == []

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import psutil
 
-from penstock.infra.processes import Manager, Program
+from penstock.infra.processes import ProcessManager, Program
 
 MakeProgram = Callable[..., Program]
 Left = Callable[[], list[psutil.Process]]
 
 
-def state_of(manager: Manager, name: str) -> str:
+def state_of(manager: ProcessManager, name: str) -> str:
     """What the manager says of one of its programs."""
-    return next(status.state for status in manager.status() if status.name == name)
+    return next(status.state for status in manager.list_statuses() if status.name == name)

@@ -12,13 +12,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from penstock.infra.bootstrap.checkout import Checkout
-from penstock.infra.bootstrap.environment import is_current
-from penstock.infra.bootstrap.main import bootstrap
-from penstock.infra.bootstrap.requirements import Missing, mend, missing
+from penstock.infra.bootstrap.checkout import BootstrapCheckout
+from penstock.infra.bootstrap.main import bootstrap_checkout
+from penstock.infra.bootstrap.prerequisites import (
+    MissingPrerequisite,
+    find_missing_prerequisites,
+    install_prerequisites,
+)
+from penstock.infra.bootstrap.virtual_environment import is_environment_current
 from penstock.infra.errors import BootstrapError, JavaMissingError
 from penstock.infra.java import find_java
-from penstock.infra.ports import free_ports
+from penstock.infra.ports import find_free_ports
 
 BUILDERS = ("hatchling", "editables", "packaging", "pathspec", "pluggy", "trove-classifiers")
 PROJECT = """
@@ -36,7 +40,7 @@ include = ["small.py"]
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, pytestconfig: pytest.Config) -> Checkout:
+def checkout(tmp_path: Path, pytestconfig: pytest.Config) -> BootstrapCheckout:
     """A small checkout: our lock cut down to what builds a project, our jars, our installer."""
     root = pytestconfig.rootpath
     for folder in ("infra", ".penstock", ".cache"):
@@ -49,7 +53,7 @@ def checkout(tmp_path: Path, pytestconfig: pytest.Config) -> Checkout:
     (tmp_path / ".penstock" / "jars").symlink_to(root / ".penstock" / "jars")
     if (root / ".cache" / "tools").exists():
         (tmp_path / ".cache" / "tools").symlink_to(root / ".cache" / "tools")
-    return Checkout(tmp_path)
+    return BootstrapCheckout(tmp_path)
 
 
 def _cut_down(lock: str) -> str:
@@ -57,63 +61,63 @@ def _cut_down(lock: str) -> str:
     return "\n".join(entry for entry in entries if re.split("==", entry)[0] in BUILDERS) + "\n"
 
 
-def _runs(checkout: Checkout) -> str:
+def _runs(checkout: BootstrapCheckout) -> str:
     command = [checkout.environment / "bin" / "penstock"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @pytest.mark.whole
 def test_a_fresh_checkout_is_made_ready_and_the_second_time_left_alone(
-    checkout: Checkout,
+    checkout: BootstrapCheckout,
     kafka_jar_paths: list[Path],
     spark_jar_paths: list[Path],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    bootstrap(checkout, "run")
+    bootstrap_checkout(checkout, "run")
     assert _runs(checkout) == "it runs"
     assert "ready" in capsys.readouterr().out
-    made = checkout.stamp.stat().st_mtime_ns
-    bootstrap(checkout, "run")
-    assert (capsys.readouterr().out, checkout.stamp.stat().st_mtime_ns) == ("", made)
+    made = checkout.stamp_file.stat().st_mtime_ns
+    bootstrap_checkout(checkout, "run")
+    assert (capsys.readouterr().out, checkout.stamp_file.stat().st_mtime_ns) == ("", made)
 
 
 @pytest.mark.whole
 def test_an_environment_for_development_stays_one(
-    checkout: Checkout, kafka_jar_paths: list[Path], spark_jar_paths: list[Path]
+    checkout: BootstrapCheckout, kafka_jar_paths: list[Path], spark_jar_paths: list[Path]
 ) -> None:
-    bootstrap(checkout, "dev")
-    bootstrap(checkout, "run")
-    assert checkout.present_profile() == "dev"
-    assert is_current(checkout, "dev")
+    bootstrap_checkout(checkout, "dev")
+    bootstrap_checkout(checkout, "run")
+    assert checkout.read_profile() == "dev"
+    assert is_environment_current(checkout, "dev")
 
 
 @pytest.mark.whole
 def test_a_lock_that_changed_is_followed_without_making_the_environment_anew(
-    checkout: Checkout, kafka_jar_paths: list[Path], spark_jar_paths: list[Path]
+    checkout: BootstrapCheckout, kafka_jar_paths: list[Path], spark_jar_paths: list[Path]
 ) -> None:
-    bootstrap(checkout, "run")
+    bootstrap_checkout(checkout, "run")
     made = (checkout.environment / "pyvenv.cfg").stat().st_ino
-    entries = re.split(r"\n(?=\S)", checkout.lock("run").read_text())
-    checkout.lock("run").write_text(
+    entries = re.split(r"\n(?=\S)", checkout.requirements_lock("run").read_text())
+    checkout.requirements_lock("run").write_text(
         "\n".join(entry for entry in entries if not entry.startswith("editables")) + "\n"
     )
-    assert not is_current(checkout, "run")
+    assert not is_environment_current(checkout, "run")
     with pytest.raises(BootstrapError, match="editables"):
-        bootstrap(checkout, "run")
-    checkout.lock("run").write_text("\n".join(entries))
-    bootstrap(checkout, "run")
+        bootstrap_checkout(checkout, "run")
+    checkout.requirements_lock("run").write_text("\n".join(entries))
+    bootstrap_checkout(checkout, "run")
     assert _runs(checkout) == "it runs"
     assert (checkout.environment / "pyvenv.cfg").stat().st_ino != made  # because it was left unfinished
     made = (checkout.environment / "pyvenv.cfg").stat().st_ino
     (checkout.root / "pyproject.toml").write_text(PROJECT.replace('"0"', '"1"'))
-    bootstrap(checkout, "run")
+    bootstrap_checkout(checkout, "run")
     assert (checkout.environment / "pyvenv.cfg").stat().st_ino == made
-    assert is_current(checkout, "run")
+    assert is_environment_current(checkout, "run")
 
 
 @pytest.mark.whole
 def test_a_bootstrap_that_is_killed_leaves_nobody_writing_and_is_made_good(
-    checkout: Checkout,
+    checkout: BootstrapCheckout,
     kafka_jar_paths: list[Path],
     spark_jar_paths: list[Path],
     eventually: Callable[..., None],
@@ -124,50 +128,50 @@ def test_a_bootstrap_that_is_killed_leaves_nobody_writing_and_is_made_good(
         "from penstock.infra.bootstrap.main import bootstrap; bootstrap(Checkout(Path(sys.argv[1])), 'run')"
     )
     with subprocess.Popen([sys.executable, "-c", code, checkout.root], stdout=subprocess.DEVNULL) as making:
-        eventually(checkout.unfinished.exists, 60)
+        eventually(checkout.unfinished_marker.exists, 60)
         os.kill(making.pid, signal.SIGKILL)
     eventually(lambda: left() == [])
-    assert not is_current(checkout, "run")
-    bootstrap(checkout, "run")
+    assert not is_environment_current(checkout, "run")
+    bootstrap_checkout(checkout, "run")
     assert _runs(checkout) == "it runs"
 
 
 @pytest.mark.whole
 def test_an_environment_whose_python_is_gone_is_made_anew(
-    checkout: Checkout, kafka_jar_paths: list[Path], spark_jar_paths: list[Path]
+    checkout: BootstrapCheckout, kafka_jar_paths: list[Path], spark_jar_paths: list[Path]
 ) -> None:
-    bootstrap(checkout, "run")
+    bootstrap_checkout(checkout, "run")
     checkout.python.unlink()
     checkout.python.symlink_to("/no/such/python")
-    bootstrap(checkout, "run")
+    bootstrap_checkout(checkout, "run")
     assert _runs(checkout) == "it runs"
 
 
 @pytest.mark.whole
 def test_a_package_with_another_hash_is_refused(
-    checkout: Checkout, kafka_jar_paths: list[Path], spark_jar_paths: list[Path]
+    checkout: BootstrapCheckout, kafka_jar_paths: list[Path], spark_jar_paths: list[Path]
 ) -> None:
-    lock = checkout.lock("run")
+    lock = checkout.requirements_lock("run")
     lock.write_text(re.sub(r"sha256:[0-9a-f]{64}", "sha256:" + "0" * 64, lock.read_text()))
     with pytest.raises(BootstrapError, match=r"could not be installed .*[Hh]ash mismatch"):
-        bootstrap(checkout, "run")
-    assert not is_current(checkout, "run")
+        bootstrap_checkout(checkout, "run")
+    assert not is_environment_current(checkout, "run")
 
 
 @pytest.mark.whole
 def test_without_a_network_the_message_asks_for_one(
-    checkout: Checkout,
+    checkout: BootstrapCheckout,
     kafka_jar_paths: list[Path],
     spark_jar_paths: list[Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{free_ports(1)[0]}/simple")
+    monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{find_free_ports(1)[0]}/simple")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     with pytest.raises(BootstrapError, match="is there a network"):
-        bootstrap(checkout, "run")
-    assert not is_current(checkout, "run")
+        bootstrap_checkout(checkout, "run")
+    assert not is_environment_current(checkout, "run")
 
 
 @dataclass
@@ -192,7 +196,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
     made.programs.mkdir()
     monkeypatch.setenv("PATH", str(made.programs))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr("penstock.infra.java.INSTALLED_JAVAS", tmp_path / "jvm")
+    monkeypatch.setattr("penstock.infra.java.SYSTEM_JVM_DIRECTORY", tmp_path / "jvm")
     made.has("env", 'shift; exec "$@"')
     return made
 
@@ -201,7 +205,7 @@ JAVA = '/bin/mkdir -p {jvm}/bin; echo "JAVA_VERSION=\\"17.0.1\\"" > {jvm}/releas
 
 
 def test_a_machine_without_git_and_java_is_told_so(machine: Machine) -> None:
-    assert [each.problem for each in missing()] == [
+    assert [each.problem for each in find_missing_prerequisites()] == [
         "git is not on PATH",
         "Java 17 or newer is neither in JAVA_HOME nor on PATH",
     ]
@@ -214,7 +218,7 @@ def test_what_is_lacking_is_installed_where_apt_may_be_used(
     machine.has("git")
     machine.has("apt-cache", '[ "$2" = openjdk-21-jre-headless ] && echo Package: it')
     machine.has("apt-get", f'[ "$1" = update ] || {{ {JAVA.format(jvm=tmp_path / "jvm" / "java-17")}; }}')
-    mend(missing(), None)
+    install_prerequisites(find_missing_prerequisites(), None)
     assert [order for order in machine.orders() if order.startswith("apt-get")] == [
         "apt-get update -q",
         "apt-get install -q -y --no-install-recommends openjdk-21-jre-headless",
@@ -225,7 +229,7 @@ def test_without_apt_the_message_says_what_to_install(machine: Machine) -> None:
     with pytest.raises(
         BootstrapError, match=r"Java 17 .*\. Install it: apt-get install openjdk-17-jre-headless"
     ):
-        mend([Missing("Java 17 is missing", ("openjdk-17-jre-headless",))], None)
+        install_prerequisites([MissingPrerequisite("Java 17 is missing", ("openjdk-17-jre-headless",))], None)
 
 
 @pytest.mark.parametrize("answer", [True, False])
@@ -244,7 +248,7 @@ def test_a_person_who_is_not_root_is_asked(
     with pytest.raises(
         BootstrapError, match="failed with 100" if answer else "Install it: apt-get install git"
     ):
-        mend([Missing("git is not on PATH", ("git",))], ask)
+        install_prerequisites([MissingPrerequisite("git is not on PATH", ("git",))], ask)
     assert asked == ["git is not on PATH. Install it now with sudo apt-get?"]
     assert any(order.startswith("sudo env") for order in machine.orders()) is answer
 
@@ -256,15 +260,15 @@ def test_a_package_that_does_not_help_is_not_called_a_success(
     machine.has("apt-get")
     machine.has("apt-cache", "echo Package: it")
     with pytest.raises(BootstrapError, match="git is not on PATH, even after git was installed"):
-        mend([Missing("git is not on PATH", ("git",))], None)
+        install_prerequisites([MissingPrerequisite("git is not on PATH", ("git",))], None)
 
 
 def test_too_little_room_is_said_before_anything_is_made(
-    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+    checkout: BootstrapCheckout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.infra.bootstrap.requirements.NEEDED_BYTES", 10**18)
+    monkeypatch.setattr("penstock.infra.bootstrap.prerequisites.REQUIRED_FREE_BYTES", 10**18)
     with pytest.raises(BootstrapError, match=r"MB free and \d+ MB are needed"):
-        bootstrap(checkout, "run")
+        bootstrap_checkout(checkout, "run")
     assert not checkout.environment.exists()
 
 
@@ -295,7 +299,7 @@ def test_by_hand_is_installed_what_the_system_offers(
     machine.has("apt-get")
     machine.has("apt-cache", '[ "$2" = openjdk-21-jre-headless ] && echo Package: it')
     with pytest.raises(BootstrapError, match="Install it: apt-get install openjdk-21-jre-headless"):
-        mend(missing(), None)
+        install_prerequisites(find_missing_prerequisites(), None)
     with pytest.raises(JavaMissingError, match="apt-get install openjdk-21-jre-headless"):
         find_java()
 

@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
+from penstock.core.errors import WaitTimeoutError
 from penstock.infra.broker import (
     BrokerConfig,
-    Controller,
+    QuorumVoter,
     format_storage,
-    new_id,
+    new_kafka_id,
     server_properties,
     wait_for_broker,
 )
-from penstock.infra.errors import BrokerError, NotInTimeError, PortTakenError
+from penstock.infra.errors import BrokerError, PortInUseError
 from penstock.infra.local_broker import LocalBroker
 
 
@@ -32,9 +33,9 @@ def test_a_node_listens_on_the_loopback_address_only(tmp_path: Path) -> None:
 
 
 def test_a_node_alone_keeps_one_copy_and_three_nodes_keep_three(tmp_path: Path) -> None:
-    voters = tuple(Controller(number, "127.0.0.1", 9000 + number, new_id()) for number in (1, 2, 3))
+    voters = tuple(QuorumVoter(number, "127.0.0.1", 9000 + number, new_kafka_id()) for number in (1, 2, 3))
     alone = server_properties(_alone(tmp_path))
-    three = server_properties(replace(_alone(tmp_path), cluster=voters))
+    three = server_properties(replace(_alone(tmp_path), voters=voters))
     assert (alone["default.replication.factor"], alone["min.insync.replicas"]) == ("1", "1")
     assert (three["default.replication.factor"], three["min.insync.replicas"]) == ("3", "2")
     assert three["controller.quorum.bootstrap.servers"].count(",") == 2
@@ -43,7 +44,7 @@ def test_a_node_alone_keeps_one_copy_and_three_nodes_keep_three(tmp_path: Path) 
 def test_no_id_could_be_taken_for_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = iter([uuid.UUID(int=0xF8 << 120), uuid.UUID(int=1)])
     monkeypatch.setattr("penstock.infra.broker.uuid.uuid4", lambda: next(drawn))
-    assert new_id() == "AAAAAAAAAAAAAAAAAAAAAQ"
+    assert new_kafka_id() == "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 def test_further_properties_win_over_what_is_decided(tmp_path: Path) -> None:
@@ -82,8 +83,8 @@ def test_a_topic_that_nobody_created_is_not_made_by_writing_to_it(broker: LocalB
 @pytest.mark.kafka
 def test_a_preparation_that_was_cut_off_is_begun_anew(tmp_path: Path, kafka_jar_paths: list[Path]) -> None:
     cut_off = LocalBroker.in_directory(tmp_path, kafka_jar_paths)
-    cut_off.config.data.mkdir(parents=True)
-    (cut_off.config.data / "meta.properties").write_text("version=1\ncluster.i")
+    cut_off.config.data_directory.mkdir(parents=True)
+    (cut_off.config.data_directory / "meta.properties").write_text("version=1\ncluster.i")
     with cut_off as broker:
         broker.create_topic("works")
 
@@ -91,10 +92,10 @@ def test_a_preparation_that_was_cut_off_is_begun_anew(tmp_path: Path, kafka_jar_
 @pytest.mark.kafka
 def test_topics_of_unknown_origin_are_refused_and_kept(tmp_path: Path, kafka_jar_paths: list[Path]) -> None:
     broker = LocalBroker.in_directory(tmp_path, kafka_jar_paths)
-    (broker.config.data / "sensors-0").mkdir(parents=True)
+    (broker.config.data_directory / "sensors-0").mkdir(parents=True)
     with pytest.raises(BrokerError, match="Move the folder away"):
         broker.start()
-    assert (broker.config.data / "sensors-0").exists()
+    assert (broker.config.data_directory / "sensors-0").exists()
 
 
 @pytest.mark.kafka
@@ -102,15 +103,15 @@ def test_a_taken_port_is_named_with_who_has_it_before_anything_starts(
     broker: LocalBroker, tmp_path: Path, kafka_jar_paths: list[Path]
 ) -> None:
     twin = LocalBroker(replace(broker.config, directory=tmp_path), kafka_jar_paths)
-    with pytest.raises(PortTakenError, match=rf"Port {broker.config.port} .*process {broker.pid} "):
+    with pytest.raises(PortInUseError, match=rf"Port {broker.config.port} .*process {broker.pid} "):
         twin.start()
-    assert not twin.log.exists()
+    assert not twin.log_file.exists()
 
 
 @pytest.mark.kafka
 def test_another_broker_on_the_same_port_is_not_taken_for_ours(broker: LocalBroker) -> None:
-    with pytest.raises(NotInTimeError, match=broker.bootstrap):
-        wait_for_broker(broker.bootstrap, seconds=1, cluster_id=new_id())
+    with pytest.raises(WaitTimeoutError, match=broker.bootstrap):
+        wait_for_broker(broker.bootstrap, timeout_s=1, cluster_id=new_kafka_id())
 
 
 @pytest.mark.kafka
@@ -120,7 +121,7 @@ def test_a_broker_that_cannot_start_is_reported_at_once(tmp_path: Path, kafka_ja
     format_storage(broker.config, kafka_jar_paths)
     with pytest.raises(BrokerError, match="ended while it started"):
         LocalBroker(broken, kafka_jar_paths).start()
-    assert "num.io.threads" in broker.last_lines()
+    assert "num.io.threads" in broker.read_log_tail()
 
 
 def _produce(broker: LocalBroker, topic: str, values: set[bytes]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.infra.jars import SETS, read_lock
+from penstock.infra.jars import JAR_SETS, read_jar_lock
 
 LOCKS = (
     "requirements.lock",
@@ -41,8 +41,8 @@ def test_both_package_locks_agree_on_every_version(pytestconfig: pytest.Config) 
 
 
 def test_the_jar_lock_has_both_sets_and_no_two_files_of_one_name() -> None:
-    jars = read_lock()
-    assert {jar.set for jar in jars} == set(SETS)
+    jars = read_jar_lock()
+    assert {jar.jar_set for jar in jars} == set(JAR_SETS)
     assert len({jar.file_name for jar in jars}) == len(jars)
 
 

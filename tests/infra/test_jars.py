@@ -15,8 +15,8 @@ import pytest
 
 from penstock.infra import jars as jars_module
 from penstock.infra.errors import JarDownloadError, JarLockError, JarMismatchError
-from penstock.infra.jars import ensure_jars, missing_jars, read_lock
-from penstock.infra.ports import free_ports
+from penstock.infra.jars import ensure_jars, find_missing_jars, read_jar_lock
+from penstock.infra.ports import find_free_ports
 
 NAMES = {"org.one:first_2.13:1.0": "spark", "org.two:second:2.1": "spark", "org.one:first_2.13:1.1": "kafka"}
 
@@ -97,12 +97,15 @@ def test_every_jar_of_the_lock_comes_and_then_nobody_is_asked_again(
 ) -> None:
     seen: list[str] = []
     jars = ensure_jars(
-        tmp_path / "j", progress=lambda *step: seen.append(step[2]), lock=lock, repository=repository.address
+        tmp_path / "j",
+        progress=lambda *step: seen.append(step[2]),
+        lock_file=lock,
+        repository=repository.address,
     )
     assert _held(tmp_path / "j") == ALL == {jar.name for jar in jars}
     assert len(seen) == 3
     repository.asked.clear()
-    assert ensure_jars(tmp_path / "j", lock=lock, repository=repository.address) == jars
+    assert ensure_jars(tmp_path / "j", lock_file=lock, repository=repository.address) == jars
     assert repository.asked == []
 
 
@@ -111,14 +114,14 @@ def test_only_what_is_missing_or_damaged_is_fetched(
     tmp_path: Path, repository: Repository, lock: Path
 ) -> None:
     folder = tmp_path / "j"
-    ensure_jars(folder, lock=lock, repository=repository.address)
+    ensure_jars(folder, lock_file=lock, repository=repository.address)
     with (folder / "second-2.1.jar").open("r+b") as jar:
         jar.truncate(100)
-    assert missing_jars(folder, lock=lock) == ["second-2.1.jar"]
+    assert find_missing_jars(folder, lock_file=lock) == ["second-2.1.jar"]
     repository.asked.clear()
-    ensure_jars(folder, lock=lock, repository=repository.address)
+    ensure_jars(folder, lock_file=lock, repository=repository.address)
     assert {path for path in repository.asked if path.endswith(".jar")} == {_path("org.two:second:2.1")}
-    assert missing_jars(folder, lock=lock) == []
+    assert find_missing_jars(folder, lock_file=lock) == []
 
 
 @pytest.mark.whole
@@ -127,7 +130,7 @@ def test_a_jar_with_another_hash_is_named_and_not_kept(
 ) -> None:
     repository.files[_path("org.two:second:2.1")] = b"something else"
     with pytest.raises(JarMismatchError, match=r"another SHA-256 .* second-2.1.jar"):
-        ensure_jars(tmp_path / "j", lock=lock, repository=repository.address)
+        ensure_jars(tmp_path / "j", lock_file=lock, repository=repository.address)
     assert _held(tmp_path / "j") == ALL - {"second-2.1.jar"}
 
 
@@ -135,7 +138,7 @@ def test_a_jar_with_another_hash_is_named_and_not_kept(
 def test_a_download_that_is_cut_off_leaves_no_jar(tmp_path: Path, repository: Repository, lock: Path) -> None:
     repository.cut_after = 1000
     with pytest.raises((JarDownloadError, JarMismatchError)):
-        ensure_jars(tmp_path / "j", lock=lock, repository=repository.address)
+        ensure_jars(tmp_path / "j", lock_file=lock, repository=repository.address)
     assert _held(tmp_path / "j") == set()
 
 
@@ -145,15 +148,15 @@ def test_a_jar_that_the_repository_does_not_hold_is_named(
 ) -> None:
     del repository.files[_path("org.two:second:2.1")]
     with pytest.raises(JarDownloadError, match=r"1 of 3 jars .* second-2.1.jar .* does not hold them"):
-        ensure_jars(tmp_path / "j", lock=lock, repository=repository.address)
+        ensure_jars(tmp_path / "j", lock_file=lock, repository=repository.address)
     assert _held(tmp_path / "j") == ALL - {"second-2.1.jar"}
 
 
 @pytest.mark.whole
 def test_without_a_network_one_sentence_says_so(tmp_path: Path, lock: Path) -> None:
-    [port] = free_ports(1)
+    [port] = find_free_ports(1)
     with pytest.raises(JarDownloadError, match="is there a network"):
-        ensure_jars(tmp_path / "j", lock=lock, repository=f"http://127.0.0.1:{port}/")
+        ensure_jars(tmp_path / "j", lock_file=lock, repository=f"http://127.0.0.1:{port}/")
     assert _held(tmp_path / "j") == set()
 
 
@@ -177,7 +180,7 @@ def test_a_fetch_that_is_killed_leaves_nothing_running_and_the_next_one_clears_u
     eventually(lambda: left() == [])
     repository.stall.clear()
     assert any(name.startswith(".incoming-") for name in _held(folder))
-    ensure_jars(folder, lock=lock, repository=repository.address)
+    ensure_jars(folder, lock_file=lock, repository=repository.address)
     assert _held(folder) == ALL
 
 
@@ -192,11 +195,11 @@ def test_a_full_disk_is_named_and_leaves_no_jar(tmp_path: Path, repository: Repo
         pytest.skip(f"a small disk cannot be made here: {mounted.stderr.decode().strip()}")
     try:
         with pytest.raises(JarDownloadError, match="needs 300 MB"):
-            ensure_jars(folder, lock=lock, repository=repository.address)
+            ensure_jars(folder, lock_file=lock, repository=repository.address)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(jars_module, "NEEDED_BYTES", 0)
+            patched.setattr(jars_module, "REQUIRED_FREE_BYTES", 0)
             with pytest.raises(JarDownloadError, match=r"disk is full|No space left"):
-                ensure_jars(folder, lock=lock, repository=repository.address)
+                ensure_jars(folder, lock_file=lock, repository=repository.address)
         assert all((folder / name).read_bytes() for name in _held(folder))
     finally:
         subprocess.run(["umount", folder], check=True)
@@ -206,15 +209,15 @@ def test_a_full_disk_is_named_and_leaves_no_jar(tmp_path: Path, repository: Repo
 def test_a_line_of_the_lock_that_cannot_be_read_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "jars.lock").write_text(f"# first\n{line}\n")
     with pytest.raises(JarLockError, match=r"Line 2 of .*jars.lock"):
-        read_lock(tmp_path / "jars.lock")
+        read_jar_lock(tmp_path / "jars.lock")
 
 
 def test_a_lock_that_is_gone_is_named(tmp_path: Path) -> None:
     with pytest.raises(JarLockError, match="No such file"):
-        read_lock(tmp_path / "jars.lock")
+        read_jar_lock(tmp_path / "jars.lock")
 
 
 def test_a_file_where_the_folder_should_be_is_named(tmp_path: Path, lock: Path) -> None:
     (tmp_path / "j").write_text("")
     with pytest.raises(JarDownloadError, match=r"cannot be put into .*j: "):
-        ensure_jars(tmp_path / "j", lock=lock)
+        ensure_jars(tmp_path / "j", lock_file=lock)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.infra.errors import JavaMissingError
-from penstock.infra.java import find_java, java_version
+from penstock.infra.java import find_java, read_java_version
 
 
 def _java(home: Path, version: str, release: bool = True) -> Path:
@@ -33,7 +33,7 @@ def test_one_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_java_without_a_release_file_is_asked(tmp_path: Path) -> None:
-    assert java_version(_java(tmp_path / "a", "17.0.15", release=False)) == 17
+    assert read_java_version(_java(tmp_path / "a", "17.0.15", release=False)) == 17
 
 
 def test_without_any_the_message_names_every_place_and_the_way_out(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.infra.errors import SecretError
-from penstock.infra.kafka_access import KafkaAccess, kafka_client, spark_source
-from penstock.infra.secret import read_secret
+from penstock.core.errors import SecretError
+from penstock.core.secret import read_secret
+from penstock.infra.kafka_access import KafkaAccess, kafka_client_config, spark_kafka_options
 
 OPEN = KafkaAccess("127.0.0.1:1,127.0.0.1:2")
 
@@ -22,18 +22,18 @@ def secured(tmp_path: Path) -> KafkaAccess:
 
 
 def test_an_open_cluster_needs_its_address_alone() -> None:
-    assert kafka_client(OPEN, "host") == {
+    assert kafka_client_config(OPEN, "host") == {
         "bootstrap.servers": "127.0.0.1:1,127.0.0.1:2",
         "security.protocol": "PLAINTEXT",
     }
-    assert spark_source(OPEN, "host") == {
+    assert spark_kafka_options(OPEN, "host") == {
         "kafka.bootstrap.servers": "127.0.0.1:1,127.0.0.1:2",
         "kafka.security.protocol": "PLAINTEXT",
     }
 
 
 def test_a_secured_one_needs_a_name_a_password_and_whom_to_trust(secured: KafkaAccess) -> None:
-    assert kafka_client(secured, "host") == {
+    assert kafka_client_config(secured, "host") == {
         "bootstrap.servers": "127.0.0.1:1",
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "SCRAM-SHA-512",
@@ -41,32 +41,32 @@ def test_a_secured_one_needs_a_name_a_password_and_whom_to_trust(secured: KafkaA
         "sasl.password": "a password",
         "ssl.ca.location": "/ca.pem",
     }
-    options = spark_source(secured, "host")
+    options = spark_kafka_options(secured, "host")
     assert options["kafka.sasl.jaas.config"].endswith('required username="host" password="a password";')
     assert options["kafka.ssl.truststore.location"] == "/ca.pem"
 
 
 def test_a_password_cannot_end_the_line_that_it_stands_in(secured: KafkaAccess, tmp_path: Path) -> None:
     (tmp_path / "host").write_text('a "quoted\\ one"; more')
-    line = spark_source(secured, "host")["kafka.sasl.jaas.config"]
+    line = spark_kafka_options(secured, "host")["kafka.sasl.jaas.config"]
     assert line.endswith(r'password="a \"quoted\\ one\"; more";')
 
 
 def test_a_user_that_is_none_is_told_who_is(secured: KafkaAccess) -> None:
     with pytest.raises(SecretError, match=r"user 'ann' is\. Known are: host, topics"):
-        kafka_client(secured, "ann")
+        kafka_client_config(secured, "ann")
     with pytest.raises(SecretError, match="user 'nobody' is"):
-        kafka_client(secured, "nobody")
+        kafka_client_config(secured, "nobody")
 
 
 def test_a_password_that_is_not_there_is_named(secured: KafkaAccess) -> None:
     with pytest.raises(SecretError, match="The password of Kafka's user topics is not in a file"):
-        kafka_client(secured, "topics")
+        kafka_client_config(secured, "topics")
 
 
 def test_a_way_of_logging_in_that_we_do_not_know_is_refused(secured: KafkaAccess) -> None:
     with pytest.raises(SecretError, match="AWS_MSK_IAM is not known here"):
-        kafka_client(replace(secured, mechanism="AWS_MSK_IAM"), "host")
+        kafka_client_config(replace(secured, mechanism="AWS_MSK_IAM"), "host")
 
 
 def test_a_secret_may_be_in_a_variable_or_in_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

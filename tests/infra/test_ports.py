@@ -3,9 +3,9 @@
 import subprocess
 import sys
 
-from penstock.infra.ports import free_ports
+from penstock.infra.ports import find_free_ports
 
-OTHER = "from penstock.infra.ports import free_ports; print(*free_ports(200), flush=True); input()"
+OTHER = "from penstock.infra.ports import find_free_ports; print(*find_free_ports(200), flush=True); input()"
 
 
 def test_no_port_is_offered_twice_while_those_live_whom_it_was_offered() -> None:
@@ -13,7 +13,7 @@ def test_no_port_is_offered_twice_while_those_live_whom_it_was_offered() -> None
     others = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
-    offered = free_ports(200)
+    offered = find_free_ports(200)
     for other in others:
         assert other.stdout is not None
         offered += map(int, other.stdout.readline().split())
@@ -23,5 +23,5 @@ def test_no_port_is_offered_twice_while_those_live_whom_it_was_offered() -> None
 
 
 def test_ports_in_a_row_follow_each_other() -> None:
-    ports = free_ports(60, in_a_row=True)
+    ports = find_free_ports(60, consecutive=True)
     assert ports == list(range(ports[0], ports[0] + 60))

@@ -7,8 +7,8 @@ import pytest
 from tests.infra.keeping import MakeProgram, state_of
 
 from penstock.infra.errors import ProgramsNotReadyError
-from penstock.infra.ports import free_ports
-from penstock.infra.processes import Manager, Program
+from penstock.infra.ports import find_free_ports
+from penstock.infra.processes import ProcessManager, Program
 
 pytestmark = pytest.mark.whole
 
@@ -16,57 +16,57 @@ SERVE = "import http.server as h; h.HTTPServer(('127.0.0.1', {}), h.BaseHTTPRequ
 
 
 def test_a_program_waits_for_the_address_that_it_needs(
-    manager: Manager, python_program: MakeProgram, eventually: Callable[..., None]
+    manager: ProcessManager, python_program: MakeProgram, eventually: Callable[..., None]
 ) -> None:
-    [port] = free_ports(1)
+    [port] = find_free_ports(1)
     address = ("127.0.0.1", port)
     needs = python_program("needs", waits_for=(address,))
-    manager.start([needs], awaited=[])
-    eventually(lambda: manager.status()[0].detail)
+    manager.start([needs], await_names=[])
+    eventually(lambda: manager.list_statuses()[0].detail)
     with pytest.raises(ProgramsNotReadyError, match=rf"needs is not ready \(waiting: for 127.0.0.1:{port}"):
-        manager.start([needs], seconds=0.5)
+        manager.start([needs], timeout_s=0.5)
     server = python_program("server", SERVE.format(port), answers_at=address)
     manager.start([server, needs])
-    assert [status.ready for status in manager.status()] == [True, True]
+    assert [status.ready for status in manager.list_statuses()] == [True, True]
 
 
 def test_a_program_that_keeps_failing_is_reported_with_its_log_and_never_given_up(
-    manager: Manager, python_program: MakeProgram, eventually: Callable[..., None], tmp_path: Path
+    manager: ProcessManager, python_program: MakeProgram, eventually: Callable[..., None], tmp_path: Path
 ) -> None:
     mend = tmp_path / "mend"
     code = (
         f"import pathlib, signal\nif not pathlib.Path({str(mend)!r}).exists(): raise SystemExit('no oil')\n"
         "signal.pause()"
     )
-    [port] = free_ports(1)
+    [port] = find_free_ports(1)
     failing = python_program("pump", code, answers_at=("127.0.0.1", port))
     with pytest.raises(ProgramsNotReadyError, match="no oil"):
         manager.start([failing])
-    assert manager.status()[0].failing
+    assert manager.list_statuses()[0].is_failing
     mend.touch()
     eventually(lambda: state_of(manager, "pump") == "running")
 
 
 def test_a_program_that_tells_is_ready_when_it_has_told_and_not_before(
-    manager: Manager, python_program: MakeProgram, tmp_path: Path
+    manager: ProcessManager, python_program: MakeProgram, tmp_path: Path
 ) -> None:
     mend = tmp_path / "mend"
     fails_late = (
-        "import pathlib, signal, time\nfrom penstock.infra.readiness import tell_ready\ntime.sleep(1.2)\n"
+        "import pathlib, signal, time\nfrom penstock.infra.readiness import report_ready\ntime.sleep(1.2)\n"
         f"if not pathlib.Path({str(mend)!r}).exists(): raise SystemExit('no oil')\n"
-        "tell_ready()\nsignal.pause()"
+        "report_ready()\nsignal.pause()"
     )
     with pytest.raises(ProgramsNotReadyError, match="no oil"):
-        manager.start([python_program("pump", fails_late, tells_ready=True)])
+        manager.start([python_program("pump", fails_late, reports_ready=True)])
     mend.touch()
-    manager.start([python_program("pump", fails_late, tells_ready=True)])
-    assert manager.status()[0].ready
+    manager.start([python_program("pump", fails_late, reports_ready=True)])
+    assert manager.list_statuses()[0].ready
     manager.stop_program("pump")
-    assert not manager.status()[0].ready
+    assert not manager.list_statuses()[0].ready
 
 
 def test_a_start_tries_at_once_what_waits_for_its_next_try(
-    manager: Manager, python_program: MakeProgram, tmp_path: Path
+    manager: ProcessManager, python_program: MakeProgram, tmp_path: Path
 ) -> None:
     mend = tmp_path / "mend"
     code = (
@@ -77,18 +77,18 @@ def test_a_start_tries_at_once_what_waits_for_its_next_try(
         manager.start([python_program("pump", code)])
     mend.touch()
     manager.start([python_program("pump", code)])
-    [status] = manager.status()
+    [status] = manager.list_statuses()
     assert (status.ready, status.failures) == (True, 0)
 
 
-def test_only_what_is_awaited_is_waited_for(manager: Manager, python_program: MakeProgram) -> None:
+def test_only_what_is_awaited_is_waited_for(manager: ProcessManager, python_program: MakeProgram) -> None:
     fails = python_program("fails", "raise SystemExit(1)")
-    manager.start([python_program("base"), fails], awaited=["base"])
-    assert [status.ready for status in manager.status()] == [True, False]
+    manager.start([python_program("base"), fails], await_names=["base"])
+    assert [status.ready for status in manager.list_statuses()] == [True, False]
 
 
 def test_a_program_that_is_retried_can_be_stopped_meanwhile(
-    manager: Manager, python_program: MakeProgram, eventually: Callable[..., None]
+    manager: ProcessManager, python_program: MakeProgram, eventually: Callable[..., None]
 ) -> None:
     with pytest.raises(ProgramsNotReadyError):
         manager.start([python_program("fails", "raise SystemExit(1)")])
@@ -98,7 +98,7 @@ def test_a_program_that_is_retried_can_be_stopped_meanwhile(
 
 
 def test_a_preparation_runs_until_it_is_done_and_not_again(
-    manager: Manager, python_program: MakeProgram, tmp_path: Path
+    manager: ProcessManager, python_program: MakeProgram, tmp_path: Path
 ) -> None:
     tries = tmp_path / "tries"
     code = (
@@ -112,6 +112,6 @@ def test_a_preparation_runs_until_it_is_done_and_not_again(
     assert tries.read_text() == "xx"
 
 
-def test_a_command_that_does_not_exist_is_named(manager: Manager) -> None:
+def test_a_command_that_does_not_exist_is_named(manager: ProcessManager) -> None:
     with pytest.raises(ProgramsNotReadyError, match=r"cannot be started: No such file .*/no/such/program"):
         manager.start([Program("absent", ("/no/such/program",))])

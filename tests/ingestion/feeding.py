@@ -11,23 +11,27 @@ from pathlib import Path
 from threading import Event
 
 from penstock.ingestion.contracts import Contract, load_contract
-from penstock.ingestion.feed import Feed, Limits
-from penstock.ingestion.generators import Sensors
-from penstock.ingestion.producer import Window, format_of
-from penstock.ingestion.sources import Generated, Source
-from penstock.ingestion.sources.opening import SourceOptions, open_source
-from penstock.ingestion.sources.replay import Pace
+from penstock.ingestion.feed import Feed, FeedLimits
+from penstock.ingestion.generators import SensorGenerator
+from penstock.ingestion.producer import InFlightWindow, create_record_format
+from penstock.ingestion.sources import GeneratorSource, RecordSource
+from penstock.ingestion.sources.paced_replay import ReplayPace
+from penstock.ingestion.sources.source_factory import SourceOptions, open_source
 
 
-def clock() -> int:
+def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def source_of(contract: Contract, rate: float | None, seed: int, file: str) -> Source:
+def create_source(contract: Contract, rate: float | None, seed: int, file: str) -> RecordSource:
     if not file:
-        return Generated(Sensors(seed), contract, clock, rate=rate)
+        return GeneratorSource(SensorGenerator(seed), contract, now_ms, rate=rate)
     return open_source(
-        "json-lines", contract, format_of(contract), clock, SourceOptions(place=file, pace=Pace(rate=rate))
+        "json-lines",
+        contract,
+        create_record_format(contract),
+        now_ms,
+        SourceOptions(place=file, pace=ReplayPace(rate=rate)),
     )
 
 
@@ -35,11 +39,11 @@ def main(bootstrap: str, ledger: str, topic: str, until: str, rate: str, seed: s
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     contract = dataclasses.replace(load_contract("sensors"), topic=topic)
-    source = source_of(contract, float(rate) or None, int(seed), file)
-    window = Window(records=5_000, chunk_records=500)
-    feed = Feed(source, contract, bootstrap, Path(ledger), clock, window=window)
-    summary = feed.run(stop, limits=Limits(until=int(until), finish_ms=2_000))
-    print(summary.reached, summary.complete, flush=True)
+    source = create_source(contract, float(rate) or None, int(seed), file)
+    window = InFlightWindow(max_records=5_000, max_chunk_records=500)
+    feed = Feed(source, contract, bootstrap, Path(ledger), now_ms, in_flight_window=window)
+    summary = feed.run(stop, limits=FeedLimits(until=int(until), finish_ms=2_000))
+    print(summary.acknowledged_until, summary.complete, flush=True)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from penstock.infra.kafka_tools import tool_command
 
-Tool = Callable[..., bytes]
+RunKafkaTool = Callable[..., bytes]
 
 
-def kafka_tool(jar_directory: Path) -> Tool:
+def make_kafka_tool(jar_directory: Path) -> RunKafkaTool:
     """Return what runs a tool with its options and what it is given, and returns what it prints."""
 
     def run(tool: str, *options: str, given: bytes = b"") -> bytes:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from tests.ingestion.serving import http_server
+from tests.ingestion.serving import run_http_server
 
-from penstock.ingestion.registry import FileRegistry, Registered
+from penstock.ingestion.registry import FileRegistry, RegisteredSchema
 
 
 @contextmanager
-def registry_server(folder: Path, login: str = "") -> Iterator[str]:
+def run_registry_server(folder: Path, login: str = "") -> Iterator[str]:
     registry = FileRegistry(folder)
     expected = f"Basic {b64encode(login.encode()).decode()}" if login else None
 
@@ -23,14 +23,14 @@ def registry_server(folder: Path, login: str = "") -> Iterator[str]:
         def do_GET(self) -> None:
             match self._place() if self._may_ask() else []:
                 case ["schemas", "ids", number]:
-                    found = registry.schema(int(number))
+                    found = registry.find_schema(int(number))
                     self._answer(None if found is None else {"schema": json.dumps(found)})
                 case ["subjects", subject, "versions"]:
-                    self._answer([one.version for one in registry.versions(subject)] or None)
+                    self._answer([one.version for one in registry.list_versions(subject)] or None)
                 case ["subjects", subject, "versions", number]:
-                    found = registry.versions(subject)
+                    found = registry.list_versions(subject)
                     wanted = len(found) if number == "latest" else int(number)
-                    self._answer(told(found[wanted - 1]) if 0 < wanted <= len(found) else None)
+                    self._answer(schema_to_json(found[wanted - 1]) if 0 < wanted <= len(found) else None)
                 case _:
                     self._answer(None)
 
@@ -40,7 +40,7 @@ def registry_server(folder: Path, login: str = "") -> Iterator[str]:
             if not self._may_ask():
                 self._answer(None)
                 return
-            self._answer(told(registry.register(subject, json.loads(body["schema"]))))
+            self._answer(schema_to_json(registry.register(subject, json.loads(body["schema"]))))
 
         def _place(self) -> list[str]:
             return [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
@@ -59,9 +59,9 @@ def registry_server(folder: Path, login: str = "") -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with http_server(Handler) as address:
+    with run_http_server(Handler) as address:
         yield address
 
 
-def told(one: Registered) -> dict[str, Any]:
+def schema_to_json(one: RegisteredSchema) -> dict[str, Any]:
     return {"subject": one.subject, "version": one.version, "id": one.id, "schema": json.dumps(one.schema)}

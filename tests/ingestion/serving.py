@@ -8,11 +8,11 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
-from penstock.ingestion.feed import Feed, Limits, Summary
+from penstock.ingestion.feed import Feed, FeedLimits, FeedSummary
 
 
 @contextmanager
-def line_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
+def run_line_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
     """Run `serve` for each client in turn, and yield the port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -36,7 +36,7 @@ def line_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 @contextmanager
-def event_server(events: list[bytes]) -> Iterator[str]:
+def run_event_server(events: list[bytes]) -> Iterator[str]:
     """Serve numbered events after `Last-Event-ID`: the first 500 of all, and 500 more with each connection."""
     connections = itertools.count(1)
 
@@ -58,12 +58,12 @@ def event_server(events: list[bytes]) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with http_server(Handler) as address:
+    with run_http_server(Handler) as address:
         yield f"{address}/events"
 
 
 @contextmanager
-def http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+def run_http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """Answer requests by a handler, in threads, and yield the address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -76,19 +76,19 @@ def http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         thread.join(10)
 
 
-class Running:
+class RunningFeed:
     """A feed in a thread, ended in order with the `with` block."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
-        self.summary: Summary | None = None
+        self.summary: FeedSummary | None = None
         self.error: BaseException | None = None
 
     def _run(self) -> None:
         try:
-            self.summary = self._feed.run(self._stop, limits=Limits(finish_ms=30_000))
+            self.summary = self._feed.run(self._stop, limits=FeedLimits(finish_ms=30_000))
         except BaseException as error:  # noqa: BLE001 - handed to the test
             self.error = error
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.ingestion.contracts import Contract, load_contract
-from penstock.ingestion.producer import Batch, format_of
-from penstock.ingestion.sources import Source
-from penstock.ingestion.sources.opening import SourceOptions, open_source
-from penstock.ingestion.sources.source import replay_of, rest_of
+from penstock.ingestion.producer import SourceBatch, create_record_format
+from penstock.ingestion.sources import RecordSource
+from penstock.ingestion.sources.source import make_replay, read_rest
+from penstock.ingestion.sources.source_factory import SourceOptions, open_source
 
-SENSORS = load_contract("sensors")
-ROWS = [
+SENSORS_CONTRACT = load_contract("sensors")
+SENSOR_ROWS = [
     {
         "id": f"r{n}",
         "device": f"d{n % 7}",
@@ -30,19 +30,23 @@ ROWS = [
 ]
 
 
-def opened(
-    kind: str, place: object, contract: Contract = SENSORS, clock: Callable[[], int] = int, **options: Any
+def open_test_source(
+    kind: str,
+    place: object,
+    contract: Contract = SENSORS_CONTRACT,
+    clock: Callable[[], int] = int,
+    **options: Any,
 ):
     given = SourceOptions(place=str(place), **options)
-    return open_source(kind, contract, format_of(contract), clock, given)
+    return open_source(kind, contract, create_record_format(contract), clock, given)
 
 
-def records(batches: list[Batch]) -> list[dict[str, Any]]:
+def parse_records(batches: list[SourceBatch]) -> list[dict[str, Any]]:
     return [json.loads(value) for batch in batches for value in batch.values]
 
 
-def as_rows(batches: list[Batch]) -> list[dict[str, Any]]:
-    return [{name: found.get(name) for name in ROWS[0]} for found in records(batches)]
+def parse_rows(batches: list[SourceBatch]) -> list[dict[str, Any]]:
+    return [{name: found.get(name) for name in SENSOR_ROWS[0]} for found in parse_records(batches)]
 
 
 def write_json_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -52,7 +56,7 @@ def write_json_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 def write_csv(path: Path, rows: list[dict[str, Any]]) -> Path:
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, ROWS[0])
+        writer = csv.DictWriter(file, SENSOR_ROWS[0])
         writer.writeheader()
         writer.writerows(rows)
     return path
@@ -64,22 +68,22 @@ def write_parquet(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-WRITERS = {"json-lines": write_json_lines, "csv": write_csv, "parquet": write_parquet}
+FILE_WRITERS = {"json-lines": write_json_lines, "csv": write_csv, "parquet": write_parquet}
 
 
-def check_positions(source: Source, batches: list[Batch]) -> None:
+def check_positions(source: RecordSource, batches: list[SourceBatch]) -> None:
     values = [value for batch in batches for value in batch.values]
-    replay, place = replay_of(source), 0
+    replay, place = make_replay(source), 0
     for batch in batches:
         middle = len(batch) // 2
         again = [value for part in replay(batch.position, middle, len(batch)) for value in part.values]
         assert again == values[place + middle : place + middle + len(batch)]
-        rest = [value for part in rest_of(source, batch.position, len(batch)) for value in part.values]
+        rest = [value for part in read_rest(source, batch.position, len(batch)) for value in part.values]
         assert rest == values[place + len(batch) :]
         place += len(batch)
 
 
-def until_nothing(stream: Iterator[Batch]) -> list[Batch]:
+def read_until_empty(stream: Iterator[SourceBatch]) -> list[SourceBatch]:
     found = []
     for batch in stream:
         if not len(batch):

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.ingestion.contracts.documents import document_in
+from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.errors import DocumentError
 
-TWICE = [
+DUPLICATE_KEYS = [
     ("a: 1\nb: 2\na: 3", "'a' is said twice, at line 3"),
     ("a:\n  - {b: 1, c: 2, b: 1}", "'b' is said twice, at line 2"),
     ("1: a\n1: b", "'1' is said twice, at line 2"),
 ]
-ONCE = [
+UNIQUE_KEYS = [
     ("a: {b: 1}\nc: {b: 2}", {"a": {"b": 1}, "c": {"b": 2}}),
     ("1: a\n'1': b", {1: "a", "1": "b"}),
     (
@@ -22,18 +22,18 @@ ONCE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), TWICE)
+@pytest.mark.parametrize(("text", "said"), DUPLICATE_KEYS)
 def test_a_key_that_is_said_twice_at_one_place_is_refused_with_its_line(
     tmp_path: Path, text: str, said: str
 ) -> None:
     (tmp_path / "file.yaml").write_text(text, "utf-8")
     with pytest.raises(DocumentError, match=said):
-        document_in(tmp_path / "file.yaml")
+        read_yaml(tmp_path / "file.yaml")
 
 
-@pytest.mark.parametrize(("text", "told"), ONCE)
+@pytest.mark.parametrize(("text", "told"), UNIQUE_KEYS)
 def test_the_same_key_at_two_places_or_over_one_that_is_merged_is_taken(
     tmp_path: Path, text: str, told: object
 ) -> None:
     (tmp_path / "file.yaml").write_text(text, "utf-8")
-    assert document_in(tmp_path / "file.yaml") == told
+    assert read_yaml(tmp_path / "file.yaml") == told

@@ -6,17 +6,17 @@ from http.server import BaseHTTPRequestHandler
 from itertools import count
 
 import pytest
-from tests.ingestion.serving import http_server
+from tests.ingestion.serving import run_http_server
 
 from penstock.ingestion.errors import SourceError
-from penstock.ingestion.producer import Batch
-from penstock.ingestion.sources.cutting import BATCH_BYTES
-from penstock.ingestion.sources.lines import json_batch
-from penstock.ingestion.sources.source import rest_of
-from penstock.ingestion.sources.sse import ServerSentEvents
+from penstock.ingestion.producer import SourceBatch
+from penstock.ingestion.sources.batching import MAX_BATCH_BYTES
+from penstock.ingestion.sources.line_batches import make_json_batch
+from penstock.ingestion.sources.source import read_rest
+from penstock.ingestion.sources.sse import SseSource
 
 
-def forgetful(events: Iterator[bytes]) -> type[BaseHTTPRequestHandler]:
+def make_forgetful_handler(events: Iterator[bytes]) -> type[BaseHTTPRequestHandler]:
     """Answer with the next three events, whatever was the last one that the reader knows."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -33,34 +33,34 @@ def forgetful(events: Iterator[bytes]) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def numbered() -> Iterator[bytes]:
+def generate_numbered_events() -> Iterator[bytes]:
     return (b"id: e%d\ndata: %d\n\n" % (n, n) for n in count())
 
 
-def values_in(stream: Iterator[Batch]) -> list[bytes]:
+def collect_values(stream: Iterator[SourceBatch]) -> list[bytes]:
     return [value for batch in stream for value in batch.values]
 
 
 def test_of_a_server_that_remembers_nothing_no_new_event_is_taken_for_one_that_was_sent():
-    with http_server(forgetful(numbered())) as url:
-        source = ServerSentEvents(url, json_batch)
+    with run_http_server(make_forgetful_handler(generate_numbered_events())) as url:
+        source = SseSource(url, make_json_batch)
         *_, last = (batch for batch in source.read(None) if len(batch))
-        assert values_in(rest_of(source, last.after, 0)) == [b"3", b"4", b"5"]
+        assert collect_values(read_rest(source, last.position_after, 0)) == [b"3", b"4", b"5"]
         with pytest.raises(SourceError, match="no longer has"):
-            values_in(rest_of(source, last.position, len(last)))
+            collect_values(read_rest(source, last.position, len(last)))
 
 
 def test_an_event_without_an_id_of_its_own_gives_its_batch_no_position():
     events = iter([b"id: a\ndata: 1\n\n", b"data: 2\n\n", b"id: b\ndata: 3\n\n"])
-    with http_server(forgetful(events)) as url:
-        found = [batch for batch in ServerSentEvents(url, json_batch).read(None) if len(batch)]
+    with run_http_server(make_forgetful_handler(events)) as url:
+        found = [batch for batch in SseSource(url, make_json_batch).read(None) if len(batch)]
     unsure = [batch for batch in found if b"2" in batch.values]
-    assert [(batch.position, batch.after) for batch in unsure] == [(None, None)]
+    assert [(batch.position, batch.position_after) for batch in unsure] == [(None, None)]
 
 
 def test_large_events_are_not_gathered_without_end():
     events = (b"id: e%d\ndata: %s\n\n" % (n, b"x" * 3_000_000) for n in count())
-    with http_server(forgetful(events)) as url:
-        batches = list(ServerSentEvents(url, json_batch).read(None))
+    with run_http_server(make_forgetful_handler(events)) as url:
+        batches = list(SseSource(url, make_json_batch).read(None))
     assert sum(map(len, batches)) == 3
-    assert max(sum(map(len, batch.values)) for batch in batches) < BATCH_BYTES + 3_000_000
+    assert max(sum(map(len, batch.values)) for batch in batches) < MAX_BATCH_BYTES + 3_000_000

@@ -3,35 +3,38 @@ from itertools import islice
 import pytest
 
 from penstock.ingestion.contracts import json_codec, load_contract
-from penstock.ingestion.generators import GENERATORS, Generator, Sensors, evenly
+from penstock.ingestion.generators import GENERATORS, RecordGenerator, SensorGenerator, make_even_send_times
 
-TIMES = evenly(1_700_000_000_000, 100)
+SEND_TIMES = make_even_send_times(1_700_000_000_000, 100)
 
 
-def take(generator: Generator, first: int, number: int) -> list[object]:
-    return list(islice(generator.records(first, TIMES), number))
+def take_records(generator: RecordGenerator, first: int, number: int) -> list[object]:
+    return list(islice(generator.generate_records(first, SEND_TIMES), number))
 
 
 @pytest.mark.parametrize("kind", GENERATORS.values())
 def test_a_generator_entered_in_the_middle_gives_the_same_records(kind: type):
-    assert take(kind(seed=7), 0, 3_000)[1_234:2_345] == take(kind(seed=7), 1_234, 1_111)
+    assert take_records(kind(seed=7), 0, 3_000)[1_234:2_345] == take_records(kind(seed=7), 1_234, 1_111)
 
 
 @pytest.mark.parametrize("kind", GENERATORS.values())
 def test_another_seed_gives_other_records(kind: type):
-    assert take(kind(seed=7), 0, 100) != take(kind(seed=8), 0, 100)
+    assert take_records(kind(seed=7), 0, 100) != take_records(kind(seed=8), 0, 100)
 
 
 @pytest.mark.parametrize("kind", GENERATORS.values())
 def test_every_generated_record_keeps_its_contract_and_its_id_is_its_own(kind: type):
     contract = load_contract(kind.topic)
     codec = json_codec(contract)
-    records = [codec.decode(codec.encode(record)) for record in take(kind(seed=3), 0, 5_000)]
+    records = [codec.decode(codec.encode(record)) for record in take_records(kind(seed=3), 0, 5_000)]
     if contract.id is not None:
         assert len({getattr(record, contract.id) for record in records}) == 5_000
 
 
 def test_about_one_reading_in_a_hundred_comes_later_than_the_bound():
-    bound = load_contract("sensors").bound_ms
-    late = sum(TIMES(n) - record.at > bound for n, record in enumerate(take(Sensors(seed=1), 0, 10_000)))
+    bound = load_contract("sensors").max_out_of_orderness_ms
+    late = sum(
+        SEND_TIMES(n) - record.at > bound
+        for n, record in enumerate(take_records(SensorGenerator(seed=1), 0, 10_000))
+    )
     assert 60 < late < 140

@@ -7,16 +7,16 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
-from tests.ingestion.registry_server import registry_server
+from tests.ingestion.registry_server import run_registry_server
 
-from penstock.infra.ports import free_ports
-from penstock.ingestion.contracts import Contract, Field, load_contract
-from penstock.ingestion.contracts.schemas import avro_schema
+from penstock.infra.ports import find_free_ports
+from penstock.ingestion.contracts import Contract, ContractField, load_contract
+from penstock.ingestion.contracts.schemas import to_avro_schema
 from penstock.ingestion.errors import IncompatibleChangeError, RegistryError
-from penstock.ingestion.producer import Batch, format_of
+from penstock.ingestion.producer import SourceBatch, create_record_format
 from penstock.ingestion.registry import FileRegistry, open_registry, register_contract
 
-SENSORS = dataclasses.replace(load_contract("sensors"), encoding="avro")
+SENSORS_AVRO = dataclasses.replace(load_contract("sensors"), encoding="avro")
 RECORD = {
     "id": "a",
     "device": "dö",
@@ -27,50 +27,52 @@ RECORD = {
 }
 
 
-def with_unit(*, required: bool) -> Contract:
-    return dataclasses.replace(SENSORS, fields=(*SENSORS.fields, Field("unit", "string", "U.", required)))
+def add_unit_field(*, required: bool) -> Contract:
+    return dataclasses.replace(
+        SENSORS_AVRO, fields=(*SENSORS_AVRO.fields, ContractField("unit", "string", "U.", required))
+    )
 
 
 def test_a_registry_over_http_answers_as_the_one_in_its_folder(tmp_path: Path):
-    with registry_server(tmp_path) as url:
+    with run_registry_server(tmp_path) as url:
         over_http, in_folder = open_registry(url), FileRegistry(tmp_path)
-        assert over_http.versions("sensors-value") == ()
-        assert over_http.schema(1) is None
-        first = register_contract(over_http, SENSORS)
-        wider = with_unit(required=False)
+        assert over_http.list_versions("sensors-value") == ()
+        assert over_http.find_schema(1) is None
+        first = register_contract(over_http, SENSORS_AVRO)
+        wider = add_unit_field(required=False)
         assert register_contract(over_http, wider).version == 2
-        assert register_contract(over_http, SENSORS) == first
-        assert over_http.versions("sensors-value") == in_folder.versions("sensors-value")
+        assert register_contract(over_http, SENSORS_AVRO) == first
+        assert over_http.list_versions("sensors-value") == in_folder.list_versions("sensors-value")
         with pytest.raises(IncompatibleChangeError, match="'unit'"):
-            register_contract(over_http, with_unit(required=True))
+            register_contract(over_http, add_unit_field(required=True))
 
 
 def test_a_public_serialiser_reads_what_we_encode_and_writes_what_we_take(tmp_path: Path):
-    with registry_server(tmp_path) as url:
-        form = format_of(SENSORS, open_registry(url))
-        ours = form.checker.check(Batch([json.dumps(RECORD).encode()])).values[0]
+    with run_registry_server(tmp_path) as url:
+        form = create_record_format(SENSORS_AVRO, open_registry(url))
+        ours = form.checker.check(SourceBatch([json.dumps(RECORD).encode()])).values[0]
         theirs = SchemaRegistryClient({"url": url})
         context = SerializationContext("sensors", MessageField.VALUE)
         assert AvroDeserializer(theirs)(ours, context) == RECORD
-        schema = json.dumps(avro_schema(SENSORS))
+        schema = json.dumps(to_avro_schema(SENSORS_AVRO))
         written = AvroSerializer(theirs, schema)(RECORD, context)
         assert written == ours
         assert msgspec.to_builtins(form.decode(written)) == {k: v for k, v in RECORD.items() if v is not None}
-        checked = form.checker.check(Batch([written], encoded=True))
-        assert (checked.keys, checked.broken) == (["dö".encode()], {})
+        checked = form.checker.check(SourceBatch([written], is_encoded=True))
+        assert (checked.keys, checked.invalid) == (["dö".encode()], {})
 
 
 def test_a_registry_that_is_not_there_is_said_with_its_address():
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     with pytest.raises(RegistryError, match=f"{port}.*is it up"):
-        open_registry(f"http://127.0.0.1:{port}").versions("sensors-value")
+        open_registry(f"http://127.0.0.1:{port}").list_versions("sensors-value")
 
 
 def test_a_registry_that_wants_a_login_gets_it_and_says_who_is_not_let_in(tmp_path: Path):
-    with registry_server(tmp_path, login="penstock:canary-c0de") as url:
-        assert register_contract(open_registry(url, "penstock:canary-c0de"), SENSORS).version == 1
+    with run_registry_server(tmp_path, login="penstock:canary-c0de") as url:
+        assert register_contract(open_registry(url, "penstock:canary-c0de"), SENSORS_AVRO).version == 1
         for login in ("", "penstock:wrong"):
             with pytest.raises(RegistryError, match=r"does not let us in .* kafka\.registry_login"):
-                open_registry(url, login).versions("sensors-value")
+                open_registry(url, login).list_versions("sensors-value")
             with pytest.raises(RegistryError, match="does not let us in"):
-                open_registry(url, login).register("sensors-value", avro_schema(SENSORS))
+                open_registry(url, login).register("sensors-value", to_avro_schema(SENSORS_AVRO))

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ingestion.source_files import opened, records, until_nothing
+from tests.ingestion.source_files import open_test_source, parse_records, read_until_empty
 
 from penstock.ingestion.errors import SourceError
-from penstock.ingestion.producer import Batch
-from penstock.ingestion.sources.lines import json_batch
-from penstock.ingestion.sources.log import GrowingLog
-from penstock.ingestion.sources.source import rest_of
+from penstock.ingestion.producer import SourceBatch
+from penstock.ingestion.sources.line_batches import make_json_batch
+from penstock.ingestion.sources.log_tail import LogTailSource
+from penstock.ingestion.sources.source import read_rest
 
 
-class Log:
+class RotatingLog:
     """Writes numbered lines, and rotates as logrotate does: by numbers, or with a date in the name."""
 
     def __init__(self, path: Path, dated: bool = False) -> None:
@@ -52,11 +52,11 @@ class Log:
         os.utime(self.path, (moment := next(self._changed), moment))
 
 
-def numbers_in(batches: list[Batch]) -> list[int]:
+def parse_numbers(batches: list[SourceBatch]) -> list[int]:
     return [json.loads(value)["n"] for batch in batches for value in batch.values]
 
 
-def until_quiet(stream: Iterator[Batch]) -> list[Batch]:
+def read_until_quiet(stream: Iterator[SourceBatch]) -> list[SourceBatch]:
     """Return what comes before there is nothing for some looks: between two files there may be nothing for one."""
     found, quiet = [], 0
     while quiet < 5:
@@ -75,7 +75,7 @@ def test_every_line_is_read_once_whenever_the_log_is_rotated(
     tmp_path_factory: pytest.TempPathFactory, dated: bool, steps: list[str]
 ):
     path = tmp_path_factory.mktemp("logs") / "app.log"
-    log, source = Log(path, dated), GrowingLog(path, json_batch)
+    log, source = RotatingLog(path, dated), LogTailSource(path, make_json_batch)
     stream, last, found = source.read(None), None, []
     log.write(1)
     for step in ["read", *steps, "restart"]:
@@ -84,95 +84,95 @@ def test_every_line_is_read_once_whenever_the_log_is_rotated(
         elif step == "rotate":
             log.rotate()
         elif step == "restart" and last is not None:
-            stream = rest_of(source, last, 0)
+            stream = read_rest(source, last, 0)
         if step in ("read", "restart"):
-            batches = until_quiet(stream)
-            found += numbers_in(batches)
-            last = batches[-1].after if batches else last
+            batches = read_until_quiet(stream)
+            found += parse_numbers(batches)
+            last = batches[-1].position_after if batches else last
     assert found == list(range(found[-1] + 1))
     assert found[-1] + 1 == 1 + 3 * steps.count("write")
 
 
-def started(path: Path) -> tuple[Log, GrowingLog, Any]:
-    log, source = Log(path), GrowingLog(path, json_batch)
+def start_log(path: Path) -> tuple[RotatingLog, LogTailSource, Any]:
+    log, source = RotatingLog(path), LogTailSource(path, make_json_batch)
     log.write(2)
-    (batch,) = until_quiet(source.read(None))
-    return log, source, batch.after
+    (batch,) = read_until_quiet(source.read(None))
+    return log, source, batch.position_after
 
 
 def test_a_file_that_is_missing_between_two_is_told(tmp_path: Path):
-    log, source, position = started(tmp_path / "app.log")
+    log, source, position = start_log(tmp_path / "app.log")
     for _ in range(3):
         log.rotate()
         log.write(1)
     log.numbered(2).rename(tmp_path / "app.log.2.gz")
     with pytest.raises(SourceError, match=r"app.log.2.gz is packed.*unpack it"):
-        until_quiet_or_error(rest_of(source, position, 0))
+        read_until_error(read_rest(source, position, 0))
     (tmp_path / "app.log.2.gz").unlink()
     with pytest.raises(SourceError, match=r"number 2 of its files.* is gone"):
-        until_quiet_or_error(rest_of(source, position, 0))
+        read_until_error(read_rest(source, position, 0))
 
 
-def until_quiet_or_error(stream: Iterator[Batch]) -> None:
+def read_until_error(stream: Iterator[SourceBatch]) -> None:
     for _ in range(1_000):
         next(stream)
 
 
 def test_a_file_is_not_taken_for_another_that_got_its_inode(tmp_path: Path):
-    log, source, position = started(tmp_path / "app.log")
+    log, source, position = start_log(tmp_path / "app.log")
     content = b"".join(b'{"n":%d}\n' % number for number in range(100, 110))
     log.path.write_bytes(content)
     with pytest.raises(SourceError, match="no longer in"):
-        next(rest_of(source, position, 0))
+        next(read_rest(source, position, 0))
 
 
 def test_a_log_that_was_copied_and_cut_is_read_on_in_the_copy(tmp_path: Path):
-    log, source, position = started(tmp_path / "app.log")
+    log, source, position = start_log(tmp_path / "app.log")
     log.write(2)
     log.numbered(1).write_bytes(log.path.read_bytes())
     log.path.write_bytes(b"")
     log.write(3)
-    assert numbers_in(until_quiet(rest_of(source, position, 0))) == [2, 3, 4, 5, 6]
+    assert parse_numbers(read_until_quiet(read_rest(source, position, 0))) == [2, 3, 4, 5, 6]
 
 
 def test_a_log_that_was_cut_while_nobody_read_is_read_from_its_start_and_that_is_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    log, source, position = started(tmp_path / "app.log")
+    log, source, position = start_log(tmp_path / "app.log")
     log.path.write_bytes(b"")
     log.write(1)
-    assert numbers_in(until_quiet(rest_of(source, position, 0))) == [2]
+    assert parse_numbers(read_until_quiet(read_rest(source, position, 0))) == [2]
     assert "was cut while nobody read it" in caplog.text
 
 
 def test_a_log_that_was_cut_and_became_longer_between_two_looks_is_read_from_its_start(tmp_path: Path):
     path = tmp_path / "app.log"
-    log, source = Log(path), GrowingLog(path, json_batch)
+    log, source = RotatingLog(path), LogTailSource(path, make_json_batch)
     log.write(2)
     stream = source.read(None)
-    assert numbers_in(until_quiet(stream)) == [0, 1]
+    assert parse_numbers(read_until_quiet(stream)) == [0, 1]
     path.write_bytes(b"")
     log.write(9)
-    assert numbers_in(until_quiet(stream)) == list(range(2, 11))
+    assert parse_numbers(read_until_quiet(stream)) == list(range(2, 11))
 
 
 def test_a_log_is_followed_through_rotation_and_growth(tmp_path: Path):
     path = tmp_path / "app.log"
     path.write_bytes(b'{"n":1}\n{"n":2}\n{"n":')
-    source = opened("log", path)
+    source = open_test_source("log", path)
     stream = source.read(None)
-    assert records(until_nothing(stream)) == [{"n": 1}, {"n": 2}]
+    assert parse_records(read_until_empty(stream)) == [{"n": 1}, {"n": 2}]
     with path.open("ab") as file:
         file.write(b"3}\n")
-    third = until_nothing(stream)
-    assert records(third) == [{"n": 3}]
+    third = read_until_empty(stream)
+    assert parse_records(third) == [{"n": 3}]
     path.rename(tmp_path / "app.log.1")
     with (tmp_path / "app.log.1").open("ab") as file:
         file.write(b'{"n":4}\n')
     path.write_bytes(b'{"n":5}\n')
-    assert records(until_nothing(stream)) == [{"n": 4}, {"n": 5}]
-    again = opened("log", path)
-    assert records(until_nothing(rest_of(again, third[0].position, 1))) == [{"n": 4}, {"n": 5}]
+    assert parse_records(read_until_empty(stream)) == [{"n": 4}, {"n": 5}]
+    again = open_test_source("log", path)
+    assert parse_records(read_until_empty(read_rest(again, third[0].position, 1))) == [{"n": 4}, {"n": 5}]
     (tmp_path / "app.log.1").unlink()
     with pytest.raises(SourceError, match="rotated"):
         next(again.read(third[0].position))
@@ -181,7 +181,7 @@ def test_a_log_is_followed_through_rotation_and_growth(tmp_path: Path):
 def test_a_log_that_is_cut_in_place_is_read_from_its_start(tmp_path: Path):
     path = tmp_path / "app.log"
     path.write_bytes(b'{"n":1}\n{"n":2}\n')
-    stream = opened("log", path).read(None)
-    until_nothing(stream)
+    stream = open_test_source("log", path).read(None)
+    read_until_empty(stream)
     path.write_bytes(b'{"n":3}\n')
-    assert records(until_nothing(stream)) == [{"n": 3}]
+    assert parse_records(read_until_empty(stream)) == [{"n": 3}]

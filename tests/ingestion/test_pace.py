@@ -4,41 +4,53 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from tests.ingestion.source_files import ROWS, check_positions, opened, records, write_json_lines
+from tests.ingestion.source_files import (
+    SENSOR_ROWS,
+    check_positions,
+    open_test_source,
+    parse_records,
+    write_json_lines,
+)
 
 from penstock.ingestion.contracts import json_codec, load_contract
-from penstock.ingestion.sources.replay import Pace
-from penstock.ingestion.sources.source import replay_of, rest_of
+from penstock.ingestion.sources.paced_replay import ReplayPace
+from penstock.ingestion.sources.source import make_replay, read_rest
 
 
 @pytest.mark.parametrize(
     ("pace", "expected"),
     [
-        (Pace(rate=100), [10, 20, 30, 40]),
-        (Pace(speed=1), [0, 10, 20, 30]),
-        (Pace(speed=0.5), [0, 20, 40, 60]),
+        (ReplayPace(rate=100), [10, 20, 30, 40]),
+        (ReplayPace(speed=1), [0, 10, 20, 30]),
+        (ReplayPace(speed=0.5), [0, 20, 40, 60]),
     ],
 )
-def test_a_replay_sends_records_when_they_are_due(pace: Pace, expected: list[int], tmp_path: Path):
+def test_a_replay_sends_records_when_they_are_due(pace: ReplayPace, expected: list[int], tmp_path: Path):
     now = count()
     clock = lambda: next(now)  # noqa: E731 - a clock that ticks when it is looked at
-    source = opened("json-lines", write_json_lines(tmp_path / "file", ROWS[:4]), clock=clock, pace=pace)
+    source = open_test_source(
+        "json-lines", write_json_lines(tmp_path / "file", SENSOR_ROWS[:4]), clock=clock, pace=pace
+    )
     due = [ticks for ticks, batch in enumerate(source.read(None)) for _ in batch.values]
     assert [abs(found - wanted) <= 3 for found, wanted in zip(due, expected, strict=True)] == [True] * 4
 
 
 @pytest.mark.parametrize(
-    "pace", [Pace(rate=1_000), Pace(speed=10), Pace(speed=10, disorder=0.3, disorder_ms=50)]
+    "pace", [ReplayPace(rate=1_000), ReplayPace(speed=10), ReplayPace(speed=10, disorder=0.3, disorder_ms=50)]
 )
 @pytest.mark.parametrize("sent", [1, 40, 99, 100])
-def test_a_paced_replay_goes_on_where_it_was_with_what_is_due_next(pace: Pace, sent: int, tmp_path: Path):
+def test_a_paced_replay_goes_on_where_it_was_with_what_is_due_next(
+    pace: ReplayPace, sent: int, tmp_path: Path
+):
     now = count()
     clock = lambda: next(now)  # noqa: E731 - a clock that ticks when it is looked at
-    source = opened("json-lines", write_json_lines(tmp_path / "file", ROWS[:100]), clock=clock, pace=pace)
-    whole = [value for batch in source.repeat(None) for value in batch.values]
+    source = open_test_source(
+        "json-lines", write_json_lines(tmp_path / "file", SENSOR_ROWS[:100]), clock=clock, pace=pace
+    )
+    whole = [value for batch in source.replay_from(None) for value in batch.values]
     first = next(batch for batch in source.read(None) if len(batch))
     began = clock()
-    rest = [(batch, clock() - began) for batch in rest_of(source, first.position, sent) if len(batch)]
+    rest = [(batch, clock() - began) for batch in read_rest(source, first.position, sent) if len(batch)]
     assert [value for batch, _ in rest for value in batch.values] == whole[sent:]
     if rest:
         assert rest[0][1] < 20, "what was sent is not waited for a second time"
@@ -46,11 +58,11 @@ def test_a_paced_replay_goes_on_where_it_was_with_what_is_due_next(pace: Pace, s
 
 
 def test_disorder_is_as_declared_and_the_same_again(tmp_path: Path):
-    pace = Pace(disorder=0.2, disorder_ms=500, seed=3)
-    source = opened("json-lines", write_json_lines(tmp_path / "file", ROWS), pace=pace)
+    pace = ReplayPace(disorder=0.2, disorder_ms=500, seed=3)
+    source = open_test_source("json-lines", write_json_lines(tmp_path / "file", SENSOR_ROWS), pace=pace)
     batches = list(source.read(None))
-    times = [record["at"] for record in records(batches)]
-    assert sorted(times) == [row["at"] for row in ROWS]
+    times = [record["at"] for record in parse_records(batches)]
+    assert sorted(times) == [row["at"] for row in SENSOR_ROWS]
     newest, held = 0, 0
     for time in times:
         newest = max(newest, time)
@@ -63,21 +75,25 @@ def test_disorder_is_as_declared_and_the_same_again(tmp_path: Path):
 def test_disorder_that_is_longer_than_what_is_read_at_once_is_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    path = write_json_lines(tmp_path / "file", ROWS)
-    list(opened("json-lines", path, pace=Pace(disorder=0.5, disorder_ms=7_200_000)).read(None))
+    path = write_json_lines(tmp_path / "file", SENSOR_ROWS)
+    list(
+        open_test_source("json-lines", path, pace=ReplayPace(disorder=0.5, disorder_ms=7_200_000)).read(None)
+    )
     (told,) = caplog.records
     assert "5000 records that are read at once span 49990 ms" in told.getMessage()
 
 
 def test_flights_leave_in_order_and_are_late_as_they_were():
     contract = load_contract("flights")
-    source = opened("flights", "", contract)
+    source = open_test_source("flights", "", contract)
     batches = [batch for batch, _ in zip(source.read(None), range(3), strict=False)]
     codec = json_codec(contract)
     found = [codec.decode(value) for batch in batches for value in batch.values]
-    assert not any(batch.broken for batch in batches)
+    assert not any(batch.invalid for batch in batches)
     assert [flight.departed for flight in found] == sorted(flight.departed for flight in found)
     assert all(flight.departed - flight.planned == flight.dep_delay * 60_000 for flight in found)
     assert max(flight.dep_delay for flight in found) > 600
-    check_again = [value for part in replay_of(source)(batches[1].position, 10, 100) for value in part.values]
+    check_again = [
+        value for part in make_replay(source)(batches[1].position, 10, 100) for value in part.values
+    ]
     assert check_again == list(batches[1].values[10:110])

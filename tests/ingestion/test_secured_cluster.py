@@ -8,40 +8,40 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.ingestion.topics_for_tests import sensors_like
+from tests.ingestion.topics_for_tests import sensors_contract
 
+from penstock.core.kafka_client import KafkaClientSettings
 from penstock.infra.local.certificates import make_certificates
 from penstock.infra.local_broker import LocalBroker
-from penstock.infra.ports import free_ports
-from penstock.ingestion.clients import ClientSettings
-from penstock.ingestion.consumers import GroupOffsets, PlainConsumer, Received
+from penstock.infra.ports import find_free_ports
+from penstock.ingestion.consumers import ConsumerRecord, GroupOffsetCommitter, PlainConsumer
 from penstock.ingestion.contracts import TopicLayout
-from penstock.ingestion.errors import TopicsError
-from penstock.ingestion.feed import Feed, Limits
-from penstock.ingestion.generators import Sensors
-from penstock.ingestion.ledger import Ledger, read_addresses
-from penstock.ingestion.sources import Generated
-from penstock.ingestion.topics import ensure_topics, observe, plan_for
+from penstock.ingestion.errors import TopicAdminError
+from penstock.ingestion.feed import Feed, FeedLimits
+from penstock.ingestion.generators import SensorGenerator
+from penstock.ingestion.ledger import DeliveryLedger, read_addresses
+from penstock.ingestion.sources import GeneratorSource
+from penstock.ingestion.topics import ensure_topics, plan_cluster_changes, read_cluster_topics
 
 pytestmark = pytest.mark.kafka
-LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
 @dataclasses.dataclass(frozen=True)
-class Secured:
+class SecuredBroker:
     """The address that takes only who has a name and trusts the authority, and how to get in there."""
 
     address: str
-    client: ClientSettings
+    client: KafkaClientSettings
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory, kafka_jar_paths: list[Path]) -> Iterator[Secured]:
+def secured(tmp_path_factory: pytest.TempPathFactory, kafka_jar_paths: list[Path]) -> Iterator[SecuredBroker]:
     """A broker with two doors: a plain one for whoever starts it, and a secured one for everybody else."""
     folder = tmp_path_factory.mktemp("secured")
     make_certificates(folder, datetime.now(UTC))
     broker = LocalBroker.in_directory(folder / "broker", kafka_jar_paths)
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     plain, address = f"127.0.0.1:{broker.config.port}", f"127.0.0.1:{port}"
     properties = {
         "listeners": f"PLAINTEXT://{plain},SASL_SSL://{address},CONTROLLER://127.0.0.1:{broker.config.controller_port}",
@@ -49,7 +49,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory, kafka_jar_paths: list[Path
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL",
         "inter.broker.listener.name": "PLAINTEXT",
         "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.sasl_ssl.plain.sasl.jaas.config": f'{LOGIN} user_writer="of records";',
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": f'{LOGIN_MODULE} user_writer="of records";',
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(folder / "broker.pem"),
     }
@@ -62,55 +62,61 @@ def secured(tmp_path_factory: pytest.TempPathFactory, kafka_jar_paths: list[Path
         "ssl.ca.location": str(folder / "ca.pem"),
     }
     with LocalBroker(config, kafka_jar_paths):
-        yield Secured(address, client)
+        yield SecuredBroker(address, client)
 
 
-def clock() -> int:
+def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def test_topics_are_planned_and_made(secured: Secured):
-    contract = dataclasses.replace(sensors_like("kept"), layout=TopicLayout(partitions=2))
-    done = ensure_topics(secured.address, [contract], client=secured.client)
+def test_topics_are_planned_and_made(secured: SecuredBroker):
+    contract = dataclasses.replace(sensors_contract("kept"), layout=TopicLayout(partitions=2))
+    done = ensure_topics(secured.address, [contract], client_settings=secured.client)
     assert [change.action for change in done] == ["create", "create"]
-    assert plan_for(secured.address, [contract], client=secured.client).changes == ()
+    assert plan_cluster_changes(secured.address, [contract], client_settings=secured.client).changes == ()
 
 
-def test_a_feed_delivers_and_resumes_and_a_consumer_reads(secured: Secured, tmp_path: Path):
-    contract = sensors_like("fed")
-    ensure_topics(secured.address, [contract], client=secured.client)
-    source = Generated(Sensors(1), contract, clock)
-    feed = Feed(source, contract, secured.address, tmp_path / "feed", clock, client=secured.client)
-    assert feed.run(threading.Event(), limits=Limits(count=500, finish_ms=30_000)).acknowledged == 500
-    leave_in_doubt(tmp_path / "feed")
+def test_a_feed_delivers_and_resumes_and_a_consumer_reads(secured: SecuredBroker, tmp_path: Path):
+    contract = sensors_contract("fed")
+    ensure_topics(secured.address, [contract], client_settings=secured.client)
+    source = GeneratorSource(SensorGenerator(1), contract, now_ms)
+    feed = Feed(source, contract, secured.address, tmp_path / "feed", now_ms, client_settings=secured.client)
+    assert (
+        feed.run(threading.Event(), limits=FeedLimits(count=500, finish_ms=30_000)).acknowledged_records
+        == 500
+    )
+    leave_intent_in_doubt(tmp_path / "feed")
     # What is in doubt is read back from the topic, over the same door.
-    assert feed.run(threading.Event(), limits=Limits(count=500, finish_ms=30_000)).reached == 1_100
-    found: list[Received] = []
-    consumer = PlainConsumer(secured.address, "fed", "readers", found.extend, client=secured.client)
+    assert (
+        feed.run(threading.Event(), limits=FeedLimits(count=500, finish_ms=30_000)).acknowledged_until
+        == 1_100
+    )
+    found: list[ConsumerRecord] = []
+    consumer = PlainConsumer(secured.address, "fed", "readers", found.extend, client_settings=secured.client)
     assert consumer.run(threading.Event(), 1_100) == 1_100
     assert {(one.partition, one.offset) for one in found} == {
         (address.partition, address.offset) for address in read_addresses(tmp_path / "feed")
     }
 
 
-def leave_in_doubt(directory: Path) -> None:
+def leave_intent_in_doubt(directory: Path) -> None:
     """Write down that records are about to be sent, and then send none: what a kill at that moment leaves."""
-    ledger = Ledger(directory, clock)
-    last = ledger.state.last
+    ledger = DeliveryLedger(directory, now_ms)
+    last = ledger.state.last_intent
     assert last is not None
-    ledger.intend(500, 100, {**last.position, "next": 500, "count": 100})
-    ledger.close(in_order=False)
+    ledger.record_intent(500, 100, {**last.position, "next": 500, "count": 100})
+    ledger.close(clean=False)
 
 
-def test_offsets_of_a_group_are_kept(secured: Secured):
-    ensure_topics(secured.address, [sensors_like("lagging")], client=secured.client)
-    groups = GroupOffsets(secured.address, secured.client)
+def test_offsets_of_a_group_are_kept(secured: SecuredBroker):
+    ensure_topics(secured.address, [sensors_contract("lagging")], client_settings=secured.client)
+    groups = GroupOffsetCommitter(secured.address, secured.client)
     groups.report("stream", {("lagging", 0): 7})
-    assert groups.settle(30)
-    assert groups.read("stream") == {("lagging", 0): 7}
+    assert groups.wait_until_committed(30)
+    assert groups.read_offsets("stream") == {("lagging", 0): 7}
 
 
 @pytest.mark.parametrize("change", [{"sasl.password": "guessed"}, {"security.protocol": "PLAINTEXT"}])
-def test_who_cannot_get_in_is_told(secured: Secured, change: ClientSettings):
-    with pytest.raises(TopicsError, match="cannot be read"):
-        observe(secured.address, seconds=1.0, client={**secured.client, **change})
+def test_who_cannot_get_in_is_told(secured: SecuredBroker, change: KafkaClientSettings):
+    with pytest.raises(TopicAdminError, match="cannot be read"):
+        read_cluster_topics(secured.address, timeout_s=1.0, client_settings={**secured.client, **change})

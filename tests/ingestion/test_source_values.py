@@ -8,20 +8,27 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.ingestion.source_files import ROWS, check_positions, opened, records, until_nothing, write_csv
+from tests.ingestion.source_files import (
+    SENSOR_ROWS,
+    check_positions,
+    open_test_source,
+    parse_records,
+    read_until_empty,
+    write_csv,
+)
 
-from penstock.ingestion.contracts import Contract, Field, json_codec, load_contract
-from penstock.ingestion.sources.access_log import parsed
+from penstock.ingestion.contracts import Contract, ContractField, json_codec, load_contract
+from penstock.ingestion.sources.access_log import parse_access_log_line
 
-LINES = load_contract("lines")
-NUMBERS = Contract(
+LINES_CONTRACT = load_contract("lines")
+NUMBERS_CONTRACT = Contract(
     "numbers",
     "N.",
     (
-        Field("must", "double", "M."),
-        Field("may", "float", "M.", required=False),
-        Field("many", "array<double>", "M.", required=False),
-        Field("at", "timestamp", "A.", required=False),
+        ContractField("must", "double", "M."),
+        ContractField("may", "float", "M.", required=False),
+        ContractField("many", "array<double>", "M.", required=False),
+        ContractField("at", "timestamp", "A.", required=False),
     ),
 )
 NAN, INF = float("nan"), float("inf")
@@ -32,17 +39,17 @@ def test_text_is_of_the_time_of_its_file_and_the_same_again_from_any_position(tm
     path = tmp_path / "book.txt"
     path.write_text("\r\n".join(texts), encoding="utf-8", newline="")
     os.utime(path, ns=(0, 1_700_000_000_123_999_999))
-    source = opened("text", path, LINES)
+    source = open_test_source("text", path, LINES_CONTRACT)
     batches = list(source.read(None))
-    assert records(batches) == [{"text": text, "at": 1_700_000_000_123} for text in texts]
+    assert parse_records(batches) == [{"text": text, "at": 1_700_000_000_123} for text in texts]
     check_positions(source, batches)
 
 
 def test_a_line_of_text_that_is_no_utf_8_keeps_its_bytes(tmp_path: Path):
     path = tmp_path / "book.txt"
     path.write_bytes(b"good\n\xff\xfe\n")
-    (batch,) = opened("text", path, LINES).read(None)
-    assert {number: error.reason for number, error in batch.broken.items()} == {1: "invalid utf-8"}
+    (batch,) = open_test_source("text", path, LINES_CONTRACT).read(None)
+    assert {number: error.reason for number, error in batch.invalid.items()} == {1: "invalid utf-8"}
     assert batch.values[1] == b"\xff\xfe"
 
 
@@ -58,8 +65,8 @@ def test_a_broken_row_of_csv_keeps_its_bytes_and_its_reason(tmp_path: Path):
         b'f,"d"x,s,1,1\r\n'
         b"g,d,s,2,\r\n"
     )
-    (batch,) = opened("csv", path).read(None)
-    assert {place: error.reason for place, error in batch.broken.items()} == {
+    (batch,) = open_test_source("csv", path).read(None)
+    assert {place: error.reason for place, error in batch.invalid.items()} == {
         1: "wrong type",
         2: "malformed",
         3: "invalid utf-8",
@@ -79,14 +86,14 @@ def test_what_is_no_number_is_absent_where_it_may_be_and_else_broken(tmp_path: P
         {"must": 1.0, "may": 1.0, "many": [1.0, NAN]},
     ]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "file")
-    (batch,) = opened("parquet", tmp_path / "file", NUMBERS).read(None)
+    (batch,) = open_test_source("parquet", tmp_path / "file", NUMBERS_CONTRACT).read(None)
     assert json.loads(batch.values[0]) == {"must": 1.5, "many": [1.0, 2.0]}
-    assert {place: error.reason for place, error in batch.broken.items()} == dict.fromkeys(
+    assert {place: error.reason for place, error in batch.invalid.items()} == dict.fromkeys(
         range(1, 5), "wrong type"
     )
     (tmp_path / "csv").write_text("must,may\n1,\nnan,1\n1,inf\n2,NaN\n")
-    (batch,) = opened("csv", tmp_path / "csv", NUMBERS).read(None)
-    assert sorted(batch.broken) == [1, 2]
+    (batch,) = open_test_source("csv", tmp_path / "csv", NUMBERS_CONTRACT).read(None)
+    assert sorted(batch.invalid) == [1, 2]
     assert [json.loads(batch.values[place]) for place in (0, 3)] == [{"must": 1.0}, {"must": 2.0}]
 
 
@@ -104,27 +111,27 @@ def test_what_is_no_number_is_absent_where_it_may_be_and_else_broken(tmp_path: P
 )
 def test_times_in_text_are_numbers_or_as_the_standard_writes_them(text: str, at: int, tmp_path: Path):
     (tmp_path / "csv").write_text(f"must,at\n1,{text}\n")
-    (batch,) = opened("csv", tmp_path / "csv", NUMBERS).read(None)
-    assert not batch.broken
+    (batch,) = open_test_source("csv", tmp_path / "csv", NUMBERS_CONTRACT).read(None)
+    assert not batch.invalid
     assert json.loads(batch.values[0])["at"] == at
 
 
 def test_a_date_of_parquet_is_the_beginning_of_its_day(tmp_path: Path):
     pq.write_table(pa.Table.from_pylist([{"must": 1.0, "at": date(2023, 11, 14)}]), tmp_path / "file")
-    (batch,) = opened("parquet", tmp_path / "file", NUMBERS).read(None)
+    (batch,) = open_test_source("parquet", tmp_path / "file", NUMBERS_CONTRACT).read(None)
     assert json.loads(batch.values[0])["at"] == 1_699_920_000_000
 
 
 def test_a_row_that_is_too_large_with_its_key_is_told(tmp_path: Path):
-    rows = [ROWS[0] | {"device": "d" * size} for size in (400_000, 500_000)]
-    (batch,) = opened("csv", write_csv(tmp_path / "file", rows)).read(None)
-    assert {place: error.reason for place, error in batch.broken.items()} == {1: "too large"}
+    rows = [SENSOR_ROWS[0] | {"device": "d" * size} for size in (400_000, 500_000)]
+    (batch,) = open_test_source("csv", write_csv(tmp_path / "file", rows)).read(None)
+    assert {place: error.reason for place, error in batch.invalid.items()} == {1: "too large"}
 
 
 def test_a_line_longer_than_any_record_is_cut_and_the_next_one_is_read(tmp_path: Path):
     path = tmp_path / "file"
     path.write_bytes(b"x" * 40_000_000 + b'\n{"id":1}\n')
-    batches = opened("json-lines", path).read(None)
+    batches = open_test_source("json-lines", path).read(None)
     assert [len(value) for batch in batches for value in batch.values] == [16_777_216, 8]
 
 
@@ -136,7 +143,7 @@ def test_an_access_log_becomes_records(tmp_path: Path):
         b"no line of a log\n"
         b'10.0.0.2 - - [99/Oct/2025:20:55:37 +0000] "GET / HTTP/1.0" 200 1\n'
     )
-    (batch,) = until_nothing(opened("access-log", path, load_contract("access-log")).read(None))
+    (batch,) = read_until_empty(open_test_source("access-log", path, load_contract("access-log")).read(None))
     codec = json_codec(load_contract("access-log"))
     first, second = (codec.decode(value) for value in batch.values[:2])
     assert (first.user, first.path, first.status, first.bytes, first.referer) == (
@@ -148,5 +155,5 @@ def test_an_access_log_becomes_records(tmp_path: Path):
     )
     assert first.at + 1_000 == second.at == 1_760_129_737_000
     assert (second.user, second.bytes, second.protocol) == (None, None, "HTTP/1.0")
-    assert {place: error.reason for place, error in batch.broken.items()} == {2: "malformed", 3: "malformed"}
-    assert parsed(b"\xff").reason == "invalid utf-8"
+    assert {place: error.reason for place, error in batch.invalid.items()} == {2: "malformed", 3: "malformed"}
+    assert parse_access_log_line(b"\xff").reason == "invalid utf-8"

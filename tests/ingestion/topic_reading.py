@@ -6,7 +6,7 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, TopicPartition
 
 
-class Read(NamedTuple):
+class TopicRecord(NamedTuple):
     partition: int
     offset: int
     key: bytes | None
@@ -14,7 +14,7 @@ class Read(NamedTuple):
     headers: dict[str, bytes]
 
 
-def whole_topic(bootstrap: str, topic: str, isolation: str = "read_uncommitted") -> list[Read]:
+def read_topic(bootstrap: str, topic: str, isolation: str = "read_uncommitted") -> list[TopicRecord]:
     """Return every record of a topic, in order within each partition; aborted ones too, if not told otherwise."""
     consumer = Consumer(
         {
@@ -35,7 +35,7 @@ def whole_topic(bootstrap: str, topic: str, isolation: str = "read_uncommitted")
             else:
                 headers = dict(message.headers() or ())
                 records.append(
-                    Read(
+                    TopicRecord(
                         message.partition(), message.offset(), message.key(), message.value() or b"", headers
                     )
                 )
@@ -43,5 +43,5 @@ def whole_topic(bootstrap: str, topic: str, isolation: str = "read_uncommitted")
     return records
 
 
-def ids(records: list[Read]) -> list[str]:
+def parse_ids(records: list[TopicRecord]) -> list[str]:
     return [json.loads(record.value)["id"] for record in records]

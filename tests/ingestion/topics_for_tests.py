@@ -5,5 +5,5 @@ import dataclasses
 from penstock.ingestion.contracts import Contract, load_contract
 
 
-def sensors_like(topic: str) -> Contract:
+def sensors_contract(topic: str) -> Contract:
     return dataclasses.replace(load_contract("sensors"), topic=topic)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from penstock.pipelines.plan import (
+from penstock.conformance.reference import InputBatch, InputRecord
+from penstock.engine.plan import (
     AfterAll,
     AfterAny,
     AfterCount,
@@ -13,10 +14,11 @@ from penstock.pipelines.plan import (
     AfterProcessingTime,
     AfterPunctuation,
     AfterWatermark,
+    AggregateOutput,
     Calendar,
     Collect,
     Column,
-    Compare,
+    Comparison,
     Count,
     CountPolicy,
     Default,
@@ -31,27 +33,25 @@ from penstock.pipelines.plan import (
     Mean,
     Min,
     OrFinally,
-    Output,
     PaneLog,
     Plan,
+    PlanSource,
     PunctuationPolicy,
     Repeatedly,
     Sessions,
     Sliding,
     SlidingOrder,
-    Source,
     Stage,
     Sum,
     TimePolicy,
-    Topic,
+    TopicOrigin,
     TopN,
     Trigger,
     Tumbling,
-    WatermarkRule,
+    WatermarkStrategy,
     Window,
     can_finish,
 )
-from penstock.pipelines.reference import Batch, Record
 
 SOURCE = "records"
 COLUMNS = (
@@ -61,16 +61,16 @@ COLUMNS = (
     Column("last", "boolean"),
 )
 OUTPUTS = (
-    Output("count", Count()),
-    Output("sum", Sum("value")),
-    Output("mean", Mean("value")),
-    Output("least", Min("value")),
-    Output("greatest", Max("value")),
-    Output("first", First("value")),
-    Output("final_value", Last("value")),
-    Output("different", Distinct("value")),
-    Output("best", TopN("value", 2)),
-    Output("all", Collect("value")),
+    AggregateOutput("count", Count()),
+    AggregateOutput("sum", Sum("value")),
+    AggregateOutput("mean", Mean("value")),
+    AggregateOutput("least", Min("value")),
+    AggregateOutput("greatest", Max("value")),
+    AggregateOutput("first", First("value")),
+    AggregateOutput("final_value", Last("value")),
+    AggregateOutput("different", Distinct("value")),
+    AggregateOutput("best", TopN("value", 2)),
+    AggregateOutput("all", Collect("value")),
 )
 
 seconds = st.integers(1, 30).map(lambda s: s * 1_000)
@@ -88,7 +88,7 @@ processing_windows = st.one_of(
 counts = st.builds(CountPolicy, st.integers(1, 4))
 deltas = st.builds(DeltaPolicy, st.just("value"), st.integers(0, 5))
 elapses = st.builds(TimePolicy, seconds)
-MARKED = Compare("last", "=", value=True)
+MARKED = Comparison("last", "=", value=True)
 order_windows = st.one_of(
     st.builds(Tumbling, st.one_of(counts, deltas, elapses, st.just(PunctuationPolicy(MARKED)))),
     st.builds(SlidingOrder, st.one_of(counts, deltas, elapses), st.one_of(counts, deltas, elapses)),
@@ -123,19 +123,21 @@ def composites(inner: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
 triggers: st.SearchStrategy[Trigger] = st.recursive(leaves, composites, max_leaves=5)
 lasting_triggers = triggers.map(lambda trigger: Repeatedly(trigger) if can_finish(trigger) else trigger)
 DEFAULT = Default()
-NO_BOUND = WatermarkRule()
+NO_BOUND = WatermarkStrategy()
 modes = st.sampled_from(["discarding", "accumulating", "retracting"])
 rules = st.builds(
-    WatermarkRule,
+    WatermarkStrategy,
     st.integers(0, 5).map(lambda s: s * 1_000),
     st.none() | seconds,
     max_ahead=st.none() | seconds,
 )
 
 
-def plan_of(window: Window, trigger: Trigger = DEFAULT, rule: WatermarkRule = NO_BOUND, **answers) -> Plan:
+def plan_of(
+    window: Window, trigger: Trigger = DEFAULT, rule: WatermarkStrategy = NO_BOUND, **answers
+) -> Plan:
     """A plan with one stage over one source."""
-    source = Source(SOURCE, Topic(SOURCE), COLUMNS, "at", rule)
+    source = PlanSource(SOURCE, TopicOrigin(SOURCE), COLUMNS, "at", rule)
     given = {
         "aggregates": OUTPUTS,
         "key": ("key",),
@@ -191,13 +193,13 @@ arrivals = st.builds(
 )
 
 
-def addressed(arriving: Sequence[Arrival]) -> list[Record]:
+def addressed(arriving: Sequence[Arrival]) -> list[InputRecord]:
     """Give records their offsets, in the order in which they come."""
     offsets = [0, 0]
     records = []
     for item in arriving:
         fields = {"key": f"{item.key}{item.partition}", "value": item.value, "at": item.at, "last": item.last}
-        records.append(Record(SOURCE, item.partition, offsets[item.partition], fields))
+        records.append(InputRecord(SOURCE, item.partition, offsets[item.partition], fields))
         offsets[item.partition] += 1
     return records
 
@@ -206,16 +208,16 @@ PARTITIONS = frozenset({(SOURCE, 0), (SOURCE, 1)})
 
 
 @st.composite
-def runs(draw: st.DrawFn, ends: bool = True) -> list[Batch]:
+def runs(draw: st.DrawFn, ends: bool = True) -> list[InputBatch]:
     """Records in some order, cut into batches somewhere, under a clock that goes on; ticks among them."""
     records = addressed(draw(st.lists(arrivals, max_size=25)))
-    batches: list[Batch] = []
+    batches: list[InputBatch] = []
     clock = draw(st.integers(0, 40)) * 1_000
     while records:
         size = draw(st.integers(0, 6))
-        batches.append(Batch(len(batches), clock, tuple(records[:size]), PARTITIONS))
+        batches.append(InputBatch(len(batches), clock, tuple(records[:size]), PARTITIONS))
         records = records[size:]
         clock += draw(st.integers(0, 20)) * 500
     if ends:
-        batches.append(Batch(len(batches), clock, partitions=PARTITIONS, ends=True))
+        batches.append(InputBatch(len(batches), clock, partitions=PARTITIONS, is_last=True))
     return batches

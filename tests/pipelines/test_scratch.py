@@ -5,14 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from penstock.pipelines.spark.scratch import own_scratch
+from penstock.engine.spark.scratch_folder import claim_scratch_folder
 
 
 def begun(directory: Path) -> tuple["subprocess.Popen[str]", Path]:
     """A process that has a folder, and has written something there."""
     script = (
-        "import sys\nfrom pathlib import Path\nfrom penstock.pipelines.spark.scratch import own_scratch\n"
-        f"folder = own_scratch(Path({str(directory)!r}))\n"
+        "import sys\nfrom pathlib import Path\n"
+        "from penstock.engine.spark.scratch_folder import claim_scratch_folder\n"
+        f"folder = claim_scratch_folder(Path({str(directory)!r}))\n"
         "(folder / 'blockmgr').mkdir()\nprint(folder, flush=True)\nsys.stdin.read()"
     )
     process = subprocess.Popen(
@@ -28,10 +29,10 @@ def test_what_a_killed_process_left_goes_with_the_next_and_that_of_a_living_one_
         killed.send_signal(signal.SIGKILL)
         killed.wait()
         assert (left / "blockmgr").exists(), "nobody could remove it"
-        own = own_scratch(tmp_path)
+        own = claim_scratch_folder(tmp_path)
         assert sorted(path for path in tmp_path.iterdir() if path.is_dir()) == sorted([own, used])
         assert (used / "blockmgr").exists()
-        assert own_scratch(tmp_path) == own
+        assert claim_scratch_folder(tmp_path) == own
         living.kill()
     last, third = begun(tmp_path)
     with last:

@@ -4,15 +4,15 @@ import socket
 
 import pytest
 
-from penstock.pipelines.errors import StoredError
-from penstock.pipelines.spark.stored import topic
+from penstock.engine.errors import BoundedInputError
+from penstock.engine.spark.bounded_sources import topic_source
 
 
 def test_a_broker_that_is_away_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(topic_source, "BROKER_TIMEOUT_S", 1.0)
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # taken, and nobody listens
         address = f"127.0.0.1:{nobody.getsockname()[1]}"
-        with pytest.raises(StoredError) as told:
-            topic.ranges_of("sensors", address, {})
+        with pytest.raises(BoundedInputError) as told:
+            topic_source.list_topic_ranges("sensors", address, {})
     assert str(told.value).startswith(f"topic sensors at {address}: its broker does not answer (")

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from penstock.infra.ports import free_ports
-from penstock.platform.settings.names import names, variable
+from penstock.infra.ports import find_free_ports
+from penstock.platform.settings.naming import iter_setting_names, variable_name
 
 SERVERS = Path("/usr/lib/postgresql")
 
@@ -21,8 +21,8 @@ SERVERS = Path("/usr/lib/postgresql")
 @pytest.fixture(autouse=True)
 def no_settings_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests say what they set; what the shell that runs them sets is not theirs."""
-    for name in names():
-        monkeypatch.delenv(variable(name), raising=False)
+    for name in iter_setting_names():
+        monkeypatch.delenv(variable_name(name), raising=False)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _prepare(programs: Path) -> Postgres:
     user = "postgres" if os.geteuid() == 0 else None
     if user:
         shutil.chown(folder, user)
-    server = Postgres(folder, programs, free_ports(1)[0], user)
+    server = Postgres(folder, programs, find_free_ports(1)[0], user)
     server.run("initdb", "-D", "data", "-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
     server.start()
     return server

@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from penstock.infra.ports import free_ports
-from penstock.platform.alerts import Alert, Alerts, news
+from penstock.infra.ports import find_free_ports
+from penstock.platform.services.alerts import Alert, AlertDispatcher, transition_alert
 
 
 @dataclass
@@ -54,7 +54,7 @@ PARKED = Alert("s", "parked", "OSError: disk full (batch 7)", 1_000)
 
 
 def test_an_alert_is_posted_and_logged(webhook: Webhook, caplog: pytest.LogCaptureFixture) -> None:
-    alerts = Alerts(webhook.address)
+    alerts = AlertDispatcher(webhook.address)
     with caplog.at_level(logging.WARNING):
         alerts(PARKED)
     alerts.close()
@@ -72,15 +72,15 @@ def test_an_alert_is_posted_and_logged(webhook: Webhook, caplog: pytest.LogCaptu
 
 def test_a_webhook_that_refuses_is_tried_again(webhook: Webhook) -> None:
     webhook.refusals = 1
-    alerts = Alerts(webhook.address)
+    alerts = AlertDispatcher(webhook.address)
     alerts(PARKED)
     alerts.close()
     assert len(webhook.posted) == 1
 
 
 def test_a_webhook_that_is_away_costs_a_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    (port,) = free_ports(1)
-    alerts = Alerts(f"http://127.0.0.1:{port}/")
+    (port,) = find_free_ports(1)
+    alerts = AlertDispatcher(f"http://127.0.0.1:{port}/")
     alerts(PARKED)
     alerts.close(10)
     assert "alert not posted after 3 tries" in caplog.messages[-1]
@@ -88,7 +88,7 @@ def test_a_webhook_that_is_away_costs_a_line_of_the_log(caplog: pytest.LogCaptur
 
 def test_trouble_and_its_end_are_worth_an_alert_and_nothing_else_is() -> None:
     def told(before: str | None, state: str) -> bool:
-        return news(before, Alert("s", state, "", 0)) is not None
+        return transition_alert(before, Alert("s", state, "", 0)) is not None
 
     assert told("running", "failed")
     assert told("failed", "parked")

@@ -15,9 +15,9 @@ import pytest
 
 import penstock.ingestion
 import penstock.quality
+from penstock.engine.batch.input_watermarks import topic_of
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines import catalog
-from penstock.pipelines.batch.inputs import topic_of
 
 SAID = {
     "clicks": "it is no YAML: expected the node content, but found the end of the file, at line 1",
@@ -32,10 +32,10 @@ LOOKING = """
 import json
 from penstock.pipelines import catalog
 from penstock.platform.definitions.location import defs
-from penstock.platform.streams import check_stream, stream_names
+from penstock.platform.services.stream_catalog import find_stream_error, list_stream_names
 graph = defs.resolve_asset_graph()
 print(json.dumps({
-    "streams": {name: str(check_stream(name) or "") for name in stream_names()},
+    "streams": {name: str(find_stream_error(name) or "") for name in list_stream_names()},
     "said": {key.to_user_string(): graph.get(key).description for key in graph.get_all_asset_keys()},
     "checks": {f"{key.asset_key.to_user_string()} {key.name}": graph.get_check_spec(key).description
                for key in graph.asset_check_keys},
@@ -74,7 +74,10 @@ def test_dagster_shows_what_is_broken_with_the_reason_and_all_else_as_it_is(proc
     done = process("-c", LOOKING)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
-    needs = {name: {topic_of(source) for source in catalog.load(name).sources} for name in catalog.names()}
+    needs = {
+        name: {topic_of(source) for source in catalog.load_plan(name).sources}
+        for name in catalog.pipeline_names()
+    }
     broken = {name for name, topics in needs.items() if topics & READ}
     assert broken != set(needs), "some pipelines read none of these topics"
     parked = {name for name, problem in seen["streams"].items() if problem}
@@ -91,7 +94,7 @@ def test_dagster_shows_what_is_broken_with_the_reason_and_all_else_as_it_is(proc
 
 def test_doctor_names_every_such_file(process: Process) -> None:
     done = process("-m", "penstock.platform.cli", "doctor", "--json")
-    found = {one["what"]: one for one in json.loads(done.stdout)}
+    found = {one["check"]: one for one in json.loads(done.stdout)}
     assert done.returncode == 1
     for what, said in (
         ("contracts", ("clicks", "cards")),

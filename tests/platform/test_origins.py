@@ -2,12 +2,12 @@
 
 import pytest
 
+from penstock.engine.plan import Count, OfInput, Stage
 from penstock.pipelines import catalog
-from penstock.pipelines.model import collect, count, fixed, join, mean, read
-from penstock.pipelines.model.pipeline import Pipeline
-from penstock.pipelines.plan import Count, OfInput, Stage
-from penstock.platform.origins import origins
-from penstock.platform.projections import Projected, projected
+from penstock.platform.lineage.column_origins import trace_column_origins
+from penstock.platform.lineage.sql_projection import SelectItem, parse_select
+from penstock.stream import collect, count, fixed, join, mean, read
+from penstock.stream.pipeline import Pipeline
 
 CARD, AMOUNT = ("cards", "card"), ("cards", "amount")
 
@@ -16,7 +16,8 @@ def shown(pipeline: Pipeline) -> dict[str, list[str]]:
     """The fields of payments that each column of the last stage shows."""
     plan = pipeline.write("told", mode="log").to_plan("told")
     return {
-        name: sorted(field for _, field in origin.shown) for name, origin in origins(plan, plan.stage).items()
+        name: sorted(field for _, field in origin.visible_fields)
+        for name, origin in trace_column_origins(plan, plan.only_stage).items()
     }
 
 
@@ -24,7 +25,7 @@ def counted(pipeline: Pipeline, key: str) -> Pipeline:
     return pipeline.key(key).aggregate(n=count()).window(fixed("1 minute"))
 
 
-ALL = sorted(column.name for column in catalog.load("card_alerts").sources[0].columns)
+ALL = sorted(column.name for column in catalog.load_plan("card_alerts").sources[0].columns)
 
 
 @pytest.mark.parametrize(
@@ -53,8 +54,10 @@ def test_a_key_shows_what_it_was_made_from_whatever_it_is_called(
 def test_a_mean_is_made_from_what_it_does_not_show_and_a_count_from_nothing() -> None:
     what = read("cards").key("card").aggregate(n=count(), spent=mean("amount"), all=collect("amount"))
     plan = what.window(fixed("1 minute")).write("told").to_plan("told")
-    found = origins(plan, plan.stage)
-    assert {name: (set(origin.made), set(origin.shown)) for name, origin in found.items()} == {
+    found = trace_column_origins(plan, plan.only_stage)
+    assert {
+        name: (set(origin.source_fields), set(origin.visible_fields)) for name, origin in found.items()
+    } == {
         "card": ({CARD}, {CARD}),
         "n": (set(), set()),
         "spent": ({AMOUNT}, set()),
@@ -67,7 +70,10 @@ def test_a_joined_column_is_from_its_own_input_also_where_both_have_the_name() -
     theirs = read("clicks").sql("SELECT *, page AS place, user AS who FROM input")
     both = join(ours, theirs, by="place", take={"card": "cards.card", "who": "clicks.who"})
     plan = both.window(fixed("1 minute")).write("told", mode="log").to_plan("told")
-    found = {name: sorted(origin.shown) for name, origin in origins(plan, plan.stage).items()}
+    found = {
+        name: sorted(origin.visible_fields)
+        for name, origin in trace_column_origins(plan, plan.only_stage).items()
+    }
     assert found == {
         "place": [("cards", "merchant"), ("clicks", "page")],
         "card": [CARD],
@@ -78,17 +84,20 @@ def test_a_joined_column_is_from_its_own_input_also_where_both_have_the_name() -
 def test_columns_of_shipped_pipelines_have_an_origin_unless_they_count() -> None:
     without = {
         f"{plan.name}.{stage.name}.{name}"
-        for plan in map(catalog.load, catalog.names())
+        for plan in map(catalog.load_plan, catalog.pipeline_names())
         for stage in plan.stages
-        for name, origin in origins(plan, stage).items()
-        if not origin.made and name not in counts(stage)
+        for name, origin in trace_column_origins(plan, stage).items()
+        if not origin.source_fields and name not in counts(stage)
     }
     assert without == WITHOUT
 
 
 def counts(stage: Stage) -> set[str]:
     """The columns of a stage that count records, of all inputs or of one."""
-    of = {each.name: each.of.of if isinstance(each.of, OfInput) else each.of for each in stage.aggregates}
+    of = {
+        each.name: each.aggregate.aggregate if isinstance(each.aggregate, OfInput) else each.aggregate
+        for each in stage.aggregates
+    }
     return {name for name, aggregate in of.items() if isinstance(aggregate, Count)}
 
 
@@ -99,11 +108,11 @@ WITHOUT = {
 """A word that a pipeline gives itself, and what is made of counts."""
 
 
-EVERY = Projected(None, frozenset())
+EVERY = SelectItem(None, frozenset())
 
 
-def named(name: str, *names: str) -> Projected:
-    return Projected(name, frozenset(names))
+def named(name: str, *names: str) -> SelectItem:
+    return SelectItem(name, frozenset(names))
 
 
 @pytest.mark.parametrize(
@@ -126,5 +135,5 @@ def named(name: str, *names: str) -> Projected:
         ("", None),
     ],
 )  # fmt: skip
-def test_a_projection_is_read_where_its_text_tells(text: str, columns: list[Projected] | None) -> None:
-    assert projected(text) == columns
+def test_a_projection_is_read_where_its_text_tells(text: str, columns: list[SelectItem] | None) -> None:
+    assert parse_select(text) == columns

@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from penstock.infra.errors import SecretError
+from penstock.core.errors import SecretError
 from penstock.platform.errors import SettingsError
-from penstock.platform.settings import Origin, Settings, load_settings
-from penstock.platform.settings.names import names, variable
-from penstock.platform.settings.variables import as_variables
+from penstock.platform.settings import SettingOrigin, Settings, load_settings
+from penstock.platform.settings.environment_variables import settings_to_variables
+from penstock.platform.settings.naming import iter_setting_names, variable_name
 
 
 @pytest.fixture(autouse=True)
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to read settings from, and no variable left over from the caller."""
-    for name in names():
-        monkeypatch.delenv(variable(name), raising=False)
+    for name in iter_setting_names():
+        monkeypatch.delenv(variable_name(name), raising=False)
     monkeypatch.setenv("PENSTOCK_ROOT", str(tmp_path))
     return tmp_path
 
@@ -29,7 +29,7 @@ def test_defaults_keep_everything_in_the_checkout(checkout: Path) -> None:
     assert settings.home == checkout / ".penstock"
     assert settings.warehouse == str(checkout / ".penstock/warehouse")
     assert settings.control_url == f"sqlite:///{checkout}/.penstock/control.db"
-    assert settings.kafka.servers == "127.0.0.1:9092"
+    assert settings.kafka.bootstrap_servers == "127.0.0.1:9092"
 
 
 def test_a_variable_wins_over_the_file_and_the_file_over_the_default(
@@ -39,20 +39,20 @@ def test_a_variable_wins_over_the_file_and_the_file_over_the_default(
     monkeypatch.setenv("PENSTOCK_KAFKA__PORT", "29092")
     loaded = load_settings()
     assert (loaded.settings.kafka.port, loaded.settings.kafka.controller_port) == (29092, 19093)
-    origins = {one.name: (one.origin, one.source) for one in loaded.provenance()}
-    assert origins["kafka.port"] == (Origin.VARIABLE, "PENSTOCK_KAFKA__PORT")
-    assert origins["kafka.controller_port"] == (Origin.FILE, "penstock.toml")
-    assert origins["kafka.heap_mb"] == (Origin.DEFAULT, "")
+    origins = {one.name: (one.origin, one.source) for one in loaded.list_provenance()}
+    assert origins["kafka.port"] == (SettingOrigin.VARIABLE, "PENSTOCK_KAFKA__PORT")
+    assert origins["kafka.controller_port"] == (SettingOrigin.FILE, "penstock.toml")
+    assert origins["kafka.heap_mb"] == (SettingOrigin.DEFAULT, "")
 
 
 def test_every_setting_has_a_description_and_a_variable_that_sets_it() -> None:
-    assert [one.name for one in load_settings().provenance() if not one.description] == []
-    assert [one.name for one in load_settings().provenance()] == list(names())
+    assert [one.name for one in load_settings().list_provenance() if not one.description] == []
+    assert [one.name for one in load_settings().list_provenance()] == list(iter_setting_names())
 
 
 def test_an_empty_variable_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_KAFKA__PORT", "")
-    assert load_settings().origin("kafka.port") is Origin.DEFAULT
+    assert load_settings().origin_of("kafka.port") is SettingOrigin.DEFAULT
 
 
 def test_relative_folders_start_from_the_checkout(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_a_bad_value_is_named_with_its_place(
 
 def test_a_variable_that_sets_nothing_is_told_with_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_WAREHOSE", "x")
-    (sentence,) = load_settings().unknown
+    (sentence,) = load_settings().unknown_warnings
     assert sentence.startswith("PENSTOCK_WAREHOSE sets nothing (did you mean PENSTOCK_WAREHOUSE")
 
 
@@ -131,7 +131,7 @@ def test_a_secured_broker_is_told_to_clients_with_a_password_by_its_place(
     write(checkout, SECURED.replace("PLACE", str(tmp_path / "password")))
     loaded = load_settings()
     kafka = loaded.settings.kafka
-    assert kafka.client("host") == {
+    assert kafka.client_config("host") == {
         "bootstrap.servers": "b:1",
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "SCRAM-SHA-512",
@@ -140,8 +140,9 @@ def test_a_secured_broker_is_told_to_clients_with_a_password_by_its_place(
         "ssl.ca.location": "/ca.pem",
     }
     with pytest.raises(SecretError, match="Known are: host"):
-        kafka.client("topics")
-    shown = f"{loaded!r} {list(loaded.provenance())} {as_variables(loaded.settings, ['kafka', 'spark'])}"
+        kafka.client_config("topics")
+    variables = settings_to_variables(loaded.settings, ["kafka", "spark"])
+    shown = f"{loaded!r} {list(loaded.list_provenance())} {variables}"
     assert "canary" not in shown
     assert str(tmp_path / "password") in shown
 
@@ -158,8 +159,8 @@ def test_a_stream_has_limits_of_its_own_in_the_file_and_programs_are_told_them(
     write(checkout, "[alerts.of.sensor_minute]\nwatermark_minutes = 120\n")
     loaded = load_settings()
     assert loaded.settings.alerts.of["sensor_minute"].watermark_minutes == 120
-    assert loaded.origin("alerts.of") is Origin.FILE
-    told = as_variables(loaded.settings, ["alerts"])
+    assert loaded.origin_of("alerts.of") is SettingOrigin.FILE
+    told = settings_to_variables(loaded.settings, ["alerts"])
     assert told["PENSTOCK_ALERTS__OF"] == '{"sensor_minute": {"watermark_minutes": 120.0}}'
     (checkout / "penstock.toml").unlink()
     monkeypatch.setenv("PENSTOCK_ALERTS__OF", told["PENSTOCK_ALERTS__OF"])

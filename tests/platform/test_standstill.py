@@ -11,18 +11,18 @@ from queue import Queue
 
 import pytest
 
-from penstock.infra.waiting import wait_until
-from penstock.pipelines.batch.journal import Journal
-from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.fold.watermark import Watermark
-from penstock.pipelines.host.control import Desired, Lease
-from penstock.pipelines.host.telling import batch_record
-from penstock.platform.clock import now_ms
-from penstock.platform.control import ControlStore, open_control
-from penstock.platform.control.reports import history
+from penstock.core.clock import now_ms
+from penstock.core.waiting import wait_until
+from penstock.engine.batch.journal import BatchJournal
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.host.control import DesiredRunState, Lease
+from penstock.engine.host.control_reporter import to_batch_record
+from penstock.engine.operators.watermark import Watermark
+from penstock.platform.control import ControlStore, open_control_store
+from penstock.platform.control.reports import read_batch_history
 from penstock.platform.errors import StackError
-from penstock.platform.lifecycle import VERBS, ask
-from penstock.platform.standstill import Standstill, standing_still, standstill
+from penstock.platform.services.stream_hold import StreamHold, hold_stream, read_hold
+from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request_state
 
 STREAM = "sensor_minute"
 
@@ -35,18 +35,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def store(home: Path) -> Iterator[ControlStore]:
-    opened = open_control(f"sqlite:///{home}/control.db")
-    opened.desire(STREAM, Desired.PAUSED, now_ms())
+    opened = open_control_store(f"sqlite:///{home}/control.db")
+    opened.set_desired_state(STREAM, DesiredRunState.PAUSED, now_ms())
     yield opened
     opened.close()
 
 
-def wanted(store: ControlStore) -> Desired:
-    return store.desired()[STREAM].desired
+def wanted(store: ControlStore) -> DesiredRunState:
+    return store.read_desired_states()[STREAM].desired
 
 
-def left(home: Path, store: ControlStore) -> Standstill | None:
-    return standstill(home / "streams", STREAM, store.desired()[STREAM])
+def left(home: Path, store: ControlStore) -> StreamHold | None:
+    return read_hold(home / "streams", STREAM, store.read_desired_states()[STREAM])
 
 
 def killed(home: Path) -> None:
@@ -54,10 +54,10 @@ def killed(home: Path) -> None:
     script = f"""
 import os, signal
 from pathlib import Path
-from penstock.platform.control import open_control
-from penstock.platform.standstill import standing_still
-store = open_control("sqlite:///{home}/control.db")
-with standing_still(store, Path("{home}/streams"), "{STREAM}", "an upgrade", print):
+from penstock.platform.control import open_control_store
+from penstock.platform.services.stream_hold import hold_stream
+store = open_control_store("sqlite:///{home}/control.db")
+with hold_stream(store, Path("{home}/streams"), "{STREAM}", "an upgrade", print):
     os.kill(os.getpid(), signal.SIGKILL)
 """
     ended = subprocess.run([sys.executable, "-c", script], check=False, env=os.environ)
@@ -65,82 +65,82 @@ with standing_still(store, Path("{home}/streams"), "{STREAM}", "an upgrade", pri
 
 
 def still(home: Path, store: ControlStore) -> None:
-    with standing_still(store, home / "streams", STREAM, "an upgrade", lambda _: None) as right:
-        assert wanted(store) is Desired.DRAINED
-        assert right.holds()
+    with hold_stream(store, home / "streams", STREAM, "an upgrade", lambda _: None) as right:
+        assert wanted(store) is DesiredRunState.DRAINED
+        assert right.is_held()
 
 
 def test_a_stream_is_again_what_it_was(home: Path, store: ControlStore) -> None:
     still(home, store)
-    assert (wanted(store), left(home, store)) == (Desired.PAUSED, None)
+    assert (wanted(store), left(home, store)) == (DesiredRunState.PAUSED, None)
 
 
 def test_what_was_killed_leaves_the_wish_to_the_next_try(home: Path, store: ControlStore) -> None:
     killed(home)
-    assert wanted(store) is Desired.DRAINED
-    assert left(home, store) == Standstill(Desired.PAUSED, "an upgrade", 2)
+    assert wanted(store) is DesiredRunState.DRAINED
+    assert left(home, store) == StreamHold(DesiredRunState.PAUSED, "an upgrade", 2)
     killed(home)
     still(home, store)
-    assert (wanted(store), left(home, store)) == (Desired.PAUSED, None)
+    assert (wanted(store), left(home, store)) == (DesiredRunState.PAUSED, None)
 
 
 def test_work_that_fails_leaves_nothing_undone(home: Path, store: ControlStore) -> None:
     with (
         pytest.raises(OSError, match="disk full"),
-        standing_still(store, home / "streams", STREAM, "an upgrade", lambda _: None),
+        hold_stream(store, home / "streams", STREAM, "an upgrade", lambda _: None),
     ):
         raise OSError("disk full")
-    assert (wanted(store), left(home, store)) == (Desired.PAUSED, None)
+    assert (wanted(store), left(home, store)) == (DesiredRunState.PAUSED, None)
 
 
 def test_what_somebody_asked_for_since_holds(home: Path, store: ControlStore) -> None:
     killed(home)
-    store.desire(STREAM, Desired.STOPPED, now_ms())
+    store.set_desired_state(STREAM, DesiredRunState.STOPPED, now_ms())
     assert left(home, store) is None
-    still_stopped = standing_still(store, home / "streams", STREAM, "an upgrade", lambda _: None)
+    still_stopped = hold_stream(store, home / "streams", STREAM, "an upgrade", lambda _: None)
     with still_stopped:
         pass
-    assert wanted(store) is Desired.STOPPED
+    assert wanted(store) is DesiredRunState.STOPPED
 
 
 @pytest.mark.parametrize("word", ["drain", "stop", "start", "resume"])
 def test_what_somebody_asks_for_meanwhile_holds_afterwards(
     home: Path, store: ControlStore, word: str
 ) -> None:
-    with standing_still(store, home / "streams", STREAM, "an upgrade", lambda _: None):
-        asked = ask(store, STREAM, VERBS[word], (STREAM,))
+    with hold_stream(store, home / "streams", STREAM, "an upgrade", lambda _: None):
+        asked = request_state(store, STREAM, STREAM_COMMANDS[word], (STREAM,))
         assert left(home, store) is None, "and status says so already"
-    assert store.desired()[STREAM] == asked.state
+    assert store.read_desired_states()[STREAM] == asked.desired_state
 
 
 def test_a_second_one_is_refused_and_leaves_the_first_as_it_was(home: Path, store: ControlStore) -> None:
-    with standing_still(store, home / "streams", STREAM, "an erasure", lambda _: None):
+    with hold_stream(store, home / "streams", STREAM, "an erasure", lambda _: None):
         with pytest.raises(StackError, match="is held by an erasure, and must stand still for an upgrade"):
             still(home, store)
-        assert left(home, store) == Standstill(Desired.PAUSED, "an erasure", 2)
-    assert (wanted(store), left(home, store)) == (Desired.PAUSED, None)
+        assert left(home, store) == StreamHold(DesiredRunState.PAUSED, "an erasure", 2)
+    assert (wanted(store), left(home, store)) == (DesiredRunState.PAUSED, None)
 
 
 def test_what_somebody_asks_for_as_it_begins_is_not_overrun(home: Path, store: ControlStore) -> None:
     def ask_at_once(doing: str) -> None:
         assert doing == "draining the stream"
-        ask(store, STREAM, VERBS["stop"], (STREAM,))
+        request_state(store, STREAM, STREAM_COMMANDS["stop"], (STREAM,))
 
     with (
         pytest.raises(
             StackError, match="somebody asked something of sensor_minute as an upgrade was about to"
         ),
-        standing_still(store, home / "streams", STREAM, "an upgrade", ask_at_once),
+        hold_stream(store, home / "streams", STREAM, "an upgrade", ask_at_once),
     ):
         pass
-    assert wanted(store) is Desired.STOPPED
+    assert wanted(store) is DesiredRunState.STOPPED
 
 
 def test_a_store_that_is_away_for_a_moment_costs_nobody_the_lease(
     home: Path, store: ControlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.platform.standstill.LEASE_MS", 1_500)
-    renew, tries = store.renew, Queue[str]()
+    monkeypatch.setattr("penstock.platform.services.stream_hold.LEASE_TTL_MS", 1_500)
+    renew, tries = store.renew_lease, Queue[str]()
 
     def away_at_first(lease: Lease, now: int, ttl_ms: int) -> bool:
         tries.put("once more")
@@ -148,27 +148,27 @@ def test_a_store_that_is_away_for_a_moment_costs_nobody_the_lease(
             raise OSError("the store is away")
         return renew(lease, now, 3_600_000)
 
-    monkeypatch.setattr(store, "renew", away_at_first)
-    with standing_still(store, home / "streams", STREAM, "an upgrade", lambda _: None):
+    monkeypatch.setattr(store, "renew_lease", away_at_first)
+    with hold_stream(store, home / "streams", STREAM, "an upgrade", lambda _: None):
         wait_until(lambda: tries.qsize() >= 3, 30, "it to be renewed")
-        assert store.holder(STREAM).expires_at_ms > now_ms() + 3_000_000
+        assert store.read_lease(STREAM).expires_at_ms > now_ms() + 3_000_000
 
 
 def test_batches_that_a_host_could_not_tell_are_told_before_anything_else(
     home: Path, store: ControlStore
 ) -> None:
-    journal = Journal.of_writer(home / "streams" / STREAM / "journal")
-    outcomes = [Outcome(number, "data", 0, 1, None, Watermark(), {}, {}, {}) for number in range(4)]
+    journal = BatchJournal.open_for_writing(home / "streams" / STREAM / "journal")
+    outcomes = [BatchOutcome(number, "data", 0, 1, None, Watermark(), {}, {}, {}) for number in range(4)]
     for outcome in outcomes:
-        journal.decide(outcome)
-    store.record_batch(batch_record(STREAM, outcomes[1]))
+        journal.commit_outcome(outcome)
+    store.record_batch(to_batch_record(STREAM, outcomes[1]))
     still(home, store)
-    assert [record.batch_id for record in history(store, STREAM)] == [1, 2, 3]
+    assert [record.batch_id for record in read_batch_history(store, STREAM)] == [1, 2, 3]
 
 
 def test_status_says_so(home: Path, store: ControlStore) -> None:
     killed(home)
-    store.release(store.holder(STREAM))
+    store.release_lease(store.read_lease(STREAM))
     command = [sys.executable, "-m", "penstock.platform.cli", "status", "--json"]
     shown = subprocess.run(command, check=False, env=os.environ, capture_output=True, text=True)
     (stream,) = json.loads(shown.stdout)["streams"]

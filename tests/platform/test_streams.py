@@ -4,65 +4,72 @@ import logging
 import os
 
 import pytest
-from tests.catalogs import PIPELINE, Write
+from tests.catalogs import PIPELINE_TEMPLATE, WriteCatalogFile
 
-from penstock.ingestion.contracts import contract_names
+from penstock.engine.errors import PipelineError
+from penstock.ingestion.contracts import list_contract_names
 from penstock.pipelines import catalog
-from penstock.pipelines.errors import PipelineError
-from penstock.platform.streams import check_stream, shown_by, sound_plans, stream_names
-from penstock.platform.written import changed_since, written_state
+from penstock.platform.services.definition_files import definition_fingerprint, find_changed_file
+from penstock.platform.services.stream_catalog import (
+    find_stream_error,
+    list_stream_names,
+    load_valid_plans,
+    table_show_command,
+)
 
 
 def test_there_is_a_stream_for_each_pipeline_and_an_archive_for_each_topic() -> None:
-    expected = (*catalog.names(), *(f"archive-{topic}" for topic in contract_names()))
-    assert stream_names() == expected
-    for name in stream_names():
-        assert check_stream(name) is None
+    expected = (*catalog.pipeline_names(), *(f"archive-{topic}" for topic in list_contract_names()))
+    assert list_stream_names() == expected
+    for name in list_stream_names():
+        assert find_stream_error(name) is None
 
 
 @pytest.mark.parametrize("name", ["nonsense", "archive-nonsense", "archive-"])
 def test_a_stream_that_there_is_not_is_refused(name: str) -> None:
     with pytest.raises(PipelineError, match=name):
-        check_stream(name)
+        find_stream_error(name)
 
 
 def test_each_stream_is_shown_by_a_command() -> None:
-    assert shown_by("sensor_minute") == "penstock table show sensor_minute"
-    assert shown_by("archive-sensors") == "penstock table show sensors --kind raw"
+    assert table_show_command("sensor_minute") == "penstock table show sensor_minute"
+    assert table_show_command("archive-sensors") == "penstock table show sensors --kind raw"
 
 
 def test_a_broken_pipeline_is_told_and_left_out_and_all_others_are_there(
-    write: Write, caplog: pytest.LogCaptureFixture
+    write: WriteCatalogFile, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write("one.py", PIPELINE.format(name="one"))
+    write("one.py", PIPELINE_TEMPLATE.format(name="one"))
     write("two.py", "two = ")
     with caplog.at_level(logging.WARNING):
-        assert [plan.name for plan in sound_plans()] == ["one"]
+        assert [plan.name for plan in load_valid_plans()] == ["one"]
     assert "goes on without two" in caplog.text
-    assert "invalid syntax" in str(check_stream("two"))
-    assert "two" in stream_names()
+    assert "invalid syntax" in str(find_stream_error("two"))
+    assert "two" in list_stream_names()
 
 
-def test_what_a_stream_is_written_in_is_another_word_after_each_change(write: Write) -> None:
-    file = write("one.py", "    from penstock.pipelines.catalog import _shared" + PIPELINE.format(name="one"))
-    words = [written_state("one")]
+def test_what_a_stream_is_written_in_is_another_word_after_each_change(write: WriteCatalogFile) -> None:
+    file = write(
+        "one.py", "    from penstock.pipelines.catalog import _shared" + PIPELINE_TEMPLATE.format(name="one")
+    )
+    words = [definition_fingerprint("one")]
     write("_shared.py", "X = 1")
-    words.append(written_state("one"))
+    words.append(definition_fingerprint("one"))
     write("_shared.py", "X = 10")
-    words.append(written_state("one"))
+    words.append(definition_fingerprint("one"))
     file.unlink()
-    words.append(written_state("one"))
+    words.append(definition_fingerprint("one"))
     assert len(set(words)) == 4
-    assert words[-1] == written_state("one")
+    assert words[-1] == definition_fingerprint("one")
 
 
-def test_a_change_since_a_moment_is_told_by_its_file(write: Write) -> None:
+def test_a_change_since_a_moment_is_told_by_its_file(write: WriteCatalogFile) -> None:
     write("one.py", "from penstock.pipelines.catalog import _shared")
     shared = write("_shared.py", "X = 1")
     changed = shared.stat().st_mtime_ns // 1_000_000
-    assert changed_since("one", changed + 10_000) is None
+    assert find_changed_file("one", changed + 10_000) is None
     os.utime(shared, ns=(0, (changed + 20_000) * 1_000_000))
-    assert changed_since("one", changed + 10_000) == shared
+    assert find_changed_file("one", changed + 10_000) == shared
 
 
 @pytest.mark.parametrize("name", ["one.py", "one.yaml"])
@@ -73,14 +80,14 @@ def test_a_change_since_a_moment_is_told_by_its_file(write: Write) -> None:
     ("suites/latest", "sensors", False),
 ])  # fmt: skip
 def test_so_is_a_change_of_what_is_declared_of_a_topic_that_it_reads(
-    write: Write, monkeypatch: pytest.MonkeyPatch, name: str, folder: str, topic: str, told: bool
+    write: WriteCatalogFile, monkeypatch: pytest.MonkeyPatch, name: str, folder: str, topic: str, told: bool
 ) -> None:
-    file = write(name, PIPELINE.format(name="one") if name.endswith(".py") else "read: sensors\n")
+    file = write(name, PIPELINE_TEMPLATE.format(name="one") if name.endswith(".py") else "read: sensors\n")
     places = {"contracts": file.parents[1] / "contracts", "suites": file.parents[1] / "suites"}
     declared = write(f"../{folder}/{topic}.yaml", "changed: yes")
-    monkeypatch.setattr("penstock.ingestion.contracts.CATALOG", places["contracts"])
-    monkeypatch.setattr("penstock.quality.expectations.suite.FOLDER", places["suites"])
+    monkeypatch.setattr("penstock.ingestion.contracts.CATALOG_FOLDER", places["contracts"])
+    monkeypatch.setattr("penstock.quality.expectations.suite.SUITES_FOLDER", places["suites"])
     moment = file.stat().st_mtime_ns // 1_000_000 + 10_000
     os.utime(declared, ns=(0, (moment + 20_000) * 1_000_000))
-    found = changed_since("one", moment)
+    found = find_changed_file("one", moment)
     assert (found is not None and found.resolve() == declared.resolve()) == told

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipelines.spark.running import send
+from tests.pipelines.engine.spark.running import send
 from tests.quality.audit.stream import MINUTE, NOON, Lived, states
 
 from penstock.infra.local_broker import LocalBroker
-from penstock.quality.expectations.suite import FOLDER
-from penstock.quality.quarantine.records import Place, quarantined
+from penstock.quality.expectations.suite import SUITES_FOLDER
+from penstock.quality.quarantine.quarantined_records import RecordPosition, read_quarantine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,30 +44,31 @@ def test_each_of_ten_kinds_of_broken_records_is_found_by_its_address(
     spark: "SparkSession", broker: LocalBroker, tmp_path: Path
 ) -> None:
     (tmp_path / "suites" / "topics").mkdir(parents=True)
-    shutil.copy(FOLDER / "topics" / "sensors.yaml", tmp_path / "suites" / "topics" / "tenkinds.yaml")
+    shutil.copy(SUITES_FOLDER / "topics" / "sensors.yaml", tmp_path / "suites" / "topics" / "tenkinds.yaml")
     lived = Lived(spark, broker, "tenkinds", tmp_path / "stream", suites=tmp_path / "suites")
     broker.create_topic("tenkinds", 3)
     running = lived.open()
-    expected: dict[Place, tuple[bytes | None, str]] = {}
+    expected: dict[RecordPosition, tuple[bytes | None, str]] = {}
     sent: list[list[bytes | None]] = [[], [], []]
     for number in range(RECORDS // (GOOD_BETWEEN + 1)):
         partition = number % 3
         value, reason = KINDS[number % len(KINDS)]
         times = (NOON - MINUTE * (number % 2) + n for n in range(GOOD_BETWEEN))
         sent[partition] += [text(id=f"{number}-{n}", at=at) for n, at in enumerate(times)]
-        expected[Place(partition, len(sent[partition]))] = (value, reason)
+        expected[RecordPosition(partition, len(sent[partition]))] = (value, reason)
         sent[partition].append(value)
     for partition, records in enumerate(sent):
         send(broker, "tenkinds", records, partition)
     running.until_read(RECORDS)
     found = {
-        record.place: (record.value, record.reason) for record in quarantined(lived.warehouse, "tenkinds")
+        record.position: (record.value, record.reason)
+        for record in read_quarantine(lived.warehouse, "tenkinds")
     }
     assert found == expected
     lived.archive()
     report = lived.audit()
     assert states(report)["accounts"] == "right"
-    said = {verdict.check: verdict.said for verdict in report.verdicts}
+    said = {verdict.check: verdict.summary for verdict in report.verdicts}
     assert (
         said["accounts"] == "5,000 read = 4,950 folded + 0 late + 50 quarantined + 0 duplicate + 0 filtered"
     )

@@ -15,28 +15,28 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from penstock.core.waiting import wait_until
 from penstock.infra.errors import BrokerError
 from penstock.infra.java import find_java
-from penstock.infra.ports import LOCALHOST, answers
-from penstock.infra.waiting import wait_until
+from penstock.infra.ports import LOCALHOST, accepts_connections
 
-LOGGING = Path(__file__).with_name("log4j2-broker.xml")
-FORMAT_SECONDS = 60.0
+LOG_CONFIG_FILE = Path(__file__).with_name("log4j2-broker.xml")
+FORMAT_TIMEOUT_S = 60.0
 
 
-def new_id() -> str:
+def new_kafka_id() -> str:
     """Make an id for a cluster or for a node's folder, in the form that Kafka takes.
 
     None begins with a dash: as a word of its own on a command line it would be taken for an option.
     """
     while True:
-        made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-        if not made.startswith("-"):
-            return made
+        kafka_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        if not kafka_id.startswith("-"):
+            return kafka_id
 
 
 @dataclass(frozen=True)
-class Controller:
+class QuorumVoter:
     """One voter of a cluster's metadata quorum, as the other nodes must know it."""
 
     node_id: int
@@ -50,7 +50,7 @@ class Controller:
         return f"{self.host}:{self.port}"
 
     @property
-    def voter(self) -> str:
+    def initial_controller(self) -> str:
         """The form in which Kafka's storage tool takes a first voter."""
         return f"{self.node_id}@{self.address}:{self.directory_id}"
 
@@ -69,7 +69,7 @@ class BrokerConfig:
     host: str = LOCALHOST
     node_id: int = 1
     cluster_id: str = ""
-    cluster: tuple[Controller, ...] = ()
+    voters: tuple[QuorumVoter, ...] = ()
     heap_mb: int = 256
     properties: tuple[tuple[str, str], ...] = field(default=())
     """Further lines of the server's configuration; they win over what is decided here."""
@@ -80,26 +80,26 @@ class BrokerConfig:
         return f"{self.host}:{self.port}"
 
     @property
-    def data(self) -> Path:
+    def data_directory(self) -> Path:
         """Where the node keeps topics and metadata."""
         return self.directory / "data"
 
     @property
-    def file(self) -> Path:
+    def properties_file(self) -> Path:
         """The node's configuration, written by format_storage."""
         return self.directory / "server.properties"
 
     @property
-    def formatted(self) -> Path:
+    def format_marker(self) -> Path:
         """Stands only when formatting came to its end; holds the id of the cluster."""
         return self.directory / "formatted"
 
 
 def server_properties(config: BrokerConfig) -> dict[str, str]:
     """Decide the node's configuration. Everything listens on the config's host, and nowhere else."""
-    replicas = str(min(3, max(1, len(config.cluster))))
-    in_sync = "2" if len(config.cluster) > 2 else "1"
-    controllers = [voter.address for voter in config.cluster] or [f"{config.host}:{config.controller_port}"]
+    replication_factor = str(min(3, max(1, len(config.voters))))
+    min_in_sync = "2" if len(config.voters) > 2 else "1"
+    controllers = [voter.address for voter in config.voters] or [f"{config.host}:{config.controller_port}"]
     return {
         "process.roles": "broker,controller",
         "node.id": str(config.node_id),
@@ -108,21 +108,21 @@ def server_properties(config: BrokerConfig) -> dict[str, str]:
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
         "controller.quorum.bootstrap.servers": ",".join(controllers),
-        "log.dirs": str(config.data),
+        "log.dirs": str(config.data_directory),
         "auto.create.topics.enable": "false",  # topics are code: a typing error must not make one
-        "default.replication.factor": replicas,
-        "min.insync.replicas": in_sync,
-        "offsets.topic.replication.factor": replicas,
+        "default.replication.factor": replication_factor,
+        "min.insync.replicas": min_in_sync,
+        "offsets.topic.replication.factor": replication_factor,
         "offsets.topic.num.partitions": "4",
-        "transaction.state.log.replication.factor": replicas,
-        "transaction.state.log.min.isr": in_sync,
+        "transaction.state.log.replication.factor": replication_factor,
+        "transaction.state.log.min.isr": min_in_sync,
         "transaction.state.log.num.partitions": "4",
-        "share.coordinator.state.topic.replication.factor": replicas,
-        "share.coordinator.state.topic.min.isr": in_sync,
+        "share.coordinator.state.topic.replication.factor": replication_factor,
+        "share.coordinator.state.topic.min.isr": min_in_sync,
         "group.initial.rebalance.delay.ms": "0",
         # A killed node is let in again only when its old session is over: 9 s by default.
-        "broker.session.timeout.ms": "3000" if not config.cluster else "9000",
-        "broker.heartbeat.interval.ms": "500" if not config.cluster else "2000",
+        "broker.session.timeout.ms": "3000" if not config.voters else "9000",
+        "broker.heartbeat.interval.ms": "500" if not config.voters else "2000",
         "num.network.threads": "2",
         "num.io.threads": "4",
         "log.cleaner.dedupe.buffer.size": str(8 * 1024 * 1024),  # its default is half of a small heap
@@ -132,16 +132,22 @@ def server_properties(config: BrokerConfig) -> dict[str, str]:
 
 def broker_command(config: BrokerConfig, jars: Sequence[Path]) -> list[str]:
     """Return the command that runs the node in the foreground; SIGTERM stops it in order."""
-    return [*_java(config.heap_mb, jars), "kafka.Kafka", str(config.file)]
+    return [*_java_command(config.heap_mb, jars), "kafka.Kafka", str(config.properties_file)]
 
 
 def format_command(config: BrokerConfig, cluster_id: str, jars: Sequence[Path]) -> list[str]:
     """Return the command that prepares the node's data folder."""
-    voters = ",".join(voter.voter for voter in config.cluster)
-    first = ["--initial-controllers", voters] if config.cluster else ["--standalone"]
+    voters = ",".join(voter.initial_controller for voter in config.voters)
+    quorum_options = ["--initial-controllers", voters] if config.voters else ["--standalone"]
     # An identifier from elsewhere may begin with a dash: as a word of its own it would be taken for an option.
-    options = [f"--cluster-id={cluster_id}", "-c", str(config.file), "--ignore-formatted", *first]
-    return [*_java(128, jars), "kafka.tools.StorageTool", "format", *options]
+    options = [
+        f"--cluster-id={cluster_id}",
+        "-c",
+        str(config.properties_file),
+        "--ignore-formatted",
+        *quorum_options,
+    ]
+    return [*_java_command(128, jars), "kafka.tools.StorageTool", "format", *options]
 
 
 def format_storage(config: BrokerConfig, jars: Sequence[Path]) -> None:
@@ -150,14 +156,14 @@ def format_storage(config: BrokerConfig, jars: Sequence[Path]) -> None:
     A preparation that was cut off is begun anew; data that a broker has written are never removed.
     """
     try:
-        config.data.mkdir(parents=True, exist_ok=True)
-        _write(config.file, _as_text(server_properties(config)))
-        if not config.formatted.exists():
-            _refuse_written_data(config)
-            shutil.rmtree(config.data)
-            cluster_id = config.cluster_id or new_id()
+        config.data_directory.mkdir(parents=True, exist_ok=True)
+        _write_file(config.properties_file, _format_properties(server_properties(config)))
+        if not config.format_marker.exists():
+            _refuse_unmarked_topics(config)
+            shutil.rmtree(config.data_directory)
+            cluster_id = config.cluster_id or new_kafka_id()
             _run_format(config, cluster_id, jars)
-            _write(config.formatted, cluster_id + "\n")
+            _write_file(config.format_marker, cluster_id + "\n")
     except OSError as error:
         raise BrokerError(
             f"The broker's folder {config.directory} cannot be prepared: {error.strerror}. "
@@ -167,11 +173,11 @@ def format_storage(config: BrokerConfig, jars: Sequence[Path]) -> None:
 
 def wait_for_broker(
     bootstrap: str,
-    seconds: float = 60.0,
-    brokers: int = 1,
+    timeout_s: float = 60.0,
+    min_brokers: int = 1,
     cluster_id: str | None = None,
-    alive: Callable[[], bool] = lambda: True,
-    client: Mapping[str, str] | None = None,
+    is_alive: Callable[[], bool] = lambda: True,
+    client_config: Mapping[str, str] | None = None,
 ) -> None:
     """Return once the cluster answers a client and shows that many brokers.
 
@@ -181,31 +187,34 @@ def wait_for_broker(
     """
     host, _, port = bootstrap.split(",")[0].rpartition(":")
     # Without the log level, librdkafka writes each refused connection to stderr.
-    settings = {"bootstrap.servers": bootstrap, "log_level": "0", **(client or {})}
+    admin_config = {"bootstrap.servers": bootstrap, "log_level": "0", **(client_config or {})}
 
-    def ready() -> bool:
-        if not alive():
+    def is_ready() -> bool:
+        if not is_alive():
             raise BrokerError(f"The broker at {bootstrap} ended while it started; its log says why.")
-        return answers(host, int(port)) and _live_brokers(settings, cluster_id) >= brokers
+        return (
+            accepts_connections(host, int(port))
+            and _count_live_brokers(admin_config, cluster_id) >= min_brokers
+        )
 
-    wait_until(ready, seconds, f"{brokers} broker(s) to answer at {bootstrap}")
+    wait_until(is_ready, timeout_s, f"{min_brokers} broker(s) to answer at {bootstrap}")
 
 
-def cluster_id_of(config: BrokerConfig) -> str | None:
+def read_cluster_id(config: BrokerConfig) -> str | None:
     """Return the id of the cluster that the node's data belong to; None before it was formatted."""
-    return config.formatted.read_text("utf-8").strip() if config.formatted.exists() else None
+    return config.format_marker.read_text("utf-8").strip() if config.format_marker.exists() else None
 
 
-def _live_brokers(settings: Mapping[str, str], cluster_id: str | None) -> int:
-    client = AdminClient(dict(settings))
+def _count_live_brokers(admin_config: Mapping[str, str], cluster_id: str | None) -> int:
+    client = AdminClient(dict(admin_config))
     try:
-        answer = client.list_topics(timeout=2.0)
+        metadata = client.list_topics(timeout=2.0)
     except KafkaException:
         return 0
-    return len(answer.brokers) if cluster_id in (None, answer.cluster_id) else 0
+    return len(metadata.brokers) if cluster_id in (None, metadata.cluster_id) else 0
 
 
-def _java(heap_mb: int, jars: Sequence[Path]) -> list[str]:
+def _java_command(heap_mb: int, jars: Sequence[Path]) -> list[str]:
     return [
         str(find_java().command),
         f"-Xms{min(heap_mb, 128)}m",
@@ -213,7 +222,7 @@ def _java(heap_mb: int, jars: Sequence[Path]) -> list[str]:
         "-XX:+UseSerialGC",
         "-XX:+ExitOnOutOfMemoryError",
         "-Djava.awt.headless=true",
-        f"-Dlog4j2.configurationFile={LOGGING}",
+        f"-Dlog4j2.configurationFile={LOG_CONFIG_FILE}",
         "-cp",
         ":".join(str(jar) for jar in jars),
     ]
@@ -221,28 +230,31 @@ def _java(heap_mb: int, jars: Sequence[Path]) -> list[str]:
 
 def _run_format(config: BrokerConfig, cluster_id: str, jars: Sequence[Path]) -> None:
     command = format_command(config, cluster_id, jars)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=FORMAT_SECONDS, check=False)
-    if done.returncode:
-        said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        last = said[-1] if said else "it said nothing"
-        raise BrokerError(f"Kafka's storage tool could not prepare {config.data}: {last}.")
+    result = subprocess.run(command, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S, check=False)
+    if result.returncode:
+        output_lines = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()]
+        last_line = output_lines[-1] if output_lines else "it said nothing"
+        raise BrokerError(f"Kafka's storage tool could not prepare {config.data_directory}: {last_line}.")
 
 
-def _refuse_written_data(config: BrokerConfig) -> None:
-    topics = [path.name for path in config.data.glob("*-[0-9]*") if path.name != "__cluster_metadata-0"]
-    if topics:
+def _refuse_unmarked_topics(config: BrokerConfig) -> None:
+    topic_directories = [
+        path.name for path in config.data_directory.glob("*-[0-9]*") if path.name != "__cluster_metadata-0"
+    ]
+    if topic_directories:
         raise BrokerError(
-            f"{config.data} holds topics ({topics[0]}, {len(topics)} folders in all) and "
-            f"{config.formatted} is missing, so it is not known whose they are. "
+            f"{config.data_directory} holds topics "
+            f"({topic_directories[0]}, {len(topic_directories)} folders in all) "
+            f"and {config.format_marker} is missing, so it is not known whose they are. "
             "Move the folder away to begin with an empty broker."
         )
 
 
-def _as_text(properties: dict[str, str]) -> str:
+def _format_properties(properties: dict[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in properties.items())
 
 
-def _write(path: Path, text: str) -> None:
-    written = path.with_suffix(".new")
-    written.write_text(text, "utf-8")
-    written.replace(path)
+def _write_file(path: Path, text: str) -> None:
+    temporary = path.with_suffix(".new")
+    temporary.write_text(text, "utf-8")
+    temporary.replace(path)

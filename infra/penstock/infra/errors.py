@@ -3,8 +3,10 @@
 Each error is one sentence or two: what was tried, with which value, and the way out.
 """
 
+from penstock.core.errors import PenstockError
 
-class InfraError(Exception):
+
+class InfraError(PenstockError):
     """Base of every error that this package raises on purpose."""
 
 
@@ -28,7 +30,7 @@ class JarMismatchError(JarError):
     """A jar's SHA-256 is not the one in the lock; the jar was not kept."""
 
 
-class PortTakenError(InfraError):
+class PortInUseError(InfraError):
     """A port that a server is to listen on is already in use."""
 
 
@@ -36,25 +38,17 @@ class BrokerError(InfraError):
     """The broker's folder could not be prepared, or the broker does not answer."""
 
 
-class NotInTimeError(InfraError):
-    """Something that was waited for did not come within its time."""
-
-
-class ProcessError(InfraError):
+class ManagedProcessError(InfraError):
     """Base of what goes wrong with the programs that the process manager keeps."""
 
 
-class ManagerError(ProcessError):
+class ProcessManagerError(ManagedProcessError):
     """The process manager cannot be started, reached or stopped."""
 
 
-class ProgramsNotReadyError(ProcessError):
+class ProgramsNotReadyError(ManagedProcessError):
     """Programs were started and did not become ready; the end of their logs is part of the message."""
 
 
 class BootstrapError(InfraError):
     """The checkout could not be made ready to run."""
-
-
-class SecretError(InfraError):
-    """A secret is not where it was said to be. What it holds is in no message."""

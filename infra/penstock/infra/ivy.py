@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from penstock.infra.dying_with import dying_with_parent
 from penstock.infra.errors import JarDownloadError
 from penstock.infra.java import find_java
+from penstock.infra.parent_bound import parent_bound_command
 
-Progress = Callable[[int, int, str], None]
+JarProgress = Callable[[int, int, str], None]
 """Told (jars done, jars in all, the name of the one that has just come)."""
 
 
-def silent(done: int, total: int, name: str) -> None:
+def ignore_progress(done: int, total: int, name: str) -> None:
     """Show no progress."""
 
 
-FETCH_SECONDS = 900.0
+FETCH_TIMEOUT_S = 900.0
 
-_ARRIVED = re.compile(r"\[SUCCESSFUL \] \S+!(\S+)\.jar")
-_REASONS = (
+_DOWNLOADED_LINE = re.compile(r"\[SUCCESSFUL \] \S+!(\S+)\.jar")
+_FAILURE_HINTS = (
     ("No space left on device", "the disk is full: free some space and try again"),
     ("UnknownHostException", "the repository's name cannot be resolved: is there a network?"),
     ("Connection refused", "the repository refuses connections: is there a network, or a proxy to set?"),
@@ -43,7 +43,7 @@ _REASONS = (
 
 
 @dataclass(frozen=True)
-class Coordinates:
+class MavenCoordinates:
     """The Maven name of one jar."""
 
     group: str
@@ -60,19 +60,19 @@ class Coordinates:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class JarRequest:
     """What to fetch: these jars, alone or with everything that they need at run time."""
 
-    jars: tuple[Coordinates, ...]
+    jars: tuple[MavenCoordinates, ...]
     transitive: bool = False
 
 
-def ivy_jar() -> Path:
+def find_ivy_jar() -> Path:
     """Return the Ivy of the installed pyspark wheel; pyspark itself is not imported."""
     spec = importlib.util.find_spec("pyspark")
-    places = list(spec.submodule_search_locations or []) if spec else []
-    for place in places:
-        for jar in sorted(Path(place, "jars").glob("ivy-*.jar")):
+    locations = list(spec.submodule_search_locations or []) if spec else []
+    for location in locations:
+        for jar in sorted(Path(location, "jars").glob("ivy-*.jar")):
             return jar
     raise JarDownloadError(
         "The jars are fetched with the Ivy inside the pyspark wheel, and no pyspark with one is installed. "
@@ -80,92 +80,95 @@ def ivy_jar() -> Path:
     )
 
 
-def fetch(
-    wanted: Wanted,
+def fetch_jars(
+    request: JarRequest,
     directory: Path,
-    progress: Progress,
+    progress: JarProgress,
     repository: str | None = None,
-    seconds: float = FETCH_SECONDS,
+    timeout_s: float = FETCH_TIMEOUT_S,
 ) -> str | None:
     """Fetch jars into an empty folder; return None, or the reason why some did not come.
 
     What came is whole as far as the repository told its length; it is for the caller to check it.
     """
     directory = directory.absolute()  # Ivy takes no other
-    settings, module = directory / "settings.xml", directory / "ivy.xml"
-    settings.write_text(_settings(repository, poms=wanted.transitive), "utf-8")
-    module.write_text(_module(wanted), "utf-8")
+    settings_file, module_file = directory / "settings.xml", directory / "ivy.xml"
+    settings_file.write_text(_render_settings_xml(repository, poms=request.transitive), "utf-8")
+    module_file.write_text(_render_module_xml(request), "utf-8")
     command = [
         str(find_java().command), "-Xmx256m", f"-Divy.default.ivy.user.dir={directory}",
-        "-jar", str(ivy_jar()),
-        "-settings", str(settings), "-ivy", str(module), "-cache", str(directory), "-types", "jar", "bundle",
+        "-jar", str(find_ivy_jar()),
+        "-settings", str(settings_file), "-ivy", str(module_file), "-cache", str(directory),
+        "-types", "jar", "bundle",
     ]  # fmt: skip
-    return _run(dying_with_parent(command), len(wanted.jars), progress, seconds)
+    return _run_ivy(parent_bound_command(command), len(request.jars), progress, timeout_s)
 
 
-def _run(command: Sequence[str], total: int, progress: Progress, seconds: float) -> str | None:
-    said: list[str] = []
-    done = 0
+def _run_ivy(command: Sequence[str], total: int, progress: JarProgress, timeout_s: float) -> str | None:
+    output_lines: list[str] = []
+    fetched = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        watchdog = threading.Timer(seconds, process.kill)
+        watchdog = threading.Timer(timeout_s, process.kill)
         watchdog.start()
         try:
             for line in process.stdout or ():
-                said.append(line)
-                arrived = _ARRIVED.search(line)
-                if arrived:
-                    done += 1
-                    progress(done, max(total, done), arrived[1])
-            status = process.wait()
+                output_lines.append(line)
+                downloaded = _DOWNLOADED_LINE.search(line)
+                if downloaded:
+                    fetched += 1
+                    progress(fetched, max(total, fetched), downloaded[1])
+            exit_code = process.wait()
         except BaseException:
             process.kill()
             raise
         finally:
             watchdog.cancel()
-    if status == -signal.SIGKILL:
-        return f"it took longer than {seconds:.0f} s and was stopped: try again"
-    return None if status == 0 else _reason(said)
+    if exit_code == -signal.SIGKILL:
+        return f"it took longer than {timeout_s:.0f} s and was stopped: try again"
+    return None if exit_code == 0 else _failure_reason(output_lines)
 
 
-def _reason(said: Iterable[str]) -> str:
-    text = "".join(said)
-    for sign, meaning in _REASONS:
-        if sign in text:
-            return meaning
+def _failure_reason(output_lines: Iterable[str]) -> str:
+    text = "".join(output_lines)
+    for pattern, hint in _FAILURE_HINTS:
+        if pattern in text:
+            return hint
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith("at ")]
-    return f"Ivy said: {told[-1] if told else 'nothing'}"
+    message_lines = [line for line in lines if not line.startswith("at ")]
+    return f"Ivy said: {message_lines[-1] if message_lines else 'nothing'}"
 
 
-def _settings(repository: str | None, *, poms: bool) -> str:
-    root = f" root={_quoted(repository)}" if repository else ""
+def _render_settings_xml(repository: str | None, *, poms: bool) -> str:
+    root_attribute = f" root={_quote_attribute(repository)}" if repository else ""
+    use_poms = str(poms).lower()
     return f"""<ivysettings>
   <property name="ivy.checksums" value=""/>
   <settings defaultResolver="maven"/>
   <caches artifactPattern="[artifact]-[revision].[ext]"/>
   <resolvers>
-    <ibiblio name="maven" m2compatible="true" usepoms="{str(poms).lower()}" useMavenMetadata="false"{root}/>
+    <ibiblio name="maven" m2compatible="true" usepoms="{use_poms}" useMavenMetadata="false"{root_attribute}/>
   </resolvers>
 </ivysettings>
 """
 
 
-def _module(wanted: Wanted) -> str:
-    lines = "\n".join(_dependency(jar, transitive=wanted.transitive) for jar in wanted.jars)
+def _render_module_xml(request: JarRequest) -> str:
+    dependencies = "\n".join(_render_dependency(jar, transitive=request.transitive) for jar in request.jars)
     return f"""<ivy-module version="2.0">
   <info organisation="penstock" module="jars" revision="1"/>
   <configurations><conf name="default"/></configurations>
   <dependencies>
-{lines}
+{dependencies}
   </dependencies>
 </ivy-module>
 """
 
 
-def _dependency(jar: Coordinates, *, transitive: bool) -> str:
-    names = f"org={_quoted(jar.group)} name={_quoted(jar.artifact)} rev={_quoted(jar.version)}"
-    return f'    <dependency {names} conf="default->default" transitive="{str(transitive).lower()}"/>'
+def _render_dependency(jar: MavenCoordinates, *, transitive: bool) -> str:
+    group, artifact, version = map(_quote_attribute, (jar.group, jar.artifact, jar.version))
+    attributes = f"org={group} name={artifact} rev={version}"
+    return f'    <dependency {attributes} conf="default->default" transitive="{str(transitive).lower()}"/>'
 
 
-def _quoted(text: str) -> str:
+def _quote_attribute(text: str) -> str:
     return f'"{escape(text)}"'

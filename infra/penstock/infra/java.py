@@ -13,13 +13,13 @@ from pathlib import Path
 
 from penstock.infra.errors import JavaMissingError
 
-OLDEST_JAVA = 17
+MIN_JAVA_VERSION = 17
 """Spark 4.2 and Kafka 4.3 run on nothing older."""
 
 JAVA_PACKAGES = ("openjdk-17-jre-headless", "openjdk-21-jre-headless", "default-jre-headless")
 """Names to try in turn: distributions carry different versions."""
 
-INSTALLED_JAVAS = Path("/usr/lib/jvm")
+SYSTEM_JVM_DIRECTORY = Path("/usr/lib/jvm")
 
 
 @dataclass(frozen=True)
@@ -35,65 +35,68 @@ class JavaRuntime:
         return self.home / "bin" / "java"
 
 
-def find_java(environment: Mapping[str, str] | None = None, installed: Path | None = None) -> JavaRuntime:
+def find_java(environment: Mapping[str, str] | None = None, jvm_directory: Path | None = None) -> JavaRuntime:
     """Find a Java that is new enough: JAVA_HOME first, then PATH, then what the system has installed.
 
     Promises a runtime whose version was asked of it. Raises JavaMissingError, which names every
     place that was looked at, when there is none.
     """
-    looked_at: list[str] = []
+    rejected: list[str] = []
     environment = os.environ if environment is None else environment
-    installed = INSTALLED_JAVAS if installed is None else installed
-    for place, home in _candidates(environment, installed):
-        version = java_version(home)
-        if version is not None and version >= OLDEST_JAVA:
+    jvm_directory = SYSTEM_JVM_DIRECTORY if jvm_directory is None else jvm_directory
+    for source, home in _java_candidates(environment, jvm_directory):
+        version = read_java_version(home)
+        if version is not None and version >= MIN_JAVA_VERSION:
             return JavaRuntime(home, version)
-        looked_at.append(f"{place}: {'not a Java' if version is None else f'Java {version}'} at {home}")
-    seen = "; ".join(looked_at) or "JAVA_HOME is unset and no java is on PATH or in " + str(installed)
+        rejected.append(f"{source}: {'not a Java' if version is None else f'Java {version}'} at {home}")
+    details = "; ".join(rejected) or "JAVA_HOME is unset and no java is on PATH or in " + str(jvm_directory)
     raise JavaMissingError(
-        f"Java {OLDEST_JAVA} or newer is needed and was not found ({seen}). "
-        f"Install one, on Debian or Ubuntu with: apt-get install {offered(JAVA_PACKAGES, environment)}"
+        f"Java {MIN_JAVA_VERSION} or newer is needed and was not found ({details}). "
+        "Install one, on Debian or Ubuntu with: "
+        f"apt-get install {first_available_package(JAVA_PACKAGES, environment)}"
     )
 
 
-def offered(packages: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+def first_available_package(packages: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
     """Return the first of some packages that the system's package manager knows; the first if nobody can tell."""
-    asked = shutil.which("apt-cache", path=(os.environ if environment is None else environment).get("PATH"))
-    for package in packages if asked else ():
-        known = subprocess.run([str(asked), "show", package], capture_output=True, check=False)
-        if known.returncode == 0 and known.stdout:
+    apt_cache = shutil.which(
+        "apt-cache", path=(os.environ if environment is None else environment).get("PATH")
+    )
+    for package in packages if apt_cache else ():
+        query = subprocess.run([str(apt_cache), "show", package], capture_output=True, check=False)
+        if query.returncode == 0 and query.stdout:
             return package
     return packages[0]
 
 
-def java_version(home: Path) -> int | None:
+def read_java_version(home: Path) -> int | None:
     """Return the feature version of the Java in a folder, or None where there is none that answers."""
-    release = home / "release"
-    if (home / "bin" / "java").exists() and release.is_file():
-        found = re.search(r'^JAVA_VERSION="(\d+)', release.read_text("utf-8"), re.MULTILINE)
-        if found:
-            return int(found[1])
-    return _version_by_asking(home)
+    release_file = home / "release"
+    if (home / "bin" / "java").exists() and release_file.is_file():
+        match = re.search(r'^JAVA_VERSION="(\d+)', release_file.read_text("utf-8"), re.MULTILINE)
+        if match:
+            return int(match[1])
+    return _run_java_version(home)
 
 
-def _version_by_asking(home: Path) -> int | None:
+def _run_java_version(home: Path) -> int | None:
     try:
-        answer = subprocess.run(
+        result = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(\d+)', answer.stderr)
-    return int(found[1]) if found else None
+    match = re.search(r'version "(\d+)', result.stderr)
+    return int(match[1]) if match else None
 
 
-def _candidates(environment: Mapping[str, str], installed: Path) -> Iterator[tuple[str, Path]]:
+def _java_candidates(environment: Mapping[str, str], jvm_directory: Path) -> Iterator[tuple[str, Path]]:
     if environment.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(environment["JAVA_HOME"])
-    on_path = shutil.which("java", path=environment.get("PATH", os.defpath))
-    if on_path:
-        yield "PATH", Path(on_path).resolve().parent.parent
-    if installed.is_dir():
-        for home in sorted(installed.iterdir(), reverse=True):
+    path_java = shutil.which("java", path=environment.get("PATH", os.defpath))
+    if path_java:
+        yield "PATH", Path(path_java).resolve().parent.parent
+    if jvm_directory.is_dir():
+        for home in sorted(jvm_directory.iterdir(), reverse=True):
             if (home / "bin" / "java").exists():
-                yield str(installed), home
+                yield str(jvm_directory), home

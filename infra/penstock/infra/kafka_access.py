@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from penstock.infra.errors import SecretError
-from penstock.infra.secret import read_secret
+from penstock.core.errors import SecretError
+from penstock.core.secret import read_secret
 
-MECHANISMS = {
+LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -27,56 +27,64 @@ class KafkaAccess:
     bootstrap: str
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
-    ca: str = ""
+    ca_file: str = ""
     """The certificates that are trusted; those of the system where it is empty."""
-    secrets: Mapping[str, str] = field(default_factory=dict)
+    secret_references: Mapping[str, str] = field(default_factory=dict)
 
 
-def kafka_client(access: KafkaAccess, user: str) -> dict[str, str]:
+def kafka_client_config(access: KafkaAccess, user: str) -> dict[str, str]:
     """Settings of a client of librdkafka, which the producer, the host and the topics' code all are."""
     settings = {"bootstrap.servers": access.bootstrap, "security.protocol": access.protocol}
     if access.mechanism:
         settings |= {
             "sasl.mechanism": access.mechanism,
             "sasl.username": user,
-            "sasl.password": _password(access, user),
+            "sasl.password": _read_password(access, user),
         }
-    return settings | ({"ssl.ca.location": access.ca} if access.ca else {})
+    return settings | ({"ssl.ca.location": access.ca_file} if access.ca_file else {})
 
 
-def spark_source(access: KafkaAccess, user: str) -> dict[str, str]:
+def spark_kafka_options(access: KafkaAccess, user: str) -> dict[str, str]:
     """Options of Spark's Kafka source."""
     options = {
         "kafka.bootstrap.servers": access.bootstrap,
         "kafka.security.protocol": access.protocol,
     }
     if access.mechanism:
-        password = _password(access, user)
+        password = _read_password(access, user)
         options |= {
             "kafka.sasl.mechanism": access.mechanism,
             "kafka.sasl.jaas.config": (
-                f"{MECHANISMS[access.mechanism]} required username={_quoted(user)} password={_quoted(password)};"
+                f"{LOGIN_MODULES[access.mechanism]} required "
+                f"username={_quote_jaas(user)} password={_quote_jaas(password)};"
             ),
         }
-    if access.ca:
+    if access.ca_file:
         options |= {
             "kafka.ssl.truststore.type": "PEM",
-            "kafka.ssl.truststore.location": access.ca,
+            "kafka.ssl.truststore.location": access.ca_file,
         }
     return options
 
 
-def _quoted(text: str) -> str:
+def _quote_jaas(text: str) -> str:
     """A word of a JAAS configuration: in quotes, with what would end them set apart."""
     return '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
 
 
-def _password(access: KafkaAccess, user: str) -> str:
-    if access.mechanism not in MECHANISMS:
-        known = ", ".join(sorted(MECHANISMS))
-        raise SecretError(f"Logging in by {access.mechanism} is not known here. Use one of {known}.")
-    place = access.secrets.get(user)
-    if not place:
-        known = ", ".join(sorted(name for name, where in access.secrets.items() if where)) or "none"
-        raise SecretError(f"Nothing says where the password of Kafka's user {user!r} is. Known are: {known}.")
-    return read_secret(place, f"The password of Kafka's user {user}")
+def _read_password(access: KafkaAccess, user: str) -> str:
+    if access.mechanism not in LOGIN_MODULES:
+        choices = ", ".join(sorted(LOGIN_MODULES))
+        raise SecretError(f"Logging in by {access.mechanism} is not known here. Use one of {choices}.")
+    reference = access.secret_references.get(user)
+    if not reference:
+        choices = (
+            ", ".join(
+                sorted(name for name, user_reference in access.secret_references.items() if user_reference)
+            )
+            or "none"
+        )
+        raise SecretError(
+            f"Nothing says where the password of Kafka's user {user!r} is. Known are: {choices}."
+        )
+    return read_secret(reference, f"The password of Kafka's user {user}")

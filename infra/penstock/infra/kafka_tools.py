@@ -10,12 +10,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from penstock.infra.errors import InfraError
+from penstock.core.errors import PenstockError
 from penstock.infra.jars import ensure_jars
 from penstock.infra.java import find_java
 
-PACKAGE = "org.apache.kafka.tools"
-JARS = Path(".penstock/jars")
+TOOLS_PACKAGE = "org.apache.kafka.tools"
+DEFAULT_JARS_DIRECTORY = Path(".penstock/jars")
 
 
 def tool_command(directory: Path, tool: str, options: Sequence[str]) -> list[str]:
@@ -23,23 +23,28 @@ def tool_command(directory: Path, tool: str, options: Sequence[str]) -> list[str
 
     Raises InfraError where a jar or Java cannot be had. Whether there is such a tool Java says.
     """
-    jars = os.pathsep.join(map(str, ensure_jars(directory, ["kafka", "tools"])))
-    java = [str(find_java().command), "-XX:TieredStopAtLevel=1", "-cp", jars]
-    return [*java, f"{PACKAGE}.{tool}", *options]
+    classpath = os.pathsep.join(map(str, ensure_jars(directory, ["kafka", "tools"])))
+    java = [str(find_java().command), "-XX:TieredStopAtLevel=1", "-cp", classpath]
+    return [*java, f"{TOOLS_PACKAGE}.{tool}", *options]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one of Kafka's tools: its input, its output and its exit code are those of this command."""
     parser = argparse.ArgumentParser(prog="python -m penstock.infra.kafka_tools", description=main.__doc__)
-    parser.add_argument("--jars", type=Path, default=JARS, help=f"the jar folder; {JARS} without it")
+    parser.add_argument(
+        "--jars",
+        type=Path,
+        default=DEFAULT_JARS_DIRECTORY,
+        help=f"the jar folder; {DEFAULT_JARS_DIRECTORY} without it",
+    )
     parser.add_argument(
         "tool", help="its class, as in TopicCommand, ConsoleProducer, consumer.ConsoleConsumer"
     )
     parser.add_argument("options", nargs=argparse.REMAINDER, help="what the tool is told")
-    asked = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     try:
-        command = tool_command(asked.jars, asked.tool, asked.options)
-    except InfraError as error:
+        command = tool_command(args.jars, args.tool, args.options)
+    except PenstockError as error:
         print(error, file=sys.stderr)  # noqa: T201  the answer of a command goes to the terminal
         return 1
     return subprocess.run(command, check=False).returncode

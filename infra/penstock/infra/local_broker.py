@@ -12,13 +12,19 @@ from typing import Self
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from penstock.infra.broker import BrokerConfig, broker_command, cluster_id_of, format_storage, wait_for_broker
-from penstock.infra.dying_with import dying_with_parent
-from penstock.infra.ports import free_ports, require_free
-from penstock.infra.waiting import wait_until
+from penstock.core.waiting import wait_until
+from penstock.infra.broker import (
+    BrokerConfig,
+    broker_command,
+    format_storage,
+    read_cluster_id,
+    wait_for_broker,
+)
+from penstock.infra.parent_bound import parent_bound_command
+from penstock.infra.ports import find_free_ports, require_free_port
 
-STOP_SECONDS = 15.0
-TOPIC_SECONDS = 30.0
+STOP_TIMEOUT_S = 15.0
+TOPIC_TIMEOUT_S = 30.0
 
 
 @dataclass
@@ -36,7 +42,7 @@ class LocalBroker:
     @classmethod
     def in_directory(cls, directory: Path, jars: Sequence[Path], heap_mb: int = 256) -> Self:
         """Make a single node on ports that are free now; nothing is started yet."""
-        port, controller_port = free_ports(2)
+        port, controller_port = find_free_ports(2)
         return cls(BrokerConfig(directory, port, controller_port, heap_mb=heap_mb), jars)
 
     @property
@@ -45,7 +51,7 @@ class LocalBroker:
         return self.config.bootstrap
 
     @property
-    def log(self) -> Path:
+    def log_file(self) -> Path:
         """Where the broker's output goes, over all its starts."""
         return self.config.directory / "broker.log"
 
@@ -58,13 +64,13 @@ class LocalBroker:
     def start(self) -> Self:
         """Start the broker and return once it answers; on failure nothing is left running."""
         for port in (self.config.port, self.config.controller_port):
-            require_free(self.config.host, port, "the broker")
+            require_free_port(self.config.host, port, "the broker")
         format_storage(self.config, self.jars)
-        with self.log.open("ab") as log:
-            command = dying_with_parent(broker_command(self.config, self.jars))
-            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        with self.log_file.open("ab") as log_stream:
+            command = parent_bound_command(broker_command(self.config, self.jars))
+            self._process = subprocess.Popen(command, stdout=log_stream, stderr=subprocess.STDOUT)
         try:
-            wait_for_broker(self.bootstrap, cluster_id=cluster_id_of(self.config), alive=self._alive)
+            wait_for_broker(self.bootstrap, cluster_id=read_cluster_id(self.config), is_alive=self._is_alive)
         except BaseException:
             self.kill()
             raise
@@ -76,7 +82,7 @@ class LocalBroker:
             return
         self._process.terminate()
         try:
-            self._process.wait(STOP_SECONDS)
+            self._process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -93,14 +99,14 @@ class LocalBroker:
         """Create a topic, and return once the broker has it. A topic that is there already is an error."""
         client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         topic = NewTopic(name, partitions, 1, config=dict(settings or {}))
-        client.create_topics([topic], operation_timeout=TOPIC_SECONDS)[name].result(TOPIC_SECONDS)
+        client.create_topics([topic], operation_timeout=TOPIC_TIMEOUT_S)[name].result(TOPIC_TIMEOUT_S)
         # The controller has it by then; who asks the broker may still be told that there is none.
-        shown = f"the broker at {self.bootstrap} to show the topic {name}, which it has made"
-        wait_until(lambda: _led(client, name) >= partitions, TOPIC_SECONDS, shown)
+        description = f"the broker at {self.bootstrap} to show the topic {name}, which it has made"
+        wait_until(lambda: _count_led_partitions(client, name) >= partitions, TOPIC_TIMEOUT_S, description)
 
-    def last_lines(self, lines: int = 60) -> str:
+    def read_log_tail(self, lines: int = 60) -> str:
         """Return the end of the broker's log."""
-        text = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+        text = self.log_file.read_text("utf-8", "replace") if self.log_file.exists() else ""
         return "\n".join(text.splitlines()[-lines:])
 
     def __enter__(self) -> Self:
@@ -111,11 +117,11 @@ class LocalBroker:
     ) -> None:
         self.stop()
 
-    def _alive(self) -> bool:
+    def _is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
 
-def _led(client: AdminClient, topic: str) -> int:
+def _count_led_partitions(client: AdminClient, topic: str) -> int:
     """How many partitions of a topic have a leader, as the broker says."""
-    found = client.list_topics(topic, timeout=TOPIC_SECONDS).topics[topic]
-    return sum(partition.leader >= 0 for partition in found.partitions.values())
+    metadata = client.list_topics(topic, timeout=TOPIC_TIMEOUT_S).topics[topic]
+    return sum(partition.leader >= 0 for partition in metadata.partitions.values())

@@ -7,12 +7,12 @@ work. One that answers at no port says so by a file, of which its tether told it
 import os
 from pathlib import Path
 
-READY_FILE = "PENSTOCK_READY_FILE"
+READY_FILE_VARIABLE = "PENSTOCK_READY_FILE"
 """The variable in which a tether names the file. It is a word between two processes, not a setting."""
 
 
-def tell_ready() -> None:
+def report_ready() -> None:
     """Tell that this process does its work; does nothing where nobody asked. May be called again."""
-    file = os.environ.get(READY_FILE)
-    if file is not None:
-        Path(file).touch()
+    ready_file = os.environ.get(READY_FILE_VARIABLE)
+    if ready_file is not None:
+        Path(ready_file).touch()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-Address = tuple[str, int]
+SocketAddress = tuple[str, int]
 """A host and a port."""
 
 
@@ -26,9 +26,9 @@ class TetherSpec:
     stop_seconds: float = 5.0
     until_done: bool = False
     """Run until it has once ended with 0, rather than for ever."""
-    waits_for: tuple[Address, ...] = ()
+    waits_for: tuple[SocketAddress, ...] = ()
     """Not started before something answers at each of these."""
-    answers_at: Address | None = None
+    answers_at: SocketAddress | None = None
     ready_file: str | None = None
     """Where the program tells that it is ready (see readiness); removed before each start."""
     lock_file: str | None = None
@@ -41,11 +41,11 @@ class TetherSpec:
     @classmethod
     def read(cls, path: Path) -> "TetherSpec":
         """Read a spec that as_json has written."""
-        told = json.loads(path.read_text("utf-8"))
-        told["command"] = tuple(told["command"])
-        told["waits_for"] = tuple((host, port) for host, port in told["waits_for"])
-        told["answers_at"] = tuple(told["answers_at"]) if told["answers_at"] else None
-        return cls(**told)
+        document = json.loads(path.read_text("utf-8"))
+        document["command"] = tuple(document["command"])
+        document["waits_for"] = tuple((host, port) for host, port in document["waits_for"])
+        document["answers_at"] = tuple(document["answers_at"]) if document["answers_at"] else None
+        return cls(**document)
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,6 @@ class TetherState:
 
     def write(self, path: Path) -> None:
         """Write it whole or not at all."""
-        written = path.with_suffix(".new")
-        written.write_text(json.dumps(asdict(self)), "utf-8")
-        written.replace(path)
+        temporary = path.with_suffix(".new")
+        temporary.write_text(json.dumps(asdict(self)), "utf-8")
+        temporary.replace(path)

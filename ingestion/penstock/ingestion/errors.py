@@ -16,8 +16,10 @@ IngestionError
     └── SourceOptionsError   a source was told what it cannot use, or not told what it needs
 """
 
+from penstock.core.errors import PenstockError
 
-class IngestionError(Exception):
+
+class IngestionError(PenstockError):
     """Base of all: its text says what was tried, with which value, where from, and the next step."""
 
 
@@ -28,6 +30,8 @@ class DocumentError(IngestionError):
 class ContractError(IngestionError):
     """A contract cannot be used as it is declared."""
 
+    exit_code = 2
+
 
 class ContractNotFoundError(ContractError):
     """There is no contract of that name in the catalog."""
@@ -37,7 +41,7 @@ class IncompatibleChangeError(ContractError):
     """A changed contract breaks a reader or a writer that its compatibility rule protects."""
 
 
-class BrokenRecordError(IngestionError):
+class InvalidRecordError(IngestionError):
     """A record breaks its contract; `reason` is a word to count by, the text says where."""
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -50,11 +54,11 @@ class RegistryError(IngestionError):
     """A schema registry refused a request or cannot be reached."""
 
 
-class TopicsError(IngestionError):
+class TopicAdminError(IngestionError):
     """The cluster's topics cannot be read or made as declared."""
 
 
-class RouteError(IngestionError):
+class PartitionerError(IngestionError):
     """There is no such route, or it does not give partitions."""
 
 
@@ -65,12 +69,12 @@ class LedgerError(IngestionError):
 class DeliveryError(IngestionError):
     """The producer stopped; every sequence below `reached` is acknowledged and in the ledger."""
 
-    def __init__(self, message: str, reached: int) -> None:
+    def __init__(self, message: str, acknowledged_until: int) -> None:
         super().__init__(message)
-        self.reached = reached
+        self.acknowledged_until = acknowledged_until
 
 
-class GroupError(IngestionError):
+class ConsumerGroupError(IngestionError):
     """A consumer group cannot consume, or its offsets cannot be read or kept."""
 
 
@@ -80,3 +84,5 @@ class SourceError(IngestionError):
 
 class SourceOptionsError(SourceError):
     """A source was told what it does nothing with, or was not told what it cannot do without."""
+
+    exit_code = 2

@@ -6,48 +6,54 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from penstock.ingestion.clients import ClientSettings
+from penstock.core.kafka_client import KafkaClientSettings
 from penstock.ingestion.contracts import Contract
-from penstock.ingestion.ledger import Clock, Ledger
-from penstock.ingestion.producer import BY_KEY, LedgeredProducer, Waiting, Window, format_of
-from penstock.ingestion.producer.batch import Batch
-from penstock.ingestion.producer.recovery import Replay
-from penstock.ingestion.registry import Registry
-from penstock.ingestion.sources.source import Source, replay_of, rest_of
+from penstock.ingestion.ledger import Clock, DeliveryLedger
+from penstock.ingestion.producer import (
+    KEY_PARTITIONER,
+    BackpressureStatus,
+    InFlightWindow,
+    LedgeredProducer,
+    create_record_format,
+)
+from penstock.ingestion.producer.batch import SourceBatch
+from penstock.ingestion.producer.recovery import ReplayRecords
+from penstock.ingestion.registry import SchemaRegistry
+from penstock.ingestion.sources.source import RecordSource, make_replay, read_rest
 
-_PAUSE_SECONDS = 0.02
+_IDLE_PAUSE_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class FeedProgress:
     """How far a feed is. `heard` is what the client last heard of the broker while it waits, else empty."""
 
-    sent: int
-    acknowledged: int
+    sent_records: int
+    acknowledged_records: int
     dead_letters: int
-    milliseconds: int
-    heard: str = ""
+    elapsed_ms: int
+    broker_error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class FeedSummary:
     """What a feed did; `complete` says that nothing was left in flight when it ended."""
 
     producer: str
-    first: int
-    reached: int
+    first_sequence: int
+    acknowledged_until: int
     dead_letters: int
-    milliseconds: int
+    elapsed_ms: int
     complete: bool
 
     @property
-    def acknowledged(self) -> int:
+    def acknowledged_records(self) -> int:
         """Records of this run that are delivered and in the ledger."""
-        return self.reached - self.first
+        return self.acknowledged_until - self.first_sequence
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FeedLimits:
     """When to end: after `count` records of this run, or once the producer has reached sequence `until`.
 
     After the end, or a stop, the feed waits `finish_ms` for what is in flight.
@@ -65,152 +71,173 @@ class Feed:
     `keep_ms` is how long the ledger keeps addresses; for ever without it.
     """
 
-    source: Source
+    source: RecordSource
     contract: Contract
     bootstrap: str
     ledger_directory: Path
     clock: Clock
-    registry: Registry | None = None
-    route: str = BY_KEY
-    window: Window | None = None
-    client: ClientSettings = field(default_factory=dict)
-    keep_ms: int | None = None
+    registry: SchemaRegistry | None = None
+    partitioner_name: str = KEY_PARTITIONER
+    in_flight_window: InFlightWindow | None = None
+    client_settings: KafkaClientSettings = field(default_factory=dict)
+    retention_ms: int | None = None
 
     def run(
-        self, stop: Event, progress: Callable[[Progress], None] = lambda _: None, limits: Limits | None = None
-    ) -> Summary:
+        self,
+        stop: Event,
+        on_progress: Callable[[FeedProgress], None] = lambda _: None,
+        limits: FeedLimits | None = None,
+    ) -> FeedSummary:
         """Send until the source ends, a limit is reached, or `stop` is set; then finish what is in flight.
 
         Resumes where an earlier run of the same producer stopped, however it stopped.
         """
-        ledger = Ledger(self.ledger_directory, self.clock, keep_ms=self.keep_ms)
+        ledger = DeliveryLedger(self.ledger_directory, self.clock, retention_ms=self.retention_ms)
         try:
-            return _Run(self, ledger, stop, progress, limits or Limits()).run()
+            return _FeedRun(self, ledger, stop, on_progress, limits or FeedLimits()).run()
         finally:
-            ledger.close(in_order=False)
+            ledger.close(clean=False)
 
 
-class _StoppedWaitingError(Exception):
+class _FeedStoppedError(Exception):
     """The feed was stopped while the producer waited for room; what was not sent yet stays with the source."""
 
 
-class _Run:
+class _FeedRun:
     def __init__(
-        self, feed: Feed, ledger: Ledger, stop: Event, progress: Callable[[Progress], None], limits: Limits
+        self,
+        feed: Feed,
+        ledger: DeliveryLedger,
+        stop: Event,
+        on_progress: Callable[[FeedProgress], None],
+        limits: FeedLimits,
     ) -> None:
         self._feed = feed
         self._ledger = ledger
         self._stop = stop
-        self._progress = progress
+        self._on_progress = on_progress
         self._limits = limits
-        self._checker = format_of(feed.contract, feed.registry).checker
-        self._dead = 0
-        self._first = 0
-        self._finish_by: int | None = None
-        self._begun = feed.clock()
+        self._checker = create_record_format(feed.contract, feed.registry).checker
+        self._dead_letters = 0
+        self._first_sequence = 0
+        self._finish_deadline_ms: int | None = None
+        self._started_ms = feed.clock()
         self._producer = LedgeredProducer(
             feed.bootstrap,
             feed.contract.topic,
             ledger,
             source=feed.source.description,
-            dead_letters=feed.contract.dead_letters,
-            route=feed.route,
-            window=feed.window,
-            on_wait=self._waiting,
-            client=feed.client,
+            dead_letter_topic=feed.contract.dead_letter_topic,
+            partitioner_name=feed.partitioner_name,
+            in_flight_window=feed.in_flight_window,
+            on_wait=self._on_backpressure,
+            client_settings=feed.client_settings,
         )
 
-    def run(self) -> Summary:
+    def run(self) -> FeedSummary:
         """Carry out the feed."""
         try:
-            complete = self._resume() and self._deliver()
+            complete = self._resume() and self._send_and_flush()
         finally:
             self._producer.close()
-        return Summary(
-            self._ledger.name, self._first, self._producer.reached, self._dead, self._elapsed(), complete
+        return FeedSummary(
+            self._ledger.producer_name,
+            self._first_sequence,
+            self._producer.acknowledged_until,
+            self._dead_letters,
+            self._elapsed_ms(),
+            complete,
         )
 
     def _resume(self) -> bool:
         try:
-            self._first = self._producer.resume(self._replay())
-        except _StoppedWaitingError:
-            self._first = self._producer.reached
+            self._first_sequence = self._producer.resume(self._make_replay())
+        except _FeedStoppedError:
+            self._first_sequence = self._producer.acknowledged_until
             return False
         return True
 
-    def _deliver(self) -> bool:
-        with closing(self._batches()) as batches:
+    def _send_and_flush(self) -> bool:
+        with closing(self._read_batches()) as batches:
             self._send_all(batches)
-            return self._finish()
+            return self._flush_in_flight()
 
-    def _send_all(self, batches: Iterator[Batch]) -> None:
+    def _send_all(self, batches: Iterator[SourceBatch]) -> None:
         try:
             for batch in batches:
                 if not len(batch):
-                    self._producer.serve(_PAUSE_SECONDS)
+                    self._producer.poll(_IDLE_PAUSE_S)
                 else:
-                    self._send(batch)
-                self._tell()
-                if self._stop.is_set() or self._producer.sent >= self._end():
+                    self._send_batch(batch)
+                self._report_progress()
+                if self._stop.is_set() or self._producer.next_sequence >= self._end_sequence():
                     return
-        except _StoppedWaitingError:
+        except _FeedStoppedError:
             return
 
-    def _batches(self) -> Generator[Batch]:
-        last = self._ledger.state.last
-        if self._producer.sent >= self._end():
+    def _read_batches(self) -> Generator[SourceBatch]:
+        last_intent = self._ledger.state.last_intent
+        if self._producer.next_sequence >= self._end_sequence():
             return
-        if last is None or last.position is None:
+        if last_intent is None or last_intent.position is None:
             yield from self._feed.source.read(None)
-        elif last.after is not None:
-            yield from rest_of(self._feed.source, last.after, 0)
+        elif last_intent.position_after is not None:
+            yield from read_rest(self._feed.source, last_intent.position_after, 0)
         else:
-            yield from rest_of(self._feed.source, last.position, last.skip + last.count)
+            yield from read_rest(
+                self._feed.source, last_intent.position, last_intent.skip_records + last_intent.record_count
+            )
 
-    def _replay(self) -> Replay | None:
-        again = replay_of(self._feed.source)
-        if again is None:
+    def _make_replay(self) -> ReplayRecords | None:
+        replay_records = make_replay(self._feed.source)
+        if replay_records is None:
             return None
         return lambda position, skip, count: [
-            self._checker.check(batch) for batch in again(position, skip, count)
+            self._checker.check(batch) for batch in replay_records(position, skip, count)
         ]
 
-    def _send(self, batch: Batch) -> None:
-        room = self._end() - self._producer.sent
-        checked = self._checker.check(batch if len(batch) <= room else batch.part(0, int(room)))
-        self._dead += len(checked.broken)
-        self._producer.send(checked)
+    def _send_batch(self, batch: SourceBatch) -> None:
+        remaining = self._end_sequence() - self._producer.next_sequence
+        checked_batch = self._checker.check(
+            batch if len(batch) <= remaining else batch.slice_records(0, int(remaining))
+        )
+        self._dead_letters += len(checked_batch.invalid)
+        self._producer.send(checked_batch)
 
-    def _end(self) -> float:
-        ends = [float("inf") if self._limits.until is None else self._limits.until]
+    def _end_sequence(self) -> float:
+        end_candidates = [float("inf") if self._limits.until is None else self._limits.until]
         if self._limits.count is not None:
-            ends.append(self._first + self._limits.count)
-        return min(ends)
+            end_candidates.append(self._first_sequence + self._limits.count)
+        return min(end_candidates)
 
-    def _finish(self) -> bool:
-        self._finish_by = self._feed.clock() + self._limits.finish_ms
+    def _flush_in_flight(self) -> bool:
+        self._finish_deadline_ms = self._feed.clock() + self._limits.finish_ms
         try:
-            complete = self._producer.flush(self._waited_enough)
-        except _StoppedWaitingError:
+            complete = self._producer.flush(self._is_wait_over)
+        except _FeedStoppedError:
             complete = False
-        self._tell()
+        self._report_progress()
         return complete
 
-    def _waiting(self, waiting: Waiting) -> None:
-        self._tell(waiting.heard or "the broker takes no more for now")
-        if self._waited_enough():
-            raise _StoppedWaitingError
+    def _on_backpressure(self, status: BackpressureStatus) -> None:
+        self._report_progress(status.broker_error or "the broker takes no more for now")
+        if self._is_wait_over():
+            raise _FeedStoppedError
 
-    def _waited_enough(self) -> bool:
-        if self._finish_by is None:
+    def _is_wait_over(self) -> bool:
+        if self._finish_deadline_ms is None:
             return self._stop.is_set()
-        return self._feed.clock() > self._finish_by
+        return self._feed.clock() > self._finish_deadline_ms
 
-    def _elapsed(self) -> int:
-        return self._feed.clock() - self._begun
+    def _elapsed_ms(self) -> int:
+        return self._feed.clock() - self._started_ms
 
-    def _tell(self, heard: str = "") -> None:
-        acknowledged = self._producer.reached - self._first
-        self._feed.source.acknowledged(acknowledged)
-        sent = self._producer.sent - self._first
-        self._progress(Progress(sent, acknowledged, self._dead, self._elapsed(), heard))
+    def _report_progress(self, broker_error: str = "") -> None:
+        acknowledged_records = self._producer.acknowledged_until - self._first_sequence
+        self._feed.source.on_acknowledged(acknowledged_records)
+        sent_records = self._producer.next_sequence - self._first_sequence
+        self._on_progress(
+            FeedProgress(
+                sent_records, acknowledged_records, self._dead_letters, self._elapsed_ms(), broker_error
+            )
+        )

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from penstock.pipelines.errors import DefinitionError
-from penstock.pipelines.model.durations import milliseconds
+from penstock.engine.errors import DefinitionError
+from penstock.stream.durations import to_milliseconds
 
 
 @dataclass(frozen=True)
@@ -40,23 +40,23 @@ class Demo:
     @property
     def last_ms(self) -> int:
         """For how long records are sent."""
-        return milliseconds(self.last, "demo.last")
+        return to_milliseconds(self.last, "demo.last")
 
     @property
     def step_ms(self) -> int:
         """The time between two batches."""
-        return milliseconds(self.step, "demo.step")
+        return to_milliseconds(self.step, "demo.step")
 
 
-def demo_of(told: object) -> Demo:
+def parse_demo(node: object) -> Demo:
     """Return how a pipeline is shown, as a YAML file says it. Raises DefinitionError for what it may not say."""
-    known = [each.name for each in fields(Demo)]
-    if told is None:
+    field_names = [demo_field.name for demo_field in fields(Demo)]
+    if node is None:
         return Demo()
-    if not isinstance(told, Mapping) or not set(told) <= set(known):
-        raise DefinitionError("demo", repr(told), f"Write some of: {', '.join(known)}")
+    if not isinstance(node, Mapping) or not set(node) <= set(field_names):
+        raise DefinitionError("demo", repr(node), f"Write some of: {', '.join(field_names)}")
     try:
-        return msgspec.convert(told, Demo)
+        return msgspec.convert(node, Demo)
     except msgspec.ValidationError as problem:
         raise DefinitionError(
             "demo", str(problem), "Write a text, a number or a list, as it says"

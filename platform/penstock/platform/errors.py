@@ -20,8 +20,10 @@ PlatformError
 Each message says what was tried, with which value, where it came from, and what to do next.
 """
 
+from penstock.core.errors import PenstockError
 
-class PlatformError(Exception):
+
+class PlatformError(PenstockError):
     """Anything the platform tells a person in one sentence; `exit_code` is what the command ends with."""
 
     exit_code = 1

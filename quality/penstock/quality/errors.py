@@ -10,23 +10,25 @@ QualityError
     └── NotInStreamError    an expectation cannot be checked row by row
 """
 
+from penstock.core.errors import PenstockError
 
-class QualityError(Exception):
+
+class QualityError(PenstockError):
     """The root of what quality raises: its text says what was tried, where, and what to do."""
 
     exit_code = 1
 
 
-class NothingYetError(QualityError):
+class NoBatchesYetError(QualityError):
     """There is nothing to audit yet."""
 
 
 class DamagedTableError(QualityError):
     """A table that names what is not there, or cannot be read: which one, and what was found."""
 
-    def __init__(self, table: object, found: str) -> None:
-        self.table, self.found = table, found
-        super().__init__(f"{table} {found}")
+    def __init__(self, table: object, finding: str) -> None:
+        self.table, self.finding = table, finding
+        super().__init__(f"{table} {finding}")
 
 
 class NoTableError(QualityError):
@@ -46,13 +48,13 @@ class SuiteError(QualityError):
 
     exit_code = 2
 
-    def __init__(self, where: object, expectation: str, found: str, fix: str) -> None:
-        super().__init__(f"{where}: {expectation}: {found}. {fix}.")
+    def __init__(self, location: object, expectation: str, finding: str, fix: str) -> None:
+        super().__init__(f"{location}: {expectation}: {finding}. {fix}.")
 
 
-class NotInStreamError(SuiteError):
+class NotCheckableInStreamError(SuiteError):
     """An expectation that no single row can meet or miss, or that is not safe to ask of each."""
 
-    def __init__(self, expectation: str, found: str, fix: str) -> None:
-        self.expectation, self.found, self.fix = expectation, found, fix
-        super().__init__("in the stream", expectation, found, fix)
+    def __init__(self, expectation: str, finding: str, fix: str) -> None:
+        self.expectation, self.finding, self.fix = expectation, finding, fix
+        super().__init__("in the stream", expectation, finding, fix)

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from penstock.infra.environments import (
-    Catalog,
     Environment,
+    EnvironmentCatalog,
     EnvironmentOutputs,
     NotApprovedError,
     UnknownEnvironmentError,
     platform_settings,
 )
 from penstock.infra.environments.errors import NotAppliedError
-from penstock.infra.terraform import Action
+from penstock.infra.terraform import PlanAction
 from penstock.infra.terraform.errors import OutputError, UnknownPlanError
 
 pytestmark = pytest.mark.whole  # dozens of Terraform runs, a second each
@@ -50,21 +50,21 @@ def seen(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
+def catalog(tmp_path: Path) -> EnvironmentCatalog:
     for name in ("one", "two"):
         folder = tmp_path / "infra" / "environments" / name
         folder.mkdir(parents=True)
         (folder / "main.tf").write_text(MAIN)
         (folder / "outputs.tf").write_text(OUTPUTS)
-    return Catalog(tmp_path, tmp_path / ".penstock")
+    return EnvironmentCatalog(tmp_path, tmp_path / ".penstock")
 
 
 @pytest.fixture
-def one(catalog: Catalog, seen: Path) -> Environment:
+def one(catalog: EnvironmentCatalog, seen: Path) -> Environment:
     return catalog.open("one", {"seen": str(seen)})
 
 
-def test_environments_are_found_by_their_folders(catalog: Catalog) -> None:
+def test_environments_are_found_by_their_folders(catalog: EnvironmentCatalog) -> None:
     assert catalog.names() == ["one", "two"]
     with pytest.raises(UnknownEnvironmentError, match="There are: one, two"):
         catalog.open("three")
@@ -72,24 +72,24 @@ def test_environments_are_found_by_their_folders(catalog: Catalog) -> None:
 
 def test_a_plan_waits_until_it_is_applied_or_dropped(one: Environment) -> None:
     first = one.plan()
-    assert [plan.plan_id for plan in one.plans()] == [first.plan_id]
-    one.drop(first.plan_id)
-    assert list(one.plans()) == []
+    assert [plan.plan_id for plan in one.load_plans()] == [first.plan_id]
+    one.drop_plan(first.plan_id)
+    assert list(one.load_plans()) == []
     second = one.plan()
     one.apply(second.plan_id)
-    assert list(one.plans()) == []
+    assert list(one.load_plans()) == []
 
 
 def test_only_a_plan_that_was_approved_is_applied_where_that_is_asked_for(one: Environment) -> None:
     plan = one.plan()
     with pytest.raises(NotApprovedError, match="1 to create"):
-        one.apply(plan.plan_id, approved=True)
-    assert one.workspace.resources() == ()
+        one.apply(plan.plan_id, require_approval=True)
+    assert one.workspace.list_resources() == ()
     approval = one.approve(plan.plan_id, "ann", NOON)
-    assert one.approval(plan.plan_id) == approval
-    assert (approval.by, approval.at) == ("ann", NOON)
-    one.apply(plan.plan_id, approved=True)
-    assert one.workspace.resources() == ("terraform_data.it",)
+    assert one.find_approval(plan.plan_id) == approval
+    assert (approval.approver, approval.approved_at) == ("ann", NOON)
+    one.apply(plan.plan_id, require_approval=True)
+    assert one.workspace.list_resources() == ("terraform_data.it",)
 
 
 def test_an_approval_is_of_one_plan(one: Environment, seen: Path) -> None:
@@ -98,7 +98,7 @@ def test_an_approval_is_of_one_plan(one: Environment, seen: Path) -> None:
     seen.write_text("something")
     new = one.plan()
     with pytest.raises(NotApprovedError):
-        one.apply(new.plan_id, approved=True)
+        one.apply(new.plan_id, require_approval=True)
 
 
 def test_what_was_never_planned_cannot_be_applied(one: Environment) -> None:
@@ -109,25 +109,25 @@ def test_what_was_never_planned_cannot_be_applied(one: Environment) -> None:
 def test_drift_is_what_differs_from_what_was_applied(one: Environment, seen: Path) -> None:
     seen.write_text("broker 1 runs")
     one.apply(one.plan().plan_id)
-    assert not one.drift()
+    assert not one.find_drift()
     seen.unlink()
-    drift = one.drift()
+    drift = one.find_drift()
     assert [(change.address, change.action) for change in drift.changes] == [
-        ("terraform_data.it", Action.REPLACE)
+        ("terraform_data.it", PlanAction.REPLACE)
     ]
-    assert list(one.plans()) == []
+    assert list(one.load_plans()) == []
 
 
 def test_an_environment_that_was_not_applied_has_neither_drift_nor_outputs(one: Environment) -> None:
     with pytest.raises(NotAppliedError, match="Apply it first"):
-        one.drift()
+        one.find_drift()
     with pytest.raises(NotAppliedError, match="Apply it first"):
-        one.outputs()
+        one.read_outputs()
 
 
 def test_outputs_are_typed_and_give_the_platforms_settings(one: Environment) -> None:
     one.apply(one.plan().plan_id)
-    outputs = one.outputs()
+    outputs = one.read_outputs()
     assert isinstance(outputs, EnvironmentOutputs)
     assert outputs.kafka.security.secrets == {"host": "/host"}
     assert platform_settings(outputs) == {
@@ -143,28 +143,30 @@ def test_outputs_are_typed_and_give_the_platforms_settings(one: Environment) -> 
     }
 
 
-def test_outputs_of_another_form_are_refused(catalog: Catalog, seen: Path) -> None:
+def test_outputs_of_another_form_are_refused(catalog: EnvironmentCatalog, seen: Path) -> None:
     path = catalog.directory / "one" / "outputs.tf"
     path.write_text(OUTPUTS.replace('root = "/warehouse"', "root = 7"))
     one = catalog.open("one", {"seen": str(seen)})
     one.apply(one.plan().plan_id)
     with pytest.raises(OutputError, match=r"warehouse\.root"):
-        one.outputs()
+        one.read_outputs()
 
 
 def test_destroying_goes_by_a_plan_too(one: Environment) -> None:
     one.apply(one.plan().plan_id)
     plan = one.plan(destroy=True)
-    assert plan.count(Action.DELETE) == 1
+    assert plan.count_actions(PlanAction.DELETE) == 1
     one.apply(plan.plan_id)
-    assert one.workspace.resources() == ()
+    assert one.workspace.list_resources() == ()
 
 
-def test_a_home_elsewhere_holds_the_state_of_what_runs_here(catalog: Catalog, tmp_path: Path) -> None:
+def test_a_home_elsewhere_holds_the_state_of_what_runs_here(
+    catalog: EnvironmentCatalog, tmp_path: Path
+) -> None:
     (catalog.directory / "one").rename(catalog.directory / "local")
     main = catalog.directory / "local" / "main.tf"
     main.write_text(MAIN + 'variable "home" { type = string }\nterraform {\n  backend "local" {}\n}\n')
-    there = Catalog(tmp_path, tmp_path / "elsewhere").open("local", {"seen": "/none"})
+    there = EnvironmentCatalog(tmp_path, tmp_path / "elsewhere").open("local", {"seen": "/none"})
     there.apply(there.plan().plan_id)
     assert (tmp_path / "elsewhere" / "environments" / "local" / "terraform.tfstate").is_file()
     assert there.workspace.variables["home"] == str(tmp_path / "elsewhere")

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from penstock.infra.environments.errors import SettingsFileError
-from penstock.infra.environments.settings_file import with_settings, without_marked
+from penstock.infra.environments.settings_file import apply_settings, remove_marked_lines
 
 LOCAL = {
     "warehouse": "/w",
@@ -27,7 +27,7 @@ enabled = false
 
 
 def test_an_empty_file_gets_the_environments_settings() -> None:
-    assert tomllib.loads(with_settings("", LOCAL, "local")) == {
+    assert tomllib.loads(apply_settings("", LOCAL, "local")) == {
         "warehouse": "/w",
         "control_url": "sqlite:///c",
         "kafka": {"bootstrap": "127.0.0.1:1"},
@@ -36,7 +36,7 @@ def test_an_empty_file_gets_the_environments_settings() -> None:
 
 
 def test_what_a_person_wrote_stays() -> None:
-    text = with_settings(PERSON, LOCAL, "local")
+    text = apply_settings(PERSON, LOCAL, "local")
     for line in PERSON.splitlines():
         assert line in text.splitlines()
     read = tomllib.loads(text)
@@ -45,25 +45,25 @@ def test_what_a_person_wrote_stays() -> None:
 
 
 def test_another_environment_takes_the_place_of_the_first() -> None:
-    text = with_settings(with_settings(PERSON, LOCAL, "local"), {"warehouse": "s3://w"}, "aws")
+    text = apply_settings(apply_settings(PERSON, LOCAL, "local"), {"warehouse": "s3://w"}, "aws")
     assert tomllib.loads(text) == tomllib.loads(PERSON) | {"warehouse": "s3://w"}
 
 
 def test_using_none_brings_the_persons_file_back() -> None:
-    assert without_marked(with_settings(PERSON, LOCAL, "local")) == PERSON
+    assert remove_marked_lines(apply_settings(PERSON, LOCAL, "local")) == PERSON
 
 
 def test_a_table_that_a_person_added_to_stays() -> None:
-    text = with_settings("", LOCAL, "local")
+    text = apply_settings("", LOCAL, "local")
     added = text.replace('master = "spark://x:1"', 'driver_memory = "2g"\nmaster = "spark://x:1"')
-    assert tomllib.loads(without_marked(added)) == {"spark": {"driver_memory": "2g"}}
+    assert tomllib.loads(remove_marked_lines(added)) == {"spark": {"driver_memory": "2g"}}
 
 
 def test_a_value_that_a_person_set_is_not_overwritten() -> None:
     with pytest.raises(SettingsFileError, match=r"sets kafka\.bootstrap itself"):
-        with_settings('[kafka]\nbootstrap = "mine:1"\n', LOCAL, "local")
+        apply_settings('[kafka]\nbootstrap = "mine:1"\n', LOCAL, "local")
 
 
 def test_a_file_that_is_no_toml_is_refused() -> None:
     with pytest.raises(SettingsFileError, match="not TOML"):
-        with_settings("[kafka\n", LOCAL, "local")
+        apply_settings("[kafka\n", LOCAL, "local")

@@ -6,9 +6,9 @@ import os
 import shutil
 from pathlib import Path
 
-from penstock.infra.environments.catalog import with_this_python
-from penstock.infra.ports import free_ports
-from penstock.infra.terraform import Limits, Workspace, embedded_engine
+from penstock.infra.environments.catalog import prepend_python_to_path
+from penstock.infra.ports import find_free_ports
+from penstock.infra.terraform import TerraformTimeouts, TerraformWorkspace, embedded_engine
 
 INFRA = Path(__file__).resolve().parents[3] / "infra"
 PORTS = 60
@@ -24,16 +24,16 @@ def copy_environments(root: Path) -> Path:
 
 def block_of_ports() -> int:
     """The first of sixty ports that nobody has, which the environment `local` takes."""
-    return free_ports(PORTS, in_a_row=True)[0]
+    return find_free_ports(PORTS, consecutive=True)[0]
 
 
-def local_environment(root: Path, jars: Path, first_port: int, **variables: object) -> Workspace:
+def local_environment(root: Path, jars: Path, first_port: int, **variables: object) -> TerraformWorkspace:
     """The environment `local` of a root that has a copy."""
-    return Workspace(
+    return TerraformWorkspace(
         root / "infra" / "environments" / "local",
         root / "work",
         embedded_engine(),
         variables={"jars": str(jars), "first_port": first_port} | variables,
-        environment=with_this_python(os.environ),
-        limits=Limits(apply=300, grace=30),
+        environment=prepend_python_to_path(os.environ),
+        timeouts=TerraformTimeouts(apply_timeout_s=300, grace_s=30),
     )

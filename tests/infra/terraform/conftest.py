@@ -8,17 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from penstock.infra.terraform import Engine, Limits, Workspace, embedded_engine, find_mirrors, system_engine
-from penstock.infra.terraform.engines import PROGRAMS
+from penstock.infra.terraform import (
+    TerraformEngine,
+    TerraformTimeouts,
+    TerraformWorkspace,
+    embedded_engine,
+    find_mirrors,
+    system_engine,
+)
+from penstock.infra.terraform.engines import SYSTEM_PROGRAMS
 
-MakeWorkspace = Callable[..., Workspace]
+MakeWorkspace = Callable[..., TerraformWorkspace]
 
 
-INSTALLED = [program for program in PROGRAMS if shutil.which(program)]
+INSTALLED = [program for program in SYSTEM_PROGRAMS if shutil.which(program)]
 
 
 @pytest.fixture(params=["embedded", *INSTALLED])
-def engine(request: pytest.FixtureRequest) -> Engine:
+def engine(request: pytest.FixtureRequest) -> TerraformEngine:
     """Each engine of this machine in turn; test_engines_and_mirrors.py names those that it lacks."""
     return embedded_engine() if request.param == "embedded" else system_engine(request.param)
 
@@ -34,9 +41,9 @@ def folder(tmp_path: Path) -> Path:
 def workspace(folder: Path, tmp_path: Path) -> MakeWorkspace:
     """Write HCL into a folder and drive it: `workspace(hcl, engine=…, **fields of Workspace)`."""
 
-    def make(hcl: str, engine: Engine | None = None, **fields: object) -> Workspace:
+    def make(hcl: str, engine: TerraformEngine | None = None, **fields: object) -> TerraformWorkspace:
         (folder / "main.tf").write_text(hcl)
-        fields = {"limits": Limits(grace=10), "mirrors": find_mirrors(), **fields}
-        return Workspace(folder, tmp_path / "work", engine or embedded_engine(), **fields)  # type: ignore[arg-type]
+        fields = {"limits": TerraformTimeouts(grace_s=10), "mirrors": find_mirrors(), **fields}
+        return TerraformWorkspace(folder, tmp_path / "work", engine or embedded_engine(), **fields)  # type: ignore[arg-type]
 
     return make

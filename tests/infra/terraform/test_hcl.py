@@ -11,9 +11,9 @@ import pytest
 
 from penstock.infra.terraform import embedded_engine, find_mirrors
 from penstock.infra.terraform.errors import CommandFailedError
-from penstock.infra.terraform.failures import VALIDATE
-from penstock.infra.terraform.mirrors import holds
-from penstock.infra.terraform.running import Runner
+from penstock.infra.terraform.provider_mirrors import has_provider
+from penstock.infra.terraform.runner import TerraformRunner
+from penstock.infra.terraform.step_failures import VALIDATE_STEP
 
 INFRA = Path(__file__).parents[3] / "infra"
 PROVIDER = ("hashicorp/aws", "5.100.0")
@@ -30,8 +30,8 @@ def name(folder: Path) -> str:
     return str(folder.relative_to(INFRA))
 
 
-def runner(directory: Path, work: Path) -> Runner:
-    return Runner(directory, work, embedded_engine(), dict(os.environ), find_mirrors(), 10)
+def runner(directory: Path, work: Path) -> TerraformRunner:
+    return TerraformRunner(directory, work, embedded_engine(), dict(os.environ), find_mirrors(), 10)
 
 
 def blocks(folder: Path) -> list[tuple[str, str, str]]:
@@ -39,14 +39,14 @@ def blocks(folder: Path) -> list[tuple[str, str, str]]:
 
 
 def needs_provider() -> None:
-    if not any(holds(mirror, *PROVIDER) for mirror in find_mirrors()):
+    if not any(has_provider(mirror, *PROVIDER) for mirror in find_mirrors()):
         pytest.skip("the provider {} {} is in no filesystem mirror of this machine".format(*PROVIDER))
 
 
 def test_everything_is_formatted(tmp_path: Path) -> None:
-    ended = runner(INFRA, tmp_path).answer(VALIDATE, 60, "fmt", "-check", "-recursive", "-diff")
-    assert ended.output == ""
-    assert ended.code == 0
+    ended = runner(INFRA, tmp_path).run_for_result(VALIDATE_STEP, 60, "fmt", "-check", "-recursive", "-diff")
+    assert ended.stdout == ""
+    assert ended.exit_code == 0
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=name)
@@ -84,9 +84,9 @@ def test_the_policies_of_a_module_hold(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / folder.name
     shutil.copytree(folder, copy)
     run = runner(copy, tmp_path / "work")
-    run.text(VALIDATE, 120, "init", "-input=false", "-no-color", "-backend=false")
+    run.run_for_text(VALIDATE_STEP, 120, "init", "-input=false", "-no-color", "-backend=false")
     try:
-        told = run.text(VALIDATE, 200, "test", "-no-color")
+        told = run.run_for_text(VALIDATE_STEP, 200, "test", "-no-color")
     except CommandFailedError as error:
         pytest.fail(str(error))
     assert re.search(r"Success! [1-9]\d* passed, 0 failed", told)

@@ -15,10 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from penstock.infra.terraform import Engine, Event, Limits, Workspace
-from penstock.infra.terraform.errors import ApplyFailedError, StateLockedError, TimeLimitError
+from penstock.infra.terraform import TerraformEngine, TerraformEvent, TerraformTimeouts, TerraformWorkspace
+from penstock.infra.terraform.errors import ApplyFailedError, StateLockedError, TerraformTimeoutError
 
-MakeWorkspace = Callable[..., Workspace]
+MakeWorkspace = Callable[..., TerraformWorkspace]
 
 pytestmark = pytest.mark.whole  # dozens of Terraform runs, a second each
 
@@ -41,16 +41,16 @@ def wait_until(true: Callable[[], bool], seconds: float = 30) -> None:
 
 
 def test_what_takes_too_long_is_stopped_in_order(
-    workspace: MakeWorkspace, engine: Engine, tmp_path: Path
+    workspace: MakeWorkspace, engine: TerraformEngine, tmp_path: Path
 ) -> None:
     hcl = GATED.format(gate=tmp_path / "never")
-    gated = workspace(hcl, engine, limits=Limits(apply=2, grace=20))
+    gated = workspace(hcl, engine, limits=TerraformTimeouts(apply_timeout_s=2, grace_s=20))
     plan = gated.plan()
-    with pytest.raises(TimeLimitError) as caught:
+    with pytest.raises(TerraformTimeoutError) as caught:
         gated.apply(plan)
     assert caught.value.unfinished == ("terraform_data.gated",)
-    assert not caught.value.killed
-    assert "terraform_data.quick" in gated.resources()
+    assert not caught.value.was_killed
+    assert "terraform_data.quick" in gated.list_resources()
     assert [change.address for change in gated.plan().changes] == ["terraform_data.gated"]
 
 
@@ -60,20 +60,22 @@ def test_what_does_not_stop_is_killed_with_all_it_started(workspace: MakeWorkspa
     pid = tmp_path / "pid"
     stubborn.write_text(f"#!/bin/sh\ntrap '' INT TERM\nsleep 600 &\necho $! > {pid}\nwait\n")
     stubborn.chmod(0o755)
-    limits = Limits(prepare=1, grace=0.5)
-    with pytest.raises(TimeLimitError) as caught:
-        workspace("", Engine("terraform", (str(stubborn),), "1.6.0"), limits=limits).prepare()
-    assert caught.value.killed
+    limits = TerraformTimeouts(prepare_timeout_s=1, grace_s=0.5)
+    with pytest.raises(TerraformTimeoutError) as caught:
+        workspace("", TerraformEngine("terraform", (str(stubborn),), "1.6.0"), limits=limits).prepare()
+    assert caught.value.was_killed
     wait_until(lambda: not psutil.pid_exists(int(pid.read_text())))
 
 
-def test_a_locked_state_names_its_holder(workspace: MakeWorkspace, engine: Engine, tmp_path: Path) -> None:
+def test_a_locked_state_names_its_holder(
+    workspace: MakeWorkspace, engine: TerraformEngine, tmp_path: Path
+) -> None:
     gate = tmp_path / "gate"
-    holder = workspace(GATED.format(gate=gate), limits=Limits(apply=60, grace=10))
+    holder = workspace(GATED.format(gate=gate), limits=TerraformTimeouts(apply_timeout_s=60, grace_s=10))
     plan = holder.plan()
     begun = threading.Event()
 
-    def see(_event: Event) -> None:
+    def see(_event: TerraformEvent) -> None:
         begun.set()
 
     applying = threading.Thread(target=holder.apply, args=(plan, see))
@@ -81,7 +83,7 @@ def test_a_locked_state_names_its_holder(workspace: MakeWorkspace, engine: Engin
     try:
         assert begun.wait(30)
         with pytest.raises(StateLockedError) as caught:
-            Workspace(holder.directory, tmp_path / "other", engine).plan()
+            TerraformWorkspace(holder.directory, tmp_path / "other", engine).plan()
         assert caught.value.holder is not None
         assert "Apply" in caught.value.holder.operation
         assert caught.value.holder.lock_id in str(caught.value)
@@ -92,7 +94,7 @@ def test_a_locked_state_names_its_holder(workspace: MakeWorkspace, engine: Engin
 
 def test_a_lock_can_be_waited_for(workspace: MakeWorkspace, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    holder = workspace(GATED.format(gate=gate), limits=Limits(apply=60, grace=10))
+    holder = workspace(GATED.format(gate=gate), limits=TerraformTimeouts(apply_timeout_s=60, grace_s=10))
     plan = holder.plan()
     begun = threading.Event()
     applying = threading.Thread(target=holder.apply, args=(plan, lambda _event: begun.set()))
@@ -100,7 +102,9 @@ def test_a_lock_can_be_waited_for(workspace: MakeWorkspace, tmp_path: Path) -> N
     assert begun.wait(30)
     opener = threading.Timer(1, gate.touch)
     opener.start()
-    patient = Workspace(holder.directory, tmp_path / "other", holder.engine, limits=Limits(lock=60))
+    patient = TerraformWorkspace(
+        holder.directory, tmp_path / "other", holder.engine, timeouts=TerraformTimeouts(lock_timeout_s=60)
+    )
     assert patient.plan().is_empty
     applying.join()
     opener.join()
@@ -122,7 +126,7 @@ def test_terraform_finishes_when_the_process_that_drives_it_is_killed(
     gated = workspace(GATED.format(gate=gate))
     plan = gated.plan()
     driver = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(gated.directory), str(gated.work), plan.plan_id],
+        [sys.executable, "-c", DRIVER, str(gated.directory), str(gated.work_directory), plan.plan_id],
         stdout=subprocess.PIPE,
     )
     assert driver.stdout is not None
@@ -131,9 +135,11 @@ def test_terraform_finishes_when_the_process_that_drives_it_is_killed(
     driver.wait()
     driver.stdout.close()
     gate.touch()
-    patient = Workspace(gated.directory, gated.work, gated.engine, limits=Limits(lock=60))
+    patient = TerraformWorkspace(
+        gated.directory, gated.work_directory, gated.engine, timeouts=TerraformTimeouts(lock_timeout_s=60)
+    )
     assert patient.plan().is_empty
-    assert set(patient.resources()) == {"terraform_data.gated", "terraform_data.quick"}
+    assert set(patient.list_resources()) == {"terraform_data.gated", "terraform_data.quick"}
 
 
 def test_the_lock_of_a_killed_terraform_is_given_back(workspace: MakeWorkspace, tmp_path: Path) -> None:
@@ -141,7 +147,7 @@ def test_the_lock_of_a_killed_terraform_is_given_back(workspace: MakeWorkspace, 
     plan = gated.plan()
     others = set(psutil.Process(os.getpid()).children(recursive=True))
 
-    def kill(_event: Event) -> None:
+    def kill(_event: TerraformEvent) -> None:
         for child in set(psutil.Process(os.getpid()).children(recursive=True)) - others:
             with suppress(psutil.NoSuchProcess):  # each event of a dying apply comes here, too
                 child.kill()

@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 from tests.pipelines.catalog.live import BEGAN
 
-from penstock.ingestion.generators import GENERATORS, evenly
+from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
+from penstock.ingestion.generators import GENERATORS, make_even_send_times
 from penstock.pipelines import catalog
-from penstock.pipelines.reference import Batch, Evaluator, Record
 
 BOUND, STEP = 10_000, 3_000
 
 
 def made(topic: str, count: int, per_second: float) -> list[dict[str, Any]]:
-    records = islice(GENERATORS[topic](5).records(0, evenly(BEGAN, per_second)), count)
+    records = islice(GENERATORS[topic](5).generate_records(0, make_even_send_times(BEGAN, per_second)), count)
     return [{**msgspec.to_builtins(each), "card": f"card-{n % 40}"} for n, each in enumerate(records)]
 
 
-def batches(topics: dict[str, list[dict[str, Any]]]) -> list[Batch]:
+def batches(topics: dict[str, list[dict[str, Any]]]) -> list[InputBatch]:
     """Records of both topics in the order in which they are sent, each within the bound."""
     chance = random.Random(3)
     sent = sorted(
@@ -33,21 +33,21 @@ def batches(topics: dict[str, list[dict[str, Any]]]) -> list[Batch]:
         key=lambda one: one[0],
     )
     offsets: defaultdict[str, int] = defaultdict(int)
-    steps: defaultdict[int, list[Record]] = defaultdict(list)
+    steps: defaultdict[int, list[InputRecord]] = defaultdict(list)
     for at, topic, fields in sent:
-        steps[at // STEP].append(Record(topic, 0, offsets[topic], fields))
+        steps[at // STEP].append(InputRecord(topic, 0, offsets[topic], fields))
         offsets[topic] += 1
     places = frozenset((topic, 0) for topic in topics)
     found = [
-        Batch(n, (step + 1) * STEP, tuple(some), places)
+        InputBatch(n, (step + 1) * STEP, tuple(some), places)
         for n, (step, some) in enumerate(sorted(steps.items()))
     ]
-    return [*found, Batch(len(found), found[-1].clock + STEP, (), places, ends=True)]
+    return [*found, InputBatch(len(found), found[-1].clock + STEP, (), places, is_last=True)]
 
 
 def test_each_payment_stands_beside_the_newest_limit_before_it() -> None:
     cards, limits = made("cards", 800, 10), made("card-limits", 300, 4)
-    evaluator = Evaluator(catalog.load("card_limits"))
+    evaluator = Evaluator(catalog.load_plan("card_limits"))
     found = [
         tuple(dict(pane.values)[name] for name in ("payment", "most"))
         for batch in batches({"cards": cards, "card-limits": limits})

@@ -1,11 +1,11 @@
 """How a pipeline is shown is said beside it, in Python or in YAML, and is no part of what it is."""
 
 import pytest
-from tests.catalogs import Write
+from tests.catalogs import WriteCatalogFile
 
+from penstock.engine.errors import DefinitionError
 from penstock.pipelines import catalog
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.errors import DefinitionError
 
 PLAIN = """
 read: sensors
@@ -16,13 +16,13 @@ write: shown
 """
 
 
-def test_a_file_in_yaml_says_how_it_is_shown_and_stays_the_same_pipeline(write: Write) -> None:
+def test_a_file_in_yaml_says_how_it_is_shown_and_stays_the_same_pipeline(write: WriteCatalogFile) -> None:
     write("shown.yaml", PLAIN)
-    before = catalog.load_anew("shown")
-    assert catalog.demonstration("shown") == Demo()
+    before = catalog.reload_plan("shown")
+    assert catalog.load_demo("shown") == Demo()
     write("shown.yaml", f"{PLAIN}demo: {{rate: 5, last: 2 minutes, key: [device-1]}}")
-    assert catalog.load_anew("shown") == before
-    assert catalog.demonstration("shown") == Demo(rate=5.0, last="2 minutes", key=("device-1",))
+    assert catalog.reload_plan("shown") == before
+    assert catalog.load_demo("shown") == Demo(rate=5.0, last="2 minutes", key=("device-1",))
 
 
 @pytest.mark.parametrize(
@@ -34,10 +34,10 @@ def test_a_file_in_yaml_says_how_it_is_shown_and_stays_the_same_pipeline(write: 
     ],
 )
 def test_what_cannot_be_said_of_a_demonstration_is_refused_with_the_file(
-    write: Write, said: str, problem: str
+    write: WriteCatalogFile, said: str, problem: str
 ) -> None:
     file = write("shown.yaml", f"{PLAIN}demo: {said}")
-    catalog.load_anew("shown")
+    catalog.reload_plan("shown")
     with pytest.raises(DefinitionError, match=problem) as refused:
-        catalog.demonstration("shown")
+        catalog.load_demo("shown")
     assert str(file) in str(refused.value)

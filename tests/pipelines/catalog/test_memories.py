@@ -11,35 +11,38 @@ import msgspec
 import pyarrow as pa
 import pytest
 from tests.pipelines.catalog.live import BEGAN
-from tests.pipelines.fold.partials import elements
-from tests.pipelines.fold.test_windows_against_reference import instant, said
+from tests.pipelines.engine.operators.partials import elements
+from tests.pipelines.engine.operators.test_windows_against_reference import instant, said
 
-from penstock.ingestion.generators import GENERATORS, evenly
+from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
+from penstock.engine.batch_time import BatchTime
+from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.dispatch import process_batch
+from penstock.engine.plan import Column, Plan, StatefulFunction
+from penstock.engine.state import state_tree as trees
+from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+from penstock.ingestion.generators import GENERATORS, make_even_send_times
 from penstock.pipelines import catalog
-from penstock.pipelines.fold.fold import fold
-from penstock.pipelines.fold.moment import Moment
-from penstock.pipelines.fold.stage import ready_stage
-from penstock.pipelines.plan import Column, Plan, Remembering
-from penstock.pipelines.reference import Batch, Evaluator, Record
-from penstock.pipelines.state import tree as trees
-from penstock.pipelines.state.columns import BEFORE_ALL, NEVER
 
 RATE, STEP = 50, 4_000
 RECORDS = {"lines": 1_000, "cards": 4_000, "queries": 9_000}
 """How many it takes until each function has something to tell."""
 NAMES = [
     name
-    for name in catalog.names()
-    for plan in [catalog.load(name)]
-    if len(plan.stages) == 1 and isinstance(plan.stages[0].window, Remembering)
+    for name in catalog.pipeline_names()
+    for plan in [catalog.load_plan(name)]
+    if len(plan.stages) == 1 and isinstance(plan.stages[0].window, StatefulFunction)
 ]
 
 
 def prepared(name: str) -> tuple[Plan, list[dict[str, Any]]]:
     """A pipeline without steps, and what these make of the records of its generator."""
-    plan = catalog.load(name)
+    plan = catalog.load_plan(name)
     (source,), (stage,) = plan.sources, plan.stages
-    made = islice(GENERATORS[source.name](3).records(0, evenly(BEGAN, RATE)), RECORDS[source.name])
+    made = islice(
+        GENERATORS[source.name](3).generate_records(0, make_even_send_times(BEGAN, RATE)),
+        RECORDS[source.name],
+    )
     records = [msgspec.to_builtins(record) for record in made]
     if "word" in stage.key:
         records = [
@@ -50,16 +53,16 @@ def prepared(name: str) -> tuple[Plan, list[dict[str, Any]]]:
     return replace(plan, sources=(source,), stages=(replace(stage, steps=()),)), records
 
 
-def cut(topic: str, records: list[dict[str, Any]]) -> Iterator[Batch]:
+def cut(topic: str, records: list[dict[str, Any]]) -> Iterator[InputBatch]:
     """The records by the steps of a clock in which they happened, and the end of the input."""
-    steps: dict[int, list[Record]] = {}
+    steps: dict[int, list[InputRecord]] = {}
     for offset, fields in enumerate(records):
-        steps.setdefault((fields["at"] - BEGAN) // STEP, []).append(Record(topic, 0, offset, fields))
+        steps.setdefault((fields["at"] - BEGAN) // STEP, []).append(InputRecord(topic, 0, offset, fields))
     newest = BEGAN
     for number, step in enumerate(sorted(steps)):
         newest = max(newest, *(record.fields["at"] for record in steps[step]))
-        yield Batch(number, BEGAN + (step + 1) * STEP, tuple(steps[step]), watermark=newest - 2_000)
-    yield Batch(len(steps), BEGAN + (max(steps) + 2) * STEP, (), ends=True)
+        yield InputBatch(number, BEGAN + (step + 1) * STEP, tuple(steps[step]), watermark=newest - 2_000)
+    yield InputBatch(len(steps), BEGAN + (max(steps) + 2) * STEP, (), is_last=True)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -69,14 +72,14 @@ def test_what_is_remembered_between_batches_is_what_the_reference_remembers(
     plan, records = prepared(name)
     (stage,), topic = plan.stages, plan.sources[0].name
     schema = pa.Table.from_pylist(records).schema
-    ready = ready_stage(stage, dict(zip(schema.names, schema.types, strict=True)))
-    evaluator, tree = Evaluator(plan), trees.empty(ready.state_columns)
-    clock, watermark, told = BEFORE_ALL, BEFORE_ALL, 0
+    ready = compile_stage(stage, dict(zip(schema.names, schema.types, strict=True)))
+    evaluator, tree = Evaluator(plan), trees.create_empty_tree(ready.state_schema)
+    clock, watermark, told = MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS, 0
     for batch in cut(topic, records):
-        after = NEVER if batch.ends else instant(batch.watermark or 0)
-        moment = Moment(batch.id, clock, batch.clock, watermark, after)
-        outcome = fold(ready, tree, elements(ready, batch.records, "at"), moment)
-        tree = tree.with_run(outcome.changed, tmp_path / f"run-{batch.id}.arrow").compacted(tmp_path)
+        after = MAX_TIMESTAMP_MS if batch.is_last else instant(batch.watermark or 0)
+        moment = BatchTime(batch.id, clock, batch.clock, watermark, after)
+        outcome = process_batch(ready, tree, elements(ready, batch.records, "at"), moment)
+        tree = tree.with_run(outcome.changed_state, tmp_path / f"run-{batch.id}.arrow").compact(tmp_path)
         found = sorted((tuple(pane.values()) for pane in outcome.panes.to_pylist()), key=repr)
         assert found == sorted((said(pane) for pane in evaluator.run(batch).panes), key=repr), batch.id
         clock, watermark, told = batch.clock, after, told + len(found)

@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from tests.catalogs import Write
+from tests.catalogs import WriteCatalogFile
 
+from penstock.engine.plan import Plan, fingerprint
+from penstock.engine.upgrade.plan_comparison import compare_plans
+from penstock.engine.user_modules import find_user_modules
 from penstock.pipelines import catalog
-from penstock.pipelines.own_modules import own_modules
-from penstock.pipelines.plan import Plan, fingerprint
-from penstock.pipelines.upgrade.compare import compare
 
 PIPELINE = """
     from penstock.pipelines.catalog._shared import clean
-    from penstock.pipelines.model import count, fixed, read
+    from penstock.stream import count, fixed, read
 
     one = read("sensors").apply(clean).aggregate(n=count()).window(fixed("1 minute")).write("one")
 """
@@ -41,31 +41,31 @@ LIMITS = """
 """
 
 
-def written(write: Write, *, limit: int = 1, column: str = "a", freezing: int = 0) -> Plan:
+def written(write: WriteCatalogFile, *, limit: int = 1, column: str = "a", freezing: int = 0) -> Plan:
     write("one.py", PIPELINE)
     write("_shared.py", SHARED.format(limit=limit))
     write("../acme/__init__.py", "")
     write("../acme/rules.py", RULES.format(column=column))
     write("../acme/limits.py", LIMITS.format(freezing=freezing))
-    return catalog.load_anew("one")
+    return catalog.reload_plan("one")
 
 
 def test_one_s_own_modules_are_found_through_all_imports_and_installed_ones_are_left_out(
-    write: Write,
+    write: WriteCatalogFile,
 ) -> None:
     written(write)
-    found = own_modules("one")
+    found = find_user_modules("one")
     package = catalog.__name__
     assert list(found) == [f"{package}.one", f"{package}._shared", "acme.limits", "acme.rules"]
     assert all(path.is_file() for path in found.values())
 
 
-def test_functions_that_yaml_names_are_followed(write: Write) -> None:
+def test_functions_that_yaml_names_are_followed(write: WriteCatalogFile) -> None:
     write("../acme/__init__.py", "")
     helper = write("../acme/steps.py", "from . import more\n\n\ndef clean(frame):\n    return frame\n")
     more = write("../acme/more.py", "")
     file = write("two.yaml", "read: sensors\nsteps: {apply: acme.steps:clean}\n")
-    assert [path for path in resolved(own_modules("two")) if path.name != "__init__.py"] == resolved(
+    assert [path for path in resolved(find_user_modules("two")) if path.name != "__init__.py"] == resolved(
         {"two": file, "steps": helper, "more": more}
     )
 
@@ -74,23 +74,25 @@ def resolved(modules: dict[str, Path]) -> list[Path]:
     return [path.resolve() for path in modules.values()]
 
 
-def test_a_file_that_is_not_python_counts_and_a_pipeline_that_is_not_there_has_none(write: Write) -> None:
+def test_a_file_that_is_not_python_counts_and_a_pipeline_that_is_not_there_has_none(
+    write: WriteCatalogFile,
+) -> None:
     file = write("broken.py", "x = (")
-    assert list(own_modules("broken").values()) == [file]
-    assert own_modules("nobody") == {}
+    assert list(find_user_modules("broken").values()) == [file]
+    assert find_user_modules("nobody") == {}
 
 
-def test_a_change_anywhere_in_one_s_own_code_is_a_change_of_the_pipeline(write: Write) -> None:
+def test_a_change_anywhere_in_one_s_own_code_is_a_change_of_the_pipeline(write: WriteCatalogFile) -> None:
     plans = [written(write), written(write), written(write, limit=2), written(write, column="b")]
     plans.append(written(write, freezing=3))
     assert fingerprint(plans[0]) == fingerprint(plans[1])
     assert len({fingerprint(plan) for plan in plans}) == 4
-    (told,) = compare(plans[0], plans[-1]).differences
-    assert told.what == "steps"
+    (told,) = compare_plans(plans[0], plans[-1]).differences
+    assert told.subject == "steps"
 
 
-def test_functions_that_were_taken_before_go_on_as_they_were(write: Write) -> None:
-    (step,) = written(write, freezing=0).stage.steps
+def test_functions_that_were_taken_before_go_on_as_they_were(write: WriteCatalogFile) -> None:
+    (step,) = written(write, freezing=0).only_stage.steps
     function = step.function.resolve()  # type: ignore[union-attr]
     written(write, freezing=100)
     assert function(Frame()) is True

@@ -8,21 +8,23 @@ from typing import Any
 import msgspec
 from tests.pipelines.catalog.live import BEGAN, Fields, batches
 
-from penstock.ingestion.generators import evenly
-from penstock.ingestion.generators.lines import Lines
+from penstock.conformance.reference import Evaluator, Pane
+from penstock.ingestion.generators import make_even_send_times
+from penstock.ingestion.generators.lines import LineGenerator
 from penstock.pipelines import catalog
-from penstock.pipelines.reference import Evaluator, Pane
 
 LINES, RATE = 300, 4
 
 
 def sent() -> list[tuple[int, Fields]]:
     """Lines that come before the bound, in the disorder of the generator."""
-    times = evenly(BEGAN, RATE)
-    lines = Lines(seed=5)
-    made = enumerate(islice(lines.records(0, times), LINES))
+    times = make_even_send_times(BEGAN, RATE)
+    lines = LineGenerator(seed=5)
+    made = enumerate(islice(lines.generate_records(0, times), LINES))
     found = [(times(number), msgspec.to_builtins(line)) for number, line in made]
-    return [(at, fields) for at, fields in found if at - fields["at"] <= lines.contract.bound_ms]
+    return [
+        (at, fields) for at, fields in found if at - fields["at"] <= lines.contract.max_out_of_orderness_ms
+    ]
 
 
 def words(fields: Fields) -> list[dict[str, Any]]:
@@ -30,7 +32,7 @@ def words(fields: Fields) -> list[dict[str, Any]]:
 
 
 def panes(name: str) -> list[Pane]:
-    evaluator = Evaluator(catalog.load(name), words)
+    evaluator = Evaluator(catalog.load_plan(name), words)
     return [
         pane
         for batch in batches(sent(), "lines", 1_000)

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from tests.pipelines.catalog.live import BEGAN, batches
 
-from penstock.ingestion.generators import evenly
-from penstock.ingestion.generators.blocks import BLOCK
-from penstock.ingestion.generators.queries import Queries, planted
+from penstock.conformance.reference import Evaluator
+from penstock.ingestion.generators import make_even_send_times
+from penstock.ingestion.generators.generator import BLOCK_RECORDS
+from penstock.ingestion.generators.queries import QueryGenerator, find_planted_trend
 from penstock.pipelines import catalog
-from penstock.pipelines.catalog.zeitgeist import Model, judged, noted
-from penstock.pipelines.reference import Evaluator
+from penstock.pipelines.catalog.zeitgeist import QueryModel, add_questions, judge_second
 
 RATE, RECORDS = 100, 16_000
 Told = list[tuple[str, str, int, int]]
@@ -22,8 +22,8 @@ Told = list[tuple[str, str, int, int]]
 
 
 def sent(seed: int, *, calm: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
-    times = evenly(BEGAN, RATE)
-    made = islice(Queries(seed, calm=calm).records(0, times), RECORDS)
+    times = make_even_send_times(BEGAN, RATE)
+    made = islice(QueryGenerator(seed, calm=calm).generate_records(0, times), RECORDS)
     return ((times(number), msgspec.to_builtins(record)) for number, record in enumerate(made))
 
 
@@ -32,7 +32,7 @@ def by_query(fields: Any) -> int:
 
 
 def told(records: Any, step_ms: int = 1_000) -> Told:
-    evaluator = Evaluator(catalog.load("zeitgeist"))
+    evaluator = Evaluator(catalog.load_plan("zeitgeist"))
     panes = (
         pane
         for batch in batches(records, "queries", step_ms, by_query)
@@ -45,12 +45,14 @@ def told(records: Any, step_ms: int = 1_000) -> Told:
 def test_each_planted_trend_is_told_once_within_seconds_and_nothing_else_is(seed: int) -> None:
     found = told(sent(seed))
     truth = [
-        (block, trend) for block in range(RECORDS // BLOCK) if (trend := planted(seed, block)) is not None
+        (block, trend)
+        for block in range(RECORDS // BLOCK_RECORDS)
+        if (trend := find_planted_trend(seed, block)) is not None
     ]
     assert [(query, trend) for query, trend, _, _ in found] == [(each.query, each.trend) for _, each in truth]
     assert {each.trend for _, each in truth} == {"spike", "dip"}
     for (_, _, seen, clock), (block, _) in zip(found, truth, strict=True):
-        begins = BEGAN + block * BLOCK * 1_000 // RATE
+        begins = BEGAN + block * BLOCK_RECORDS * 1_000 // RATE
         assert begins <= seen <= begins + 5_000, "so many seconds it takes until a count is unlikely"
         assert clock - seen <= 6_000, "the second itself, the bound of the watermark, and the batch"
 
@@ -61,7 +63,7 @@ def test_a_calm_stream_tells_of_nothing(seed: int) -> None:
 
 
 def test_repeats_and_the_length_of_batches_change_nothing() -> None:
-    bound = Queries().contract.bound_ms
+    bound = QueryGenerator().contract.max_out_of_orderness_ms
     timely = [(at, fields) for at, fields in sent(1) if at - fields["at"] <= bound]
     repeated = sorted(
         [*timely, *((at + 2_000, fields) for at, fields in timely[::7])], key=lambda each: each[0]
@@ -74,13 +76,13 @@ def test_repeats_and_the_length_of_batches_change_nothing() -> None:
 @pytest.mark.parametrize("seconds", [10, 30, 32, 100])
 @pytest.mark.parametrize("back", [1, 3, 5])
 def test_a_question_that_comes_late_is_learned_from_as_one_in_time(seconds: int, back: int) -> None:
-    def learned(in_time: dict[int, int]) -> Model:
-        model = Model()
+    def learned(in_time: dict[int, int]) -> QueryModel:
+        model = QueryModel()
         for second in range(seconds):
-            model, _ = judged(model, second, 3 + second % 2 + in_time.get(second, 0))
+            model, _ = judge_second(model, second, 3 + second % 2 + in_time.get(second, 0))
         return model
 
-    late = noted(learned({}), [seconds - back] * 4)
+    late = add_questions(learned({}), [seconds - back] * 4)
     timely = learned({seconds - back: 4})
-    assert late.expected == pytest.approx(timely.expected, rel=1e-12)
-    assert late.recent == timely.recent
+    assert late.expected_rate == pytest.approx(timely.expected_rate, rel=1e-12)
+    assert late.recent_counts == timely.recent_counts

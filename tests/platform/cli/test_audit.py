@@ -10,20 +10,24 @@ from pathlib import Path
 
 import pytest
 from dagster import AssetSpec, DagsterInstance, Definitions
-from tests.pipelines.batch.stored import Bench
-from tests.pipelines.batch.test_crashes import PLAN, Fuse
-from tests.pipelines.batch.test_crashes import run as live
+from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.test_crashes import PLAN, Fuse
+from tests.pipelines.engine.batch.test_crashes import run as live
 from tests.quality.audit.damage import DAMAGES
 
+from penstock.engine.batch.journal import BatchJournal
+from penstock.engine.host.control_reporter import to_batch_record
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.batch.journal import Journal
-from penstock.pipelines.host.telling import batch_record
-from penstock.platform import audit
-from penstock.platform.control import open_control
-from penstock.platform.definitions.audits import CHECK, JOB, audit_definitions
-from penstock.platform.definitions.names import stream_key
+from penstock.platform.control import open_control_store
+from penstock.platform.definitions.asset_keys import stream_key
+from penstock.platform.definitions.streams.audit_checks import (
+    ACCOUNTED_FOR_CHECK,
+    AUDIT_JOB,
+    build_audit_definitions,
+)
+from penstock.platform.services import audit
 from penstock.platform.settings import load_settings
-from penstock.quality.audit.comparable import Sample
+from penstock.quality.audit.comparability import Sample
 
 pytestmark = pytest.mark.kafka
 
@@ -37,9 +41,9 @@ def lived(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Path
     home = tmp_path_factory.mktemp("homes") / "lived"
     shutil.copytree(bench.folder / "warehouse", home / "warehouse")
     shutil.copytree(bench.folder / "stream", home / "streams" / "stream")
-    store = open_control(f"sqlite:///{home}/control.db")
-    for outcome in Journal(home / "streams" / "stream" / "journal").outcomes():
-        store.record_batch(batch_record("stream", outcome))
+    store = open_control_store(f"sqlite:///{home}/control.db")
+    for outcome in BatchJournal(home / "streams" / "stream" / "journal").read_outcomes():
+        store.record_batch(to_batch_record("stream", outcome))
     store.close()
     return home
 
@@ -49,8 +53,8 @@ def copied(lived: Path, home: Path, broker: LocalBroker, monkeypatch: pytest.Mon
     """The same for a test of its own, of a catalog that has the stream."""
     shutil.copytree(lived, home)
     monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
-    monkeypatch.setattr(audit, "names", lambda: ("stream",))
-    monkeypatch.setattr(audit, "plan_of", {"stream": PLAN}.__getitem__)
+    monkeypatch.setattr(audit, "pipeline_names", lambda: ("stream",))
+    monkeypatch.setattr(audit, "load_plan", {"stream": PLAN}.__getitem__)
     return home
 
 
@@ -72,24 +76,24 @@ def test_each_kind_of_damage_ends_with_one_and_its_place_and_fails_dagsters_chec
     told = {one["check"]: one for one in json.loads(answer.out)["verdicts"]}
     assert answer.code == 1
     assert told[damage.check]["state"] == "wrong"
-    assert told[damage.check]["said"].startswith(damage.said)
+    assert told[damage.check]["summary"].startswith(damage.said)
     evaluation = checked_by_dagster()
     assert not evaluation.passed
     assert evaluation.description == f"the first place is {first_of(told)}"
 
 
 def first_of(told: dict[str, dict]) -> str:
-    return next(one["said"] for one in told.values() if one["state"] == "wrong")
+    return next(one["summary"] for one in told.values() if one["state"] == "wrong")
 
 
 def checked_by_dagster():
     settings = load_settings().settings
-    asked = audit_definitions(
+    asked = build_audit_definitions(
         ["stream"], lambda name: audit.audit_stream(settings, name, Sample(), lambda _: None)
     )
     defs = Definitions.merge(Definitions(assets=[AssetSpec(stream_key("stream"))]), asked)
     with DagsterInstance.ephemeral() as instance:
-        done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
+        done = defs.resolve_job_def(AUDIT_JOB).execute_in_process(instance=instance)
         (evaluation,) = done.get_asset_check_evaluations()
-    assert evaluation.check_name == CHECK
+    assert evaluation.check_name == ACCOUNTED_FOR_CHECK
     return evaluation

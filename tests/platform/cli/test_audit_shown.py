@@ -2,12 +2,18 @@
 
 import pytest
 
-from penstock.platform.cli.audit import shown
-from penstock.quality.audit.verdict import Difference, Report, Verdict, judged, unproven
+from penstock.platform.cli.audit import print_report
+from penstock.quality.audit.verdict import (
+    AuditDifference,
+    AuditReport,
+    AuditVerdict,
+    judge_differences,
+    unproven_verdict,
+)
 
-RIGHT = judged("files", [], "12 files are there")
-WRONG = judged("ranges", [Difference("sensors/1 offset 7", "it was read twice")], "")
-OPEN = unproven("results", "no window is over yet")
+RIGHT = judge_differences("files", [], "12 files are there")
+WRONG = judge_differences("ranges", [AuditDifference("sensors/1 offset 7", "it was read twice")], "")
+OPEN = unproven_verdict("results", "no window is over yet")
 
 
 @pytest.mark.parametrize(
@@ -25,9 +31,9 @@ OPEN = unproven("results", "no window is over yet")
     ],
 )
 def test_the_end_says_how_many_checks_are_right_and_hides_none_that_could_not_be_made(
-    capsys: pytest.CaptureFixture[str], verdicts: list[Verdict], end: list[str]
+    capsys: pytest.CaptureFixture[str], verdicts: list[AuditVerdict], end: list[str]
 ) -> None:
-    shown(Report("s", 4, tuple(verdicts)))
+    print_report(AuditReport("s", 4, tuple(verdicts)))
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["files", "right", "12", "files", "are", "there"]
     assert lines[len(verdicts) + 1 :] == end

@@ -7,15 +7,21 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from penstock.pipelines.batch.inputs import topic_of
-from penstock.pipelines.batch.tables import QUARANTINE
-from penstock.pipelines.host.control import BatchRecord
-from penstock.platform import expectations, statistics
-from penstock.platform.clock import now_ms
-from penstock.platform.control import open_control
-from penstock.platform.expectations import Suites, broken_within, due_tables, shown_suites, where_broken
+from penstock.core.clock import now_ms
+from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.batch.stream_tables import QUARANTINE_SCHEMA
+from penstock.engine.host.control import BatchRecord
+from penstock.platform.control import open_control_store
+from penstock.platform.services import expectations, statistics
+from penstock.platform.services.expectations import (
+    LoadedSuites,
+    count_broken_checks,
+    find_broken_examples,
+    list_checked_suites,
+    list_due_tables,
+)
+from penstock.platform.services.stream_catalog import load_valid_plans
 from penstock.platform.settings import load_settings
-from penstock.platform.streams import sound_plans
 from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.suite import Expectation
 
@@ -28,7 +34,7 @@ def damaged(home: Path) -> Path:
     table = home / "warehouse/latest/sensor_minute"
     write_deltalake(table, pa.table({"device": ["a"]}))
     (table / "_delta_log/00000000000000000000.json").write_text("{no json")
-    store = open_control(f"sqlite:///{home}/control.db")
+    store = open_control_store(f"sqlite:///{home}/control.db")
     store.record_batch(BatchRecord("sensor_minute", 0, 1, "tick", 0, 2 * HOUR, ()))
     store.close()
     return table
@@ -55,7 +61,7 @@ def test_a_topic_that_is_named_is_told_to_be_checked_as_it_is_read(run: Callable
 def test_a_suite_of_a_table_that_nobody_writes_is_told_to_be_one(
     run: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(expectations, "table_suites", dict)
+    monkeypatch.setattr(expectations, "load_table_suites", dict)
     answer = run("check", "latest/visits")
     assert answer.code == 1
     assert (
@@ -67,8 +73,10 @@ def test_a_suite_of_a_table_that_nobody_writes_is_told_to_be_one(
 def test_statistics_of_a_table_whose_suite_is_broken_say_what_is_wrong_with_it(
     run: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = Suites((), {"latest/visits": SuiteError("visits.yaml", "statistics", "they are 5", "Mend them")})
-    monkeypatch.setattr(statistics, "all_suites", lambda: broken)
+    broken = LoadedSuites(
+        (), {"latest/visits": SuiteError("visits.yaml", "statistics", "they are 5", "Mend them")}
+    )
+    monkeypatch.setattr(statistics, "load_all_suites", lambda: broken)
     answer = run("statistics", "latest/visits")
     assert answer.code == 2
     assert "visits.yaml: statistics: they are 5. Mend them." in answer.err
@@ -76,7 +84,7 @@ def test_statistics_of_a_table_whose_suite_is_broken_say_what_is_wrong_with_it(
 
 @pytest.mark.usefixtures("damaged")
 def test_a_table_that_cannot_be_opened_is_due_so_that_its_check_says_it() -> None:
-    assert list(due_tables(load_settings().settings)) == [("latest/sensor_minute", 0)]
+    assert list(list_due_tables(load_settings().settings)) == [("latest/sensor_minute", 0)]
 
 
 def test_the_page_has_the_columns_of_topics_and_tables_and_whom_to_ask(run: Callable, home: Path) -> None:
@@ -108,8 +116,8 @@ def test_a_topic_that_no_pipeline_reads_is_told_as_unchecked_and_is_no_check_of_
     )
     assert ("No pipeline reads it" in log, "not checked yet" in log, ">met<" in log) == (True, True, False)
     assert ("No pipeline reads it" in clicks, ">met<" in clicks) == (False, True)
-    shown = {suite.about for suite in shown_suites() if suite.of_topic is not None}
-    assert shown == {f"topics/{topic_of(source)}" for plan in sound_plans() for source in plan.sources}
+    shown = {suite.subject for suite in list_checked_suites() if suite.topic is not None}
+    assert shown == {f"topics/{topic_of(source)}" for plan in load_valid_plans() for source in plan.sources}
     assert {"topics/clicks", "topics/sensors"} < shown
 
 
@@ -138,15 +146,19 @@ def test_where_records_broke_a_check_is_told_by_address_or_by_batch(home: Path) 
         {"partition": partition, "offset": offset, "reason": reason, "stream": "s"}
         for partition, offset, reason in refused
     ]
-    schema = pa.schema([*QUARANTINE, pa.field("batch_id", pa.int64()), pa.field("batch_clock", time)])
+    schema = pa.schema([*QUARANTINE_SCHEMA, pa.field("batch_id", pa.int64()), pa.field("batch_clock", time)])
     write_deltalake(home / "warehouse/quarantine/sensors", pa.Table.from_pylist(held, schema))
     warned, aside = (Expectation("expect_x", {}, *each) for each in (("dry", "warn"), ("warm", "quarantine")))
-    assert where_broken(settings, "sensors", warned) == [
+    assert find_broken_examples(settings, "sensors", warned) == [
         "sensor_minute, batch 8: 1,000 records",
         "last_readings, batch 8: 1,000 records",
         "sensor_minute, batch 7: 2 records",
         "last_readings, batch 7: 2 records",
     ]
-    assert where_broken(settings, "sensors", aside) == ["sensors 1:9", "sensors 0:5"]
-    assert where_broken(settings, "clicks", warned) == where_broken(settings, "clicks", aside) == []
-    assert broken_within(settings, "sensors", 24 * HOUR) == {"dry": 1_002}
+    assert find_broken_examples(settings, "sensors", aside) == ["sensors 1:9", "sensors 0:5"]
+    assert (
+        find_broken_examples(settings, "clicks", warned)
+        == find_broken_examples(settings, "clicks", aside)
+        == []
+    )
+    assert count_broken_checks(settings, "sensors", 24 * HOUR) == {"dry": 1_002}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.platform.small_environment import OUTPUTS
 
-from penstock.infra.environments.settings_file import with_settings
+from penstock.infra.environments.settings_file import apply_settings
 
 pytestmark = pytest.mark.whole  # dozens of Terraform runs, a second each
 
@@ -99,7 +99,9 @@ def test_using_none_is_the_way_back_from_lines_that_no_command_can_use(
     folder: Path, tmp_path: Path, run
 ) -> None:
     file = tmp_path / "penstock.toml"
-    file.write_text(with_settings("[feed]\nrate = 1.0\n", {"kafka.security.mechanism": "NONE_SUCH"}, "small"))
+    file.write_text(
+        apply_settings("[feed]\nrate = 1.0\n", {"kafka.security.mechanism": "NONE_SUCH"}, "small")
+    )
     assert run("status").code == 2
     assert run("env", "use", "--none").code == 0
     assert file.read_text() == "[feed]\nrate = 1.0\n"

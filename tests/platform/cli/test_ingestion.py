@@ -8,13 +8,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.ingestion.registry_server import registry_server
-from tests.ingestion.serving import line_server
-from tests.ingestion.topic_reading import whole_topic
+from tests.ingestion.registry_server import run_registry_server
+from tests.ingestion.serving import run_line_server
+from tests.ingestion.topic_reading import read_topic
 
+from penstock.core.waiting import wait_until
 from penstock.infra.local_broker import LocalBroker
-from penstock.infra.waiting import wait_until
-from penstock.ingestion.ledger import read_addresses, read_state
+from penstock.ingestion.ledger import read_addresses, read_ledger_state
 
 pytestmark = pytest.mark.kafka
 LINES = 20_000
@@ -76,7 +76,7 @@ def test_a_contract_that_its_registered_versions_forbid_is_refused(on_broker, ho
 def test_schemas_are_registered_at_a_registry_that_wants_a_login(on_broker, tmp_path: Path, monkeypatch):
     monkeypatch.setenv("PENSTOCK_KAFKA__REGISTRY_LOGIN", "env:LOGIN")
     monkeypatch.setenv("LOGIN", "penstock:canary-c0de")
-    with registry_server(tmp_path / "served", login="penstock:canary-c0de") as url:
+    with run_registry_server(tmp_path / "served", login="penstock:canary-c0de") as url:
         monkeypatch.setenv("PENSTOCK_KAFKA__REGISTRY", url)
         assert "register  sensors" in on_broker("topics", "apply").out
         assert on_broker("topics", "plan").code == 0
@@ -90,13 +90,13 @@ def test_a_feed_ends_after_its_count_and_says_what_it_did(on_broker, home: Path)
     assert answer.out.startswith("1,000 records acknowledged in ")
     assert answer.err.startswith("clicks-7 to clicks at 127.0.0.1:")
     again = json.loads(on_broker("ingest", "clicks", "--count", "500", "--seed", "7", "--json").out)
-    assert (again["topic"], again["first"], again["reached"], again["complete"]) == (
+    assert (again["topic"], again["first_sequence"], again["acknowledged_until"], again["complete"]) == (
         "clicks",
         1_000,
         1_500,
         True,
     )
-    assert read_state(home / "producers" / "clicks-7").reached == 1_500
+    assert read_ledger_state(home / "producers" / "clicks-7").acknowledged_until == 1_500
 
 
 def test_each_record_is_found_where_the_ledger_says(on_broker, broker: LocalBroker):
@@ -105,7 +105,7 @@ def test_each_record_is_found_where_the_ledger_says(on_broker, broker: LocalBrok
     told = {one["sequence"]: (one["partition"], one["offset"]) for one in json.loads(on_broker(*words).out)}
     there = {
         (one.partition, one.offset): json.loads(one.value)["id"]
-        for one in whole_topic(broker.bootstrap, "tweets")
+        for one in read_topic(broker.bootstrap, "tweets")
     }
     assert {sequence: there[place] for sequence, place in told.items()} == {
         n: f"9-{n}" for n in range(123, 323)
@@ -140,7 +140,7 @@ def test_files_are_replayed_in_disorder_under_a_name_of_their_own(on_broker, hom
     place = ("--place", str(tmp_path / "some readings.csv"))
     words = ("ingest", "csv", *place, "--topic", "sensors", "--disorder", "0.5", "--held-back", "1 second")
     assert on_broker(*words).code == 0
-    assert read_state(home / "producers" / "sensors-csv-some-readings-csv").reached == 300
+    assert read_ledger_state(home / "producers" / "sensors-csv-some-readings-csv").acknowledged_until == 300
 
 
 @pytest.mark.parametrize(
@@ -174,11 +174,15 @@ def test_ctrl_c_finishes_what_is_in_flight(on_broker, home: Path):
     ledger = home / "producers" / "sensors-1"
     command = [*PENSTOCK, "ingest", "sensors", "--rate", "500"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        wait_until(lambda: ledger.exists() and read_state(ledger).reached > 50, 60, "the feed to send")
+        wait_until(
+            lambda: ledger.exists() and read_ledger_state(ledger).acknowledged_until > 50,
+            60,
+            "the feed to send",
+        )
         process.send_signal(signal.SIGINT)
         assert "acknowledged" in process.communicate(timeout=60)[0]
     assert process.returncode == 0
-    assert read_state(ledger).intents == []
+    assert read_ledger_state(ledger).pending_intents == []
 
 
 def test_a_consumer_shows_what_its_group_holds_and_goes_on_where_it_was(on_broker, home: Path):
@@ -198,7 +202,7 @@ def test_a_topic_that_is_not_there_is_told_and_not_waited_for(on_broker):
 
 
 def test_lines_are_consumed_straight_from_a_socket(on_broker):
-    with line_server(lambda client: client.sendall(b"one\ntwo\nthree\n")) as port:
+    with run_line_server(lambda client: client.sendall(b"one\ntwo\nthree\n")) as port:
         answer = on_broker("consume", "socket", f"127.0.0.1:{port}", "--count", "2")
     assert answer.out == "one\ntwo\n"
 
@@ -214,17 +218,17 @@ def test_a_slow_consumer_holds_a_socket_back_and_no_sender_of_a_topic(on_broker,
             client.sendall(b"".join(line % n for n in range(number - 10, number)))
             handed.append(number)
 
-    with line_server(serve) as port:
+    with run_line_server(serve) as port:
         command = [*PENSTOCK, "consume", "socket", f"127.0.0.1:{port}", "--pause", "600"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as slow:
             held = still(handed)
             slow.send_signal(signal.SIGINT)
     assert held < LINES
-    with line_server(serve) as port:
+    with run_line_server(serve) as port:
         words = ("--place", f"127.0.0.1:{port}", "--topic", "sensors", "--producer", "through")
         assert on_broker("ingest", "socket", *words).code == 0
     assert handed[-1] == LINES
-    assert read_state(home / "producers" / "through").reached == LINES
+    assert read_ledger_state(home / "producers" / "through").acknowledged_until == LINES
 
 
 def still(handed: list[int]) -> int:
@@ -243,13 +247,13 @@ def still(handed: list[int]) -> int:
 def test_topics_are_listed_with_what_they_hold(on_broker):
     def ovens() -> tuple[dict, list[int]]:
         (found,) = json.loads(on_broker("topics", "list", "ovens", "--json").out)
-        return found, [each["end"] - each["first"] for each in found["partitions"]]
+        return found, [each["end_offset"] - each["start_offset"] for each in found["partitions"]]
 
     _, before = ovens()
     assert on_broker("ingest", "ovens", "--count", "100", "--seed", "9").code == 0
     found, after = ovens()
     assert sum(after) - sum(before) == 100
-    assert (found["replicas"], found["retention_ms"], found["compacted"]) == (1, 7 * 86_400_000, False)
+    assert (found["replicas"], found["retention_ms"], found["is_compacted"]) == (1, 7 * 86_400_000, False)
     listed = on_broker("topics", "list").out
     assert "retention" in listed.splitlines()[0]
     assert any(line.split()[:5] == ["ovens", "3", "1", "7", "days"] for line in listed.splitlines())

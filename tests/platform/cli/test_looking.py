@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from tests.catalogs import PIPELINE, Write
+from tests.catalogs import PIPELINE_TEMPLATE, WriteCatalogFile
 
-from penstock.infra.ports import free_ports
-from penstock.pipelines.host.control import BatchRecord, Desired, PartitionAccount, StreamHealth
-from penstock.platform.clock import now_ms
-from penstock.platform.control import open_control
+from penstock.core.clock import now_ms
+from penstock.engine.host.control import BatchRecord, DesiredRunState, PartitionAccount, StreamHealth
+from penstock.infra.ports import find_free_ports
+from penstock.platform.control import open_control_store
 
 
 @pytest.fixture
@@ -31,8 +31,8 @@ def test_status_of_nothing_is_not_right_and_makes_nothing(run, home: Path) -> No
 
 
 def test_status_shows_each_stream_and_what_it_last_did(run, home: Path) -> None:
-    store = open_control(f"sqlite:///{home}/control.db")
-    store.desire("sensor_minute", Desired.RUNNING, 0)
+    store = open_control_store(f"sqlite:///{home}/control.db")
+    store.set_desired_state("sensor_minute", DesiredRunState.RUNNING, 0)
     account = PartitionAccount("sensors", 0, 0, 12, 12, 12, 0, 0, 0)
     store.record_batch(
         BatchRecord("sensor_minute", 7, 1, "data", 1_000, 500, (account,), rows=5, lag_records=3)
@@ -51,30 +51,34 @@ def test_status_says_of_a_stream_what_the_host_says_that_has_it(run, home: Path)
         (stream,) = json.loads(run("status", "--json").out)["streams"]
         return stream["state"], stream["right"]
 
-    store = open_control(f"sqlite:///{home}/control.db")
-    store.desire("sensor_minute", Desired.RUNNING, 0)
+    store = open_control_store(f"sqlite:///{home}/control.db")
+    store.set_desired_state("sensor_minute", DesiredRunState.RUNNING, 0)
     assert shown() == ("stopped", False)
-    store.acquire("sensor_minute", "killed", 0, 1)
+    store.acquire_lease("sensor_minute", "killed", 0, 1)
     store.report_health(StreamHealth("sensor_minute", "running", "", 0, 1))
     assert shown() == ("stopped", False)
-    store.acquire("sensor_minute", "next", now_ms(), 60_000)
+    store.acquire_lease("sensor_minute", "next", now_ms(), 60_000)
     assert shown() == ("starting", True)
     store.report_health(StreamHealth("sensor_minute", "running", "", 0, 2))
     assert shown() == ("running", True)
-    store.acquire("sensor_minute", "next", 0, 1)
+    store.acquire_lease("sensor_minute", "next", 0, 1)
     store.report_health(StreamHealth("sensor_minute", "parked", "no such field", 0, 3))
     assert shown() == ("parked", False)
-    store.desire("sensor_minute", Desired.DRAINED, 1)
+    store.set_desired_state("sensor_minute", DesiredRunState.DRAINED, 1)
     assert shown() == ("drained", True), "no host need be there to say so"
     store.close()
 
 
-def test_status_says_which_file_was_changed_after_its_stream_was_begun(run, home: Path, write: Write) -> None:
-    write("one.py", "    from penstock.pipelines.catalog import _shared" + PIPELINE.format(name="one"))
+def test_status_says_which_file_was_changed_after_its_stream_was_begun(
+    run, home: Path, write: WriteCatalogFile
+) -> None:
+    write(
+        "one.py", "    from penstock.pipelines.catalog import _shared" + PIPELINE_TEMPLATE.format(name="one")
+    )
     write("_shared.py", "X = 1")
-    store = open_control(f"sqlite:///{home}/control.db")
-    store.desire("one", Desired.RUNNING, 0)
-    store.acquire("one", "host", now_ms(), 60_000)
+    store = open_control_store(f"sqlite:///{home}/control.db")
+    store.set_desired_state("one", DesiredRunState.RUNNING, 0)
+    store.acquire_lease("one", "host", now_ms(), 60_000)
     store.report_health(StreamHealth("one", "running", "", now_ms() + 60_000))
     assert "was changed" not in run("status").out
     store.report_health(StreamHealth("one", "running", "", 0))
@@ -95,7 +99,7 @@ def test_settings_are_shown_with_where_they_came_from(
 
 def test_doctor_names_what_is_missing_and_the_way_out(run, home: Path) -> None:
     answer = run("doctor", "--json")
-    found = {one["what"]: one for one in json.loads(answer.out)}
+    found = {one["check"]: one for one in json.loads(answer.out)}
     assert answer.code == 1
     assert found["java"]["ok"]
     assert found["packages"]["ok"]
@@ -108,7 +112,7 @@ def test_doctor_names_what_is_missing_and_the_way_out(run, home: Path) -> None:
 def test_doctor_looks_at_what_the_settings_place_elsewhere(
     run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     (tmp_path / "file").write_text("")
     for name, value in {
         "KAFKA__REGISTRY": f"http://127.0.0.1:{port}",
@@ -117,7 +121,7 @@ def test_doctor_looks_at_what_the_settings_place_elsewhere(
         "WAREHOUSE": str(tmp_path / "file" / "warehouse"),
     }.items():
         monkeypatch.setenv(f"PENSTOCK_{name}", value)
-    found = {one["what"]: one for one in json.loads(run("doctor", "--json").out)}
+    found = {one["check"]: one for one in json.loads(run("doctor", "--json").out)}
     for what, said in {
         "registry": f"127.0.0.1:{port}",
         "spark master": f"no Spark master answers at spark://127.0.0.1:{port}",

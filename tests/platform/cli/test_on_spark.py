@@ -9,11 +9,11 @@ from deltalake import DeltaTable
 from tests.platform.cli.test_pipelines import case
 from tests.quality.expectations.test_at_rest import MINUTE, NOON, minutes
 
+from penstock.engine.host.control import BatchRecord
 from penstock.pipelines import catalog
-from penstock.pipelines.catalog import demonstration
-from penstock.pipelines.host.control import BatchRecord
-from penstock.platform.control import open_control
-from penstock.platform.demo.sendings import sendings
+from penstock.pipelines.catalog import load_demo
+from penstock.platform.control import open_control_store
+from penstock.platform.demo.timed_records import build_timed_records
 
 pytestmark = pytest.mark.spark
 
@@ -78,14 +78,14 @@ def test_a_place_that_is_none_is_refused_before_spark_starts(run) -> None:
 
 
 def test_tables_are_checked_once_their_windows_are_final(run, home: Path) -> None:
-    lateness = catalog.load("sensor_minute").stage.lateness
+    lateness = catalog.load_plan("sensor_minute").only_stage.lateness
     minutes(home, [("a", 20.0, 3, 1), ("b", 99.0, 2, 2), ("c", -99.0, 1, 9)])
-    store = open_control(f"sqlite:///{home}/control.db")
+    store = open_control_store(f"sqlite:///{home}/control.db")
     store.record_batch(BatchRecord("sensor_minute", 0, 1, "tick", 0, NOON + 2 * MINUTE + lateness, ()))
     store.close()
     answer = run("check", "latest/sensor_minute", "--json")
     (outcome,) = json.loads(answer.out)["latest/sensor_minute"]
-    wrong = {one["name"]: one["unexpected"] for one in outcome["met"] if not one["passed"]}
+    wrong = {one["name"]: one["unexpected"] for one in outcome["results"] if not one["passed"]}
     assert (answer.code, wrong) == (1, {"temperature_values_to_be_between": 1})
     again = run("check", "latest/sensor_minute")
     assert again.code == 1
@@ -108,7 +108,7 @@ def test_a_pipeline_is_shown_from_nothing_to_a_picture(run, home: Path, tmp_path
     (told,) = json.loads(answer.out)
     assert (tmp_path / "shown" / "running_avg.svg").read_text("utf-8").startswith("<svg")
     assert "running_avg.svg" in Path(told["page"]).read_text("utf-8")
-    sent = sendings("avg", demonstration("running_avg"))
+    sent = build_timed_records("avg", load_demo("running_avg"))
     values: dict[str, list[float]] = {}
     for each in sent:
         number = msgspec.to_builtins(each.record)

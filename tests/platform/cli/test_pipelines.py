@@ -85,9 +85,9 @@ def test_a_case_is_chosen_by_its_id(run, cases: Path) -> None:
 
 def test_what_a_stream_keeps_is_listed_shown_and_exported(run, home: Path, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
-    from tests.pipelines.batch.stored import Bench
-    from tests.pipelines.batch.test_crashes import PLANS, Fuse
-    from tests.pipelines.batch.test_crashes import run as ran
+    from tests.pipelines.engine.batch.stored import Bench
+    from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse
+    from tests.pipelines.engine.batch.test_crashes import run as ran
 
     ran(Bench(PLANS["two stages"], tmp_path), Fuse(-1))
     (home / "streams").mkdir(parents=True)
@@ -122,7 +122,7 @@ def test_a_pipeline_is_explained_in_one_form_at_a_time(run) -> None:
 def test_what_can_be_shown_is_listed_without_running_anything(run, home: Path) -> None:
     listed = json.loads(run("demo", "--list", "--json").out)
     assert [each["pipeline"] for each in listed] == [
-        *catalog.names(), "beam", "dstreams", "record_at_a_time"
+        *catalog.pipeline_names(), "beam", "dstreams", "record_at_a_time"
     ]  # fmt: skip
     assert all(each["about"] and each["reads"] for each in listed)
     assert not home.exists()

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from penstock.ingestion.ledger import Ledger
+from penstock.ingestion.ledger import DeliveryLedger
 
 
 @pytest.fixture
-def ledger(home: Path) -> Ledger:
+def ledger(home: Path) -> DeliveryLedger:
     """Ten records acknowledged, five abandoned, four in doubt."""
     tick = count(1_000)
-    made = Ledger(home / "producers" / "lines-socket", lambda: next(tick))
-    made.begin([("lines", 0), ("lines.dead-letters", 0)], [-1, -1], "socket 127.0.0.1:9999", "key")
-    made.intend(0, 10, None)
-    made.acknowledge([(0, [0] * 9 + [1], {0: [(40, 9)], 1: [(7, 1)]})])
-    made.abandon(10, 5)
-    made.intend(15, 4, None)
-    made.close(in_order=False)
+    made = DeliveryLedger(home / "producers" / "lines-socket", lambda: next(tick))
+    made.start_session([("lines", 0), ("lines.dead-letters", 0)], [-1, -1], "socket 127.0.0.1:9999", "key")
+    made.record_intent(0, 10, None)
+    made.record_acknowledgements([(0, [0] * 9 + [1], {0: [(40, 9)], 1: [(7, 1)]})])
+    made.record_abandonment(10, 5)
+    made.record_intent(15, 4, None)
+    made.close(clean=False)
     return made
 
 
@@ -30,7 +30,7 @@ def test_no_producer_yet_says_how_there_is_one(run) -> None:
     assert "'sensors-1' is no producer here; there are none" in refused.err
 
 
-def test_producers_are_listed_with_how_far_they_are(run, ledger: Ledger) -> None:
+def test_producers_are_listed_with_how_far_they_are(run, ledger: DeliveryLedger) -> None:
     (one,) = json.loads(run("producer", "list", "--json").out)
     assert one == {
         "producer": "lines-socket",
@@ -44,7 +44,7 @@ def test_producers_are_listed_with_how_far_they_are(run, ledger: Ledger) -> None
     ]
 
 
-def test_a_dead_letter_has_its_address_too(run, ledger: Ledger) -> None:
+def test_a_dead_letter_has_its_address_too(run, ledger: DeliveryLedger) -> None:
     answer = run("producer", "where", "lines-socket", "8", "--count", "2", "--json")
     assert answer.code == 0
     assert json.loads(answer.out) == [
@@ -57,7 +57,7 @@ def test_a_dead_letter_has_its_address_too(run, ledger: Ledger) -> None:
     ("sequence", "why"),
     [(12, "abandoned by a source that cannot repeat"), (17, "sent, and not acknowledged"), (19, "not sent")],
 )
-def test_what_has_no_address_says_why(run, ledger: Ledger, sequence: int, why: str) -> None:
+def test_what_has_no_address_says_why(run, ledger: DeliveryLedger, sequence: int, why: str) -> None:
     answer = run("producer", "where", "lines-socket", str(sequence))
     assert answer.code == 1
     assert f"1 without an address, from {sequence} on: {why}" in answer.err

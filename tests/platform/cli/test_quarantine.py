@@ -9,10 +9,10 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from deltalake import write_deltalake
 
+from penstock.engine.batch.stream_tables import LEDGER_SCHEMA, QUARANTINE_SCHEMA
+from penstock.engine.plan.codec import contract_version
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.batch.tables import LEDGER, QUARANTINE
-from penstock.pipelines.plan.codec import contract_version
-from penstock.platform.streams import plan_of
+from penstock.platform.services.stream_catalog import load_plan
 
 GOOD = {"id": "1", "device": "a", "site": "s", "at": 1, "temperature": 2.5}
 HELD = [
@@ -27,7 +27,7 @@ HELD = [
 @pytest.fixture
 def held(home: Path) -> None:
     """What a stream refused, and how far it has read: up to offset 6 of partition 0."""
-    version = contract_version(plan_of("sensor_minute").sources[0])
+    version = contract_version(load_plan("sensor_minute").sources[0])
     clock = pa.field("batch_clock", pa.timestamp("us", tz="UTC"))
     rows = [
         {
@@ -44,10 +44,10 @@ def held(home: Path) -> None:
         }
         for offset, value, reason in HELD
     ]
-    schema = pa.schema([*QUARANTINE, pa.field("batch_id", pa.int64()), clock])
+    schema = pa.schema([*QUARANTINE_SCHEMA, pa.field("batch_id", pa.int64()), clock])
     write_deltalake(home / "warehouse/quarantine/sensors", pa.Table.from_pylist(rows, schema))
-    read = dict.fromkeys(LEDGER.names, 0) | {"topic": "sensors", "end": 6, "read": 6, "batch_id": 0}
-    schema = pa.schema([*LEDGER, pa.field("batch_id", pa.int64())])
+    read = dict.fromkeys(LEDGER_SCHEMA.names, 0) | {"topic": "sensors", "end": 6, "read": 6, "batch_id": 0}
+    schema = pa.schema([*LEDGER_SCHEMA, pa.field("batch_id", pa.int64())])
     write_deltalake(home / "warehouse/ledger/sensor_minute", pa.Table.from_pylist([read], schema))
 
 

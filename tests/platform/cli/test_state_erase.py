@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.pipelines.batch.stored import Bench
-from tests.pipelines.batch.test_crashes import PLANS
-from tests.pipelines.erasure.test_erase import GONE, fed, files_with, history
+from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.test_crashes import PLANS
+from tests.pipelines.engine.erasure.test_erase import GONE, fed, files_with, history
 
-from penstock.pipelines.upgrade.stored import store_plan
-from penstock.platform.control import open_control
+from penstock.engine.upgrade.stored_plan import store_plan
+from penstock.platform.control import open_control_store
 
 STREAM = "sensor_minute"
 
@@ -41,8 +41,8 @@ def test_a_key_is_erased_and_accounted_for(run, home: Path, stopped: Path) -> No
     assert sorted((row["stage"], row["asked_by"], row["windows"]) for row in rows) == [
         ("stream", "the officer", 1), ("whole", "the officer", 0)
     ]  # fmt: skip
-    store = open_control(f"sqlite:///{home}/control.db")
-    last, lease = store.last_batch(STREAM), store.holder(STREAM)
+    store = open_control_store(f"sqlite:///{home}/control.db")
+    last, lease = store.read_last_batch(STREAM), store.read_lease(STREAM)
     store.close()
     assert last is not None
     assert lease is not None

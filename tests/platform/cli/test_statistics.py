@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from penstock.pipelines.batch.tables import LEDGER
-from penstock.pipelines.host.control import BatchRecord
-from penstock.pipelines.plan.columns import values_of
-from penstock.pipelines.tables.places import result_of
-from penstock.platform import statistics
-from penstock.platform.columns import described
-from penstock.platform.control import open_control
-from penstock.platform.expectations import table_suites
-from penstock.quality.expectations.at_rest import stage_of
+from penstock.engine.batch.stream_tables import LEDGER_SCHEMA
+from penstock.engine.host.control import BatchRecord
+from penstock.engine.plan.columns import stage_value_columns
+from penstock.engine.tables.table_paths import result_path
+from penstock.platform.control import open_control_store
+from penstock.platform.lineage.result_columns import describe_result_columns
+from penstock.platform.services import statistics
+from penstock.platform.services.expectations import load_table_suites
+from penstock.quality.expectations.table_checks import find_stage
 
 HOUR = 3_600_000
 HOURS = 12
@@ -33,7 +33,7 @@ def write(home: Path, records: list[int]) -> None:
     write_deltalake(
         home / "warehouse/latest/sensor_minute", pa.table({**table, "window_start": ends, "window_end": ends})
     )
-    store = open_control(f"sqlite:///{home}/control.db")
+    store = open_control_store(f"sqlite:///{home}/control.db")
     store.record_batch(BatchRecord("sensor_minute", 0, 1, "tick", 0, (count + 2) * HOUR, ()))
     store.close()
 
@@ -55,10 +55,10 @@ def test_the_figures_of_every_stretch_are_shown(run: Callable, home: Path) -> No
 def test_different_values_of_a_column_that_is_not_there_are_not_counted(
     run: Callable, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    suite, plan = table_suites()["latest/sensor_minute"]
+    suite, plan = load_table_suites()["latest/sensor_minute"]
     assert suite.statistics is not None
     strange = replace(suite, statistics=replace(suite.statistics, distinct=("device", "warmth")))
-    monkeypatch.setattr(statistics, "table_suites", lambda: {suite.about: (strange, plan)})
+    monkeypatch.setattr(statistics, "load_table_suites", lambda: {suite.subject: (strange, plan)})
     answer = run("statistics", "latest/sensor_minute")
     assert (answer.code, "distinct names warmth" in answer.err) == (2, True)
     assert "Name columns of latest/sensor_minute: " in answer.err
@@ -99,13 +99,13 @@ def test_the_fates_of_records_are_those_of_the_stage_that_a_table_is_made_by(
     """A pipeline of several stages has a ledger for each that reads records, and each takes and drops others."""
     for place, (read, late) in {"ledger/device_and_site": (9, 0), ledger: (20, 5)}.items():
         row = {
-            **dict.fromkeys(LEDGER.names, 0),
+            **dict.fromkeys(LEDGER_SCHEMA.names, 0),
             "topic": "t",
             "read": read,
             "folded": read - late,
             "late": late,
         }
-        schema = pa.schema([*LEDGER, pa.field("batch_clock", pa.timestamp("us", "UTC"))])
+        schema = pa.schema([*LEDGER_SCHEMA, pa.field("batch_clock", pa.timestamp("us", "UTC"))])
         rows = pa.Table.from_pylist([{**row, "batch_clock": 5_000_000}], schema)
         write_deltalake(home / "warehouse" / place, rows, mode="overwrite")
     told = json.loads(run("statistics", about, "--json").out)
@@ -123,9 +123,9 @@ def test_a_table_of_which_no_suite_asks_is_refused_with_those_that_there_are(run
 
 
 def test_every_table_that_is_measured_has_the_columns_that_figures_are_made_of() -> None:
-    for about, (suite, plan) in table_suites().items():
+    for about, (suite, plan) in load_table_suites().items():
         if suite.statistics is not None:
-            stage = stage_of(plan, suite)
-            (sink,) = (sink for sink in stage.sinks if result_of(sink) == about)
-            there = {column.name for column in described(plan, stage, sink)}
-            assert {"window_end", "records", *stage.key, *values_of(stage)} <= there
+            stage = find_stage(plan, suite)
+            (sink,) = (sink for sink in stage.sinks if result_path(sink) == about)
+            there = {column.name for column in describe_result_columns(plan, stage, sink)}
+            assert {"window_end", "records", *stage.key, *stage_value_columns(stage)} <= there

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from penstock.pipelines.host.control import Desired
+from penstock.engine.host.control import DesiredRunState
 from penstock.platform.cli.main import penstock
-from penstock.platform.control import open_control
+from penstock.platform.control import open_control_store
 
 HEAVY = ("pyspark", "dagster", "great_expectations", "polars", "sqlalchemy", "confluent_kafka")
 
@@ -129,12 +129,14 @@ def test_a_topic_without_a_contract_is_wrong_configuration(run) -> None:
 
 
 def test_a_stream_whose_pipeline_is_gone_can_be_put_to_rest_and_nothing_else(run, home: Path) -> None:
-    with closing(open_control(f"sqlite:///{home}/control.db")) as store:
-        store.desire("gone", Desired.RUNNING, 0)
+    with closing(open_control_store(f"sqlite:///{home}/control.db")) as store:
+        store.set_desired_state("gone", DesiredRunState.RUNNING, 0)
         assert run("stream", "start", "gone").code == 2
         assert run("stream", "drain", "nonsense").code == 2
         answer = run("stream", "drain", "gone")
-        assert (answer.code, store.desired()["gone"].desired) == (0, Desired.DRAINED), answer.err
+        assert (answer.code, store.read_desired_states()["gone"].desired) == (0, DesiredRunState.DRAINED), (
+            answer.err
+        )
         assert run("stream", "stop", "gone", "--wait", "0").code == 0
 
 

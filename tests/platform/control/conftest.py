@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.platform.control import ControlStore, open_control
+from penstock.platform.control import ControlStore, open_control_store
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -21,6 +21,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def store(url: str) -> Iterator[ControlStore]:
     """A store with its tables."""
-    opened = open_control(url)
+    opened = open_control_store(url)
     yield opened
     opened.close()

@@ -4,18 +4,18 @@ import json
 import sys
 from pathlib import Path
 
-from penstock.platform.control import open_control
+from penstock.platform.control import open_control_store
 
 
 def enter_and_leave(url: str, room: Path, times: int, holder: str) -> list[int]:
     """The epochs under which the room was entered."""
-    store, epochs = open_control(url), []
+    store, epochs = open_control_store(url), []
     while len(epochs) < times:
-        if lease := store.acquire("s", holder, 0, 1_000):
+        if lease := store.acquire_lease("s", holder, 0, 1_000):
             room.touch(exist_ok=False)
             room.unlink()
             epochs.append(lease.epoch)
-            store.release(lease)
+            store.release_lease(lease)
     store.close()
     return epochs
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.platform.conftest import Postgres
 
-from penstock.infra.errors import SecretError
-from penstock.platform.control import open_control
+from penstock.core.errors import SecretError
+from penstock.platform.control import open_control_store
 from penstock.platform.errors import ControlError
 
 pytestmark = pytest.mark.whole  # a PostgreSQL server
@@ -40,8 +40,8 @@ def user(postgres: Postgres) -> User:
 def test_a_password_is_read_from_its_place(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     address = user("canary-one")
     monkeypatch.setenv("CONTROL_STORE", '{"username": "penstock", "password": "canary-one"}')
-    store = open_control(address, "env:CONTROL_STORE")
-    assert store.hosts() == []
+    store = open_control_store(address, "env:CONTROL_STORE")
+    assert store.read_hosts() == []
     assert "canary-one" not in repr(store.engine.url)
     store.close()
 
@@ -49,21 +49,21 @@ def test_a_password_is_read_from_its_place(user: User, monkeypatch: pytest.Monke
 def test_a_file_that_was_changed_is_taken_up_by_the_next_connection(user: User, tmp_path: Path) -> None:
     place = tmp_path / "password"
     place.write_text("one\n")
-    store = open_control(user("one"), str(place))
+    store = open_control_store(user("one"), str(place))
     user("two")
     place.write_text("two\n")
     store.engine.dispose()
-    assert store.hosts() == []
+    assert store.read_hosts() == []
     store.close()
 
 
 def test_a_wrong_password_is_said_without_it(user: User, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("canary-wrong")
     with pytest.raises(ControlError, match="cannot be opened") as caught:
-        open_control(user("right"), str(tmp_path / "password"))
+        open_control_store(user("right"), str(tmp_path / "password"))
     assert "canary" not in str(caught.value)
 
 
 def test_a_place_that_holds_nothing_is_named(user: User) -> None:
     with pytest.raises(SecretError, match=r"The control store's password is not in a variable NO_SUCH"):
-        open_control(user("one"), "env:NO_SUCH")
+        open_control_store(user("one"), "env:NO_SUCH")

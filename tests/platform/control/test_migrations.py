@@ -13,9 +13,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect
 from tests.platform.conftest import Postgres
 
-from penstock.pipelines.host.control import Desired
-from penstock.platform.control.engine import make_engine
-from penstock.platform.control.open import HEAD, migrate, open_control, revision
+from penstock.engine.host.control import DesiredRunState
+from penstock.platform.control.database_engine import create_store_engine
+from penstock.platform.control.open_store import (
+    HEAD_REVISION,
+    migrate_schema,
+    open_control_store,
+    read_revision,
+)
 from penstock.platform.control.tables import metadata
 from penstock.platform.errors import ControlError
 
@@ -29,7 +34,7 @@ def revisions() -> list[str]:
 
 
 def differences(url: str) -> list[object]:
-    engine = make_engine(url)
+    engine = create_store_engine(url)
     with engine.connect() as connection:
         found = compare_metadata(MigrationContext.configure(connection), metadata)
     engine.dispose()
@@ -37,21 +42,21 @@ def differences(url: str) -> list[object]:
 
 
 def test_the_newest_revision_is_the_one_that_opening_asks_for() -> None:
-    assert revisions()[-1] == HEAD
+    assert revisions()[-1] == HEAD_REVISION
 
 
 def test_an_empty_store_is_brought_to_the_tables_of_the_code(url: str) -> None:
-    open_control(url).close()
+    open_control_store(url).close()
     assert differences(url) == []
 
 
 @pytest.mark.parametrize("start", revisions())
 def test_a_store_of_any_revision_is_brought_to_the_tables_of_the_code(url: str, start: str) -> None:
-    engine = make_engine(url)
-    migrate(engine, start)
-    assert revision(engine) == start
+    engine = create_store_engine(url)
+    migrate_schema(engine, start)
+    assert read_revision(engine) == start
     engine.dispose()
-    open_control(url).close()
+    open_control_store(url).close()
     assert differences(url) == []
 
 
@@ -62,7 +67,7 @@ def test_a_database_may_hold_somebody_elses_tables_and_migrations(postgres: Post
         connection.exec_driver_sql("CREATE TABLE alembic_version (version_num varchar(32))")
         connection.exec_driver_sql("INSERT INTO alembic_version VALUES ('of dagster')")
         connection.exec_driver_sql("CREATE TABLE batches (theirs int)")
-    open_control(url).close()
+    open_control_store(url).close()
     assert differences(url) == []
     with other.begin() as connection:
         assert inspect(connection).get_table_names(schema="public") == ["alembic_version", "batches"]
@@ -72,35 +77,38 @@ def test_a_database_may_hold_somebody_elses_tables_and_migrations(postgres: Post
 
 def test_a_store_that_was_in_the_public_schema_moves_with_all_it_holds(postgres: Postgres) -> None:
     url = postgres.database(f"moved_{uuid.uuid4().hex}")
-    before = open_control(url)
-    before.desire("s", Desired.PAUSED, 7)
+    before = open_control_store(url)
+    before.set_desired_state("s", DesiredRunState.PAUSED, 7)
     before.close()
     other = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
     with other.begin() as connection:  # as stores were before they had a schema
         connection.exec_driver_sql("DROP SCHEMA public")
         connection.exec_driver_sql("ALTER SCHEMA penstock RENAME TO public")
     other.dispose()
-    after = open_control(url)
-    assert after.desired()["s"].desired is Desired.PAUSED
+    after = open_control_store(url)
+    assert after.read_desired_states()["s"].desired is DesiredRunState.PAUSED
     after.close()
     assert differences(url) == []
 
 
 def test_processes_that_open_an_empty_store_at_once_migrate_it_once(url: str) -> None:
-    code = "import sys; from penstock.platform.control import open_control; open_control(sys.argv[1]).close()"
+    code = (
+        "import sys; from penstock.platform.control import open_control_store; "
+        "open_control_store(sys.argv[1]).close()"
+    )
     openers = [subprocess.Popen([sys.executable, "-c", code, url]) for _ in range(3)]
     assert [opener.wait(60) for opener in openers] == [0, 0, 0]
     assert differences(url) == []
 
 
 def test_a_store_of_a_newer_version_is_refused(url: str) -> None:
-    open_control(url).close()
-    engine = make_engine(url)
+    open_control_store(url).close()
+    engine = create_store_engine(url)
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     engine.dispose()
     with pytest.raises(ControlError, match=r"not known to this version .*9999.*upgrade penstock"):
-        open_control(url)
+        open_control_store(url)
 
 
 def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
@@ -108,11 +116,11 @@ def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
         free.bind(("127.0.0.1", 0))
         url = f"postgresql://me:secret@127.0.0.1:{free.getsockname()[1]}/db"
         with pytest.raises(ControlError, match=r"me:\*\*\*@127.0.0.1.*is the server up") as caught:
-            open_control(url)
+            open_control_store(url)
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["nonsense", "mysql://me:secret@here/db"])
 def test_an_address_of_another_kind_is_refused(url: str) -> None:
     with pytest.raises(ControlError, match="write sqlite:///FILE or postgresql://"):
-        open_control(url)
+        open_control_store(url)

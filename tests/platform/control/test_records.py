@@ -4,16 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.pipelines.host.control import (
+from penstock.engine.host.control import (
     BatchRecord,
-    Control,
-    Desired,
+    DesiredRunState,
+    HostControl,
     PartitionAccount,
+    StreamBacklog,
     StreamHealth,
-    Waiting,
 )
 from penstock.platform.control import ControlStore
-from penstock.platform.control.reports import history, overview, rows_given, summarise
+from penstock.platform.control.reports import (
+    count_result_rows,
+    read_batch_history,
+    read_overview,
+    summarize_batches,
+)
 
 
 def account(partition: int, start: int, late: int = 0) -> PartitionAccount:
@@ -35,45 +40,45 @@ def batch(number: int, stream: str = "s", **changes: object) -> BatchRecord:
         durations_ms={"fold": 1.5, "commit": 2.5 + number},
         state_rows=5,
         state={"s": {"rows": 3, "bytes": 700}, "later": {"rows": 2, "bytes": 500}},
-        given={"latest/s": 3, "published/t": 1 + number},
+        result_rows={"latest/s": 3, "published/t": 1 + number},
     )
     return replace(record, **changes)
 
 
 def test_the_store_keeps_the_hosts_protocol(store: ControlStore) -> None:
-    control: Control = store
-    assert control.desired() == {}
+    control: HostControl = store
+    assert control.read_desired_states() == {}
 
 
 def test_a_batch_comes_back_as_it_was_written(store: ControlStore) -> None:
-    assert store.last_batch("s") is None
+    assert store.read_last_batch("s") is None
     store.record_batch(batch(0))
-    assert store.last_batch("s") == batch(0)
+    assert store.read_last_batch("s") == batch(0)
     store.record_batch(batch(1))
-    assert store.last_batch("s") == batch(1)
+    assert store.read_last_batch("s") == batch(1)
 
 
 def test_a_batch_is_written_down_once(store: ControlStore) -> None:
     store.record_batch(batch(1))
     store.record_batch(batch(1, rows=99, epoch=2))
-    assert store.last_batch("s") == batch(1)
-    assert summarise(store, "s", -1).batches == 1
+    assert store.read_last_batch("s") == batch(1)
+    assert summarize_batches(store, "s", -1).batches == 1
 
 
 def test_rows_that_were_given_are_added_up_unless_a_batch_does_not_tell(store: ControlStore) -> None:
     for number in range(3):
         store.record_batch(batch(number))
-    summary = summarise(store, "s", 0)
+    summary = summarize_batches(store, "s", 0)
     assert summary is not None
-    assert rows_given(store, summary) == {"latest/s": 6, "published/t": 5}
-    store.record_batch(batch(3, given={}, rows=0, panes={}))
+    assert count_result_rows(store, summary) == {"latest/s": 6, "published/t": 5}
+    store.record_batch(batch(3, result_rows={}, rows=0, panes={}))
     store.record_batch(batch(4))
-    quiet, older = summarise(store, "s", 2), batch(5, given={})
+    quiet, older = summarize_batches(store, "s", 2), batch(5, result_rows={})
     assert quiet is not None
-    assert rows_given(store, quiet) == {"latest/s": 3, "published/t": 5}
+    assert count_result_rows(store, quiet) == {"latest/s": 3, "published/t": 5}
     store.record_batch(older)
-    assert (summary := summarise(store, "s", 2)) is not None
-    assert rows_given(store, summary) == {}
+    assert (summary := summarize_batches(store, "s", 2)) is not None
+    assert count_result_rows(store, summary) == {}
 
 
 def test_panes_of_an_unknown_timing_are_refused(store: ControlStore) -> None:
@@ -83,53 +88,53 @@ def test_panes_of_an_unknown_timing_are_refused(store: ControlStore) -> None:
 
 def test_desired_states_are_kept_and_their_revision_rises_with_each_change(store: ControlStore) -> None:
     revisions = [
-        store.desire("s", Desired.RUNNING, 0).revision,
-        store.desire("s", Desired.RUNNING, 1).revision,
-        store.desire("s", Desired.DRAINED, 2).revision,
-        store.desire("t", Desired.STOPPED, 3).revision,
+        store.set_desired_state("s", DesiredRunState.RUNNING, 0).revision,
+        store.set_desired_state("s", DesiredRunState.RUNNING, 1).revision,
+        store.set_desired_state("s", DesiredRunState.DRAINED, 2).revision,
+        store.set_desired_state("t", DesiredRunState.STOPPED, 3).revision,
     ]
     assert revisions == [1, 1, 2, 1]
-    assert {name: state.desired for name, state in store.desired().items()} == {
-        "s": Desired.DRAINED,
-        "t": Desired.STOPPED,
+    assert {name: state.desired for name, state in store.read_desired_states().items()} == {
+        "s": DesiredRunState.DRAINED,
+        "t": DesiredRunState.STOPPED,
     }
 
 
 def test_another_wish_that_is_to_be_done_anew_is_no_mere_change(store: ControlStore) -> None:
     wishes = [
-        (Desired.PAUSED, True, 1),
-        (Desired.RUNNING, False, 2),
-        (Desired.RUNNING, True, 3),
-        (Desired.PAUSED, False, 4),
-        (Desired.RUNNING, True, 6),
-        (Desired.DRAINED, True, 8),
+        (DesiredRunState.PAUSED, True, 1),
+        (DesiredRunState.RUNNING, False, 2),
+        (DesiredRunState.RUNNING, True, 3),
+        (DesiredRunState.PAUSED, False, 4),
+        (DesiredRunState.RUNNING, True, 6),
+        (DesiredRunState.DRAINED, True, 8),
     ]
     for desired, anew, revision in wishes:
-        assert store.desire("s", desired, 0, anew=anew).revision == revision
-        assert store.desired()["s"].revision == revision
+        assert store.set_desired_state("s", desired, 0, restart=anew).revision == revision
+        assert store.read_desired_states()["s"].revision == revision
 
 
 def test_a_summary_adds_up_what_came_after_a_batch(store: ControlStore) -> None:
     for number in range(4):
         store.record_batch(batch(number))
         store.record_batch(batch(number, "other", rows=1_000))
-    summary = summarise(store, "s", 1)
+    summary = summarize_batches(store, "s", 1)
     assert (summary.first, summary.last, summary.batches) == (2, 3, 2)
     assert (summary.read, summary.folded, summary.late, summary.filtered) == (40, 34, 2, 4)
     assert summary.panes == {"early": 6, "on_time": 0, "late": 5, "retract": 0, "replaced": 0}
     assert (summary.rows, summary.duration_ms, summary.longest_ms) == (8, 13.0, 7.0)
     assert summary.newest == batch(3)
-    assert summarise(store, "s", 3) is None
+    assert summarize_batches(store, "s", 3) is None
 
 
 def test_an_overview_shows_what_is_wanted_and_what_is(store: ControlStore) -> None:
-    wanted = store.desire("s", Desired.RUNNING, 0)
-    store.desire("t", Desired.STOPPED, 0)
-    lease = store.acquire("s", "host", 0, 1_000)
+    wanted = store.set_desired_state("s", DesiredRunState.RUNNING, 0)
+    store.set_desired_state("t", DesiredRunState.STOPPED, 0)
+    lease = store.acquire_lease("s", "host", 0, 1_000)
     store.record_batch(batch(5))
     store.report_health(StreamHealth("s", "starting", "", 1))
     store.report_health(StreamHealth("s", "running", "", 2))
-    first, second = overview(store)
+    first, second = read_overview(store)
     assert (first.desired, first.lease, first.last) == (wanted, lease, batch(5))
     assert first.health == StreamHealth("s", "running", "", 2)
     assert (second.stream, second.lease, second.last, second.health) == ("t", None, None, None)
@@ -142,10 +147,10 @@ def test_how_a_stream_is_doing_is_for_the_host_to_say_that_came_last(store: Cont
         ("stopped", 1, "running"),
     ):
         store.report_health(StreamHealth("s", state, "", epoch, epoch))
-        assert store.health("s").state == known
-    assert store.health("s").epoch == 3
+        assert store.read_health("s").state == known
+    assert store.read_health("s").epoch == 3
     store.report_health(StreamHealth("s", "drained", "", 2, 3))
-    assert store.health("s").state == "drained"
+    assert store.read_health("s").state == "drained"
 
 
 @pytest.mark.parametrize(
@@ -155,35 +160,38 @@ def test_how_a_stream_is_doing_is_for_the_host_to_say_that_came_last(store: Cont
 def test_a_reason_may_hold_what_no_database_takes(store: ControlStore, said: str, kept: str) -> None:
     """Else it would be told again and again, and the stream be shown to run for as long."""
     store.report_health(StreamHealth("s", "parked", said, 10))
-    assert store.health("s") == StreamHealth("s", "parked", kept, 10)
+    assert store.read_health("s") == StreamHealth("s", "parked", kept, 10)
 
 
 def test_what_waits_for_streams_is_told_of_several_and_for_the_host_to_say_that_came_last(
     store: ControlStore,
 ) -> None:
     for stream in ("s", "t"):
-        store.acquire(stream, "host", 0, 1_000)
+        store.acquire_lease(stream, "host", 0, 1_000)
         store.record_batch(batch(4, stream))
-    told = Waiting("s", 4, 10, 500, 1), Waiting("t", 4, 20, 600, 1)
-    store.report_waiting([])
-    store.report_waiting(told)
-    assert [(each.waiting, each.lag_records) for each in overview(store)] == [(told[0], 10), (told[1], 20)]
-    store.acquire("s", "other", 2_000, 1_000)
+    told = StreamBacklog("s", 4, 10, 500, 1), StreamBacklog("t", 4, 20, 600, 1)
+    store.report_backlogs([])
+    store.report_backlogs(told)
+    assert [(each.waiting, each.lag_records) for each in read_overview(store)] == [
+        (told[0], 10),
+        (told[1], 20),
+    ]
+    store.acquire_lease("s", "other", 2_000, 1_000)
     later = replace(told[0], since_ms=2_500, epoch=2)
-    store.report_waiting([later, replace(told[1], records=0)])
-    store.report_waiting([told[0]])
-    assert [(each.waiting, each.lag_records) for each in overview(store)] == [(later, 10), (None, 7)]
+    store.report_backlogs([later, replace(told[1], records=0)])
+    store.report_backlogs([told[0]])
+    assert [(each.waiting, each.lag_records) for each in read_overview(store)] == [(later, 10), (None, 7)]
     store.record_batch(batch(5))
-    assert overview(store)[0].waiting is None
+    assert read_overview(store)[0].waiting is None
 
 
 def test_batches_that_were_replaced_are_no_history_but_for_dagster(store: ControlStore) -> None:
     for number in range(4):
         store.record_batch(batch(number))
     store.record_batch(replace(batch(0), stream="another"))
-    store.replace_batches("s", 3)
-    assert [record.batch_id for record in history(store, "s")] == [3]
-    assert len(history(store, "another")) == 1
-    told, other = summarise(store, "s", -1), summarise(store, "another", -1)
+    store.mark_batches_replaced("s", 3)
+    assert [record.batch_id for record in read_batch_history(store, "s")] == [3]
+    assert len(read_batch_history(store, "another")) == 1
+    told, other = summarize_batches(store, "s", -1), summarize_batches(store, "another", -1)
     assert (told.first, told.last, told.batches, told.replaced) == (0, 3, 4, 3)
     assert other.replaced == 0

@@ -7,25 +7,25 @@ from pathlib import Path
 import pytest
 from dagster import DagsterInstance, Definitions
 
-from penstock.ingestion.contracts import Contract, Field
-from penstock.pipelines.host.control import BatchRecord, PartitionAccount
-from penstock.pipelines.plan import (
+from penstock.engine.host.control import BatchRecord, PartitionAccount
+from penstock.engine.plan import (
+    AggregateOutput,
     Column,
     Count,
     Fixed,
     LatestValues,
     Mean,
-    Output,
     PaneLog,
     Plan,
-    Source,
+    PlanSource,
     Stage,
-    Topic,
+    TopicOrigin,
 )
-from penstock.platform.control import ControlStore, open_control
-from penstock.platform.definitions.assets import Surroundings
-from penstock.platform.definitions.build import build
-from penstock.platform.definitions.pipeline import Pipeline
+from penstock.ingestion.contracts import Contract, ContractField
+from penstock.platform.control import ControlStore, open_control_store
+from penstock.platform.definitions.asset_specs import AssetContext
+from penstock.platform.definitions.catalog_definitions import build_catalog_definitions
+from penstock.platform.definitions.streams.catalog_pipelines import CatalogPipeline
 
 REPORT_MS = 30_000
 START_MS = 1_700_000_000_000
@@ -33,16 +33,16 @@ START_MS = 1_700_000_000_000
 
 def contract() -> Contract:
     fields = (
-        Field("device", "string", "Which device."),
-        Field("at", "timestamp", "When."),
-        Field("temperature", "double", "Degrees Celsius.", required=False),
+        ContractField("device", "string", "Which device."),
+        ContractField("at", "timestamp", "When."),
+        ContractField("temperature", "double", "Degrees Celsius.", required=False),
     )
     return Contract("sensors", "Readings.", fields, key="device", event_time="at")
 
 
 def plan(name: str = "minute") -> Plan:
     columns = (Column("device", "string"), Column("at", "timestamp"), Column("temperature", "double"))
-    outputs = (Output("temperature", Mean("temperature")), Output("readings", Count()))
+    outputs = (AggregateOutput("temperature", Mean("temperature")), AggregateOutput("readings", Count()))
     stage = Stage(
         name,
         ("sensors",),
@@ -51,7 +51,7 @@ def plan(name: str = "minute") -> Plan:
         key=("device",),
         sinks=(LatestValues(name), PaneLog(name)),
     )
-    return Plan(name, (Source("sensors", Topic("sensors"), columns, "at"),), (stage,))
+    return Plan(name, (PlanSource("sensors", TopicOrigin("sensors"), columns, "at"),), (stage,))
 
 
 @dataclass
@@ -71,7 +71,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[ControlStore]:
-    opened = open_control(f"sqlite:///{tmp_path}/control.db")
+    opened = open_control_store(f"sqlite:///{tmp_path}/control.db")
     yield opened
     opened.close()
 
@@ -85,9 +85,11 @@ def instance() -> Iterator[DagsterInstance]:
 @pytest.fixture
 def make(store: ControlStore, clock: Clock) -> Callable[..., Definitions]:
     def made(*plans: Plan, keeping_up: Callable[[], Collection[str]] = tuple) -> Definitions:
-        pipelines = [Pipeline(one, f"What {one.name} is for.") for one in plans or (plan(),)]
-        around = Surroundings("/warehouse", "team:data", Path("/contracts"))
-        return build([contract()], pipelines, around, lambda: store, clock, REPORT_MS, keeping_up=keeping_up)
+        pipelines = [CatalogPipeline(one, f"What {one.name} is for.") for one in plans or (plan(),)]
+        around = AssetContext("/warehouse", "team:data", Path("/contracts"))
+        return build_catalog_definitions(
+            [contract()], pipelines, around, lambda: store, clock, REPORT_MS, find_caught_up=keeping_up
+        )
 
     return made
 

@@ -7,15 +7,15 @@ import pyarrow as pa
 from dagster import AssetKey, AssetSelection, AssetSpec, Definitions, define_asset_job
 from deltalake import write_deltalake
 
-from penstock.pipelines.archive.rows import RECORD
-from penstock.platform.definitions.archives import archive_checks
-from penstock.platform.definitions.names import raw_key
+from penstock.engine.archive.archive_rows import ARCHIVE_RECORD_SCHEMA
+from penstock.platform.definitions.asset_keys import archive_key
+from penstock.platform.definitions.topics.archive_assets import build_archive_checks
 
 
 def test_an_archives_columns_are_those_that_it_writes(make: Callable[..., Definitions]) -> None:
     archive = make().resolve_asset_graph().get(AssetKey(["raw", "sensors"]))
     columns = archive.metadata["dagster/column_schema"].value.columns
-    assert [column.name for column in columns] == [*RECORD.names, "day"]
+    assert [column.name for column in columns] == [*ARCHIVE_RECORD_SCHEMA.names, "day"]
     assert all(column.description for column in columns)
     assert archive.metadata["dagster/uri"] == "/warehouse/raw/sensors"
 
@@ -34,10 +34,10 @@ def test_an_archive_of_which_a_table_is_gone_or_damaged_fails_its_own_check_only
     for path in ("ledger/archive-damaged", "raw/damaged"):
         write_deltalake(tmp_path / path, pa.table({"batch_id": [0]}))
     next((tmp_path / "ledger/archive-damaged").glob("*.parquet")).unlink()
-    assets = [AssetSpec(raw_key(topic)) for topic in topics]
+    assets = [AssetSpec(archive_key(topic)) for topic in topics]
     defs = Definitions(
         assets=assets,
-        asset_checks=[archive_checks(topics, tmp_path)],
+        asset_checks=[build_archive_checks(topics, tmp_path)],
         jobs=[define_asset_job("look", selection=AssetSelection.all_asset_checks())],
     )
     done = defs.resolve_job_def("look").execute_in_process(instance=instance)

@@ -3,38 +3,48 @@
 from dagster import AssetCheckKey, AssetCheckSeverity, AssetSpec, Definitions
 from pyarrow import ArrowInvalid
 
-from penstock.pipelines.errors import DefinitionError
-from penstock.platform.definitions.audits import CHECK, JOB, audit_definitions
-from penstock.platform.definitions.names import stream_key
-from penstock.quality.audit.verdict import Difference, Report, Verdict, judged, unproven
-from penstock.quality.errors import NothingYetError
+from penstock.engine.errors import DefinitionError
+from penstock.platform.definitions.asset_keys import stream_key
+from penstock.platform.definitions.streams.audit_checks import (
+    ACCOUNTED_FOR_CHECK,
+    AUDIT_JOB,
+    build_audit_definitions,
+)
+from penstock.quality.audit.verdict import (
+    AuditDifference,
+    AuditReport,
+    AuditVerdict,
+    judge_differences,
+    unproven_verdict,
+)
+from penstock.quality.errors import NoBatchesYetError
 
-WRONG = judged("ranges", [Difference("sensors/1 offset 150", "read by | no batch")], "")
-RIGHT = Verdict("files", "right", "7 tables name what is there")
+WRONG = judge_differences("ranges", [AuditDifference("sensors/1 offset 150", "read by | no batch")], "")
+RIGHT = AuditVerdict("files", "right", "7 tables name what is there")
 
 
-def evaluations(instance, **reports: Report):
-    def audit(stream: str) -> Report:
+def evaluations(instance, **reports: AuditReport):
+    def audit(stream: str) -> AuditReport:
         if stream == "broken":
             raise DefinitionError("broken", "nobody wrote it", "Mend it")
         if stream == "damaged":
             raise ArrowInvalid("a file is not what it was")
         if stream not in reports:
-            raise NothingYetError(f"{stream} has committed no batch")
+            raise NoBatchesYetError(f"{stream} has committed no batch")
         return reports[stream]
 
     names = ["broken", "damaged", "minute", "hour", "silent"]
     streams = Definitions(assets=[AssetSpec(stream_key(name)) for name in names])
-    defs = Definitions.merge(streams, audit_definitions(names, audit))
-    done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
+    defs = Definitions.merge(streams, build_audit_definitions(names, audit))
+    done = defs.resolve_job_def(AUDIT_JOB).execute_in_process(instance=instance)
     assert done.success
     return {one.asset_key.path[-1]: one for one in done.get_asset_check_evaluations()}
 
 
 def test_every_stream_has_a_check_that_tells_the_first_place(instance) -> None:
     reports = {
-        "minute": Report("minute", 7, (RIGHT, WRONG)),
-        "hour": Report("hour", 9, (RIGHT, unproven("archive sensors", "there is none"))),
+        "minute": AuditReport("minute", 7, (RIGHT, WRONG)),
+        "hour": AuditReport("hour", 9, (RIGHT, unproven_verdict("archive sensors", "there is none"))),
     }
     found = evaluations(instance, **reports)
     assert {name: one.passed for name, one in found.items()} == {
@@ -58,7 +68,16 @@ def test_every_stream_has_a_check_that_tells_the_first_place(instance) -> None:
 
 def test_the_audit_is_made_every_night() -> None:
     streams = Definitions(assets=[AssetSpec(stream_key("minute"))])
-    defs = Definitions.merge(streams, audit_definitions(["minute"], lambda _: Report("minute", 0, ())))
+    defs = Definitions.merge(
+        streams, build_audit_definitions(["minute"], lambda _: AuditReport("minute", 0, ()))
+    )
     (schedule,) = defs.schedules or []
-    assert (schedule.name, schedule.cron_schedule, schedule.job_name) == ("nightly_audit", "0 3 * * *", JOB)
-    assert AssetCheckKey(stream_key("minute"), CHECK) in defs.resolve_asset_graph().asset_check_keys
+    assert (schedule.name, schedule.cron_schedule, schedule.job_name) == (
+        "nightly_audit",
+        "0 3 * * *",
+        AUDIT_JOB,
+    )
+    assert (
+        AssetCheckKey(stream_key("minute"), ACCOUNTED_FOR_CHECK)
+        in defs.resolve_asset_graph().asset_check_keys
+    )

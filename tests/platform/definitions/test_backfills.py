@@ -5,18 +5,18 @@ from datetime import UTC, date, datetime
 import pytest
 from dagster import AssetKey, DefaultScheduleStatus, RunRequest, SkipReason, build_schedule_context
 
-from penstock.platform.bounded import Ran
-from penstock.platform.definitions.backfills import backfill_definitions
+from penstock.platform.definitions.streams.backfills import build_backfill_definitions
+from penstock.platform.services.bounded_runs import BoundedRunResult
 
 
 def test_a_partition_is_a_run_over_its_day(instance) -> None:
     ran: list[tuple[str, date, int | None]] = []
 
-    def run(stream: str, day: date, most: int | None, tell: object) -> Ran:
+    def run(stream: str, day: date, most: int | None, tell: object) -> BoundedRunResult:
         ran.append((stream, day, most))
-        return Ran(stream, day.isoformat(), "/warehouse/runs", {"latest/minute": 3}, {"read": 7})
+        return BoundedRunResult(stream, day.isoformat(), "/warehouse/runs", {"latest/minute": 3}, {"read": 7})
 
-    defs = backfill_definitions({"minute": ["sensors"]}, date(2026, 1, 1), run, (), lambda _: None)
+    defs = build_backfill_definitions({"minute": ["sensors"]}, date(2026, 1, 1), run, (), lambda _: None)
     job = defs.resolve_job_def("backfill_minute")
     assert job.partitions_def.get_first_partition_key() == "2026-01-01"
     config = {"ops": {"backfill_minute_day": {"config": {"records_per_batch": 100}}}}
@@ -30,10 +30,12 @@ def test_a_partition_is_a_run_over_its_day(instance) -> None:
 
 
 def test_the_graph_shows_which_days_were_run_and_from_what(instance) -> None:
-    def run(stream: str, day: date, most: int | None, tell: object) -> Ran:
-        return Ran(stream, day.isoformat(), "/warehouse/runs", {}, {"read": 7})
+    def run(stream: str, day: date, most: int | None, tell: object) -> BoundedRunResult:
+        return BoundedRunResult(stream, day.isoformat(), "/warehouse/runs", {}, {"read": 7})
 
-    defs = backfill_definitions({"minute": ["sensors", "devices"]}, date(2026, 1, 1), run, (), lambda _: None)
+    defs = build_backfill_definitions(
+        {"minute": ["sensors", "devices"]}, date(2026, 1, 1), run, (), lambda _: None
+    )
     asset = defs.resolve_asset_graph().get(AssetKey(["runs", "minute"]))
     assert asset.parent_keys == {AssetKey(["raw", "sensors"]), AssetKey(["raw", "devices"])}
     assert asset.partitions_def is not None
@@ -43,7 +45,7 @@ def test_the_graph_shows_which_days_were_run_and_from_what(instance) -> None:
 
 
 def test_a_day_before_the_first_is_none(instance) -> None:
-    defs = backfill_definitions(
+    defs = build_backfill_definitions(
         {"minute": ["sensors"]}, date(2026, 1, 1), lambda *_: None, (), lambda _: None
     )
     with pytest.raises(Exception, match="2025-12-31"):
@@ -55,7 +57,7 @@ def test_a_day_before_the_first_is_none(instance) -> None:
 def test_each_night_the_day_before_is_run_where_that_is_wanted_and_there_is_an_archive() -> None:
     def night(at: datetime, hindered: str | None = None) -> RunRequest | SkipReason:
         pipelines = {"minute": ["sensors"], "hour": ["sensors"]}
-        defs = backfill_definitions(
+        defs = build_backfill_definitions(
             pipelines, date(2026, 1, 1), lambda *_: None, ["minute"], lambda _: hindered
         )
         (schedule,) = defs.schedules

@@ -11,25 +11,25 @@ from dagster import (
     SkipReason,
     build_sensor_context,
 )
-from tests.catalogs import PIPELINE, Write
+from tests.catalogs import PIPELINE_TEMPLATE, WriteCatalogFile
 from tests.platform.definitions.conftest import contract
 
 from penstock.platform.control import ControlStore
-from penstock.platform.definitions.assets import Surroundings
-from penstock.platform.definitions.broken import (
-    Broken,
-    broken_contracts,
-    broken_definitions,
-    broken_pipelines,
-    broken_suites,
+from penstock.platform.definitions.asset_specs import AssetContext
+from penstock.platform.definitions.catalog_definitions import build_catalog_definitions
+from penstock.platform.definitions.load_errors import (
+    LoadError,
+    build_load_error_definitions,
+    find_contract_errors,
+    find_pipeline_errors,
+    find_suite_errors,
 )
-from penstock.platform.definitions.build import build
-from penstock.platform.definitions.pipeline import catalog_pipelines
+from penstock.platform.definitions.streams.catalog_pipelines import list_catalog_pipelines
 
 PROBLEM = "clicks.yaml: the contract says 'duration', which is not known"
 MISSED = (
-    *broken_contracts({"clicks": ValueError(PROBLEM)}),
-    *broken_suites({"latest/one": ValueError("no YAML"), "latest/nobody": ValueError("no YAML")}),
+    *find_contract_errors({"clicks": ValueError(PROBLEM)}),
+    *find_suite_errors({"latest/one": ValueError("no YAML"), "latest/nobody": ValueError("no YAML")}),
 )
 CHECKS = [
     AssetCheckKey(AssetKey(["streams", "two"]), "pipeline_can_be_used"),
@@ -39,13 +39,15 @@ CHECKS = [
 
 
 @pytest.fixture
-def made(write: Write, store: ControlStore):
+def made(write: WriteCatalogFile, store: ControlStore):
     """Two pipelines, one of them broken; two topics, of one of which the contract is; suites that are."""
-    write("one.py", PIPELINE.format(name="one"))
+    write("one.py", PIPELINE_TEMPLATE.format(name="one"))
     write("two.py", "two = ")
-    around = Surroundings("/warehouse", "team:data", Path("/contracts"))
-    broken = (*broken_pipelines(), *MISSED)
-    return build([contract()], tuple(catalog_pipelines()), around, lambda: store, lambda: 0, 0, broken)
+    around = AssetContext("/warehouse", "team:data", Path("/contracts"))
+    broken = (*find_pipeline_errors(), *MISSED)
+    return build_catalog_definitions(
+        [contract()], tuple(list_catalog_pipelines()), around, lambda: store, lambda: 0, 0, broken
+    )
 
 
 def test_what_cannot_be_used_is_shown_as_that_and_the_others_as_they_are(made) -> None:
@@ -58,9 +60,7 @@ def test_what_cannot_be_used_is_shown_as_that_and_the_others_as_they_are(made) -
     }  # fmt: skip
     stream, topic = (graph.get(AssetKey(path)) for path in (["streams", "two"], ["topics", "clicks"]))
     assert "invalid syntax" in stream.description
-    assert topic.description == (
-        f"Its contract cannot be used, so the fields of its records are not shown. {PROBLEM}"
-    )
+    assert topic.description == (f"Invalid contract; the fields of its records are not shown. {PROBLEM}")
     assert (stream.group_name, topic.group_name) == ("streams", "topics")
 
 
@@ -77,8 +77,8 @@ def test_each_has_a_check_that_fails_and_says_why(made, instance: DagsterInstanc
 
 
 def test_the_sensor_tells_of_each_once_until_something_else_is_wrong(instance: DagsterInstance) -> None:
-    def tick(cursor: str | None, *broken: Broken) -> SensorResult | SkipReason:
-        (sensor,) = broken_definitions(broken).sensors
+    def tick(cursor: str | None, *broken: LoadError) -> SensorResult | SkipReason:
+        (sensor,) = build_load_error_definitions(broken).sensors
         context = build_sensor_context(instance=instance, cursor=cursor)
         return sensor(context)
 

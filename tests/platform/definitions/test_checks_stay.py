@@ -16,7 +16,7 @@ from dagster import (
 from dagster._core.loader import LoadingContextForTest
 from dagster._core.storage.dagster_run import RunsFilter
 
-from penstock.platform.definitions.scheduled import guarded, scheduled_checks, stays
+from penstock.platform.definitions.scheduled_checks import build_scheduled_checks, report_runless, run_guarded
 
 KEYS = [AssetCheckKey(AssetSpec("minute").key, name) for name in ("steady", "whole")]
 
@@ -25,11 +25,11 @@ def run(instance) -> None:
     specs = [AssetCheckSpec(key.name, asset=key.asset_key) for key in KEYS]
 
     @multi_asset_check(name="checks", specs=specs)
-    @stays
+    @report_runless
     def check(context):
         """What is looked for."""
         for key in sorted(context.selected_asset_check_keys):
-            yield guarded(key, lambda key=key: result(key))
+            yield run_guarded(key, lambda key=key: result(key))
 
     def result(key: AssetCheckKey) -> AssetCheckResult:
         if key.name == "whole":
@@ -44,7 +44,9 @@ def run(instance) -> None:
         )
 
     assert check.op.description == "What is looked for."
-    made = scheduled_checks([check], job="look", says="Look", schedule="hourly", cron="0 * * * *")
+    made = build_scheduled_checks(
+        [check], job="look", description="Look", schedule="hourly", cron="0 * * * *"
+    )
     defs = Definitions.merge(Definitions(assets=[AssetSpec("minute")]), made)
     assert defs.resolve_job_def("look").execute_in_process(instance=instance).success
 

@@ -6,22 +6,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.fold.test_outputs import Nothing, part_one
+from tests.pipelines.engine.operators.test_outputs import Nothing, part_one
 
-from penstock.pipelines.fold.stage import ready_stage
-from penstock.pipelines.host.control import BatchRecord
-from penstock.pipelines.model import (
-    after_count,
-    collect,
-    fixed,
-    global_window,
-    max_,
-    read,
-    repeatedly,
-    sum_,
-)
-from penstock.pipelines.plan import (
+from penstock.engine.host.control import BatchRecord
+from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.plan import (
     Aggregate,
+    AggregateOutput,
     Column,
     Count,
     Distinct,
@@ -29,22 +20,22 @@ from penstock.pipelines.plan import (
     Fixed,
     Max,
     Mean,
-    Output,
     PaneLog,
     Plan,
+    PlanSource,
     Quantiles,
-    Source,
     Stage,
     Sum,
-    Topic,
+    TopicOrigin,
     TopN,
 )
-from penstock.platform.columns import described
 from penstock.platform.control import ControlStore
-from penstock.platform.control.reports import summarise
-from penstock.platform.definitions.assets import Surroundings, table_asset
-from penstock.platform.definitions.pipeline import Pipeline
-from penstock.platform.lineage import Places, event_of
+from penstock.platform.control.reports import summarize_batches
+from penstock.platform.definitions.asset_specs import AssetContext, table_asset_spec
+from penstock.platform.definitions.streams.catalog_pipelines import CatalogPipeline
+from penstock.platform.lineage.openlineage import DatasetNamespaces, build_run_event
+from penstock.platform.lineage.result_columns import describe_result_columns
+from penstock.stream import after_count, collect, fixed, global_window, max_, read, repeatedly, sum_
 
 TYPES = {
     "int": pa.int32(),
@@ -74,16 +65,18 @@ def arrow(kind: str) -> pa.DataType:
 
 def types_of(plan: Plan, stage: Stage | None = None) -> dict[str, str]:
     stage = stage or plan.stages[-1]
-    return {column.name: column.type for column in described(plan, stage, stage.sinks[0])}
+    return {column.name: column.type for column in describe_result_columns(plan, stage, stage.sinks[0])}
 
 
 @pytest.mark.parametrize(("kind", "of"), CASES, ids=str)
 def test_a_value_is_described_with_the_type_that_the_engine_gives_it(kind: str, of: Aggregate) -> None:
     columns = (Column("k", "STRING"), Column("at", "BIGINT"), Column("f", kind.upper()))
-    source = Source("s", Topic("s"), columns, "at")
-    stage = Stage("told", ("s",), Fixed(60_000), (Output("o", of),), key=("k",), sinks=(PaneLog("told"),))
-    ready = ready_stage(stage, {"k": pa.string(), "at": pa.int64(), "f": TYPES[kind]})
-    assert arrow(types_of(Plan("told", (source,), (stage,)))["o"]) == ready.pane_columns.field("o").type
+    source = PlanSource("s", TopicOrigin("s"), columns, "at")
+    stage = Stage(
+        "told", ("s",), Fixed(60_000), (AggregateOutput("o", of),), key=("k",), sinks=(PaneLog("told"),)
+    )
+    ready = compile_stage(stage, {"k": pa.string(), "at": pa.int64(), "f": TYPES[kind]})
+    assert arrow(types_of(Plan("told", (source,), (stage,)))["o"]) == ready.pane_schema.field("o").type
 
 
 def test_a_field_keeps_its_type_under_another_name_and_through_a_function() -> None:
@@ -113,17 +106,19 @@ def test_lineage_is_that_of_the_columns_which_each_table_of_a_function_has(
     store: ControlStore, sample: Callable[..., BatchRecord]
 ) -> None:
     plan = parted()
-    around, pipeline = Surroundings("/warehouse", "team:data", Path("/contracts")), Pipeline(plan, "")
+    around, pipeline = AssetContext("/warehouse", "team:data", Path("/contracts")), CatalogPipeline(plan, "")
     wanted = {"great": {"device", "great"}, "small": {"device", "least"}}
-    for sink in plan.stage.sinks:
-        metadata = table_asset(pipeline, plan.stage, sink, around, ()).metadata
+    for sink in plan.only_stage.sinks:
+        metadata = table_asset_spec(pipeline, plan.only_stage, sink, around, ()).metadata
         shown = metadata["dagster/column_lineage"].value.deps_by_column
         columns = {each.name for each in metadata["dagster/column_schema"].value.columns}
         assert set(shown) == wanted[sink.table]
         assert set(shown) <= columns
     store.record_batch(replace(sample(0), stream="great"))
-    summary = summarise(store, "great", -1)
+    summary = summarize_batches(store, "great", -1)
     assert summary is not None
-    event = event_of(summary, {}, {}, plan, "", {}, Places("penstock", "broker:9092", "/warehouse"))
+    event = build_run_event(
+        summary, {}, {}, plan, "", {}, DatasetNamespaces("penstock", "broker:9092", "/warehouse")
+    )
     told = {each.name.rpartition("/")[2]: set(each.facets["columnLineage"].fields) for each in event.outputs}
     assert told == wanted

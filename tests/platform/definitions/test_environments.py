@@ -17,9 +17,13 @@ from dagster import (
 )
 from tests.platform.small_environment import OUTPUTS
 
-from penstock.infra.environments import Catalog
+from penstock.infra.environments import EnvironmentCatalog
 from penstock.infra.environments.errors import NotApprovedError
-from penstock.platform.definitions.environments import Around, environment_definitions, environment_key
+from penstock.platform.definitions.environments import (
+    EnvironmentContext,
+    build_environment_definitions,
+    environment_key,
+)
 
 pytestmark = pytest.mark.whole  # dozens of Terraform runs, a second each
 
@@ -42,17 +46,19 @@ Run = Callable[..., ExecuteInProcessResult]
 
 
 @pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
+def catalog(tmp_path: Path) -> EnvironmentCatalog:
     folder = tmp_path / "infra" / "environments" / "small"
     folder.mkdir(parents=True)
     (folder / "main.tf").write_text(MAIN)
     (folder / "outputs.tf").write_text(OUTPUTS)
-    return Catalog(tmp_path, tmp_path / ".penstock")
+    return EnvironmentCatalog(tmp_path, tmp_path / ".penstock")
 
 
 @pytest.fixture
-def definitions(catalog: Catalog) -> Definitions:
-    return environment_definitions(["small"], Around(catalog.open, catalog.begun, lambda: NOON, "team:data"))
+def definitions(catalog: EnvironmentCatalog) -> Definitions:
+    return build_environment_definitions(
+        ["small"], EnvironmentContext(catalog.open, catalog.provisioned_names, lambda: NOON, "team:data")
+    )
 
 
 @pytest.fixture
@@ -71,9 +77,9 @@ def run(definitions: Definitions, instance: DagsterInstance) -> Run:
     return execute
 
 
-def plan(run: Run, catalog: Catalog, *, destroy: bool = False) -> str:
+def plan(run: Run, catalog: EnvironmentCatalog, *, destroy: bool = False) -> str:
     assert run("environment_plan", environment="small", destroy=destroy).success
-    (shown,) = catalog.open("small").plans()
+    (shown,) = catalog.open("small").load_plans()
     return shown.plan_id
 
 
@@ -82,20 +88,22 @@ def test_an_environment_and_its_clusters_are_assets(definitions: Definitions) ->
     assert keys == {"environments/small", "environments/small/kafka", "environments/small/spark"}
 
 
-def test_apply_takes_only_a_plan_that_was_shown_and_approved(run: Run, catalog: Catalog) -> None:
+def test_apply_takes_only_a_plan_that_was_shown_and_approved(run: Run, catalog: EnvironmentCatalog) -> None:
     plan_id = plan(run, catalog)
     with pytest.raises(NotApprovedError):
         run("environment_apply", environment="small", plan=plan_id)
-    assert catalog.open("small").workspace.resources() == ()
+    assert catalog.open("small").workspace.list_resources() == ()
     approved = run("environment_approve", environment="small", plan=plan_id, by="ann")
-    approval = catalog.open("small").approval(plan_id)
+    approval = catalog.open("small").find_approval(plan_id)
     assert approval is not None
-    assert approval.by == f"ann (as said in run {approved.run_id})"
+    assert approval.approver == f"ann (as said in run {approved.run_id})"
     assert run("environment_apply", environment="small", plan=plan_id).success
-    assert catalog.open("small").workspace.resources() == ("terraform_data.it",)
+    assert catalog.open("small").workspace.list_resources() == ("terraform_data.it",)
 
 
-def test_an_apply_tells_of_the_environment_and_its_clusters(run: Run, catalog: Catalog, instance) -> None:
+def test_an_apply_tells_of_the_environment_and_its_clusters(
+    run: Run, catalog: EnvironmentCatalog, instance
+) -> None:
     plan_id = plan(run, catalog)
     run("environment_approve", environment="small", plan=plan_id, by="ann")
     run("environment_apply", environment="small", plan=plan_id)
@@ -109,7 +117,7 @@ def drift(run: Run) -> tuple[bool, int]:
     return found.passed, int(count.value) if count else 0
 
 
-def test_drift_is_a_check_that_fails_until_it_is_mended(run: Run, catalog: Catalog) -> None:
+def test_drift_is_a_check_that_fails_until_it_is_mended(run: Run, catalog: EnvironmentCatalog) -> None:
     assert drift(run) == (True, 0)
     plan_id = plan(run, catalog)
     run("environment_approve", environment="small", plan=plan_id, by="ann")
@@ -119,7 +127,7 @@ def test_drift_is_a_check_that_fails_until_it_is_mended(run: Run, catalog: Catal
     assert drift(run) == (False, 1)
 
 
-def test_a_state_that_cannot_be_read_fails_the_check(run: Run, catalog: Catalog) -> None:
+def test_a_state_that_cannot_be_read_fails_the_check(run: Run, catalog: EnvironmentCatalog) -> None:
     """What expired credentials and a lost bucket look like from here: nobody knows whether anything drifted."""
     plan(run, catalog)
     (catalog.directory / "small" / "terraform.tfstate").write_text("cut of")
@@ -128,7 +136,7 @@ def test_a_state_that_cannot_be_read_fails_the_check(run: Run, catalog: Catalog)
     assert "Reading the state small failed" in str(found.metadata["not_looked_at"].value)
 
 
-def test_a_secret_is_on_no_page(run: Run, catalog: Catalog, instance, tmp_path: Path) -> None:
+def test_a_secret_is_on_no_page(run: Run, catalog: EnvironmentCatalog, instance, tmp_path: Path) -> None:
     """All that Dagster keeps of a plan, an apply and a check is searched for a value that is a secret."""
     plan_id = plan(run, catalog)
     run("environment_approve", environment="small", plan=plan_id, by="ann")
@@ -146,7 +154,7 @@ def test_a_secret_is_on_no_page(run: Run, catalog: Catalog, instance, tmp_path: 
 
 
 def test_drift_is_looked_for_on_a_schedule_where_anything_was_applied(
-    definitions: Definitions, run: Run, catalog: Catalog, instance: DagsterInstance
+    definitions: Definitions, run: Run, catalog: EnvironmentCatalog, instance: DagsterInstance
 ) -> None:
     schedule = definitions.resolve_schedule_def("environment_drift")
     assert (schedule.cron_schedule, schedule.default_status.value) == ("*/15 * * * *", "RUNNING")
@@ -157,7 +165,7 @@ def test_drift_is_looked_for_on_a_schedule_where_anything_was_applied(
 
     assert due() == []
     run("environment_approve", environment="small", plan=plan(run, catalog), by="ann")
-    (waiting,) = catalog.open("small").plans()
+    (waiting,) = catalog.open("small").load_plans()
     run("environment_apply", environment="small", plan=waiting.plan_id)
     (asked,) = due()
     assert asked.asset_check_keys == [AssetCheckKey(environment_key("small"), "drift")]

@@ -16,10 +16,15 @@ from dagster import (
 from pyarrow import ArrowInvalid
 from tests.quality.expectations.test_at_rest import MET, MISSED, NOON, outcome
 
-from penstock.platform.definitions.expectations import JOB, Checking, asset_of, expectation_definitions
-from penstock.platform.expectations import Checked
+from penstock.platform.definitions.tables.expectation_checks import (
+    CHECK_TABLES_JOB,
+    CheckServices,
+    build_expectation_definitions,
+    suite_asset_key,
+)
+from penstock.platform.services.expectations import TableCheckOutcome
 from penstock.quality.errors import SuiteError
-from penstock.quality.expectations.outcome import Met, Outcome
+from penstock.quality.expectations.check_results import BatchCheckResult, ExpectationResult
 from penstock.quality.expectations.suite import Expectation, Suite
 
 TABLE = Suite(
@@ -35,7 +40,7 @@ OTHER = Suite("latest/silent", (Expectation("expect_z", {}, "z"),))
 
 
 def definitions(
-    checked: dict[str, Checked],
+    checked: dict[str, TableCheckOutcome],
     due: list[tuple[str, int]],
     now_ms: int = NOON,
     page: Path = Path("/docs/index.html"),
@@ -43,10 +48,10 @@ def definitions(
 ) -> Definitions:
     """Definitions over what was kept of batches, or over what is the matter with a table."""
 
-    def check(wanted: Sequence[str]) -> dict[str, Checked]:
+    def check(wanted: Sequence[str]) -> dict[str, TableCheckOutcome]:
         return {about: checked.get(about, []) for about in wanted}
 
-    def since(about: str, at_ms: int) -> list[Outcome]:
+    def since(about: str, at_ms: int) -> list[BatchCheckResult]:
         kept = checked.get(about, [])
         assert isinstance(kept, list)
         return [one for one in kept if one.at_ms > at_ms] or kept[-1:]
@@ -59,15 +64,15 @@ def definitions(
     def where(topic: str, one: Expectation) -> list[str]:
         return [f"{topic}: {one.name}"]
 
-    checking = Checking(check, since, lambda: iter(due), broken, lambda: now_ms, page, served, where)
+    checking = CheckServices(check, since, lambda: iter(due), broken, lambda: now_ms, page, served, where)
     suites = [TABLE, TOPIC, OTHER, LOST]
-    assets = Definitions(assets=[AssetSpec(asset_of(suite)) for suite in suites])
-    return Definitions.merge(assets, expectation_definitions(suites, checking))
+    assets = Definitions(assets=[AssetSpec(suite_asset_key(suite)) for suite in suites])
+    return Definitions.merge(assets, build_expectation_definitions(suites, checking))
 
 
 def test_every_expectation_is_a_check_with_counts_examples_and_rows(instance) -> None:
     defs = definitions({"latest/minutes": [outcome(NOON, MET, MISSED), outcome(NOON + 1, MET)]}, [])
-    done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
+    done = defs.resolve_job_def(CHECK_TABLES_JOB).execute_in_process(instance=instance)
     found = {(one.asset_key.path[-1], one.check_name): one for one in done.get_asset_check_evaluations()}
     assert {key: one.passed for key, one in found.items()} == {
         ("minutes", "n_between"): True,
@@ -114,7 +119,7 @@ def test_a_suite_that_the_library_refuses_fails_its_own_checks_only(instance) ->
     refused = SuiteError("minutes.yaml", "n_set", "there is no expect_luck", "See the library's own list")
     done = (
         definitions({"latest/minutes": refused}, [])
-        .resolve_job_def(JOB)
+        .resolve_job_def(CHECK_TABLES_JOB)
         .execute_in_process(instance=instance)
     )
     found = {one.check_name: one for one in done.get_asset_check_evaluations()}
@@ -123,7 +128,7 @@ def test_a_suite_that_the_library_refuses_fails_its_own_checks_only(instance) ->
 
 
 def test_a_table_that_cannot_be_read_fails_its_own_checks_only(instance) -> None:
-    kept: dict[str, Checked] = {
+    kept: dict[str, TableCheckOutcome] = {
         "latest/minutes": [outcome(NOON, MET)],
         "latest/silent": ArrowInvalid("a file is not what it was"),
     }
@@ -136,18 +141,18 @@ def test_a_table_that_cannot_be_read_fails_its_own_checks_only(instance) -> None
 
 
 def told(defs: Definitions, instance) -> dict[str, AssetCheckEvaluation]:
-    done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
+    done = defs.resolve_job_def(CHECK_TABLES_JOB).execute_in_process(instance=instance)
     assert done.success
     return {one.check_name: one for one in done.get_asset_check_evaluations()}
 
 
-def checked_at(at_ms: int, *met: Met) -> Outcome:
+def checked_at(at_ms: int, *met: ExpectationResult) -> BatchCheckResult:
     return dataclasses.replace(outcome(at_ms, *met), at_ms=at_ms)
 
 
 def test_what_came_of_a_batch_is_told_once_by_whoever_comes_first(instance) -> None:
     """Batches that somebody else had checked, or whose run was lost, are told by the next run."""
-    kept: dict[str, Checked] = {
+    kept: dict[str, TableCheckOutcome] = {
         "latest/minutes": [checked_at(NOON, MET, MISSED), checked_at(NOON + 1, MET, WELL)]
     }
     first = told(definitions(kept, []), instance)
@@ -155,7 +160,7 @@ def test_what_came_of_a_batch_is_told_once_by_whoever_comes_first(instance) -> N
     again = told(definitions(kept, []), instance)
     assert again["n_set"].passed
     assert "batches" not in again["n_set"].metadata
-    trouble: dict[str, Checked] = {"latest/minutes": ArrowInvalid("away for a moment")}
+    trouble: dict[str, TableCheckOutcome] = {"latest/minutes": ArrowInvalid("away for a moment")}
     assert not told(definitions(trouble, []), instance)["n_set"].passed
     outcomes = kept["latest/minutes"]
     assert isinstance(outcomes, list)
@@ -171,6 +176,6 @@ def test_tables_are_checked_when_windows_became_final_and_once_an_hour_at_most()
 
     hour = str(NOON // 3_600_000)
     assert isinstance(evaluate([], None, NOON), SkipReason)
-    assert evaluate([("latest/minutes", 5)], None, NOON).run_key == f"{JOB}-{hour}"
+    assert evaluate([("latest/minutes", 5)], None, NOON).run_key == f"{CHECK_TABLES_JOB}-{hour}"
     assert isinstance(evaluate([("latest/minutes", 5)], hour, NOON), SkipReason)
     assert isinstance(evaluate([("latest/minutes", 5)], hour, NOON + 3_600_000), RunRequest)

@@ -6,13 +6,17 @@ from dataclasses import replace
 import pytest
 from dagster import DagsterInstance, Definitions, SkipReason, build_sensor_context
 
-from penstock.pipelines.host.control import BatchRecord, Desired, StreamHealth, Waiting
-from penstock.platform.alerts import Alert
+from penstock.engine.host.control import BatchRecord, DesiredRunState, StreamBacklog, StreamHealth
 from penstock.platform.control import ControlStore
-from penstock.platform.definitions.freshness import Freshness, Limits, freshness_definitions
+from penstock.platform.definitions.streams.freshness import (
+    FreshnessLimits,
+    FreshnessMonitor,
+    build_freshness_definitions,
+)
+from penstock.platform.services.alerts import Alert
 
 MINUTE_MS = 60_000
-LIMITS = Limits(15 * MINUTE_MS, 100, MINUTE_MS)
+LIMITS = FreshnessLimits(15 * MINUTE_MS, 100, MINUTE_MS)
 FOREVER_MS = 10**12
 
 
@@ -23,8 +27,8 @@ def alerts() -> list[Alert]:
 
 @pytest.fixture
 def tick(store: ControlStore, clock, instance: DagsterInstance, alerts: list[Alert]) -> Callable[[], object]:
-    freshness = Freshness(["minute"], ["archive-sensors"], lambda: store, clock, LIMITS)
-    sensor = freshness_definitions(freshness, alerts.append).resolve_sensor_def("freshness")
+    freshness = FreshnessMonitor(["minute"], ["archive-sensors"], lambda: store, clock, LIMITS)
+    sensor = build_freshness_definitions(freshness, alerts.append).resolve_sensor_def("freshness")
     cursor: list[str | None] = [None]
 
     def evaluate() -> object:
@@ -46,8 +50,8 @@ def test_checks_are_told_when_they_change_and_people_when_a_stream_falls_behind(
     alerts: list[Alert],
 ) -> None:
     assert tick() == "skipped", "nobody asked for the stream"
-    store.desire("minute", Desired.RUNNING, clock.at)
-    store.acquire("minute", "host", clock.at, FOREVER_MS)
+    store.set_desired_state("minute", DesiredRunState.RUNNING, clock.at)
+    store.acquire_lease("minute", "host", clock.at, FOREVER_MS)
     assert tick() == {"held": True}, "it did nothing yet"
     store.record_batch(sample(0))
     assert tick() == {"lag": True, "watermark_age": True}
@@ -63,15 +67,15 @@ def test_checks_are_told_when_they_change_and_people_when_a_stream_falls_behind(
     ]
     clock.at += 60 * MINUTE_MS
     assert tick() == {"held": True, "lag": False, "watermark_age": False}
-    store.desire("minute", Desired.DRAINED, 0)
+    store.set_desired_state("minute", DesiredRunState.DRAINED, 0)
     assert tick() == "skipped"
 
 
 def test_a_topic_that_nobody_writes_to_is_no_fault_of_the_stream(
     tick: Callable[[], object], store: ControlStore, clock, sample: Callable[..., BatchRecord], alerts
 ) -> None:
-    store.desire("minute", Desired.RUNNING, clock.at)
-    lease = store.acquire("minute", "host", clock.at, 60 * MINUTE_MS)
+    store.set_desired_state("minute", DesiredRunState.RUNNING, clock.at)
+    lease = store.acquire_lease("minute", "host", clock.at, 60 * MINUTE_MS)
     store.record_batch(replace(sample(0), lag_records=0))
     clock.at += 15 * MINUTE_MS - 1_000
     assert tick() == {"held": True, "lag": True, "watermark_age": True}, "nor for a moment, when it grows old"
@@ -81,7 +85,7 @@ def test_a_topic_that_nobody_writes_to_is_no_fault_of_the_stream(
     assert tick() == "skipped", "a stream may change hosts"
     clock.at += 1_000
     assert tick() == {"held": False, "watermark_age": False}, "nobody looks whether records come"
-    store.renew(lease, clock.at, MINUTE_MS)
+    store.renew_lease(lease, clock.at, MINUTE_MS)
     assert tick() == {"held": True, "watermark_age": True}
     assert [alert.reason for alert in alerts if "watermark" in alert.reason] == [
         "the watermark is 3,666 s old; 900 s are allowed",
@@ -93,8 +97,8 @@ def test_records_that_flow_past_an_old_watermark_are_a_fault_though_none_waits(
     tick: Callable[[], object], store: ControlStore, clock, sample: Callable[..., BatchRecord]
 ) -> None:
     """A partition that is silent holds it back, say: results on time are overdue."""
-    store.desire("minute", Desired.RUNNING, clock.at)
-    store.acquire("minute", "host", clock.at, FOREVER_MS)
+    store.set_desired_state("minute", DesiredRunState.RUNNING, clock.at)
+    store.acquire_lease("minute", "host", clock.at, FOREVER_MS)
     old = replace(sample(0), watermark_ms=clock.at - 20 * MINUTE_MS, lag_records=0)
     store.record_batch(old)
     assert tick() == {"held": True, "lag": True, "watermark_age": False}
@@ -105,14 +109,14 @@ def test_records_that_flow_past_an_old_watermark_are_a_fault_though_none_waits(
 def test_a_stream_that_is_to_run_and_has_no_host_for_a_while_is_told_of_even_if_it_never_wrote(
     tick: Callable[[], object], store: ControlStore, clock, alerts: list[Alert]
 ) -> None:
-    store.desire("archive-sensors", Desired.RUNNING, clock.at)
+    store.set_desired_state("archive-sensors", DesiredRunState.RUNNING, clock.at)
     clock.at += MINUTE_MS
     assert tick() == {"held": True}
     clock.at += 1_000
     assert tick() == {"held": False}
-    lease = store.acquire("archive-sensors", "host", clock.at, MINUTE_MS)
+    lease = store.acquire_lease("archive-sensors", "host", clock.at, MINUTE_MS)
     assert tick() == {"held": True}
-    store.release(lease)
+    store.release_lease(lease)
     store.report_health(StreamHealth("archive-sensors", "parked", "no disk", clock.at))
     clock.at += 2 * MINUTE_MS
     assert tick() == {"held": False}
@@ -131,18 +135,18 @@ def test_a_stream_that_is_to_run_and_has_no_host_for_a_while_is_told_of_even_if_
 def test_a_batch_that_hangs_is_told_of_though_none_waited_when_the_last_was_committed(
     tick: Callable[[], object], store: ControlStore, clock, sample: Callable[..., BatchRecord], alerts, stream
 ) -> None:
-    store.desire(stream, Desired.RUNNING, clock.at)
-    store.acquire(stream, "host", clock.at, FOREVER_MS)
+    store.set_desired_state(stream, DesiredRunState.RUNNING, clock.at)
+    store.acquire_lease(stream, "host", clock.at, FOREVER_MS)
     last = replace(sample(0, stream), watermark_ms=None, lag_records=0)
     store.record_batch(last)
     assert tick() == {"held": True, "lag": True}
-    waiting = Waiting(stream, 0, 3, clock.at, 1)
-    store.report_waiting([waiting])
+    waiting = StreamBacklog(stream, 0, 3, clock.at, 1)
+    store.report_backlogs([waiting])
     clock.at += 15 * MINUTE_MS
     assert tick() == "skipped"
     clock.at += 1_000
     assert tick() == {"lag": False}
-    store.report_waiting([replace(waiting, records=5)])
+    store.report_backlogs([replace(waiting, records=5)])
     store.record_batch(replace(last, batch_id=1))
     assert tick() == {"lag": True}
     assert [(alert.stream, alert.state, alert.reason) for alert in alerts] == [
@@ -158,23 +162,23 @@ def test_a_batch_that_hangs_is_told_of_though_none_waited_when_the_last_was_comm
 def test_a_stream_for_which_records_wait_is_not_told_to_keep_up(
     store: ControlStore, clock, sample: Callable[..., BatchRecord]
 ) -> None:
-    store.desire("minute", Desired.RUNNING, clock.at)
-    store.acquire("minute", "host", clock.at, FOREVER_MS)
+    store.set_desired_state("minute", DesiredRunState.RUNNING, clock.at)
+    store.acquire_lease("minute", "host", clock.at, FOREVER_MS)
     store.record_batch(replace(sample(0), lag_records=0))
-    freshness = Freshness(["minute"], [], lambda: store, clock, LIMITS)
-    assert freshness.keeping_up() == {"minute"}
-    store.report_waiting([Waiting("minute", 0, 1, clock.at, 1)])
-    assert freshness.keeping_up() == set()
+    freshness = FreshnessMonitor(["minute"], [], lambda: store, clock, LIMITS)
+    assert freshness.find_caught_up() == {"minute"}
+    store.report_backlogs([StreamBacklog("minute", 0, 1, clock.at, 1)])
+    assert freshness.find_caught_up() == set()
 
 
 def test_an_archive_that_falls_behind_is_told_of(
     tick: Callable[[], object], store: ControlStore, clock, sample: Callable[..., BatchRecord]
 ) -> None:
-    store.desire("archive-sensors", Desired.PAUSED, clock.at)
-    store.acquire("archive-sensors", "host", clock.at, FOREVER_MS)
+    store.set_desired_state("archive-sensors", DesiredRunState.PAUSED, clock.at)
+    store.acquire_lease("archive-sensors", "host", clock.at, FOREVER_MS)
     store.record_batch(replace(sample(0, "archive-sensors"), watermark_ms=None, lag_records=101))
     assert tick() == {"held": True}, "one that is paused is to fall behind"
-    store.desire("archive-sensors", Desired.RUNNING, clock.at)
+    store.set_desired_state("archive-sensors", DesiredRunState.RUNNING, clock.at)
     assert tick() == {"lag": False}
 
 
@@ -182,12 +186,14 @@ def test_a_stream_may_have_limits_of_its_own(
     store: ControlStore, clock, sample: Callable[..., BatchRecord]
 ) -> None:
     for name in ("minute", "hour"):
-        store.desire(name, Desired.RUNNING, clock.at)
+        store.set_desired_state(name, DesiredRunState.RUNNING, clock.at)
         store.record_batch(replace(sample(0, name), lag_records=500))
     clock.at += 20 * MINUTE_MS
-    own = {"hour": Limits(60 * MINUTE_MS, 1_000, MINUTE_MS)}
-    freshness = Freshness(["minute", "hour"], [], lambda: store, clock, LIMITS, own)
-    found = {(one.stream, one.check): one.passed for one in freshness.judged() if one.check != "held"}
+    own = {"hour": FreshnessLimits(60 * MINUTE_MS, 1_000, MINUTE_MS)}
+    freshness = FreshnessMonitor(["minute", "hour"], [], lambda: store, clock, LIMITS, own)
+    found = {
+        (one.stream, one.check): one.passed for one in freshness.evaluate_checks() if one.check != "held"
+    }
     assert found == {
         ("minute", "lag"): False,
         ("minute", "watermark_age"): False,
@@ -199,12 +205,12 @@ def test_a_stream_may_have_limits_of_its_own(
 def test_checks_can_be_asked_for(
     make: Callable[..., Definitions], store: ControlStore, clock, instance: DagsterInstance, sample
 ) -> None:
-    store.desire("minute", Desired.RUNNING, clock.at)
+    store.set_desired_state("minute", DesiredRunState.RUNNING, clock.at)
     store.record_batch(sample(0))
-    freshness = Freshness(
-        ["minute"], ["archive-sensors"], lambda: store, clock, Limits(1_000, 100, MINUTE_MS)
+    freshness = FreshnessMonitor(
+        ["minute"], ["archive-sensors"], lambda: store, clock, FreshnessLimits(1_000, 100, MINUTE_MS)
     )
-    defs = Definitions.merge(make(), freshness_definitions(freshness, lambda _: None))
+    defs = Definitions.merge(make(), build_freshness_definitions(freshness, lambda _: None))
     job = defs.resolve_implicit_global_asset_job_def()
     names = {"minute", "archive-sensors"}
     keys = {key for key in job.asset_layer.asset_graph.asset_check_keys if key.asset_key.path[-1] in names}

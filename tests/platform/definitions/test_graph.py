@@ -11,17 +11,17 @@ import pyarrow as pa
 import pytest
 from dagster import AssetKey, Definitions
 
-from penstock.ingestion.contracts import contract_names
+from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.plan import AggregateOutput, Column, Distinct, Last, Plan
+from penstock.engine.plan.policies import CountPolicy
+from penstock.engine.plan.stages import AccumulationMode
+from penstock.engine.plan.windows import Tumbling, Window
+from penstock.engine.tables.latest_table import to_latest_schema
+from penstock.engine.tables.timestamps import to_table_schema
+from penstock.ingestion.contracts import list_contract_names
 from penstock.pipelines import catalog
-from penstock.pipelines.fold.stage import ready_stage
-from penstock.pipelines.model import fixed, join, read, sessions
-from penstock.pipelines.plan import Column, Distinct, Last, Output, Plan
-from penstock.pipelines.plan.policies import CountPolicy
-from penstock.pipelines.plan.stage import Accumulation
-from penstock.pipelines.plan.windows import Tumbling, Window
-from penstock.pipelines.tables.columns import table_schema
-from penstock.pipelines.tables.latest import latest_schema
-from penstock.platform.definitions.columns import result_columns, result_lineage
+from penstock.platform.definitions.tables.column_metadata import build_result_lineage, build_result_schema
+from penstock.stream import fixed, join, read, sessions
 
 TYPES = {"device": pa.string(), "at": pa.timestamp("us", tz="UTC"), "temperature": pa.float64()}
 
@@ -54,9 +54,9 @@ def test_assets_say_what_they_are(make: Callable[..., Definitions]) -> None:
 @pytest.mark.parametrize("place", [0, 1], ids=["latest", "panes"])
 def test_columns_are_those_that_the_engine_writes(place: int, example: Callable[[str], Plan]) -> None:
     plan = example("minute")
-    shown = result_columns(plan, plan.stage, plan.stage.sinks[place]).columns
-    panes = table_schema(ready_stage(plan.stage, TYPES).pane_columns)
-    written = [latest_schema(panes), panes][place]
+    shown = build_result_schema(plan, plan.only_stage, plan.only_stage.sinks[place]).columns
+    panes = to_table_schema(compile_stage(plan.only_stage, TYPES).pane_schema)
+    written = [to_latest_schema(panes), panes][place]
     assert [column.name for column in shown] == written.names
     assert [column.name for column in shown if column.type == "timestamp"] == [
         field.name for field in written if pa.types.is_timestamp(field.type)
@@ -73,12 +73,12 @@ WINDOWS = [
 
 @pytest.mark.parametrize(("window", "refine", "besides"), WINDOWS)
 def test_panes_of_some_windows_have_columns_besides(
-    example: Callable[[str], Plan], window: Window, refine: Accumulation, besides: list[str]
+    example: Callable[[str], Plan], window: Window, refine: AccumulationMode, besides: list[str]
 ) -> None:
-    stage = replace(example("minute").stage, window=window, accumulation=refine)
+    stage = replace(example("minute").only_stage, window=window, accumulation=refine)
     plan = replace(example("minute"), stages=(stage,))
-    shown = [column.name for column in result_columns(plan, stage, stage.sinks[1]).columns]
-    assert shown == table_schema(ready_stage(stage, TYPES).pane_columns).names
+    shown = [column.name for column in build_result_schema(plan, stage, stage.sinks[1]).columns]
+    assert shown == to_table_schema(compile_stage(stage, TYPES).pane_schema).names
     assert shown[len(shown) - len(besides) :] == besides
 
 
@@ -96,11 +96,17 @@ def test_a_column_that_shows_what_tells_of_a_person_says_so(example: Callable[[s
     plan = example("minute")
     (source,) = plan.sources
     plan = replace(plan, sources=(replace(source, columns=(*source.columns, Column("site", "STRING"))),))
-    outputs = (Output("newest", Last("site")), Output("sites", Distinct("site")), *plan.stage.aggregates)
-    stage = replace(plan.stage, aggregates=outputs)
-    shown = result_columns(plan, stage, stage.sinks[0], [("sensors", "device"), ("sensors", "site")]).columns
+    outputs = (
+        AggregateOutput("newest", Last("site")),
+        AggregateOutput("sites", Distinct("site")),
+        *plan.only_stage.aggregates,
+    )
+    stage = replace(plan.only_stage, aggregates=outputs)
+    shown = build_result_schema(
+        plan, stage, stage.sinks[0], [("sensors", "device"), ("sensors", "site")]
+    ).columns
     assert [column.name for column in shown if column.tags == {"class": "personal"}] == ["device", "newest"]
-    other = result_columns(plan, stage, stage.sinks[0], [("clicks", "device")]).columns
+    other = build_result_schema(plan, stage, stage.sinks[0], [("clicks", "device")]).columns
     assert not any(column.tags for column in other)
 
 
@@ -127,33 +133,34 @@ def test_the_shipped_platform_loads_without_spark_and_shows_every_topic_and_stre
     )
     heavy, keys, jobs = json.loads(done.stdout)
     assert heavy == []
-    assert {f"topics/{name}" for name in contract_names()} <= set(keys)
-    assert {f"streams/{name}" for name in catalog.names()} <= set(keys)
+    assert {f"topics/{name}" for name in list_contract_names()} <= set(keys)
+    assert {f"streams/{name}" for name in catalog.pipeline_names()} <= set(keys)
     verbs = ("start", "drain", "stop", "pause", "resume", "restart", "replay", "upgrade")
     assert {*(f"stream_{verb}" for verb in verbs), "environment_plan", "ingest", "maintenance"} <= set(jobs)
-    assert {f"raw/{name}" for name in contract_names()} <= set(keys)
+    assert {f"raw/{name}" for name in list_contract_names()} <= set(keys)
     assert not (tmp_path / "home").exists()
 
 
 def test_columns_of_later_stages_are_traced_through_those_before_them() -> None:
-    plan = catalog.load("hashtags")
+    plan = catalog.load_plan("hashtags")
     counts, best = plan.stages
-    shown = {column.name: column.type for column in result_columns(plan, best, best.sinks[0]).columns}
+    shown = {column.name: column.type for column in build_result_schema(plan, best, best.sinks[0]).columns}
     assert (shown["typed"], shown["suggestions"]) == ("string", "array<string>")
     personal = [("tweets", "hashtags"), ("tweets", "tag")]
-    told = [c.name for c in result_columns(plan, best, best.sinks[0], personal).columns if c.tags]
+    told = [c.name for c in build_result_schema(plan, best, best.sinks[0], personal).columns if c.tags]
     assert told == ["typed", "suggestions"]
     for stage, columns in ((counts, ["tag"]), (best, ["typed", "suggestions"])):
-        lineage = result_lineage(plan, stage).deps_by_column
+        lineage = build_result_lineage(plan, stage).deps_by_column
         found = {name: [dep.column_name for dep in deps] for name, deps in lineage.items()}
         assert found == {name: ["hashtags"] for name in columns}
 
 
 def test_columns_of_one_input_alone_and_of_a_join_are_typed_and_told_where_they_are_from() -> None:
-    plan = catalog.load("click_through")
-    showings = plan.first
+    plan = catalog.load_plan("click_through")
+    showings = plan.first_source_stage
     shown = {
-        c.name: (c.type, c.description) for c in result_columns(plan, showings, showings.sinks[0]).columns
+        c.name: (c.type, c.description)
+        for c in build_result_schema(plan, showings, showings.sinks[0]).columns
     }
     assert shown["clicked_at"] == ("array<bigint>", "of(ad-clicks, collect(at))")
     assert shown["ad"] == ("string", "of(impressions, first(ad))")
@@ -169,15 +176,17 @@ def test_columns_of_one_input_alone_and_of_a_join_are_typed_and_told_where_they_
     )
     columns = {
         c.name: (c.type, c.description)
-        for c in result_columns(joined, joined.first, joined.first.sinks[0]).columns
+        for c in build_result_schema(
+            joined, joined.first_source_stage, joined.first_source_stage.sinks[0]
+        ).columns
     }
     assert columns["ad"] == ("string", "impressions.ad")
     assert columns["clicked"][1] == "ad-clicks.then"
 
 
 def test_what_a_function_makes_of_a_persons_records_tells_of_a_person() -> None:
-    plan = catalog.load("card_alerts")
-    shown = result_columns(plan, plan.stage, plan.stage.sinks[0], [("cards", "card")]).columns
+    plan = catalog.load_plan("card_alerts")
+    shown = build_result_schema(plan, plan.only_stage, plan.only_stage.sinks[0], [("cards", "card")]).columns
     assert [(c.name, c.type) for c in shown if c.tags] == [
         ("card", "string"), ("payment", "string"), ("here", "string"), ("there", "string"), ("apart_ms", "bigint")
     ]  # fmt: skip

@@ -8,11 +8,11 @@ from dagster import AssetKey, DagsterInstance, Definitions, SensorResult, SkipRe
 
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import Contract, TopicLayout, load_contract
-from penstock.ingestion.ledger import read_state
-from penstock.ingestion.topics import apply_plan, plan_for
-from penstock.platform.definitions.ingestion import ingestion_job
-from penstock.platform.definitions.topics import topic_definitions
-from penstock.platform.feeds import open_feed
+from penstock.ingestion.ledger import read_ledger_state
+from penstock.ingestion.topics import apply_topic_plan, plan_cluster_changes
+from penstock.platform.definitions.topics.ingest_job import build_ingest_job
+from penstock.platform.definitions.topics.topic_drift import build_topic_definitions
+from penstock.platform.services.feeds import open_feed
 from penstock.platform.settings import load_settings
 
 pytestmark = pytest.mark.kafka
@@ -37,15 +37,19 @@ def told(definitions: Definitions, instance: DagsterInstance, cursor: str | None
 
 def test_drift_is_told_once_until_it_changes(broker: LocalBroker, instance: DagsterInstance):
     contract = drifting("drifting")
-    definitions = topic_definitions([contract], lambda declared: plan_for(broker.bootstrap, declared))
+    definitions = build_topic_definitions(
+        [contract], lambda declared: plan_cluster_changes(broker.bootstrap, declared)
+    )
     first, cursor = told(definitions, instance, None)
     assert first == [("drifting", False, "drifting: to create; drifting.dead-letters: to create")]
     assert told(definitions, instance, cursor) == ([], cursor)
-    apply_plan(broker.bootstrap, plan_for(broker.bootstrap, [contract]))
+    apply_topic_plan(broker.bootstrap, plan_cluster_changes(broker.bootstrap, [contract]))
     second, cursor = told(definitions, instance, cursor)
     assert second == [("drifting", True, "as declared")]
     longer = dataclasses.replace(contract, layout=TopicLayout(partitions=2, retention_ms=-1))
-    changed = topic_definitions([longer], lambda declared: plan_for(broker.bootstrap, declared))
+    changed = build_topic_definitions(
+        [longer], lambda declared: plan_cluster_changes(broker.bootstrap, declared)
+    )
     ((_, passed, state),), _ = told(changed, instance, cursor)
     assert not passed
     assert "retention.ms is 604800000 and should be -1" in state
@@ -54,8 +58,11 @@ def test_drift_is_told_once_until_it_changes(broker: LocalBroker, instance: Dags
 def test_a_broker_that_is_away_is_no_drift_and_is_told(instance: DagsterInstance, unused_port: int):
     contract = drifting("away")
     at = f"127.0.0.1:{unused_port}"
-    definitions = topic_definitions(
-        [contract], lambda declared: plan_for(at, declared, client={"socket.timeout.ms": 1_000}, seconds=1.0)
+    definitions = build_topic_definitions(
+        [contract],
+        lambda declared: plan_cluster_changes(
+            at, declared, client_settings={"socket.timeout.ms": 1_000}, timeout_s=1.0
+        ),
     )
     ((_, passed, state),), _ = told(definitions, instance, None)
     assert not passed
@@ -64,9 +71,9 @@ def test_a_broker_that_is_away_is_no_drift_and_is_told(instance: DagsterInstance
 
 @pytest.fixture
 def unused_port() -> int:
-    from penstock.infra.ports import free_ports
+    from penstock.infra.ports import find_free_ports
 
-    return free_ports(1)[0]
+    return find_free_ports(1)[0]
 
 
 def test_a_job_brings_so_many_records_and_tells_the_topics_asset(
@@ -74,13 +81,15 @@ def test_a_job_brings_so_many_records_and_tells_the_topics_asset(
 ):
     monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", broker.bootstrap)
-    apply_plan(broker.bootstrap, plan_for(broker.bootstrap, [load_contract("nexmark-persons")]))
+    apply_topic_plan(
+        broker.bootstrap, plan_cluster_changes(broker.bootstrap, [load_contract("nexmark-persons")])
+    )
     settings = load_settings().settings
-    job = ingestion_job(("nexmark-persons",), lambda order: open_feed(settings, order))
+    job = build_ingest_job(("nexmark-persons",), lambda order: open_feed(settings, order))
     config = {"source": "nexmark-persons", "count": 250, "seed": 5}
     assert job.execute_in_process(run_config=config, instance=instance).success
     assert job.execute_in_process(run_config=config, instance=instance).success
     event = instance.get_latest_materialization_event(AssetKey(["topics", "nexmark-persons"]))
     metadata = {name: value.value for name, value in event.asset_materialization.metadata.items()}
     assert (metadata["records"], metadata["first_sequence"], metadata["next_sequence"]) == (250, 250, 500)
-    assert read_state(tmp_path / "home" / "producers" / "nexmark-persons-5").reached == 500
+    assert read_ledger_state(tmp_path / "home" / "producers" / "nexmark-persons-5").acknowledged_until == 500

@@ -5,8 +5,8 @@ import threading
 import pytest
 from dagster import DagsterInvalidConfigError
 
-from penstock.pipelines.host.control import Desired, StreamHealth
-from penstock.platform.clock import now_ms
+from penstock.core.clock import now_ms
+from penstock.engine.host.control import DesiredRunState, StreamHealth
 from penstock.platform.control import ControlStore
 from penstock.platform.errors import StackError
 
@@ -19,24 +19,24 @@ def run(definitions, instance, job: str, **config: object):
 @pytest.mark.parametrize(
     ("job", "desired"),
     [
-        ("stream_start", Desired.RUNNING),
-        ("stream_drain", Desired.DRAINED),
-        ("stream_stop", Desired.STOPPED),
-        ("stream_pause", Desired.PAUSED),
-        ("stream_resume", Desired.RUNNING),
-        ("stream_restart", Desired.RUNNING),
+        ("stream_start", DesiredRunState.RUNNING),
+        ("stream_drain", DesiredRunState.DRAINED),
+        ("stream_stop", DesiredRunState.STOPPED),
+        ("stream_pause", DesiredRunState.PAUSED),
+        ("stream_resume", DesiredRunState.RUNNING),
+        ("stream_restart", DesiredRunState.RUNNING),
     ],
 )
 def test_a_job_writes_down_what_should_become_of_a_stream(
-    job: str, desired: Desired, make, instance, store: ControlStore
+    job: str, desired: DesiredRunState, make, instance, store: ControlStore
 ) -> None:
     assert run(make(), instance, job, stream="minute", wait_seconds=0.0).success
-    assert store.desired()["minute"].desired is desired
+    assert store.read_desired_states()["minute"].desired is desired
 
 
 def test_a_start_waits_until_a_host_runs_the_stream(make, instance, store: ControlStore) -> None:
     def begin() -> None:
-        lease = store.acquire("minute", "host", now_ms(), 60_000)
+        lease = store.acquire_lease("minute", "host", now_ms(), 60_000)
         assert lease is not None
         store.report_health(StreamHealth("minute", "running", "", now_ms(), lease.epoch))
 
@@ -44,7 +44,7 @@ def test_a_start_waits_until_a_host_runs_the_stream(make, instance, store: Contr
     host.start()
     assert run(make(), instance, "stream_start", stream="minute").success
     host.join()
-    assert store.holder("minute") is not None
+    assert store.read_lease("minute") is not None
 
 
 def test_a_start_that_no_host_follows_fails_with_what_is_known(make, instance) -> None:

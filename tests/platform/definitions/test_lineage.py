@@ -16,18 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.platform.definitions.conftest import contract
 
+from penstock.engine.host.control import BatchRecord
+from penstock.engine.plan import Plan
 from penstock.pipelines import catalog
-from penstock.pipelines.host.control import BatchRecord
-from penstock.pipelines.plan import Plan
 from penstock.platform.control import ControlStore
-from penstock.platform.control.reports import read_by_topic, rows_given, summarise
-from penstock.platform.definitions.lineage import lineage_definitions
-from penstock.platform.definitions.pipeline import Pipeline
-from penstock.platform.lineage import Places, client_of, event_of
-from penstock.platform.rows_written import rows_written
+from penstock.platform.control.reports import count_reads_by_topic, count_result_rows, summarize_batches
+from penstock.platform.definitions.streams.catalog_pipelines import CatalogPipeline
+from penstock.platform.definitions.tables.lineage_sensor import build_lineage_definitions
+from penstock.platform.lineage.openlineage import DatasetNamespaces, build_run_event, create_client
+from penstock.platform.services.row_counts import count_rows_written
 from penstock.platform.settings.model import LineageSettings
 
-PLACES = Places("penstock", "broker-1:9092,broker-2:9092", "/warehouse")
+PLACES = DatasetNamespaces("penstock", "broker-1:9092,broker-2:9092", "/warehouse")
 
 
 @pytest.fixture
@@ -35,12 +35,12 @@ def send(example: Callable[[str], Plan]) -> Callable[..., None]:
     field = replace(contract().fields[0], personal=True)
     declared = replace(contract(), owner="team:sensors", fields=(field, *contract().fields[1:]))
 
-    def sent(pipeline: Pipeline, summary: Any, to: LineageSettings) -> None:
+    def sent(pipeline: CatalogPipeline, summary: Any, to: LineageSettings) -> None:
         read, written = {"sensors": summary.read}, {"panes/minute": sum(summary.panes.values())}
-        event = event_of(
+        event = build_run_event(
             summary, read, written, pipeline.plan, pipeline.description, {"sensors": declared}, PLACES
         )
-        client_of(to).emit(event)
+        create_client(to).emit(event)
 
     return sent
 
@@ -48,8 +48,10 @@ def send(example: Callable[[str], Plan]) -> Callable[..., None]:
 def tell(
     store: ControlStore, example: Callable[[str], Plan], send: Callable[..., None], to: LineageSettings
 ) -> str:
-    pipelines = [Pipeline(example("minute"), "A mean a minute.")]
-    (sensor,) = lineage_definitions(pipelines, lambda: store, lambda *told: send(*told, to)).sensors or []
+    pipelines = [CatalogPipeline(example("minute"), "A mean a minute.")]
+    (sensor,) = (
+        build_lineage_definitions(pipelines, lambda: store, lambda *told: send(*told, to)).sensors or []
+    )
     context = build_sensor_context()
     said = sensor._raw_fn(context)
     assert isinstance(said, SkipReason)
@@ -97,19 +99,19 @@ def test_records_are_counted_by_topic_over_all_batches_that_are_told(
         (one,) = sample(number).accounts
         other = replace(one, topic="clicks", end=one.start + 5, read=5, folded=4)
         store.record_batch(replace(sample(number), accounts=(one, other)))
-    summary = summarise(store, "minute", 0)
+    summary = summarize_batches(store, "minute", 0)
     assert summary is not None
-    assert read_by_topic(store, summary) == {"sensors": 20, "clicks": 10}
+    assert count_reads_by_topic(store, summary) == {"sensors": 20, "clicks": 10}
 
 
 def test_columns_of_a_later_stage_are_told_by_the_fields_of_its_topics(
     store: ControlStore, sample: Callable[..., BatchRecord]
 ) -> None:
-    plan = catalog.load("hashtags")
+    plan = catalog.load_plan("hashtags")
     store.record_batch(sample(0, "hashtags"))
-    summary = summarise(store, "hashtags", -1)
+    summary = summarize_batches(store, "hashtags", -1)
     assert summary is not None
-    event = event_of(summary, {}, {}, plan, "", {}, PLACES)
+    event = build_run_event(summary, {}, {}, plan, "", {}, PLACES)
     fields = {
         table.name.rpartition("/")[2]: {
             column: sorted(each.field for each in told.inputFields)
@@ -124,13 +126,13 @@ def test_columns_of_a_later_stage_are_told_by_the_fields_of_its_topics(
 def test_tables_of_newest_values_and_topics_are_told_with_the_rows_that_batches_gave(
     store: ControlStore, sample: Callable[..., BatchRecord]
 ) -> None:
-    plan = catalog.load("card_alerts")
+    plan = catalog.load_plan("card_alerts")
     given = {"panes/card_alerts": 4, "published/card-alerts": 3, "ledger/card_alerts": 1}
     for number in range(2):
-        store.record_batch(replace(sample(number, plan.name), given=given))
-    summary = summarise(store, plan.name, -1)
+        store.record_batch(replace(sample(number, plan.name), result_rows=given))
+    summary = summarize_batches(store, plan.name, -1)
     assert summary is not None
-    event = event_of(summary, {}, rows_given(store, summary), plan, "", {}, PLACES)
+    event = build_run_event(summary, {}, count_result_rows(store, summary), plan, "", {}, PLACES)
     told = {each.name: each.outputFacets["outputStatistics"].rowCount for each in event.outputs}
     assert told == {"/warehouse/panes/card_alerts": 8, "card-alerts": 6}
 
@@ -139,9 +141,11 @@ def test_a_topic_that_panes_are_published_to_is_told_without_a_count(
     store: ControlStore, sample: Callable[..., BatchRecord]
 ) -> None:
     store.record_batch(sample(0, "card_alerts"))
-    summary = summarise(store, "card_alerts", -1)
+    summary = summarize_batches(store, "card_alerts", -1)
     assert summary is not None
-    event = event_of(summary, {}, {"panes/card_alerts": 4}, catalog.load("card_alerts"), "", {}, PLACES)
+    event = build_run_event(
+        summary, {}, {"panes/card_alerts": 4}, catalog.load_plan("card_alerts"), "", {}, PLACES
+    )
     told = {(each.namespace, each.name): each.outputFacets.get("outputStatistics") for each in event.outputs}
     assert set(told) == {("file", "/warehouse/panes/card_alerts"), ("kafka://broker-1:9092", "card-alerts")}
     assert told["file", "/warehouse/panes/card_alerts"].rowCount == 4
@@ -158,7 +162,7 @@ def test_a_topic_that_panes_are_published_to_is_told_without_a_count(
 def test_rows_are_counted_by_the_batches_that_wrote_them_however_files_lie(
     tmp_path_factory: pytest.TempPathFactory, files: list[list[int]], one: int, other: int, compact: bool
 ) -> None:
-    warehouse, plan = tmp_path_factory.mktemp("warehouse"), catalog.load("sensor_minute")
+    warehouse, plan = tmp_path_factory.mktemp("warehouse"), catalog.load_plan("sensor_minute")
     first, last = sorted((one, other))
     for batches in files:
         for table in ("panes/sensor_minute", "latest/sensor_minute"):
@@ -166,30 +170,34 @@ def test_rows_are_counted_by_the_batches_that_wrote_them_however_files_lie(
     if files and compact:
         DeltaTable(warehouse / "panes/sensor_minute").optimize.compact()
     inside = sum(first <= batch <= last for batches in files for batch in batches)
-    assert rows_written(warehouse, plan, first, last) == ({"panes/sensor_minute": inside} if files else {})
+    assert count_rows_written(warehouse, plan, first, last) == (
+        {"panes/sensor_minute": inside} if files else {}
+    )
 
 
 def test_a_table_that_cannot_be_read_is_told_without_a_count(tmp_path: Path) -> None:
     table = tmp_path / "panes/sensor_minute"
     write_deltalake(table, pa.table({"batch_id": [1, 5]}))
     next(table.glob("*.parquet")).write_bytes(b"")
-    plan = catalog.load("sensor_minute")
-    assert rows_written(tmp_path, plan, 0, 3) == {}
-    assert rows_written(tmp_path, plan, 0, 9) == {"panes/sensor_minute": 2}
+    plan = catalog.load_plan("sensor_minute")
+    assert count_rows_written(tmp_path, plan, 0, 3) == {}
+    assert count_rows_written(tmp_path, plan, 0, 9) == {"panes/sensor_minute": 2}
 
 
 def test_the_same_batches_are_the_same_run(
     store: ControlStore, sample: Callable[[int], BatchRecord], example
 ) -> None:
     store.record_batch(sample(0))
-    summary = summarise(store, "minute", -1)
+    summary = summarize_batches(store, "minute", -1)
     assert summary is not None
-    one, other = (event_of(summary, {}, {}, example("minute"), "", {}, PLACES).run.runId for _ in range(2))
+    one, other = (
+        build_run_event(summary, {}, {}, example("minute"), "", {}, PLACES).run.runId for _ in range(2)
+    )
     assert one == other
     store.record_batch(sample(1))
-    later = summarise(store, "minute", -1)
+    later = summarize_batches(store, "minute", -1)
     assert later is not None
-    assert event_of(later, {}, {}, example("minute"), "", {}, PLACES).run.runId != one
+    assert build_run_event(later, {}, {}, example("minute"), "", {}, PLACES).run.runId != one
 
 
 class Receiver(BaseHTTPRequestHandler):

@@ -7,7 +7,7 @@ import pytest
 from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, JobDefinition
 from dagster._core.op_concurrency_limits_counter import GlobalOpConcurrencyLimitsCounter
 
-from penstock.platform.definitions.names import SPARK
+from penstock.platform.definitions.asset_keys import SPARK_POOL
 from penstock.platform.settings import load_settings
 from penstock.platform.stack.dagster_home import dagster_home, write_dagster_home
 
@@ -21,7 +21,7 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dags
     settings = load_settings().settings
     write_dagster_home(settings)
     with DagsterInstance.from_config(str(dagster_home(settings))) as instance:
-        instance.event_log_storage.initialize_concurrency_limit_to_default(SPARK)
+        instance.event_log_storage.initialize_concurrency_limit_to_default(SPARK_POOL)
         yield instance
 
 
@@ -36,7 +36,7 @@ def test_replays_backfills_audits_and_checks_are_in_the_pool_of_spark_and_steeri
         name: {node.definition.pool for node in job(name).nodes}
         for name in (*HEAVY, "stream_start", "maintenance")
     }
-    assert {name for name, found in pools.items() if SPARK in found} == HEAVY
+    assert {name for name, found in pools.items() if SPARK_POOL in found} == HEAVY
 
 
 def test_two_of_them_run_at_once_and_the_next_waits(configured: DagsterInstance) -> None:

@@ -4,14 +4,17 @@ from dagster import AssetCheckSeverity, AssetSpec, Definitions
 from pyarrow import ArrowInvalid
 from tests.quality.quarantine.test_decisions import record
 
-from penstock.platform.definitions.names import topic_key
-from penstock.platform.definitions.quarantine import JOB, quarantine_definitions
-from penstock.quality.quarantine.decisions import Decision
-from penstock.quality.quarantine.standing import Standing, standings
+from penstock.platform.definitions.asset_keys import topic_key
+from penstock.platform.definitions.topics.quarantine_checks import (
+    QUARANTINE_JOB,
+    build_quarantine_definitions,
+)
+from penstock.quality.quarantine.decisions import QuarantineDecision
+from penstock.quality.quarantine.record_status import QuarantineStatus, build_statuses
 
 
 def test_a_quarantine_that_cannot_be_read_fails_its_own_check_only(instance) -> None:
-    def look(topic: str) -> list[Standing]:
+    def look(topic: str) -> list[QuarantineStatus]:
         if topic == "clicks":
             raise ArrowInvalid("a file is not what it was")
         return []
@@ -19,22 +22,24 @@ def test_a_quarantine_that_cannot_be_read_fails_its_own_check_only(instance) -> 
     topics = ("clicks", "sensors")
     defs = Definitions.merge(
         Definitions(assets=[AssetSpec(topic_key(topic)) for topic in topics]),
-        quarantine_definitions(topics, look),
+        build_quarantine_definitions(topics, look),
     )
-    done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
+    done = defs.resolve_job_def(QUARANTINE_JOB).execute_in_process(instance=instance)
     found = {one.asset_key.path[-1]: one for one in done.get_asset_check_evaluations()}
     assert {topic: one.passed for topic, one in found.items()} == {"clicks": False, "sensors": True}
     assert found["clicks"].description == "it could not be made: a file is not what it was"
 
 
 def test_records_that_wait_for_a_decision_are_counted_by_reason(instance) -> None:
-    given_up = Decision("discarded", 0, 2, 5)
-    standing = standings([record(1), record(2), record(7)], [given_up], {})
+    given_up = QuarantineDecision("discarded", 0, 2, 5)
+    standing = build_statuses([record(1), record(2), record(7)], [given_up], {})
     defs = Definitions.merge(
         Definitions(assets=[AssetSpec(topic_key(topic)) for topic in ("sensors", "clicks")]),
-        quarantine_definitions(["sensors", "clicks"], lambda topic: standing if topic == "sensors" else []),
+        build_quarantine_definitions(
+            ["sensors", "clicks"], lambda topic: standing if topic == "sensors" else []
+        ),
     )
-    done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
+    done = defs.resolve_job_def(QUARANTINE_JOB).execute_in_process(instance=instance)
     found = {one.asset_key.path[-1]: one for one in done.get_asset_check_evaluations()}
     assert {topic: one.passed for topic, one in found.items()} == {"sensors": False, "clicks": True}
     told = found["sensors"].metadata

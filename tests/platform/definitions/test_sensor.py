@@ -14,13 +14,13 @@ from dagster import (
     build_sensor_context,
 )
 
-from penstock.pipelines.host.control import BatchRecord
-from penstock.pipelines.plan import Plan
+from penstock.engine.host.control import BatchRecord
+from penstock.engine.plan import Plan
 from penstock.platform.control import ControlStore
-from penstock.platform.control.engine import insert_into
-from penstock.platform.control.rows import batch_row
+from penstock.platform.control.database_engine import build_insert
+from penstock.platform.control.row_mapping import to_batch_row
 from penstock.platform.control.tables import batches
-from penstock.platform.definitions.sensor import MOST_STRETCHES
+from penstock.platform.definitions.streams.batch_sensor import MAX_SUMMARIES_PER_STREAM
 
 REPORT_MS, START_MS = 30_000, 1_700_000_000_000
 Tick = Callable[[], SensorResult | SkipReason]
@@ -60,7 +60,7 @@ def told(events: list[object], key: str = "streams/minute") -> list[tuple[int, i
 def write(store: ControlStore, records: Iterable[BatchRecord]) -> None:
     """Many batches in one transaction."""
     with store.engine.begin() as connection:
-        connection.execute(insert_into(connection, batches), [batch_row(record) for record in records])
+        connection.execute(build_insert(connection, batches), [to_batch_row(record) for record in records])
 
 
 def test_after_a_clock_went_back_streams_are_told_of_at_once(
@@ -169,7 +169,7 @@ def test_batches_that_a_replay_replaced_before_dagster_was_told_are_told_in_orde
     assert told(daemon.tick()) == [(0, 0)]
     for number in (1, 2):
         store.record_batch(sample(number))
-    store.replace_batches("minute", 3)
+    store.mark_batches_replaced("minute", 3)
     store.record_batch(replace(sample(3), kind="replay", clock_ms=START_MS + 2 * REPORT_MS))
     clock.at += REPORT_MS
     events = daemon.tick()
@@ -184,7 +184,7 @@ def test_batches_that_a_replay_replaced_before_dagster_was_told_are_told_in_orde
 def test_a_long_absence_is_told_in_no_more_stretches_than_an_hour(make, instance, store, sample) -> None:
     write(store, (replace(sample(number), clock_ms=START_MS + number * 3_600_000) for number in range(500)))
     found = told(Daemon(make(), instance).tick())
-    assert len(found) in range(90, MOST_STRETCHES + 1)
+    assert len(found) in range(90, MAX_SUMMARIES_PER_STREAM + 1)
     assert [first for first, _ in found] == [0, *(last + 1 for _, last in found[:-1])]
     assert found[-1][1] == 499
 

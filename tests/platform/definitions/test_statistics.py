@@ -2,29 +2,35 @@
 
 from dagster import AssetKey, AssetSpec, Definitions, MetadataValue
 
-from penstock.platform.definitions.statistics import CHECK, JOB, statistics_definitions
-from penstock.platform.statistics import Statistics
+from penstock.platform.definitions.tables.statistics_checks import (
+    STATISTICS_JOB,
+    STEADY_CHECK,
+    build_statistics_definitions,
+)
+from penstock.platform.services.statistics import TableStatistics
 from penstock.quality.expectations.suite import Suite
-from penstock.quality.statistics.change import Change
-from penstock.quality.statistics.series import Point
+from penstock.quality.statistics.change_detection import SuddenChange
+from penstock.quality.statistics.series import StatisticsPoint
 
 SUITE = Suite("latest/minutes", ())
 KEY = AssetKey(["latest", "minutes"])
-WINDOWS = [Point(0, {"records": 100.0, "null_mean": 0.5})]
+WINDOWS = [StatisticsPoint(0, {"records": 100.0, "null_mean": 0.5})]
 
 
 def test_figures_are_observed_so_that_they_are_plotted_and_sudden_changes_are_told(instance) -> None:
-    change = Change("records", 0, 100.0, 10.0, 9.0)
-    found = Statistics(SUITE.about, WINDOWS, [Point(0, {"share_late": 0.1})], [change])
+    change = SuddenChange("records", 0, 100.0, 10.0, 9.0)
+    found = TableStatistics(SUITE.subject, WINDOWS, [StatisticsPoint(0, {"share_late": 0.1})], [change])
     defs = Definitions.merge(
         Definitions(assets=[AssetSpec(KEY)]),
-        statistics_definitions(
-            [SUITE], lambda _about: found, lambda told: {"plots": MetadataValue.url(f"http://x/{told.about}")}
+        build_statistics_definitions(
+            [SUITE],
+            lambda _about: found,
+            lambda told: {"plots": MetadataValue.url(f"http://x/{told.subject}")},
         ),
     )
-    done = defs.resolve_job_def(JOB).execute_in_process(instance=instance)
+    done = defs.resolve_job_def(STATISTICS_JOB).execute_in_process(instance=instance)
     (one,) = done.get_asset_check_evaluations()
-    assert (one.check_name, one.passed, one.description) == (CHECK, False, str(change))
+    assert (one.check_name, one.passed, one.description) == (STEADY_CHECK, False, str(change))
     assert one.metadata["plots"].value == "http://x/latest/minutes"
     (told,) = instance.fetch_observations(KEY, limit=5).records
     figures = {name: value.value for name, value in told.asset_observation.metadata.items()}
@@ -32,4 +38,4 @@ def test_figures_are_observed_so_that_they_are_plotted_and_sudden_changes_are_to
 
 
 def test_without_a_suite_that_asks_there_is_nothing() -> None:
-    assert not statistics_definitions([], lambda about: Statistics(about, [], [], [])).jobs
+    assert not build_statistics_definitions([], lambda about: TableStatistics(about, [], [], [])).jobs

@@ -6,29 +6,29 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from penstock.engine.diagrams import Curve, CurvePoint, DiagramScene, render_curves, render_pane_diagram
+from penstock.engine.diagrams.pane_diagram import DrawnPane
 from penstock.pipelines import catalog
-from penstock.pipelines.catalog import demonstration
+from penstock.pipelines.catalog import load_demo
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.pictures import Curve, Point, Scene, curves, picture
-from penstock.pipelines.pictures.panes import DrawnPane
-from penstock.platform.demo.gallery import index
-from penstock.platform.demo.page import the_questions
-from penstock.platform.demo.sendings import sendings
+from penstock.platform.demo.gallery import render_index
+from penstock.platform.demo.pipeline_page import iter_question_lines
+from penstock.platform.demo.timed_records import build_timed_records
 from penstock.platform.errors import DemoError
 
 GALLERY = Path("pipelines/docs/gallery")
 REMAKE = "`penstock demo --all --out pipelines/docs/gallery` makes the gallery anew"
 
 
-@pytest.mark.parametrize("name", catalog.names())
+@pytest.mark.parametrize("name", catalog.pipeline_names())
 def test_a_pipelines_page_says_what_its_file_says(name: str) -> None:
     page = (GALLERY / f"{name}.md").read_text("utf-8")
     (written,) = re.findall(r"```(?:python|yaml)\n(.*?)\n```", page, re.DOTALL)
-    assert written == catalog.file_of(name).read_text("utf-8").strip(), REMAKE
-    assert "\n".join(the_questions(name)) in page, REMAKE
+    assert written == catalog.pipeline_file(name).read_text("utf-8").strip(), REMAKE
+    assert "\n".join(iter_question_lines(name)) in page, REMAKE
 
 
-@pytest.mark.parametrize("name", catalog.names())
+@pytest.mark.parametrize("name", catalog.pipeline_names())
 def test_a_pipelines_picture_shows_panes_and_the_watermark(name: str) -> None:
     root = ET.fromstring((GALLERY / f"{name}.svg").read_text("utf-8"))
     kinds = [shape.get("class") for shape in root.iter()]
@@ -40,42 +40,46 @@ def test_a_pipelines_picture_shows_panes_and_the_watermark(name: str) -> None:
 
 
 def test_the_gallery_lists_every_pipeline() -> None:
-    assert (GALLERY / "README.md").read_text("utf-8") == index(catalog.names()), REMAKE
+    assert (GALLERY / "README.md").read_text("utf-8") == render_index(catalog.pipeline_names()), REMAKE
 
 
-@pytest.mark.parametrize("name", catalog.names())
+@pytest.mark.parametrize("name", catalog.pipeline_names())
 def test_every_pipeline_has_an_input_to_be_shown_with(name: str) -> None:
-    plan, demo = catalog.load(name), demonstration(name)
+    plan, demo = catalog.load_plan(name), load_demo(name)
     for source in plan.sources:
-        sent = sendings(source.name, demo, len(plan.sources))
+        sent = build_timed_records(source.name, demo, len(plan.sources))
         assert len(sent) >= 60
-        assert [one.at for one in sent] == sorted(one.at for one in sent)
+        assert [one.sent_at_ms for one in sent] == sorted(one.sent_at_ms for one in sent)
 
 
 def test_a_topic_without_a_generator_is_refused_with_those_that_have_one() -> None:
     with pytest.raises(DemoError, match=r"access-log has no generator.*there are: ad-clicks, avg, card"):
-        sendings("access-log", Demo())
+        build_timed_records("access-log", Demo())
 
 
 def test_a_pane_is_a_bar_as_wide_as_its_window_at_the_moment_it_appeared() -> None:
     panes = [
         DrawnPane(0, 60_000, 30_000, "early", "3"),
-        DrawnPane(0, 60_000, 70_000, "on_time", "5", since=30_000),
-        DrawnPane(0, 60_000, 90_000, "late", "6 & <more>", since=70_000),
+        DrawnPane(0, 60_000, 70_000, "on_time", "5", previous_clock=30_000),
+        DrawnPane(0, 60_000, 90_000, "late", "6 & <more>", previous_clock=70_000),
     ]
-    scene = Scene("clicks", "of one", 0, 120_000, panes, [(1_000, 2_000)], [(5_000, 90_000)], [(0, 10_000)])
-    root = ET.fromstring(picture(scene))
+    scene = DiagramScene(
+        "clicks", "of one", 0, 120_000, panes, [(1_000, 2_000)], [(5_000, 90_000)], [(0, 10_000)]
+    )
+    root = ET.fromstring(render_pane_diagram(scene))
     bars = [shape for shape in root.iter() if shape.get("height") == "3" and shape.get("y") != "46"]
     assert [bar.get("class") for bar in bars] == ["early", "on_time", "late"]
     assert len({bar.get("width") for bar in bars}) == 1
     heights = [float(bar.get("y", "0")) for bar in bars]
     assert heights == sorted(heights, reverse=True), "what appears later stands above"
     assert "6 & <more>" in "".join(root.itertext())
-    assert picture(scene) == picture(scene)
+    assert render_pane_diagram(scene) == render_pane_diagram(scene)
 
 
 def test_a_curve_goes_through_its_points() -> None:
-    drawn = curves("t", ("x", "y"), [Curve("one", [Point(0, 0), Point(10, 5, "here"), Point(20, 5)])])
+    drawn = render_curves(
+        "t", ("x", "y"), [Curve("one", [CurvePoint(0, 0), CurvePoint(10, 5, "here"), CurvePoint(20, 5)])]
+    )
     root = ET.fromstring(drawn)
     (line,) = (shape for shape in root.iter() if shape.get("class") == "curve")
     ys = [float(place.split(",")[1]) for place in (line.get("points") or "").split()]

@@ -7,14 +7,14 @@ import pytest
 from prometheus_client import CollectorRegistry
 from tests.platform.host.staging import Stage
 
-from penstock.platform.control import open_control
-from penstock.platform.host.metrics import HostMetrics
-from penstock.platform.host.observed import ObservedControl
+from penstock.platform.control import open_control_store
+from penstock.platform.host.host_metrics import HostMetrics
+from penstock.platform.host.observed_control import ObservedControl
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    store = open_control(f"sqlite:///{tmp_path}/control.db")
+    store = open_control_store(f"sqlite:///{tmp_path}/control.db")
     yield Stage(store)
     store.close()
 

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.right import Right
-from penstock.pipelines.fold.watermark import Watermark
-from penstock.pipelines.host.control import Control
-from penstock.pipelines.host.host import Host
-from penstock.platform.clock import now_ms
+from penstock.core.clock import now_ms
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.host.control import HostControl
+from penstock.engine.host.stream_host import StreamHost
+from penstock.engine.operators.watermark import Watermark
 from penstock.platform.control import ControlStore
-from penstock.platform.control.reports import history
-from penstock.platform.lifecycle import VERBS, Asked, ask
+from penstock.platform.control.reports import read_batch_history
+from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, StateRequest, request_state
 
 STREAM = "s"
 TOMORROW = now_ms() + 86_400_000
@@ -23,16 +23,16 @@ because a machine is slow. Whoever asks whether a lease lives by the clock on th
 class Telling:
     """A stream that tells what it was asked to do; it fails at its start while there are failures left."""
 
-    right: Right
+    right: WriteFence
     calls: list[str]
     failures: list[Exception]
     ended: Exception | None = None
-    kept: list[Outcome] = field(default_factory=list)
-    told: Callable[[Outcome], None] = lambda _: None
+    kept: list[BatchOutcome] = field(default_factory=list)
+    told: Callable[[BatchOutcome], None] = lambda _: None
     stopping: list[Exception] = field(default_factory=list)
     on_drain: Callable[[], None] = lambda: None
 
-    def decided(self, after: int) -> list[Outcome]:
+    def read_outcomes_after(self, after: int) -> list[BatchOutcome]:
         return [each for each in self.kept if each.batch_id > after]
 
     def start(self, *, reading: bool = True) -> None:
@@ -43,7 +43,7 @@ class Telling:
     def failure(self) -> BaseException | None:
         return self.ended
 
-    def at(self) -> str:
+    def describe_current_batch(self) -> str:
         return "batch 7, offsets t/0 10 to 20"
 
     def pause(self) -> None:
@@ -71,47 +71,47 @@ class Stage:
     failures: list[Exception] = field(default_factory=list)
     written: str = "as it was"
     streams: list[Telling] = field(default_factory=list)
-    kept: list[Outcome] = field(default_factory=list)
+    kept: list[BatchOutcome] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
     ahead_ms: int = 0
     name: str = "host"
     patience_s: float = 30.0
-    control: Control | None = None
+    control: HostControl | None = None
     """What the host speaks to, where that is not the store itself."""
 
     def __post_init__(self) -> None:
-        self.host = Host(
+        self.host = StreamHost(
             self.name,
             self.control or self.store,
             self.make,
             self.clock,
-            alive=lambda: True,
-            look_every_s=0.01,
-            patience_s=self.patience_s,
-            park_after=3,
-            written=lambda _: self.written,
+            is_spark_alive=lambda: True,
+            poll_interval_s=0.01,
+            step_wait_s=self.patience_s,
+            max_attempts=3,
+            read_definition_version=lambda _: self.written,
         )
 
     def clock(self) -> int:
         return TOMORROW + self.ahead_ms
 
-    def make(self, name: str, right: Right, told: Callable[[Outcome], None]) -> Telling:
+    def make(self, name: str, right: WriteFence, told: Callable[[BatchOutcome], None]) -> Telling:
         self.meanwhile()
         self.streams.append(Telling(right, self.calls, self.failures, kept=self.kept, told=told))
         return self.streams[-1]
 
-    def wish(self, word: str) -> Asked:
-        asked = ask(self.store, STREAM, VERBS[word], (STREAM,))
-        self.host.look()
+    def wish(self, word: str) -> StateRequest:
+        asked = request_state(self.store, STREAM, STREAM_COMMANDS[word], (STREAM,))
+        self.host.reconcile()
         return asked
 
     def look_after_the_wait(self) -> None:
         self.ahead_ms += 70_000
-        self.host.look()
+        self.host.reconcile()
 
     def looking(self, condition: Callable[[], bool]) -> Callable[[], bool]:
         """A condition that is asked for after another look."""
-        return lambda: (self.host.look(), condition())[1]
+        return lambda: (self.host.reconcile(), condition())[1]
 
     def state(self) -> str:
         told = self.said(STREAM)
@@ -119,18 +119,18 @@ class Stage:
         return told
 
     def since(self) -> int:
-        told = self.store.health(STREAM)
+        told = self.store.read_health(STREAM)
         assert told is not None
         return told.at_ms
 
     def said(self, stream: str) -> str | None:
-        told = self.store.health(stream)
+        told = self.store.read_health(stream)
         return None if told is None else told.state
 
 
-def outcome(number: int) -> Outcome:
-    return Outcome(number, "data", 0, 1, None, Watermark(), {}, {}, {})
+def outcome(number: int) -> BatchOutcome:
+    return BatchOutcome(number, "data", 0, 1, None, Watermark(), {}, {}, {})
 
 
 def told(store: ControlStore) -> list[int]:
-    return [record.batch_id for record in history(store, STREAM)]
+    return [record.batch_id for record in read_batch_history(store, STREAM)]

@@ -10,39 +10,39 @@ from confluent_kafka import Producer
 from dagster import AssetKey, DagsterInstance, Definitions, build_sensor_context
 from deltalake import DeltaTable
 
+from penstock.core.clock import now_ms
+from penstock.core.waiting import wait_until
+from penstock.engine.archive.archive_names import archive_name, find_archived_topic, records_path
+from penstock.engine.archive.archive_stream import ArchiveConfig, ArchiveStream
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.host.stream_handle import StreamHandle
+from penstock.engine.host.stream_host import StreamHost
 from penstock.infra.local_broker import LocalBroker
-from penstock.infra.waiting import wait_until
 from penstock.ingestion.contracts import load_contract
-from penstock.pipelines.archive.names import archive_of, archived_topic, records_path
-from penstock.pipelines.archive.stream import ArchiveConfig, ArchiveStream
-from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.right import Right
-from penstock.pipelines.host.host import Host
-from penstock.pipelines.host.running import Running
-from penstock.platform.clock import now_ms
-from penstock.platform.control import ControlStore, open_control
-from penstock.platform.definitions.archives import CHECK
-from penstock.platform.definitions.assets import Surroundings
-from penstock.platform.definitions.build import build
-from penstock.platform.lifecycle import VERBS, ask, wait_for
-from penstock.platform.streams import stream_names
+from penstock.platform.control import ControlStore, open_control_store
+from penstock.platform.definitions.asset_specs import AssetContext
+from penstock.platform.definitions.catalog_definitions import build_catalog_definitions
+from penstock.platform.definitions.topics.archive_assets import OFFSETS_CHECK
+from penstock.platform.services.stream_catalog import list_stream_names
+from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request_state, wait_for_state
 
 pytestmark = pytest.mark.kafka
-STREAM = archive_of("nexmark-auctions")
+STREAM = archive_name("nexmark-auctions")
 
 
-def host_of(store: ControlStore, broker: LocalBroker, folder: Path) -> Host:
-    def make(name: str, right: Right, told: Callable[[Outcome], None]) -> Running:
-        topic = archived_topic(name)
+def host_of(store: ControlStore, broker: LocalBroker, folder: Path) -> StreamHost:
+    def make(name: str, right: WriteFence, told: Callable[[BatchOutcome], None]) -> StreamHandle:
+        topic = find_archived_topic(name)
         assert topic is not None
-        config = ArchiveConfig(broker.bootstrap, folder / name, folder / "warehouse", every_ms=0)
+        config = ArchiveConfig(broker.bootstrap, folder / name, folder / "warehouse", batch_interval_ms=0)
         return ArchiveStream(topic, config, right, told, now_ms)
 
-    return Host("host", store, make, now_ms, alive=lambda: True)
+    return StreamHost("host", store, make, now_ms, is_spark_alive=lambda: True)
 
 
 @contextmanager
-def at_work(host: Host) -> Iterator[None]:
+def at_work(host: StreamHost) -> Iterator[None]:
     """A host that looks, and keeps its leases, until the context is left."""
     stop = threading.Event()
     working = threading.Thread(target=host.run, args=(stop,))
@@ -55,13 +55,15 @@ def at_work(host: Host) -> Iterator[None]:
 
 
 def definitions(store: ControlStore, folder: Path) -> Definitions:
-    around = Surroundings(str(folder / "warehouse"), "team:data", Path("/contracts"))
-    return build([load_contract("nexmark-auctions")], [], around, lambda: store, now_ms, 0)
+    around = AssetContext(str(folder / "warehouse"), "team:data", Path("/contracts"))
+    return build_catalog_definitions(
+        [load_contract("nexmark-auctions")], [], around, lambda: store, now_ms, 0
+    )
 
 
 def checked(defs: Definitions, instance: DagsterInstance) -> dict[str, object]:
     job = defs.resolve_implicit_global_asset_job_def()
-    key = next(key for key in job.asset_layer.asset_graph.asset_check_keys if key.name == CHECK)
+    key = next(key for key in job.asset_layer.asset_graph.asset_check_keys if key.name == OFFSETS_CHECK)
     result = job.get_subset(asset_check_selection={key}, asset_selection=set()).execute_in_process(
         instance=instance
     )
@@ -76,12 +78,12 @@ def test_a_host_keeps_an_archive_while_it_is_wanted(own_broker: LocalBroker, tmp
     for number in range(500):
         producer.produce("nexmark-auctions", b"%d" % number, partition=number % 2)
     producer.flush()
-    store = open_control(f"sqlite:///{tmp_path}/control.db")
+    store = open_control_store(f"sqlite:///{tmp_path}/control.db")
     with at_work(host_of(store, broker, tmp_path)):
-        wait_for(store, ask(store, STREAM, VERBS["start"], stream_names()), 60)
+        wait_for_state(store, request_state(store, STREAM, STREAM_COMMANDS["start"], list_stream_names()), 60)
         wait_until(lambda: ends(store) == [250, 250], 60, "the archive to have everything")
-        wait_for(store, ask(store, STREAM, VERBS["drain"], stream_names()), 60)
-    assert store.health(STREAM).state == "drained"
+        wait_for_state(store, request_state(store, STREAM, STREAM_COMMANDS["drain"], list_stream_names()), 60)
+    assert store.read_health(STREAM).state == "drained"
     defs = definitions(store, tmp_path)
     with DagsterInstance.ephemeral() as instance:
         with build_sensor_context(instance=instance) as context:
@@ -100,5 +102,5 @@ def test_a_host_keeps_an_archive_while_it_is_wanted(own_broker: LocalBroker, tmp
 
 
 def ends(store: ControlStore) -> list[int]:
-    last = store.last_batch(STREAM)
+    last = store.read_last_batch(STREAM)
     return [] if last is None else [account.end for account in last.accounts]

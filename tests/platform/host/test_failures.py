@@ -5,9 +5,9 @@ from confluent_kafka import KafkaError, KafkaException
 from prometheus_client import CollectorRegistry
 from tests.platform.host.staging import STREAM, Stage
 
-from penstock.pipelines.errors import DefinitionError, PublishError
+from penstock.engine.errors import DefinitionError, PublishError
 from penstock.platform.errors import StackError
-from penstock.platform.lifecycle import wait_for
+from penstock.platform.services.stream_lifecycle import wait_for_state
 
 BAD = ArithmeticError("divided by nothing")
 """What a stream does to itself."""
@@ -19,7 +19,7 @@ def test_a_stream_that_keeps_failing_is_parked_with_the_reason_and_the_batch(sta
     assert stage.state() == "failed"
     stage.look_after_the_wait()
     stage.look_after_the_wait()
-    told = stage.store.health(STREAM)
+    told = stage.store.read_health(STREAM)
     assert told.state == "parked"
     assert told.reason == (
         "ArithmeticError: divided by nothing (batch 7, offsets t/0 10 to 20); given up after 3 tries. "
@@ -27,7 +27,7 @@ def test_a_stream_that_keeps_failing_is_parked_with_the_reason_and_the_batch(sta
     )
     stage.look_after_the_wait()
     assert len(stage.streams) == 3, "a parked stream is left alone"
-    assert stage.store.holder(STREAM).expires_at_ms == 0, "and others could have it"
+    assert stage.store.read_lease(STREAM).expires_at_ms == 0, "and others could have it"
 
 
 def test_a_parked_stream_is_tried_again_when_somebody_asks(stage: Stage) -> None:
@@ -53,7 +53,7 @@ def test_a_stream_that_failed_and_is_not_to_run_any_more_is_in_no_trouble(
     assert (seen.state(), shown(state)) == (state, 1)
     seen.wish("drain")
     assert (seen.state(), shown(state), shown("drained")) == ("drained", 0, 1)
-    seen.host.look()
+    seen.host.reconcile()
     seen.wish("start")
     assert seen.state() == "running", "without waiting for anything"
 
@@ -64,7 +64,7 @@ def test_whoever_asks_for_a_stream_that_failed_need_not_wait_until_it_is_tried(
 ) -> None:
     stage.failures += [BAD] * 2
     stage.wish("start")
-    stage.host.look()
+    stage.host.reconcile()
     assert (stage.calls, stage.state()) == (["start"], "failed")
     stage.wish(word)
     stage.wish(word)
@@ -77,11 +77,11 @@ def test_a_parked_stream_is_tried_again_when_its_files_change_and_only_then(stag
     stage.look_after_the_wait()
     assert (stage.state(), len(stage.streams)) == ("parked", 1)
     stage.written = "changed, and wrong in another way"
-    stage.host.look()
+    stage.host.reconcile()
     stage.look_after_the_wait()
     assert (stage.state(), len(stage.streams)) == ("parked", 2)
     stage.written = "mended"
-    stage.host.look()
+    stage.host.reconcile()
     assert (stage.state(), len(stage.streams)) == ("running", 3)
 
 
@@ -90,7 +90,7 @@ def test_a_change_while_a_stream_begins_is_not_missed(stage: Stage) -> None:
     stage.meanwhile = lambda: setattr(stage, "written", "mended meanwhile")
     stage.wish("start")
     assert stage.state() == "parked"
-    stage.host.look()
+    stage.host.reconcile()
     assert stage.state() == "running"
 
 
@@ -99,13 +99,13 @@ def test_what_no_try_can_mend_is_parked_at_once_and_whoever_waits_is_told(stage:
     asked = stage.wish("start")
     assert stage.state() == "parked"
     with pytest.raises(StackError, match=r"s is parked: DefinitionError: window: not said\. Say where"):
-        wait_for(stage.store, asked, 60)
+        wait_for_state(stage.store, asked, 60)
 
 
 def test_a_stream_that_fails_at_work_is_put_away_and_begun_again(stage: Stage) -> None:
     stage.wish("start")
     stage.streams[0].ended = OSError("gone")
-    stage.host.look()
+    stage.host.reconcile()
     assert (stage.calls, stage.state()) == (["start", "drain"], "failed")
     stage.look_after_the_wait()
     assert (stage.calls[-1], stage.state()) == ("start", "running")

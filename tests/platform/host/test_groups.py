@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from prometheus_client import CollectorRegistry
-from tests.ingestion.kafka_tools import kafka_tool
+from tests.ingestion.kafka_tools import make_kafka_tool
 
+from penstock.engine.host.control import BatchRecord, PartitionAccount
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.host.control import BatchRecord, PartitionAccount
-from penstock.platform.control import open_control
-from penstock.platform.host.groups import StreamGroups, group_of
-from penstock.platform.host.metrics import HostMetrics
-from penstock.platform.host.observed import ObservedControl
+from penstock.platform.control import open_control_store
+from penstock.platform.host.consumer_groups import StreamConsumerGroups, consumer_group_id
+from penstock.platform.host.host_metrics import HostMetrics
+from penstock.platform.host.observed_control import ObservedControl
 
 pytestmark = pytest.mark.kafka
 
@@ -30,15 +30,21 @@ def test_what_a_host_commits_is_seen_as_the_lag_of_its_streams_group(
     for number in range(50):
         producer.produce("read", b"%d" % number, partition=number % 2)
     producer.flush()
-    store = open_control(f"sqlite:///{tmp_path}/control.db")
-    groups = StreamGroups(broker.bootstrap, {})
-    control = ObservedControl(store, HostMetrics(CollectorRegistry()), groups.batch)
+    store = open_control_store(f"sqlite:///{tmp_path}/control.db")
+    groups = StreamConsumerGroups(broker.bootstrap, {})
+    control = ObservedControl(store, HostMetrics(CollectorRegistry()), groups.report_batch)
     for number, ends in enumerate(({0: 3, 1: 4}, {0: 10, 1: 20}, {})):
         control.record_batch(batch(number, ends))
     groups.close()
     store.close()
-    options = ["--bootstrap-server", broker.bootstrap, "--describe", "--group", group_of("sensor_minute")]
-    told = kafka_tool(jar_directory)("consumer.group.ConsumerGroupCommand", *options).decode()
+    options = [
+        "--bootstrap-server",
+        broker.bootstrap,
+        "--describe",
+        "--group",
+        consumer_group_id("sensor_minute"),
+    ]
+    told = make_kafka_tool(jar_directory)("consumer.group.ConsumerGroupCommand", *options).decode()
     rows = [line.split() for line in told.splitlines() if "read" in line.split()]
     assert sorted(row[1:6] for row in rows) == [
         ["read", "0", "10", "25", "15"],

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.pipelines.host.control import Lease
-from penstock.pipelines.host.leases import Leases
-from penstock.platform.control import ControlStore, open_control
+from penstock.engine.host.control import Lease
+from penstock.engine.host.leases import LeaseKeeper
+from penstock.platform.control import ControlStore, open_control_store
 
 
 class Slow(ControlStore):
@@ -16,30 +16,30 @@ class Slow(ControlStore):
 
     meanwhile: Callable[[], None] = staticmethod(lambda: None)
 
-    def renew(self, lease: Lease, now_ms: int, ttl_ms: int) -> bool:
-        renewed = super().renew(lease, now_ms, ttl_ms)
+    def renew_lease(self, lease: Lease, now_ms: int, ttl_ms: int) -> bool:
+        renewed = super().renew_lease(lease, now_ms, ttl_ms)
         self.meanwhile()
         return renewed
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Slow]:
-    with closing(open_control(f"sqlite:///{tmp_path}/control.db")) as opened:
+    with closing(open_control_store(f"sqlite:///{tmp_path}/control.db")) as opened:
         yield Slow(opened.engine)
 
 
 def test_a_lease_that_is_given_back_while_it_is_renewed_is_not_held(store: Slow) -> None:
-    leases = Leases(store, "host", lambda: 0, 1_000)
+    leases = LeaseKeeper(store, "host", lambda: 0, 1_000)
     lease = leases.acquire("s")
     assert lease is not None
     store.meanwhile = lambda: leases.release(lease)
     leases.renew()
-    assert not leases.holds(lease)
-    assert store.acquire("s", "other", 0, 1_000) is not None
+    assert not leases.is_held(lease)
+    assert store.acquire_lease("s", "other", 0, 1_000) is not None
 
 
 def test_a_stream_that_is_begun_anew_while_its_lease_is_renewed_is_held(store: Slow) -> None:
-    leases = Leases(store, "host", lambda: 0, 1_000)
+    leases = LeaseKeeper(store, "host", lambda: 0, 1_000)
     before, taken = leases.acquire("s"), list[Lease | None]()
     assert before is not None
 
@@ -51,4 +51,4 @@ def test_a_stream_that_is_begun_anew_while_its_lease_is_renewed_is_held(store: S
     leases.renew()
     [lease] = taken
     assert lease is not None
-    assert (leases.holds(lease), leases.holds(before)) == (True, False)
+    assert (leases.is_held(lease), leases.is_held(before)) == (True, False)

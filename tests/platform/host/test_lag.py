@@ -9,20 +9,20 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from prometheus_client import CollectorRegistry
 
+from penstock.engine.host.control import BatchRecord, PartitionAccount, StreamHealth
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.host.control import BatchRecord, PartitionAccount, StreamHealth
-from penstock.platform.control import ControlStore, open_control
-from penstock.platform.control.reports import overview
-from penstock.platform.host.lag import LagWatch, Offsets, TopicEnds
-from penstock.platform.host.metrics import HostMetrics
-from penstock.platform.host.observed import ObservedControl
+from penstock.platform.control import ControlStore, open_control_store
+from penstock.platform.control.reports import read_overview
+from penstock.platform.host.host_metrics import HostMetrics
+from penstock.platform.host.lag_watch import EndOffsetReader, LagWatch, PartitionPositions
+from penstock.platform.host.observed_control import ObservedControl
 
 BATCH = BatchRecord("s", 0, 1, "data", 5_000, 4_000, (PartitionAccount("t", 0, 0, 10, 10, 10, 0, 0, 0),))
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[ControlStore]:
-    with closing(open_control(f"sqlite:///{tmp_path}/control.db")) as opened:
+    with closing(open_control_store(f"sqlite:///{tmp_path}/control.db")) as opened:
         yield opened
 
 
@@ -34,8 +34,8 @@ def control(store: ControlStore, registry: CollectorRegistry) -> ObservedControl
 def look(control: ObservedControl, end: int, at_ms: int = 0) -> None:
     """Look as a host does, while the topic's only partition ends there."""
     LagWatch(
-        lambda: control.at_work, lambda places: dict.fromkeys(places, end), showing(control, at_ms)
-    ).look()
+        lambda: control.read_positions, lambda places: dict.fromkeys(places, end), showing(control, at_ms)
+    ).poll()
 
 
 def showing(control: ObservedControl, at_ms: int = 0) -> Callable[[Mapping[str, int]], None]:
@@ -44,7 +44,7 @@ def showing(control: ObservedControl, at_ms: int = 0) -> Callable[[Mapping[str, 
 
 def waits(store: ControlStore) -> tuple[int, int] | None:
     """How many records wait for a stream that commits nothing, and since when, as the store knows it."""
-    [found] = overview(store)
+    [found] = read_overview(store)
     return found.waiting and (found.waiting.records, found.waiting.since_ms)
 
 
@@ -81,11 +81,11 @@ def test_nothing_is_shown_of_a_stream_that_was_lost_meanwhile(
     control.report_health(StreamHealth("s", "running", "", 0))
     control.record_batch(BATCH)
 
-    def lose(places: Collection[tuple[str, int]]) -> Offsets:
-        control.let_go(StreamHealth("s", "lost", "", 0))
+    def lose(places: Collection[tuple[str, int]]) -> PartitionPositions:
+        control.report_lost(StreamHealth("s", "lost", "", 0))
         return dict.fromkeys(places, 25)
 
-    LagWatch(lambda: control.at_work, lose, showing(control)).look()
+    LagWatch(lambda: control.read_positions, lose, showing(control)).poll()
     assert shown(registry) is None
 
 
@@ -93,7 +93,7 @@ def test_a_stream_is_shown_as_it_stood_before_its_first_batch_here(
     store: ControlStore, control: ObservedControl, registry: CollectorRegistry
 ) -> None:
     store.record_batch(BATCH)
-    assert control.last_batch("s") == BATCH
+    assert control.read_last_batch("s") == BATCH
     control.report_health(StreamHealth("s", "running", "", 0))
     assert shown(registry, "penstock_last_batch_seconds") == 5, "a first batch that hangs is seen by it"
     look(control, 25)
@@ -103,20 +103,20 @@ def test_a_stream_is_shown_as_it_stood_before_its_first_batch_here(
 def test_a_broker_that_is_away_leaves_what_was_shown(
     control: ObservedControl, registry: CollectorRegistry
 ) -> None:
-    def away(_: Collection[tuple[str, int]]) -> Offsets:
+    def away(_: Collection[tuple[str, int]]) -> PartitionPositions:
         raise KafkaException(KafkaError(KafkaError._TRANSPORT))
 
     control.report_health(StreamHealth("s", "running", "", 0))
     control.record_batch(BATCH)
     look(control, 25)
-    LagWatch(lambda: control.at_work, away, showing(control)).look()
+    LagWatch(lambda: control.read_positions, away, showing(control)).poll()
     assert shown(registry) == 15
 
 
 def test_the_store_knows_since_when_records_wait_for_a_stream_that_commits_nothing(
     store: ControlStore, control: ObservedControl
 ) -> None:
-    store.acquire("s", "host", 0, 60_000)
+    store.acquire_lease("s", "host", 0, 60_000)
     control.report_health(StreamHealth("s", "running", "", 0, epoch=1))
     control.record_batch(BATCH)
     look(control, 25, at_ms=20_000)
@@ -137,7 +137,7 @@ def test_the_store_knows_since_when_records_wait_for_a_stream_that_commits_nothi
 def test_a_stream_that_was_paused_has_not_waited_meanwhile(
     store: ControlStore, control: ObservedControl
 ) -> None:
-    store.acquire("s", "host", 0, 60_000)
+    store.acquire_lease("s", "host", 0, 60_000)
     control.record_batch(BATCH)
     for at_ms, state in enumerate(("running", "running", "paused", "running", "running")):
         control.report_health(StreamHealth("s", state, "", 0, epoch=1))
@@ -148,15 +148,15 @@ def test_a_stream_that_was_paused_has_not_waited_meanwhile(
 def test_what_waited_by_the_word_of_a_host_that_was_taken_over_says_nothing(
     store: ControlStore, control: ObservedControl, registry: CollectorRegistry
 ) -> None:
-    store.acquire("s", "host", 0, 1_000)
+    store.acquire_lease("s", "host", 0, 1_000)
     control.report_health(StreamHealth("s", "running", "", 0, epoch=1))
     control.record_batch(BATCH)
     look(control, 25, at_ms=500)
     look(control, 25, at_ms=900)
-    store.acquire("s", "other", 2_000, 60_000)
+    store.acquire_lease("s", "other", 2_000, 60_000)
     assert waits(store) is None
     other = ObservedControl(store, HostMetrics(CollectorRegistry()))
-    other.last_batch("s")
+    other.read_last_batch("s")
     other.report_health(StreamHealth("s", "running", "", 0, epoch=2))
     look(other, 25, at_ms=3_000)
     look(other, 25, at_ms=18_000)
@@ -171,6 +171,6 @@ def test_the_broker_says_where_partitions_end(broker: LocalBroker) -> None:
     for number in range(7):
         producer.produce("ending", b"x", partition=min(number, 1))
     producer.flush()
-    with closing(TopicEnds(broker.bootstrap, {})) as ends:
+    with closing(EndOffsetReader(broker.bootstrap, {})) as ends:
         assert ends([("ending", 0), ("ending", 1)]) == {("ending", 0): 1, ("ending", 1): 6}
         assert ends([]) == {}

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from penstock.pipelines.host.control import BatchRecord, PartitionAccount, StreamHealth
-from penstock.platform.host.metrics import FATES, STATES, HostMetrics
+from penstock.engine.host.control import BatchRecord, PartitionAccount, StreamHealth
+from penstock.platform.host.host_metrics import RECORD_FATES, STREAM_STATES, HostMetrics
 from penstock.platform.settings import load_settings
 
 FOLDER = Path("platform/monitoring")
@@ -30,10 +30,10 @@ def shown() -> Mapping[str, set[str]]:
     ProcessCollector(registry=registry)
     metrics = HostMetrics(registry)
     account = PartitionAccount("t", 0, 0, 10, 10, 6, 1, 1, 1, 1)
-    metrics.batch(
+    metrics.count_batch(
         BatchRecord("s", 0, 1, "data", 5, 4, (account,), {"early": 1}, 1, 8, durations_ms={"fold": 2.0})
     )
-    metrics.health(StreamHealth("s", "running", "", 0))
+    metrics.record_health(StreamHealth("s", "running", "", 0))
     found: dict[str, set[str]] = defaultdict(set, OF_PROMETHEUS)
     for family in registry.collect():
         for sample in family.samples:
@@ -65,8 +65,8 @@ def test_an_expression_names_metrics_and_labels_that_there_are(
         assert metric in shown, expression
         for label, value in LABEL.findall(selectors):
             assert label in shown[metric] | ADDED_BY_PROMETHEUS, (metric, label)
-            assert label != "fate" or value in FATES, value
-            assert label != "state" or value in STATES, value
+            assert label != "fate" or value in RECORD_FATES, value
+            assert label != "state" or value in STREAM_STATES, value
     labels = {label.strip() for group in GROUPING.findall(expression) for label in group.split(",")}
     assert labels <= set.union(ADDED_BY_PROMETHEUS, *(shown[metric] for metric, _ in named))
     assert expression.count("(") == expression.count(")")

@@ -11,17 +11,23 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from penstock.pipelines.host.control import BatchRecord, Control, Desired, PartitionAccount, StreamHealth
-from penstock.platform.control import open_control
-from penstock.platform.host.metrics import HostMetrics
-from penstock.platform.host.observed import ObservedControl
-from penstock.platform.host.server import serving
-from penstock.platform.logs import JsonFormatter
+from penstock.engine.host.control import (
+    BatchRecord,
+    DesiredRunState,
+    HostControl,
+    PartitionAccount,
+    StreamHealth,
+)
+from penstock.platform.control import open_control_store
+from penstock.platform.host.host_metrics import HostMetrics
+from penstock.platform.host.http_server import serve_http
+from penstock.platform.host.observed_control import ObservedControl
+from penstock.platform.logging_setup import JsonLogFormatter
 
 
 @pytest.fixture
 def control(tmp_path: Path, registry: CollectorRegistry) -> Iterator[ObservedControl]:
-    store = open_control(f"sqlite:///{tmp_path}/control.db")
+    store = open_control_store(f"sqlite:///{tmp_path}/control.db")
     yield ObservedControl(store, HostMetrics(registry))
     store.close()
 
@@ -48,7 +54,7 @@ def test_metrics_count_what_was_committed(control: ObservedControl, registry: Co
     control.record_batch(batch(0))
     control.record_batch(batch(1))
     control.report_health(StreamHealth("s", "running", "", 0))
-    with serving(0, registry, lambda: control.streams) as port:
+    with serve_http(0, registry, lambda: control.stream_health) as port:
         found = scrape(port)
     assert found["penstock_batches_total", "data"] == 2
     assert found["penstock_records_read_total", ""] == 20
@@ -63,7 +69,7 @@ def test_metrics_count_what_was_committed(control: ObservedControl, registry: Co
 def test_health_is_well_until_a_stream_fails(control: ObservedControl, registry: CollectorRegistry) -> None:
     control.report_health(StreamHealth("s", "running", "", 0))
     control.report_health(StreamHealth("t", "drained", "", 0))
-    with serving(0, registry, lambda: control.streams) as port:
+    with serve_http(0, registry, lambda: control.stream_health) as port:
         address = f"http://127.0.0.1:{port}/health"
         assert json.load(urllib.request.urlopen(address, timeout=5))["well"] is True
         control.report_health(StreamHealth("t", "failed", "no such field", 1))
@@ -76,16 +82,16 @@ def test_health_is_well_until_a_stream_fails(control: ObservedControl, registry:
 
 
 def test_the_store_hears_everything_that_the_host_says(control: ObservedControl) -> None:
-    through: Control = control
-    lease = through.acquire("s", "host", 0, 1_000)
-    assert through.holder("s") == lease
-    assert through.renew(lease, 10, 1_000)
+    through: HostControl = control
+    lease = through.acquire_lease("s", "host", 0, 1_000)
+    assert through.read_lease("s") == lease
+    assert through.renew_lease(lease, 10, 1_000)
     through.record_batch(batch(3))
-    assert through.last_batch("s") == batch(3)
-    through.release(lease)
-    assert not through.renew(lease, 20, 1_000)
-    control._store.desire("s", Desired.RUNNING, 0)
-    assert through.desired()["s"].desired is Desired.RUNNING
+    assert through.read_last_batch("s") == batch(3)
+    through.release_lease(lease)
+    assert not through.renew_lease(lease, 20, 1_000)
+    control._store.set_desired_state("s", DesiredRunState.RUNNING, 0)
+    assert through.read_desired_states()["s"].desired is DesiredRunState.RUNNING
 
 
 def test_a_line_of_json_carries_what_the_call_gave() -> None:
@@ -93,7 +99,7 @@ def test_a_line_of_json_carries_what_the_call_gave() -> None:
         {"name": "host", "levelname": "INFO", "msg": "batch %d", "args": (7,), "stream": "s"}
     )
     record.created = 0.5
-    line = json.loads(JsonFormatter().format(record))
+    line = json.loads(JsonLogFormatter().format(record))
     assert line == {
         "at": "1970-01-01T00:00:00.500+00:00",
         "level": "info",
@@ -105,7 +111,7 @@ def test_a_line_of_json_carries_what_the_call_gave() -> None:
 
 def raised(control: ObservedControl) -> list[str]:
     found: list[str] = []
-    control._alert = lambda alert: found.append(alert.state)
+    control._on_alert = lambda alert: found.append(alert.state)
     return found
 
 
@@ -148,7 +154,7 @@ def test_a_host_that_lost_a_stream_shows_nothing_of_it_any_more(
     control.report_health(StreamHealth("s", "running", "", 0))
     control.report_health(StreamHealth("t", "running", "", 0))
     control.record_batch(batch(0))
-    control.let_go(StreamHealth("s", "lost", "another host took it over", 1))
+    control.report_lost(StreamHealth("s", "lost", "another host took it over", 1))
     control.record_batch(batch(1))  # decided before, and told late
     gauges = [
         (sample.name, sample.labels["stream"])
@@ -158,8 +164,8 @@ def test_a_host_that_lost_a_stream_shows_nothing_of_it_any_more(
     ]
     assert {stream for name, stream in gauges if not name.endswith("_created")} == {"t"}
     assert registry.get_sample_value("penstock_batches_total", {"stream": "s", "kind": "data"}) == 2
-    assert (set(control.streams), alerts) == ({"t"}, ["lost"])
-    assert control._store.health("s").state == "running", "which the other host says"
+    assert (set(control.stream_health), alerts) == ({"t"}, ["lost"])
+    assert control._store.read_health("s").state == "running", "which the other host says"
     control.report_health(StreamHealth("s", "running", "", 2))
     control.record_batch(batch(2))
     assert registry.get_sample_value("penstock_stream_running", {"stream": "s"}) == 1

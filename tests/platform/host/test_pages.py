@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from prometheus_client import CollectorRegistry
-from tests.browser import chromium_browser
+from tests.browser import launch_chromium
 from tests.quality.expectations.test_at_rest import MINUTE, MISSED, NOON, outcome
 
-from penstock.platform.host.pages import PREFIX, link, served_at
-from penstock.platform.host.server import serving
+from penstock.platform.host.http_server import serve_http
+from penstock.platform.host.quality_pages import QUALITY_URL_PREFIX, file_url, quality_url
 from penstock.platform.settings import load_settings
-from penstock.quality.expectations.page import Shown, publish
+from penstock.quality.expectations.report_page import SuiteReport, write_report_page
 from penstock.quality.expectations.suite import Expectation, Suite
 from penstock.quality.statistics.plots import publish_plots
-from penstock.quality.statistics.series import Point
+from penstock.quality.statistics.series import StatisticsPoint
 
 Ask = Callable[..., tuple[int, str]]
 ROWS = "latest-minutes/final/n_set.jsonl"
@@ -35,26 +35,28 @@ def folder(tmp_path: Path) -> Path:
     (folder / "out.jsonl").symlink_to(folder.parent / "secret.jsonl")
     missed = replace(MISSED, rows=str(folder / ROWS))
     suite = Suite("latest/minutes", (Expectation(MISSED.type, {"column": "n"}, MISSED.name),))
-    points = [Point(NOON + number * MINUTE, {"rows": 5.0 + number}) for number in range(3)]
+    points = [StatisticsPoint(NOON + number * MINUTE, {"rows": 5.0 + number}) for number in range(3)]
     plots = publish_plots(
-        folder / PLOTS, suite.about, {"By windows": points}, [], f"../../{DOCS}#{suite.about}"
+        folder / PLOTS, suite.subject, {"By windows": points}, [], f"../../{DOCS}#{suite.subject}"
     )
-    publish(folder / "docs", [Shown(suite, [outcome(NOON + MINUTE, missed)], plots=plots)])
+    write_report_page(
+        folder / "docs", [SuiteReport(suite, [outcome(NOON + MINUTE, missed)], plots_file=plots)]
+    )
     return folder
 
 
 @pytest.fixture
 def page() -> Iterator[Page]:
     """A page in headless Chromium; skipped by name where it is not installed."""
-    with chromium_browser() as browser:
+    with launch_chromium() as browser:
         yield browser.new_page()
 
 
 def test_in_a_browser_plots_lead_to_what_is_expected_and_that_to_the_rows(folder: Path, page: Page) -> None:
     trouble: list[str] = []
     page.on("console", lambda said: trouble.append(said.text))
-    with serving(0, CollectorRegistry(), dict, folder) as port:
-        page.goto(f"http://127.0.0.1:{port}{PREFIX}{PLOTS}")
+    with serve_http(0, CollectorRegistry(), dict, folder) as port:
+        page.goto(f"http://127.0.0.1:{port}{QUALITY_URL_PREFIX}{PLOTS}")
         drawn = page.locator("#rows polyline").bounding_box()
         room = page.locator("#rows svg").bounding_box()
         assert drawn is not None
@@ -74,7 +76,7 @@ def test_in_a_browser_plots_lead_to_what_is_expected_and_that_to_the_rows(folder
 
 @pytest.fixture
 def ask(folder: Path) -> Iterator[Ask]:
-    with serving(0, CollectorRegistry(), dict, folder) as port:
+    with serve_http(0, CollectorRegistry(), dict, folder) as port:
 
         def asked(path: str, host: str = "127.0.0.1", method: str = "GET") -> tuple[int, str]:
             connection = HTTPConnection("127.0.0.1", port, timeout=5)
@@ -88,10 +90,10 @@ def ask(folder: Path) -> Iterator[Ask]:
 
 
 def test_the_page_and_the_rows_that_it_links_to_are_shown(ask: Ask, folder: Path) -> None:
-    status, page = ask(link(PREFIX, folder, folder / "docs" / "index.html"))
+    status, page = ask(file_url(QUALITY_URL_PREFIX, folder, folder / "docs" / "index.html"))
     assert status == 200
     assert f"<a href='../{ROWS}'>the rows</a>" in page
-    assert ask(f"{PREFIX}{ROWS}") == (200, '{"n": 7}\n')
+    assert ask(f"{QUALITY_URL_PREFIX}{ROWS}") == (200, '{"n": 7}\n')
 
 
 @pytest.mark.parametrize(
@@ -102,18 +104,18 @@ def test_the_page_and_the_rows_that_it_links_to_are_shown(ask: Ask, folder: Path
     ],
 )
 def test_nothing_else_is_shown_wherever_a_path_or_a_link_leads(ask: Ask, path: str) -> None:
-    assert ask(f"{PREFIX}{path}")[0] == 404
+    assert ask(f"{QUALITY_URL_PREFIX}{path}")[0] == 404
 
 
 def test_nothing_is_shown_to_a_site_whose_name_leads_here_and_nothing_is_written(ask: Ask) -> None:
-    assert ask(f"{PREFIX}{ROWS}", host="elsewhere.example")[0] == 404
-    assert ask(f"{PREFIX}{ROWS}", method="POST")[0] == 404
+    assert ask(f"{QUALITY_URL_PREFIX}{ROWS}", host="elsewhere.example")[0] == 404
+    assert ask(f"{QUALITY_URL_PREFIX}{ROWS}", method="POST")[0] == 404
     assert ask("/health", host="elsewhere.example")[0] == 200
 
 
 def test_a_browser_is_sent_there_on_one_machine_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def served() -> str:
-        return served_at(load_settings().settings)
+        return quality_url(load_settings().settings)
 
     monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path))
     monkeypatch.setenv("PENSTOCK_HOST__METRICS_PORT", "9999")

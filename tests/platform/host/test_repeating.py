@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from penstock.pipelines.host.repeating import repeating
+from penstock.core.periodic import run_periodically
 
 PATIENCE_S = 30.0
 
@@ -19,7 +19,7 @@ def test_what_failed_is_tried_again_and_said(caplog: pytest.LogCaptureFixture) -
             raise OSError("the store is away")
         done.set()
 
-    with repeating(0.001, act, "heartbeat"):
+    with run_periodically(0.001, act, "heartbeat"):
         assert done.wait(PATIENCE_S)
     (said,) = caplog.records
     assert said.getMessage() == "heartbeat failed, and is tried again in 0.001 s"
@@ -34,7 +34,7 @@ def test_nothing_is_done_any_more_once_the_context_is_over() -> None:
         may_end.wait(PATIENCE_S)
         ended.set()
 
-    with repeating(0.001, act, "look"):
+    with run_periodically(0.001, act, "look"):
         assert begun.wait(PATIENCE_S)
         may_end.set()
     assert ended.is_set(), "the last one is waited for"
@@ -42,6 +42,6 @@ def test_nothing_is_done_any_more_once_the_context_is_over() -> None:
 
 
 def test_what_fails_inside_ends_it_and_is_raised() -> None:
-    with pytest.raises(ValueError, match="inside"), repeating(60, lambda: None, "never"):
+    with pytest.raises(ValueError, match="inside"), run_periodically(60, lambda: None, "never"):
         raise ValueError("inside")
     assert not [each for each in threading.enumerate() if each.name == "never"]

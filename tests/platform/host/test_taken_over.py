@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from tests.platform.host.staging import STREAM, Stage
 
-from penstock.platform.lifecycle import VERBS, ask, is_so
+from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, is_state_reached, request_state
 
 
 def test_of_two_hosts_the_second_waits_and_says_nothing_for_the_first(
@@ -16,25 +16,25 @@ def test_of_two_hosts_the_second_waits_and_says_nothing_for_the_first(
     asked = stage.wish("start")
     other = Stage(stage.store, name="other")
     with caplog.at_level(logging.INFO):
-        other.host.look()
-        other.host.look()
+        other.host.reconcile()
+        other.host.reconcile()
     assert [record.getMessage() for record in caplog.records] == ["waits: host has it"]
-    assert (other.streams, stage.state(), is_so(stage.store, asked)) == ([], "running", True)
+    assert (other.streams, stage.state(), is_state_reached(stage.store, asked)) == ([], "running", True)
 
 
 def test_a_host_that_slept_too_long_finds_its_stream_taken_and_lets_go_of_it(stage: Stage) -> None:
     stage.wish("start")
     other = Stage(stage.store, name="other", ahead_ms=20_000)
-    other.host.look()
-    lease = stage.store.holder(STREAM)
+    other.host.reconcile()
+    lease = stage.store.read_lease(STREAM)
     assert lease is not None
     assert (lease.holder, lease.epoch) == ("other", 2)
     stage.ahead_ms = 20_000
-    assert not stage.streams[0].right.holds(), "it need not ask anybody to know"
-    stage.host.look()
+    assert not stage.streams[0].right.is_held(), "it need not ask anybody to know"
+    stage.host.reconcile()
     assert (stage.calls, stage.state()) == (["start", "drain"], "running")
-    stage.host.look()
-    assert (len(stage.streams), other.streams[0].right.holds()) == (1, True)
+    stage.host.reconcile()
+    assert (len(stage.streams), other.streams[0].right.is_held()) == (1, True)
 
 
 def test_a_host_that_slept_too_long_shows_nothing_of_its_stream(
@@ -42,10 +42,10 @@ def test_a_host_that_slept_too_long_shows_nothing_of_its_stream(
 ) -> None:
     seen.wish("start")
     assert registry.get_sample_value("penstock_stream_running", {"stream": STREAM}) == 1
-    Stage(seen.store, name="other", ahead_ms=20_000).host.look()
+    Stage(seen.store, name="other", ahead_ms=20_000).host.reconcile()
     seen.ahead_ms = 20_000
-    seen.host.look()
-    assert seen.control.streams == {}
+    seen.host.reconcile()
+    assert seen.control.stream_health == {}
     assert registry.get_sample_value("penstock_stream_running", {"stream": STREAM}) is None
     assert seen.state() == "running", "as the other host says"
 
@@ -53,7 +53,7 @@ def test_a_host_that_slept_too_long_shows_nothing_of_its_stream(
 def test_a_host_that_is_stopped_after_its_stream_was_taken_says_nothing_of_it(stage: Stage) -> None:
     stage.wish("start")
     other = Stage(stage.store, name="other", ahead_ms=20_000)
-    other.host.look()
+    other.host.reconcile()
     stage.ahead_ms = 20_000
     stop = threading.Event()
     stop.set()
@@ -68,15 +68,15 @@ def test_a_stream_that_does_not_stop_here_is_as_the_host_says_that_took_it(stage
     stage.wish("restart")
     assert stage.state() == "failed"
     other = Stage(stage.store, name="other")
-    other.host.look()
+    other.host.reconcile()
     stage.look_after_the_wait()
     assert (stage.calls, stage.state()) == (["start", "drain", "drain"], "running")
 
 
 def test_a_stream_that_another_host_begins_is_not_yet_what_the_first_one_said(stage: Stage) -> None:
     stage.wish("start")
-    asked = ask(stage.store, STREAM, VERBS["start"], (STREAM,))
+    asked = request_state(stage.store, STREAM, STREAM_COMMANDS["start"], (STREAM,))
     other, seen = Stage(stage.store, name="other", ahead_ms=20_000), list[bool]()
-    other.meanwhile = lambda: seen.append(is_so(stage.store, asked))
-    other.host.look()
-    assert (seen, is_so(stage.store, asked)) == ([False], True)
+    other.meanwhile = lambda: seen.append(is_state_reached(stage.store, asked))
+    other.host.reconcile()
+    assert (seen, is_state_reached(stage.store, asked)) == ([False], True)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.platform.host.staging import STREAM, Stage, outcome, told
 
-from penstock.infra.waiting import wait_until
-from penstock.pipelines.host.control import DesiredState
-from penstock.pipelines.host.telling import batch_record
+from penstock.core.waiting import wait_until
+from penstock.engine.host.control import DesiredState
+from penstock.engine.host.control_reporter import to_batch_record
 from penstock.platform.control import ControlStore
 
 
@@ -32,7 +32,11 @@ def test_a_store_that_does_not_answer_for_a_while_stops_no_stream(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage.wish("start")
-    stop, desired, troubles = threading.Event(), stage.store.desired, [OSError("no way to the store")] * 3
+    stop, desired, troubles = (
+        threading.Event(),
+        stage.store.read_desired_states,
+        [OSError("no way to the store")] * 3,
+    )
 
     def asked() -> Mapping[str, DesiredState]:
         if troubles:
@@ -40,7 +44,7 @@ def test_a_store_that_does_not_answer_for_a_while_stops_no_stream(
         stop.set()
         return desired()
 
-    monkeypatch.setattr(stage.store, "desired", asked)
+    monkeypatch.setattr(stage.store, "read_desired_states", asked)
     stage.host.run(stop)
     told = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert told == ["looked in vain, and goes on with what runs"]
@@ -62,7 +66,7 @@ def test_batches_of_a_while_without_a_store_are_told_later_in_order(stage: Stage
 
 
 def test_what_a_host_could_not_tell_any_more_the_next_one_tells(stage: Stage) -> None:
-    stage.store.record_batch(batch_record(STREAM, outcome(2)))
+    stage.store.record_batch(to_batch_record(STREAM, outcome(2)))
     stage.kept = [outcome(number) for number in range(6)]
     stage.wish("start")
     stage.streams[0].told(outcome(5))  # as a stream does that is begun

@@ -4,9 +4,9 @@ import threading
 
 from tests.platform.host.staging import STREAM, Stage
 
-from penstock.infra.waiting import wait_until
-from penstock.pipelines.host.control import Desired
-from penstock.platform.lifecycle import VERBS, ask, is_so
+from penstock.core.waiting import wait_until
+from penstock.engine.host.control import DesiredRunState
+from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, is_state_reached, request_state
 
 
 def test_a_stream_goes_through_its_life_by_word(stage: Stage) -> None:
@@ -27,16 +27,16 @@ def test_a_stream_goes_through_its_life_by_word(stage: Stage) -> None:
         stage.calls.clear()
         asked = stage.wish(word)
         assert stage.calls == calls, word
-        assert is_so(stage.store, asked), word
-        assert stage.state() == asked.state.desired
+        assert is_state_reached(stage.store, asked), word
+        assert stage.state() == asked.desired_state.desired
 
 
 def test_a_restart_is_not_done_before_the_stream_was_begun_anew(stage: Stage) -> None:
     stage.wish("start")
-    asked = ask(stage.store, STREAM, VERBS["restart"], (STREAM,))
-    assert not is_so(stage.store, asked)
-    stage.host.look()
-    assert is_so(stage.store, asked)
+    asked = request_state(stage.store, STREAM, STREAM_COMMANDS["restart"], (STREAM,))
+    assert not is_state_reached(stage.store, asked)
+    stage.host.reconcile()
+    assert is_state_reached(stage.store, asked)
 
 
 def test_a_stream_that_is_here_says_since_when_whatever_was_asked_of_it_meanwhile(stage: Stage) -> None:
@@ -59,10 +59,12 @@ def test_a_stream_that_cannot_be_stopped_is_kept_and_may_not_write(stage: Stage)
     (stream,) = stage.streams
     stream.stopping += [OSError("the query does not end")] * 2
     stage.wish("drain")
-    assert stage.store.health(STREAM).reason == "it could not be stopped: OSError: the query does not end"
-    assert (stage.state(), stream.right.holds()) == ("failed", False)
-    assert stage.store.holder(STREAM).expires_at_ms == 0, "others could have it"
-    stage.host.look()
+    assert (
+        stage.store.read_health(STREAM).reason == "it could not be stopped: OSError: the query does not end"
+    )
+    assert (stage.state(), stream.right.is_held()) == ("failed", False)
+    assert stage.store.read_lease(STREAM).expires_at_ms == 0, "others could have it"
+    stage.host.reconcile()
     assert stage.calls == ["start", "drain"], "it is not asked at every look"
     stage.look_after_the_wait()
     stage.look_after_the_wait()
@@ -76,7 +78,7 @@ def test_a_slow_stream_keeps_no_other_waiting(stage: Stage) -> None:
     wait_until(lambda: len(stage.streams) == 1, 30, "the slow stream")
     stage.streams[0].on_drain = lambda: assert_in_time(slow)
     stage.wish("drain")
-    stage.store.desire("other", Desired.RUNNING, 0)
+    stage.store.set_desired_state("other", DesiredRunState.RUNNING, 0)
     wait_until(stage.looking(lambda: stage.said("other") == "running"), 30, "the other to run")
     stage.streams[1].ended = OSError("gone")
     wait_until(stage.looking(lambda: stage.said("other") == "failed"), 30, "its failure to be seen")
@@ -88,12 +90,12 @@ def test_a_slow_stream_keeps_no_other_waiting(stage: Stage) -> None:
 def test_all_streams_are_drained_at_once_when_a_host_stops(stage: Stage) -> None:
     together = threading.Barrier(3)
     for name in ("a", "b", "c"):
-        stage.store.desire(name, Desired.RUNNING, 0)
-    stage.host.look()
+        stage.store.set_desired_state(name, DesiredRunState.RUNNING, 0)
+    stage.host.reconcile()
     for stream in stage.streams:
         stream.on_drain = lambda: (together.wait(60), None)[1]
     stage.host.run(stopped())
-    assert [stage.store.health(name).state for name in ("a", "b", "c")] == ["stopped"] * 3
+    assert [stage.store.read_health(name).state for name in ("a", "b", "c")] == ["stopped"] * 3
 
 
 def assert_in_time(event: threading.Event) -> None:

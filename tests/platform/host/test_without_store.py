@@ -9,21 +9,21 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy.exc import OperationalError
-from tests.pipelines.batch.stored import Bench
-from tests.pipelines.batch.test_fence import BATCHES, PLAN, TABLES, undisturbed
+from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.test_fence import BATCHES, PLAN, TABLES, undisturbed
 from tests.platform.conftest import Postgres
 
-from penstock.infra.waiting import wait_until
-from penstock.pipelines.batch.engine import Engine
-from penstock.pipelines.batch.journal import kept_outcomes
-from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.right import Right
-from penstock.pipelines.errors import FencedError
-from penstock.pipelines.host.control import Desired
-from penstock.pipelines.host.host import Host
-from penstock.platform.clock import now_ms
-from penstock.platform.control import ControlStore, open_control
-from penstock.platform.control.reports import history
+from penstock.core.clock import now_ms
+from penstock.core.waiting import wait_until
+from penstock.engine.batch.batch_engine import BatchEngine
+from penstock.engine.batch.journal import read_retained_outcomes
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.errors import WriterFencedError
+from penstock.engine.host.control import DesiredRunState
+from penstock.engine.host.stream_host import StreamHost
+from penstock.platform.control import ControlStore, open_control_store
+from penstock.platform.control.reports import read_batch_history
 
 if TYPE_CHECKING:
     from sqlalchemy import QueuePool
@@ -34,23 +34,23 @@ STREAM = PLAN.name
 class Fed:
     """A stream whose batches a test feeds."""
 
-    def __init__(self, bench: Bench, right: Right, told: Callable[[Outcome], None]) -> None:
+    def __init__(self, bench: Bench, right: WriteFence, told: Callable[[BatchOutcome], None]) -> None:
         self._bench = bench
         self.right = right
         self._told = told
-        self.engine: Engine
+        self.engine: BatchEngine
 
-    def decided(self, after: int) -> Iterator[Outcome]:
-        return kept_outcomes(self._bench.folder / "stream" / "journal", after)
+    def read_outcomes_after(self, after: int) -> Iterator[BatchOutcome]:
+        return read_retained_outcomes(self._bench.folder / "stream" / "journal", after)
 
     def start(self, *, reading: bool = True) -> None:
-        self.engine = self._bench.open(self.right.epoch, self.right.holds, told=self._told)
+        self.engine = self._bench.open(self.right.epoch, self.right.is_held, told=self._told)
 
     def failure(self) -> BaseException | None:
         return None
 
-    def at(self) -> str:
-        return self.engine.at
+    def describe_current_batch(self) -> str:
+        return self.engine.unfinished_batch
 
     def pause(self) -> None:
         """It reads what it is fed."""
@@ -72,11 +72,13 @@ def hosted(bench: Bench, store: ControlStore, clock: Callable[[], int] = now_ms)
     """A host with that stream, until the context is left."""
     begun: list[Fed] = []
 
-    def make(_name: str, right: Right, told: Callable[[Outcome], None]) -> Fed:
+    def make(_name: str, right: WriteFence, told: Callable[[BatchOutcome], None]) -> Fed:
         begun.append(Fed(bench, right, told))
         return begun[-1]
 
-    host = Host("host", store, make, clock, alive=lambda: True, lease_ms=60_000, look_every_s=0.05)
+    host = StreamHost(
+        "host", store, make, clock, is_spark_alive=lambda: True, lease_ttl_ms=60_000, poll_interval_s=0.05
+    )
     stop = threading.Event()
     working = threading.Thread(target=host.run, args=(stop,))
     working.start()
@@ -99,13 +101,13 @@ def away(postgres: Postgres) -> Iterator[ControlStore]:
 def hanging(postgres: Postgres) -> Iterator[ControlStore]:
     """A store that can be there and not answer; nobody waits for it longer than a second or two."""
     address = f"{postgres.database(f'hangs_{uuid4().hex}')}?connect_timeout=2"
-    yield from asked_for(address, patience_s=1)
+    yield from asked_for(address, query_timeout_s=1)
 
 
 def asked_for(address: str, **options: float) -> Iterator[ControlStore]:
     """A store in which the stream is asked for; whoever still tells it something at the end may finish."""
-    store = open_control(address, **options)
-    store.desire(STREAM, Desired.RUNNING, 0)
+    store = open_control_store(address, **options)
+    store.set_desired_state(STREAM, DesiredRunState.RUNNING, 0)
     yield store
     pool = cast("QueuePool", store.engine.pool)
     wait_until(lambda: pool.checkedout() == 0, 60, "the store to be left alone")
@@ -127,12 +129,12 @@ def until_told(store: ControlStore, *batches: int) -> None:
 
 
 def said(store: ControlStore) -> str:
-    told = store.health(STREAM)
+    told = store.read_health(STREAM)
     return told.state if told else ""
 
 
 def told(store: ControlStore) -> list[int]:
-    return [record.batch_id for record in history(store, STREAM)]
+    return [record.batch_id for record in read_batch_history(store, STREAM)]
 
 
 def test_a_stream_commits_while_its_store_is_away_and_the_store_learns_of_it(
@@ -162,7 +164,7 @@ def test_a_stream_commits_while_its_store_hangs_and_the_store_learns_of_it(
             for batch in BATCHES[1:4]:
                 bench.feed(stream.engine, batch)
             with pytest.raises(OperationalError, match=r"did not answer within 1 s|timeout expired"):
-                hanging.desired()
+                hanging.read_desired_states()
         until_told(hanging, 0, 1, 2, 3)
         bench.feed(stream.engine, BATCHES[4])
     until_told(hanging, 0, 1, 2, 3, 4)
@@ -175,10 +177,10 @@ def test_a_host_whose_store_hangs_past_its_lease_writes_nothing_more_and_can_be_
     bench, clock = Bench(PLAN, tmp_path), Clock()
     with ExitStack() as slept, at_work(bench, hanging, clock) as stream:
         slept.enter_context(postgres.asleep())
-        assert stream.right.holds(), "as long as its lease"
+        assert stream.right.is_held(), "as long as its lease"
         clock.ahead_ms = 60_000
-        assert not stream.right.holds()
-        with pytest.raises(FencedError):
+        assert not stream.right.is_held()
+        with pytest.raises(WriterFencedError):
             bench.feed(stream.engine, BATCHES[1])
     wait_until(lambda: said(hanging) == "stopped", 60, "the store, awake, to learn how it ended")
     assert told(hanging) == [0]
@@ -193,8 +195,8 @@ def test_a_host_that_ended_while_the_store_was_away_leaves_the_telling_to_the_ne
     alone = bench.open(epoch=2)  # a host that is killed before it tells
     for batch in BATCHES[1:4]:
         bench.feed(alone, batch)
-    lease = away.holder(STREAM)
+    lease = away.read_lease(STREAM)
     assert lease is not None
-    away.release(lease)
+    away.release_lease(lease)
     with hosted(bench, away):
         until_told(away, 0, 1, 2, 3)

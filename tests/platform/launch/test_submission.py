@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.infra.local.spark import spark_home
-from penstock.infra.readiness import READY_FILE
+from penstock.infra.local.spark_cluster import find_spark_home
+from penstock.infra.readiness import READY_FILE_VARIABLE
 from penstock.platform.errors import SettingsError
 from penstock.platform.launch import application
-from penstock.platform.launch.submission import Submission, submission
-from penstock.platform.launch.word import given, when_taken_back
+from penstock.platform.launch.run_token import hold_run_token, watch_run_token
+from penstock.platform.launch.submission import SparkSubmission, build_submission
 from penstock.platform.settings import load_settings
 
 APPLICATION = str(Path(application.__file__).resolve())
@@ -27,10 +27,10 @@ CLUSTER = {
 def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jars: None):
     """What spark-submit is told with some variables set."""
 
-    def submitted_with(**variables: str) -> Submission:
+    def submitted_with(**variables: str) -> SparkSubmission:
         for name, value in {"PENSTOCK_HOME": str(tmp_path), **variables}.items():
             monkeypatch.setenv(name, value)
-        return submission(load_settings().settings, tmp_path / "file", tmp_path / "word")
+        return build_submission(load_settings().settings, tmp_path / "file", tmp_path / "word")
 
     return submitted_with
 
@@ -40,7 +40,7 @@ def jars(monkeypatch: pytest.MonkeyPatch, jar_directory: Path, spark_jar_paths: 
     monkeypatch.setenv("PENSTOCK_JARS", str(jar_directory))
 
 
-def properties(made: Submission) -> dict[str, str]:
+def properties(made: SparkSubmission) -> dict[str, str]:
     """What Spark reads: of a name that stands twice the last."""
     return dict(line.split(" ", 1) for line in made.properties.splitlines())
 
@@ -48,7 +48,7 @@ def properties(made: Submission) -> dict[str, str]:
 def test_as_a_client_the_host_is_here_and_finds_its_settings_in_its_variables(submitted, tmp_path) -> None:
     made = submitted(PENSTOCK_SPARK__LAUNCH="submit", PENSTOCK_SPARK__MASTER="spark://m:7077")
     assert list(made.command) == [
-        str(spark_home() / "bin" / "spark-submit"),
+        str(find_spark_home() / "bin" / "spark-submit"),
         *("--master", "spark://m:7077", "--deploy-mode", "client"),
         *("--properties-file", str(tmp_path / "file"), APPLICATION, str(tmp_path / "word")),
     ]
@@ -65,13 +65,13 @@ def test_as_a_client_the_host_is_here_and_finds_its_settings_in_its_variables(su
 def test_on_a_cluster_the_driver_is_told_by_spark_and_listens_where_the_cluster_says(
     submitted, monkeypatch: pytest.MonkeyPatch, master: str, variables: str
 ) -> None:
-    monkeypatch.setenv(READY_FILE, "/home/ready")
+    monkeypatch.setenv(READY_FILE_VARIABLE, "/home/ready")
     made = submitted(**{**CLUSTER, "PENSTOCK_SPARK__MASTER": master})
     assert made.command[-2] == f"local://{APPLICATION}"
     assert "PENSTOCK_HOME" not in made.environment
     told = properties(made)
     assert told[f"{variables}.PENSTOCK_KAFKA__BOOTSTRAP"] == "broker:9092"
-    assert told[f"{variables}.{READY_FILE}"] == "/home/ready"
+    assert told[f"{variables}.{READY_FILE_VARIABLE}"] == "/home/ready"
     assert (told["spark.executor.instances"], told["spark.executor.cores"]) == ("2", "1")
     assert not {"spark.driver.host", "spark.driver.bindAddress", "spark.local.dir"} & told.keys()
 
@@ -96,11 +96,11 @@ def test_settings_of_ones_own_win_and_the_secret_of_a_master_is_in_the_file_alon
 
 def test_a_host_elsewhere_is_not_looked_for_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     here = load_settings().settings
-    assert here.host_port == here.ports["host.metrics_port"] == here.host.metrics_port
+    assert here.host_metrics_port == here.ports["host.metrics_port"] == here.host.metrics_port
     for name, value in CLUSTER.items():
         monkeypatch.setenv(name, value)
     there = load_settings().settings
-    assert (there.host_port, there.ports.get("host.metrics_port")) == (0, None)
+    assert (there.host_metrics_port, there.ports.get("host.metrics_port")) == (0, None)
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,9 @@ def test_what_cannot_be_is_refused_in_one_sentence_when_settings_are_read(
 
 def test_a_host_ends_when_its_launchers_word_is_taken_back(tmp_path: Path) -> None:
     ended = threading.Event()
-    with given(tmp_path) as word:
-        when_taken_back(word, ended.set)
-        with given(tmp_path) as other:
+    with hold_run_token(tmp_path) as word:
+        watch_run_token(word, ended.set)
+        with hold_run_token(tmp_path) as other:
             assert word.exists(), "the word of a launcher that lives is let be"
         assert not other.exists()
         assert not ended.is_set()
@@ -139,5 +139,5 @@ def test_a_host_ends_when_its_launchers_word_is_taken_back(tmp_path: Path) -> No
 def test_the_word_of_a_launcher_that_was_killed_is_taken_back_by_the_next(tmp_path: Path) -> None:
     left = tmp_path / "host-left"
     left.touch()
-    with given(tmp_path) as word:
+    with hold_run_token(tmp_path) as word:
         assert list(tmp_path.iterdir()) == [word]

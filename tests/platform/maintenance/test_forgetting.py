@@ -22,19 +22,19 @@ from dagster import (
 from deltalake import write_deltalake
 from sqlalchemy import Engine, event
 
-from penstock.pipelines.batch.journal import Journal
-from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.fold.watermark import Watermark
-from penstock.pipelines.host.control import BatchRecord, HostReport
-from penstock.pipelines.host.folders import begin_switch, end_switch, folder_of_stream
-from penstock.pipelines.tables.change import Change, DataFile
-from penstock.platform.control import ControlStore, open_control
-from penstock.platform.definitions.maintenance import maintenance
-from penstock.platform.maintenance import Done, maintain
-from penstock.platform.maintenance.dagster_log import forget_checks, forget_events, forget_runs
-from penstock.platform.maintenance.generations import remove_old
-from penstock.platform.maintenance.store import forget_batches, forget_hosts
-from penstock.platform.maintenance.tables import remove_files
+from penstock.engine.batch.journal import BatchJournal
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.host.control import BatchRecord, HostReport
+from penstock.engine.host.stream_folders import finish_switch, resolve_stream_folder, start_switch
+from penstock.engine.operators.watermark import Watermark
+from penstock.engine.tables.table_change import DataFile, TableChange
+from penstock.platform.control import ControlStore, open_control_store
+from penstock.platform.definitions.maintenance_job import build_maintenance_definitions
+from penstock.platform.maintenance import MaintenanceAction, run_maintenance
+from penstock.platform.maintenance.control_store_rows import prune_batches, prune_hosts
+from penstock.platform.maintenance.dagster_event_log import prune_checks, prune_events, prune_runs
+from penstock.platform.maintenance.replay_leftovers import remove_old_folders
+from penstock.platform.maintenance.table_upkeep import remove_unneeded_files
 from penstock.platform.settings import load_settings
 
 DAY_MS = 86_400_000
@@ -43,7 +43,7 @@ LATER = datetime.now(UTC) + timedelta(days=1)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[ControlStore]:
-    opened = open_control(f"sqlite:///{tmp_path}/control.db")
+    opened = open_control_store(f"sqlite:///{tmp_path}/control.db")
     yield opened
     opened.close()
 
@@ -53,17 +53,17 @@ def test_old_batches_go_and_the_newest_of_each_stream_stays(store: ControlStore)
     for number in range(10):
         store.record_batch(replace(sample, batch_id=number, clock_ms=number))
     store.record_batch(replace(sample, stream="silent"))
-    assert forget_batches(store, 5, dry_run=True) == 5
-    assert forget_batches(store, 5, dry_run=False) == 5
-    assert forget_batches(store, 100, dry_run=False) == 4
-    assert store.last_batch("s").batch_id == 9
-    assert store.last_batch("silent").batch_id == 0
+    assert prune_batches(store, 5, dry_run=True) == 5
+    assert prune_batches(store, 5, dry_run=False) == 5
+    assert prune_batches(store, 100, dry_run=False) == 4
+    assert store.read_last_batch("s").batch_id == 9
+    assert store.read_last_batch("silent").batch_id == 0
 
 
 def test_no_transaction_of_forgetting_keeps_hosts_from_their_leases_for_long(
     store: ControlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.platform.maintenance.store.AT_A_TIME", 3)
+    monkeypatch.setattr("penstock.platform.maintenance.control_store_rows.ROWS_PER_TRANSACTION", 3)
     sample = BatchRecord("s", 0, 1, "tick", 0, None, ())
     for number in (*range(8), 1_000, 1_001, *range(2_000, 2_020)):
         store.record_batch(replace(sample, batch_id=number, clock_ms=number))
@@ -74,8 +74,8 @@ def test_no_transaction_of_forgetting_keeps_hosts_from_their_leases_for_long(
             removed.append(cursor.rowcount)
 
     event.listen(store.engine, "after_cursor_execute", note)
-    assert forget_batches(store, 1_001, dry_run=True) == 9
-    assert forget_batches(store, 1_001, dry_run=False) == 9
+    assert prune_batches(store, 1_001, dry_run=True) == 9
+    assert prune_batches(store, 1_001, dry_run=False) == 9
     assert removed == [3, 3, 3, 0], "and what is younger is not looked at"
 
 
@@ -83,8 +83,8 @@ def test_hosts_that_are_silent_go(store: ControlStore) -> None:
     store.report_host(HostReport("old", "127.0.0.1:1", 0, 10))
     store.report_host(HostReport("new", "127.0.0.1:2", 0, 10))
     store.report_host(HostReport("new", "127.0.0.1:2", 0, 30))
-    assert forget_hosts(store, 20, dry_run=False) == 1
-    assert [host.host for host in store.hosts()] == ["new"]
+    assert prune_hosts(store, 20, dry_run=False) == 1
+    assert [host.host for host in store.read_hosts()] == ["new"]
 
 
 def test_old_events_of_assets_go_and_the_newest_is_what_it_was(tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_old_events_of_assets_go_and_the_newest_is_what_it_was(tmp_path: Path) -
     with DagsterInstance.local_temp(str(tmp_path)) as instance:
         for number in range(30):
             instance.report_runless_asset_event(AssetMaterialization(key, metadata={"batch": number}))
-        assert forget_events(instance, LATER - timedelta(days=2), dry_run=False) == 0
-        assert forget_events(instance, LATER, dry_run=True) == 29
-        assert forget_events(instance, LATER, dry_run=False) == 29
+        assert prune_events(instance, LATER - timedelta(days=2), dry_run=False) == 0
+        assert prune_events(instance, LATER, dry_run=True) == 29
+        assert prune_events(instance, LATER, dry_run=False) == 29
         newest = instance.get_latest_materialization_event(key)
         assert newest is not None
         assert newest.asset_materialization.metadata["batch"].value == 29
@@ -110,17 +110,17 @@ def test_the_second_copy_that_sqlite_has_of_events_of_no_run_goes_too(tmp_path: 
         with closing(sqlite3.connect(copies)) as connection:
             count = lambda: connection.execute("SELECT count(*) FROM event_logs").fetchone()  # noqa: E731
             assert count() == (30,)
-            forget_events(instance, LATER, dry_run=True)
-            forget_events(instance, LATER - timedelta(days=2), dry_run=False)
+            prune_events(instance, LATER, dry_run=True)
+            prune_events(instance, LATER - timedelta(days=2), dry_run=False)
             assert count() == (30,)
-            forget_events(instance, LATER, dry_run=False)
+            prune_events(instance, LATER, dry_run=False)
             assert count() == (0,)
 
 
 def test_forgetting_events_keeps_nobody_from_logging_for_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.platform.maintenance.dagster_log.AT_ONCE", 10)
+    monkeypatch.setattr("penstock.platform.maintenance.dagster_event_log.ROWS_PER_TRANSACTION", 10)
     removed = [0]
 
     def note(_connection: object, cursor: sqlite3.Cursor, statement: str, *_: object) -> None:
@@ -133,7 +133,7 @@ def test_forgetting_events_keeps_nobody_from_logging_for_long(
         event.listen(Engine, "after_cursor_execute", note)
         event.listen(Engine, "commit", committed := lambda _connection: removed.append(0))
         try:
-            assert forget_events(instance, LATER, dry_run=False) == 30
+            assert prune_events(instance, LATER, dry_run=False) == 30
         finally:
             event.remove(Engine, "after_cursor_execute", note)
             event.remove(Engine, "commit", committed)
@@ -156,9 +156,9 @@ def test_what_came_of_checks_goes_and_the_newest_of_each_stays(tmp_path: Path) -
             tell(lag, number, passed=True)
         tell(age, 0, passed=False)
         tell(age, 1, passed=True)
-        assert forget_checks(instance, LATER - timedelta(days=2), dry_run=False) == 0
-        assert forget_checks(instance, LATER, dry_run=True) == 19
-        assert forget_checks(instance, LATER, dry_run=False) == 19
+        assert prune_checks(instance, LATER - timedelta(days=2), dry_run=False) == 0
+        assert prune_checks(instance, LATER, dry_run=True) == 19
+        assert prune_checks(instance, LATER, dry_run=False) == 19
         assert (history(lag), history(age)) == ([19], [1, 0])
 
 
@@ -175,8 +175,8 @@ def test_runs_that_are_over_go_with_their_files(tmp_path: Path) -> None:
     with DagsterInstance.local_temp(str(tmp_path)) as instance:
         run = idle.execute_in_process(instance=instance).run_id
         assert [path.name for path in tmp_path.rglob(f"{run}*")] != []
-        assert forget_runs(instance, LATER, dry_run=True) == 1
-        assert forget_runs(instance, LATER, dry_run=False) == 1
+        assert prune_runs(instance, LATER, dry_run=True) == 1
+        assert prune_runs(instance, LATER, dry_run=False) == 1
         assert instance.get_runs_count() == 0
         assert [path.name for path in tmp_path.rglob(f"{run}*")] == []
 
@@ -188,15 +188,15 @@ def test_what_a_replay_left_goes_after_some_days_and_the_current_folder_never(tm
         (folder / "journal" / "000.outcome.json").write_text("{}")
     for name in ("checkpoint.3", "checkpoints"):
         (old / name).mkdir()
-    end_switch(tmp_path, "s", "second")
+    finish_switch(tmp_path, "s", "second")
     in_ten_days = round(datetime.now(UTC).timestamp() * 1000) + 10 * DAY_MS
-    assert list(remove_old(tmp_path, 20, in_ten_days, dry_run=False)) == []
-    begin_switch(tmp_path, "s", "third")
-    assert list(remove_old(tmp_path, 7, in_ten_days, dry_run=False)) == [], "a switch is not finished"
-    end_switch(tmp_path, "s", "third")
-    gone = sorted(path.name for path in remove_old(tmp_path, 7, in_ten_days, dry_run=False))
+    assert list(remove_old_folders(tmp_path, 20, in_ten_days, dry_run=False)) == []
+    start_switch(tmp_path, "s", "third")
+    assert list(remove_old_folders(tmp_path, 7, in_ten_days, dry_run=False)) == [], "a switch is not finished"
+    finish_switch(tmp_path, "s", "third")
+    gone = sorted(path.name for path in remove_old_folders(tmp_path, 7, in_ten_days, dry_run=False))
     assert gone == ["checkpoint.3", "first", "journal", "second"]
-    assert folder_of_stream(tmp_path, "s") == old / "third"
+    assert resolve_stream_folder(tmp_path, "s") == old / "third"
     assert (old / "third" / "journal").exists()
 
 
@@ -212,8 +212,8 @@ def test_what_a_replay_made_goes_that_nobody_finished(
 
     def round_after(days: int, *, dry_run: bool = False) -> list[str]:
         now_ms = round(datetime.now(UTC).timestamp() * 1000) + days * DAY_MS
-        done = maintain(load_settings().settings, store, None, now_ms, dry_run=dry_run)
-        return [each.where for each in done if each.what == "left by a replay, removed"]
+        done = run_maintenance(load_settings().settings, store, None, now_ms, dry_run=dry_run)
+        return [each.target for each in done if each.action == "left by a replay, removed"]
 
     left = ["s/cut-off", "runs/s/cut-off", "s/mine"]
     assert round_after(2) == [], "it may be finished yet"
@@ -231,13 +231,15 @@ def test_rows_for_a_topic_that_no_batch_sends_go(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
     for name in ("lost", "decided"):
         (topic / f"{name}.parquet").touch()
-    change = Change([DataFile("decided.parquet", 0, 1, "", 0)])
-    Journal(journal).decide(Outcome(0, "data", 0, 1, None, Watermark(), {}, {}, {"published/t": change}))
+    change = TableChange([DataFile("decided.parquet", 0, 1, "", 0)])
+    BatchJournal(journal).commit_outcome(
+        BatchOutcome(0, "data", 0, 1, None, Watermark(), {}, {}, {"published/t": change})
+    )
     now = round(datetime.now(UTC).timestamp() * 1000)
     args = tmp_path / "warehouse", [tmp_path / "s"], 7
-    assert list(remove_files(*args, now, dry_run=False)) == [], "it may be decided yet"
-    assert list(remove_files(*args, now + 8 * DAY_MS, dry_run=True)) == [("published/t", 1)]
-    assert list(remove_files(*args, now + 8 * DAY_MS, dry_run=False)) == [("published/t", 1)]
+    assert list(remove_unneeded_files(*args, now, dry_run=False)) == [], "it may be decided yet"
+    assert list(remove_unneeded_files(*args, now + 8 * DAY_MS, dry_run=True)) == [("published/t", 1)]
+    assert list(remove_unneeded_files(*args, now + 8 * DAY_MS, dry_run=False)) == [("published/t", 1)]
     assert [path.name for path in topic.iterdir()] == ["decided.parquet"]
 
 
@@ -245,19 +247,19 @@ def test_a_platform_that_never_ran_has_nothing_to_maintain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: ControlStore
 ) -> None:
     monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path / "home"))
-    done = maintain(load_settings().settings, store, None, 10**13)
-    assert [(each.where, each.count) for each in done] == [("control store", 0), ("control store", 0)]
+    done = run_maintenance(load_settings().settings, store, None, 10**13)
+    assert [(each.target, each.count) for each in done] == [("control store", 0), ("control store", 0)]
     assert not (tmp_path / "home").exists()
 
 
 def test_the_schedule_runs_a_job_that_does_a_round(tmp_path: Path) -> None:
     rounds: list[bool] = []
 
-    def run(instance: DagsterInstance, tell: Callable[[str], None], dry_run: bool) -> list[Done]:
+    def run(instance: DagsterInstance, tell: Callable[[str], None], dry_run: bool) -> list[MaintenanceAction]:
         rounds.append(dry_run)
-        return [Done("files removed", "latest/s", 3)]
+        return [MaintenanceAction("files removed", "latest/s", 3)]
 
-    defs = maintenance(run, "0 3 * * *")
+    defs = build_maintenance_definitions(run, "0 3 * * *")
     (schedule,) = defs.schedules or ()
     with build_schedule_context(scheduled_execution_time=LATER) as context:
         (request,) = schedule.evaluate_tick(context).run_requests

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import psutil
 
-from penstock.infra.ports import LOCALHOST, answers, free_ports
-from penstock.infra.waiting import wait_until
-from penstock.platform.stack.programs import CODE_SERVER
+from penstock.core.waiting import wait_until
+from penstock.infra.ports import LOCALHOST, accepts_connections, find_free_ports
+from penstock.platform.stack.programs import CODE_SERVER_MODULE
 
 
 def holding_code(server: subprocess.Popen[bytes]) -> list[psutil.Process]:
@@ -18,18 +18,18 @@ def holding_code(server: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 
 def test_it_ends_when_the_process_that_holds_the_code_was_killed(tmp_path: Path) -> None:
-    code, (port,) = tmp_path / "code.py", free_ports(1)
+    code, (port,) = tmp_path / "code.py", find_free_ports(1)
     code.write_text("import dagster\n\ndefs = dagster.Definitions()\n", "utf-8")
     words = ["code-server", "start", "-f", str(code), "-h", LOCALHOST, "-p", str(port)]
     with (tmp_path / "log").open("wb") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", CODE_SERVER, *words],
+            [sys.executable, "-m", CODE_SERVER_MODULE, *words],
             env={**os.environ, "DAGSTER_DISABLE_TELEMETRY": "1"},
             stdout=log,
             stderr=log,
         )
     try:
-        wait_until(lambda: answers(LOCALHOST, port, 0.2), 60, "the code server to answer")
+        wait_until(lambda: accepts_connections(LOCALHOST, port, 0.2), 60, "the code server to answer")
         wait_until(lambda: holding_code(server), 60, "the code to be loaded")
         holding_code(server)[0].send_signal(signal.SIGKILL)
         assert server.wait(60) == 1

@@ -7,7 +7,7 @@ import yaml
 
 from penstock.infra.processes import Program
 from penstock.platform.settings import Settings, load_settings
-from penstock.platform.stack.dagster_home import dagster_home, instance, write_dagster_home
+from penstock.platform.stack.dagster_home import dagster_config, dagster_home, write_dagster_home
 from penstock.platform.stack.programs import stack_programs
 
 
@@ -50,10 +50,10 @@ def test_what_reads_or_writes_topics_waits_for_the_broker(settings: Settings) ->
 def test_every_program_is_ready_by_what_it_does_and_not_by_having_lived_for_a_while(
     settings: Settings,
 ) -> None:
-    by_time = [p.name for p in programs(settings).values() if p.answers_at is None and not p.tells_ready]
+    by_time = [p.name for p in programs(settings).values() if p.answers_at is None and not p.reports_ready]
     assert by_time == []
     # Their ports answer, or could, before they can do their work.
-    assert {name for name, program in programs(settings).items() if program.tells_ready} == {
+    assert {name for name, program in programs(settings).items() if program.reports_ready} == {
         *("feed", "host", "daemon")
     }
 
@@ -96,6 +96,6 @@ def test_dagsters_home_is_written_once_and_again_when_settings_change(settings: 
 
 def test_dagster_keeps_no_password_in_its_files(settings: Settings) -> None:
     secret = set_to(settings, "dagster", storage_url="postgresql://me:secret@127.0.0.1/dagster")
-    assert "secret" not in str(instance(secret))
+    assert "secret" not in str(dagster_config(secret))
     environment = programs(secret)["webserver"].environment
     assert environment["PENSTOCK_DAGSTER__STORAGE_URL"] == "postgresql://me:secret@127.0.0.1/dagster"

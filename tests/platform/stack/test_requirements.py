@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from penstock.engine.host.control import DesiredRunState
 from penstock.infra.errors import JavaMissingError
-from penstock.infra.ports import free_ports
-from penstock.pipelines.host.control import Desired
-from penstock.platform.control import open_control
-from penstock.platform.doctor.installed import FREE_MB, disk_room
+from penstock.infra.ports import find_free_ports
+from penstock.platform.control import open_control_store
+from penstock.platform.doctor.installation_checks import REQUIRED_FREE_MB, check_disk_space
 from penstock.platform.errors import PortTakenError, RequirementError, SettingsError
 from penstock.platform.settings import Settings, load_settings
-from penstock.platform.stack.manager import manager_of
-from penstock.platform.stack.requirements import check_machine, check_ports
-from penstock.platform.stack.start import check_known, want_streams
+from penstock.platform.stack.manager import stack_manager
+from penstock.platform.stack.preflight import check_machine, check_ports
+from penstock.platform.stack.startup import check_stream_names, set_initial_desired
 
 PORTS = ("KAFKA__PORT", "KAFKA__CONTROLLER_PORT", "HOST__METRICS_PORT", "DAGSTER__PORT", "DAGSTER__CODE_PORT")
 
@@ -25,13 +25,13 @@ PORTS = ("KAFKA__PORT", "KAFKA__CONTROLLER_PORT", "HOST__METRICS_PORT", "DAGSTER
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path / "home"))
-    for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True):
+    for name, port in zip(PORTS, find_free_ports(len(PORTS)), strict=True):
         monkeypatch.setenv(f"PENSTOCK_{name}", str(port))
     return load_settings().settings
 
 
 def test_free_ports_are_no_obstacle(settings: Settings) -> None:
-    check_ports(settings, manager_of(settings))
+    check_ports(settings, stack_manager(settings))
 
 
 @pytest.mark.parametrize(
@@ -51,19 +51,19 @@ def test_a_taken_port_is_named_with_who_has_it_and_the_variable_to_set(
             rf"Port {port} .*{re.escape(purpose)}.*process {os.getpid()} has it.*{variable}=PORT penstock up"
         )
         with pytest.raises(PortTakenError, match=expected):
-            check_ports(settings, manager_of(settings))
+            check_ports(settings, stack_manager(settings))
 
 
 def test_the_local_brokers_ports_do_not_matter_when_another_broker_is_used(settings: Settings) -> None:
     kafka = settings.kafka.model_copy(update={"bootstrap": "127.0.0.1:1"})
     with closing(socket.create_server(("127.0.0.1", settings.kafka.port))):
-        check_ports(settings.model_copy(update={"kafka": kafka}), manager_of(settings))
+        check_ports(settings.model_copy(update={"kafka": kafka}), stack_manager(settings))
 
 
 def test_a_machine_without_java_is_told_how_to_get_one(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.platform.stack.requirements.find_java", no_java)
+    monkeypatch.setattr("penstock.platform.stack.preflight.find_java", no_java)
     with pytest.raises(JavaMissingError):
         check_machine(settings)
     assert not settings.home.exists()
@@ -76,8 +76,10 @@ def no_java() -> None:
 def test_a_full_disk_is_told_with_what_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = type("Usage", (), {"free": 5_000_000})()
     monkeypatch.setattr("shutil.disk_usage", lambda _folder: usage)
-    with pytest.raises(RequirementError, match=rf"has 5 MB free, and {FREE_MB} MB are needed.*PENSTOCK_HOME"):
-        disk_room(tmp_path)
+    with pytest.raises(
+        RequirementError, match=rf"has 5 MB free, and {REQUIRED_FREE_MB} MB are needed.*PENSTOCK_HOME"
+    ):
+        check_disk_space(tmp_path)
 
 
 def test_a_home_that_cannot_be_made_is_told(tmp_path: Path, settings: Settings) -> None:
@@ -90,16 +92,16 @@ def test_a_home_that_cannot_be_made_is_told(tmp_path: Path, settings: Settings) 
 def test_a_fresh_stack_runs_its_streams_and_leaves_those_alone_that_somebody_stopped(
     settings: Settings,
 ) -> None:
-    store = open_control(settings.control_url)
-    store.desire("stopped", Desired.STOPPED, 0)
-    want_streams(store, ["fresh", "stopped"])
-    want_streams(store, ["fresh", "stopped"])
-    found = {name: (state.desired, state.revision) for name, state in store.desired().items()}
-    assert found == {"fresh": (Desired.RUNNING, 1), "stopped": (Desired.STOPPED, 1)}
+    store = open_control_store(settings.control_url)
+    store.set_desired_state("stopped", DesiredRunState.STOPPED, 0)
+    set_initial_desired(store, ["fresh", "stopped"])
+    set_initial_desired(store, ["fresh", "stopped"])
+    found = {name: (state.desired, state.revision) for name, state in store.read_desired_states().items()}
+    assert found == {"fresh": (DesiredRunState.RUNNING, 1), "stopped": (DesiredRunState.STOPPED, 1)}
     store.close()
 
 
 def test_a_nightly_backfill_of_no_pipeline_is_refused_by_its_setting() -> None:
-    check_known("dagster.nightly_backfills", ["one"], ["one", "two"])
+    check_stream_names("dagster.nightly_backfills", ["one"], ["one", "two"])
     with pytest.raises(SettingsError, match=r"nightly_backfills names 'three'.* there are: one, two"):
-        check_known("dagster.nightly_backfills", ["one", "three"], ["one", "two"])
+        check_stream_names("dagster.nightly_backfills", ["one", "three"], ["one", "two"])

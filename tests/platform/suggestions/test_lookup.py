@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from playwright.sync_api import expect, sync_playwright
-from tests.browser import ARGUMENTS
+from tests.browser import CHROMIUM_ARGUMENTS
 
 from penstock.platform.errors import PortTakenError, TableNotFoundError
-from penstock.platform.suggestions.lookup import Lookup
-from penstock.platform.suggestions.server import serving
+from penstock.platform.suggestions.page_server import serve_suggestions
+from penstock.platform.suggestions.suggestion_lookup import SuggestionLookup
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 INSTANT = pa.timestamp("us", tz="UTC")
@@ -50,7 +50,7 @@ def table(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def address(table: Path) -> Iterator[str]:
-    with serving(Lookup(str(table)), 0) as found:
+    with serve_suggestions(SuggestionLookup(str(table)), 0) as found:
         yield found
 
 
@@ -91,10 +91,13 @@ def test_another_path_is_not_found(address: str) -> None:
 
 def test_a_port_that_is_taken_and_a_table_that_is_not_there_are_told(table: Path, address: str) -> None:
     taken = int(address.rstrip("/").rpartition(":")[2])
-    with pytest.raises(PortTakenError, match="--port 0"), serving(Lookup(str(table)), taken):
+    with (
+        pytest.raises(PortTakenError, match="--port 0"),
+        serve_suggestions(SuggestionLookup(str(table)), taken),
+    ):
         pass
     with pytest.raises(TableNotFoundError, match="penstock stream start hashtags"):
-        Lookup(str(table.with_name("nothing")))
+        SuggestionLookup(str(table.with_name("nothing")))
 
 
 def test_who_types_sees_the_suggestions_change(address: str, table: Path) -> None:
@@ -102,7 +105,7 @@ def test_who_types_sees_the_suggestions_change(address: str, table: Path) -> Non
     if chromium is None:
         pytest.skip("chromium is not installed: apt-get install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM_ARGUMENTS))
         page = browser.new_page()
         page.set_default_timeout(30_000)
         expect.set_options(timeout=30_000)

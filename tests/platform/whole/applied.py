@@ -11,8 +11,8 @@ from tests.infra.terraform.checkouts import copy_environments
 from tests.infra.terraform.searching import holding
 from tests.platform.whole.stack import ScratchStack
 
-from penstock.infra.environments import Catalog, EnvironmentOutputs
-from penstock.infra.kafka_access import kafka_client
+from penstock.infra.environments import EnvironmentCatalog, EnvironmentOutputs
+from penstock.infra.kafka_access import kafka_client_config
 
 NAME = "local"
 
@@ -46,12 +46,12 @@ class AppliedStack(ScratchStack):
     @cached_property
     def outputs(self) -> EnvironmentOutputs:
         """What the environment tells of itself: Terraform is asked once, as a process, for no apply changes it."""
-        return Catalog(self.root, self.home).open(NAME).outputs()
+        return EnvironmentCatalog(self.root, self.home).open(NAME).read_outputs()
 
     @property
     def client(self) -> dict[str, str]:
         """A client that logs in as the stream host does."""
-        return kafka_client(self.outputs.kafka.access, "host")
+        return kafka_client_config(self.outputs.kafka.kafka_access, "host")
 
     @property
     def warehouse(self) -> Path:

@@ -11,12 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import duckdb
 import pyarrow as pa
-from tests.platform.whole.expected import (
-    SETTLING_SECONDS,
-    Windows,
-    differences,
-    windows_of_records,
-)
+from tests.platform.whole.expected import SETTLING_SECONDS, Windows, differences, windows_of_records
 from tests.platform.whole.stack import ScratchStack
 
 STREAM = "sensor_minute"

@@ -13,7 +13,7 @@ def measured(frame: DataFrame) -> DataFrame:
 '''
 PIPELINE = """
 from penstock.pipelines.catalog._measured import measured
-from penstock.pipelines.model import after_watermark, count, every, fixed, max_, mean, read
+from penstock.stream import after_watermark, count, every, fixed, max_, mean, read
 
 changing = (
     read("sensors", idle_after="10 seconds")

@@ -10,7 +10,7 @@ from tests.platform.whole.expected import settled
 from tests.platform.whole.stack import ScratchStack, until
 
 from penstock.ingestion.ledger import read_addresses
-from penstock.platform.definitions.names import stream_key
+from penstock.platform.definitions.asset_keys import stream_key
 
 BACK_SECONDS = 180.0
 STREAM = "sensor_minute"

@@ -9,13 +9,13 @@ import sys
 import threading
 from pathlib import Path
 
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.spark.live_stream import LiveStream, StreamConfig
+from penstock.engine.spark.session import SparkSessionConfig, open_spark_session
 from penstock.infra.jars import spark_jars
 from penstock.infra.java import find_java
-from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.right import Right
-from penstock.pipelines.catalog import load
-from penstock.pipelines.spark.session import SparkConfig, open_session
-from penstock.pipelines.spark.stream import Stream, StreamConfig
+from penstock.pipelines.catalog import load_plan
 
 STREAM = "sensor_minute"
 CLOCK = 1_795_000_000_000
@@ -32,12 +32,12 @@ class Count:
         self.read = 0
         self.changed = threading.Condition()
 
-    def told(self, outcome: Outcome) -> None:
+    def told(self, outcome: BatchOutcome) -> None:
         with self.changed:
             self.read += sum(account.read for account in outcome.accounts)
             self.changed.notify_all()
 
-    def wait_for(self, records: int, stream: Stream) -> None:
+    def wait_for(self, records: int, stream: LiveStream) -> None:
         with self.changed:
             self.changed.wait_for(lambda: self.read >= records or stream.failure() is not None, PATIENCE_S)
         if failure := stream.failure():
@@ -47,19 +47,21 @@ class Count:
 
 def main(order: dict[str, str]) -> None:
     folder = Path(order["folder"])
-    session = open_session(
-        SparkConfig(
+    session = open_spark_session(
+        SparkSessionConfig(
             jars=spark_jars(Path(order["jars"])),
             directory=folder / "spark",
             master=order["master"],
             driver_memory="1g",
             java_home=find_java().home,
-            more={"spark.executor.memory": "512m"},
+            extra_settings={"spark.executor.memory": "512m"},
         )
     )
     count = Count()
     config = StreamConfig(order["bootstrap"], folder / "stream", folder / "warehouse", RECORDS_PER_BATCH)
-    stream = Stream(load(STREAM), session, config, Right(STREAM, 1, lambda: True), count.told, lambda: CLOCK)
+    stream = LiveStream(
+        load_plan(STREAM), session, config, WriteFence(STREAM, 1, lambda: True), count.told, lambda: CLOCK
+    )
     stream.start()
     try:
         count.wait_for(int(order["records"]), stream)

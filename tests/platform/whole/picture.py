@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
-from tests.browser import ARGUMENTS
+from tests.browser import CHROMIUM_ARGUMENTS
 from tests.platform.whole.stack import ScratchStack, until
 
 JARS = Path(__file__).resolve().parents[3] / ".penstock" / "jars"
@@ -19,7 +19,9 @@ SIZE = {"width": 1500, "height": 860}
 def photograph(stack: ScratchStack, target: Path) -> None:
     """Wait until the graph has something to show, and keep a picture of it."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(ARGUMENTS))
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=list(CHROMIUM_ARGUMENTS)
+        )
         page = browser.new_page(viewport=SIZE)
         page.goto(f"{stack.ui}/assets/streams/sensor_minute?view=lineage&lineageScope=neighbors")
         expect(page.get_by_text("latest").first).to_be_visible(timeout=60_000)

@@ -19,15 +19,15 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from deltalake import DeltaTable
 
 import penstock.pipelines
-from penstock.infra.errors import ManagerError
-from penstock.infra.ports import free_ports
-from penstock.infra.processes import Manager
-from penstock.platform.control import open_control
+from penstock.infra.errors import ProcessManagerError
+from penstock.infra.ports import find_free_ports
+from penstock.infra.processes import ProcessManager
+from penstock.platform.control import open_control_store
 
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 UP_SECONDS = 240.0
 PATIENCE_SECONDS = 60.0
-CODE = Path(penstock.pipelines.__file__).parent
+CODE = Path(penstock.pipelines.__file__).parents[1]
 
 Found = TypeVar("Found")
 PORTS = ("KAFKA__PORT", "KAFKA__CONTROLLER_PORT", "HOST__METRICS_PORT", "DAGSTER__PORT", "DAGSTER__CODE_PORT")
@@ -42,7 +42,7 @@ class ScratchStack:
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+        ports = dict(zip(PORTS, find_free_ports(len(PORTS)), strict=True))
         self.ports = ports
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")},
@@ -60,9 +60,9 @@ class ScratchStack:
 
     def with_pipelines_of_its_own(self) -> None:
         """Have everything of the stack run a copy of the pipelines' code; call it before the start."""
-        copy = self.catalog.parent
+        copy = self.catalog.parents[1]
         shutil.copytree(CODE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        self.environment["PYTHONPATH"] = str(copy.parents[1])
+        self.environment["PYTHONPATH"] = str(copy.parent)
 
     @property
     def bootstrap(self) -> str:
@@ -150,8 +150,8 @@ class ScratchStack:
     def pids(self) -> dict[str, int]:
         """The process of every program, and of the manager."""
         try:
-            return Manager(self.home / "run", self.home / "logs").pids()
-        except ManagerError:
+            return ProcessManager(self.home / "run", self.home / "logs").list_pids()
+        except ProcessManagerError:
             return {}
 
     def ready(self) -> bool:
@@ -160,9 +160,9 @@ class ScratchStack:
 
     def batch(self, stream: str = "sensor_minute") -> int:
         """The newest batch of a stream; -1 before the first."""
-        store = open_control(self.control_url)
+        store = open_control_store(self.control_url)
         try:
-            last = store.last_batch(stream)
+            last = store.read_last_batch(stream)
         finally:
             store.close()
         return last.batch_id if last else -1

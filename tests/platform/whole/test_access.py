@@ -11,13 +11,14 @@ import tempfile
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
 
-from penstock.infra.ports import answers, free_ports
-from penstock.infra.waiting import wait_until
+from penstock.core.waiting import wait_until
+from penstock.infra.ports import accepts_connections, find_free_ports
 
 pytestmark = pytest.mark.whole
 CONFIG = Path("platform/access/nginx.conf")
@@ -66,7 +67,7 @@ def site() -> Iterator[Site]:
         pytest.skip("nginx is not installed: apt-get install nginx-light")
     # nginx reads as a user of its own, for whom pytest's folders are closed.
     folder = Path(tempfile.mkdtemp(prefix="access-"))
-    operators, viewers, front = free_ports(3)
+    operators, viewers, front = find_free_ports(3)
     config = CONFIG.read_text("utf-8")
     for before, port in (("127.0.0.1:3000", operators), ("127.0.0.1:3001", viewers)):
         config = config.replace(before, f"127.0.0.1:{port}")
@@ -86,7 +87,9 @@ def site() -> Iterator[Site]:
             ([nginx, "-p", str(folder), "-c", "nginx.conf"], front),
         ):
             begun.append(subprocess.Popen(command, **quiet))
-            wait_until(lambda: answers("127.0.0.1", port), 60, f"{command[0]} on {port} to answer")  # noqa: B023  at once
+            wait_until(
+                partial(accepts_connections, "127.0.0.1", port), 60, f"{command[0]} on {port} to answer"
+            )
         yield Site(front)
     finally:
         for process in reversed(begun):

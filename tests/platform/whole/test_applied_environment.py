@@ -20,7 +20,7 @@ from tests.platform.whole.killing import counted_once
 from tests.platform.whole.stack import until
 from tests.platform.whole.stored import tables_holding
 
-from penstock.infra.ports import LOCALHOST, answers
+from penstock.infra.ports import LOCALHOST, accepts_connections
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
 
@@ -167,5 +167,5 @@ def test_destroy_leaves_no_process_port_or_file(stack: AppliedStack, first_port:
     assert (stack.root / "penstock.toml").read_text("utf-8").strip() == ""
     lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
     assert [line for line in lines if str(stack.root) in line] == []
-    assert [n for n in range(PORTS) if answers(LOCALHOST, first_port + n, 0.05)] == []
+    assert [n for n in range(PORTS) if accepts_connections(LOCALHOST, first_port + n, 0.05)] == []
     assert not stack.run_folder.exists()

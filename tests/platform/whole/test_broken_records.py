@@ -78,7 +78,7 @@ def test_each_broken_record_is_accounted_for_by_its_address(running: ScratchStac
     held = json.loads(running.must("quarantine", "list", "cards", "--limit", "1000", "--json"))["records"]
     assert {f"{one['partition']}:{one['offset']}": one["reason"] for one in held} == broken
     report = json.loads(running.run("audit", "card_alerts", "--json", seconds=180).stdout)
-    states = {verdict["check"]: (verdict["state"], verdict["said"]) for verdict in report["verdicts"]}
+    states = {verdict["check"]: (verdict["state"], verdict["summary"]) for verdict in report["verdicts"]}
     good = RECORDS - len(broken)
     said = (
         f"{RECORDS:,} read = {good:,} folded + 0 late + {len(broken)} quarantined + 0 duplicate + 0 filtered"

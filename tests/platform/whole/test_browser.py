@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser import chromium_browser
+from tests.browser import launch_chromium
 from tests.platform.whole.stack import ScratchStack, until
 
 pytestmark = pytest.mark.whole
@@ -17,7 +17,7 @@ PATIENCE_MS = 60_000
 @pytest.fixture(scope="module")
 def browser_page() -> Iterator[Page]:
     """A page in headless Chromium; skipped by name where it is not installed."""
-    with chromium_browser() as browser:
+    with launch_chromium() as browser:
         page = browser.new_page(viewport={"width": 1500, "height": 950})
         page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)

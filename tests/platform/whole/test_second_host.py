@@ -11,8 +11,8 @@ from tests.platform.whole.books import balanced
 from tests.platform.whole.killing import counted_once
 from tests.platform.whole.stack import PENSTOCK, ScratchStack, until
 
-from penstock.pipelines.host.control import Lease
-from penstock.platform.control import ControlStore, open_control
+from penstock.engine.host.control import Lease
+from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.control.tables import batches
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
 def test_a_second_host_waits_and_one_that_slept_through_its_lease_writes_nothing_more(
     running: ScratchStack,
 ) -> None:
-    store = open_control(running.control_url)
+    store = open_control_store(running.control_url)
     first = lease_of(store)
     with second_host(running) as said:
         until(lambda: f"waits: {first.holder} has it" in said(), 90, "the second host to wait")
@@ -55,13 +55,13 @@ def epochs(store: ControlStore, after: int) -> set[int]:
 
 def last_epoch(store: ControlStore) -> int:
     """By whose lease the newest batch was written."""
-    last = store.last_batch("sensor_minute")
+    last = store.read_last_batch("sensor_minute")
     return last.epoch if last else 0
 
 
 def lease_of(store: ControlStore) -> Lease:
     """Who may write the stream."""
-    lease = store.holder("sensor_minute")
+    lease = store.read_lease("sensor_minute")
     assert lease is not None
     return lease
 

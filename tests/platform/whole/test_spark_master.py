@@ -15,11 +15,11 @@ from confluent_kafka import Producer
 from deltalake import DeltaTable
 from tests.platform.whole.one_run import CLOCK, STREAM
 
-from penstock.infra.local.orders import MasterOrder, SparkOrder, WorkerOrder
-from penstock.infra.local.programs import stop
-from penstock.infra.local.spark import STOP_SECONDS, master_url, start_master, start_worker
+from penstock.infra.local.action_requests import MasterRequest, SparkClusterRequest, WorkerRequest
+from penstock.infra.local.detached_programs import stop_program
+from penstock.infra.local.spark_cluster import STOP_TIMEOUT_S, master_url, start_master, start_worker
 from penstock.infra.local_broker import LocalBroker
-from penstock.infra.ports import free_ports
+from penstock.infra.ports import find_free_ports
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -30,20 +30,20 @@ TABLES = [f"panes/{STREAM}", f"latest/{STREAM}", f"late/{STREAM}", f"ledger/{STR
 @contextmanager
 def standalone(folder: Path, jars: Path, workers: int = 1, cores: int = 2) -> Iterator[str]:
     """A master and its workers, as the environment `local` starts them; yields the master's address."""
-    spark = SparkOrder(str(folder), block_of_ports(), str(jars))
+    spark = SparkClusterRequest(str(folder), block_of_ports(), str(jars))
     try:
-        start_master(MasterOrder(spark, "a start"))
+        start_master(MasterRequest(spark, "a start"))
         for number in range(1, workers + 1):
-            start_worker(WorkerOrder(spark, number, cores, 1024, "a start"))
+            start_worker(WorkerRequest(spark, number, cores, 1024, "a start"))
         yield master_url(spark)
     finally:
         for name in (*(f"spark-worker-{number}" for number in range(1, workers + 1)), "spark-master"):
-            stop(folder, name, STOP_SECONDS)
+            stop_program(folder, name, STOP_TIMEOUT_S)
 
 
 def block_of_ports() -> int:
     """The first of thirty ports that nobody has: a master's and its workers' follow each other."""
-    return free_ports(30, in_a_row=True)[0]
+    return find_free_ports(30, consecutive=True)[0]
 
 
 def values(seed: int) -> Iterator[bytes]:

@@ -119,7 +119,7 @@ def test_a_day_of_the_archive_is_run_again_and_maintenance_is_done_beside(runnin
     assert ran["accounts"]["read"] == archived.column("day").to_pylist().count(day)
     assert ran["name"] == day.isoformat()
     running.must("stream", "start", "archive-sensors")
-    done = {each["what"] for each in json.loads(running.must("maintain", "--json"))}
+    done = {each["action"] for each in json.loads(running.must("maintain", "--json"))}
     assert {"batches forgotten", "events forgotten", "runs forgotten"} <= done
 
 

@@ -23,11 +23,11 @@ from tests.platform.whole.expected import Windows, differences, windows_of_recor
 from tests.platform.whole.stack import PENSTOCK, until
 from tests.platform.whole.test_spark_master import standalone
 
+from penstock.core.clock import now_ms
+from penstock.engine.host.control import DesiredRunState
 from penstock.infra.local_broker import LocalBroker
-from penstock.infra.ports import free_ports
-from penstock.pipelines.host.control import Desired
-from penstock.platform.clock import now_ms
-from penstock.platform.control import open_control
+from penstock.infra.ports import find_free_ports
+from penstock.platform.control import open_control_store
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -77,7 +77,7 @@ class Submitted:
 
 @pytest.fixture
 def submitted(own_broker: LocalBroker, jar_directory: Path, tmp_path: Path) -> Iterator[Submitted]:
-    home, port = tmp_path / "home", free_ports(1)[0]
+    home, port = tmp_path / "home", find_free_ports(1)[0]
     with standalone(tmp_path / "cluster", jar_directory, workers=2, cores=1) as master:
         told = {
             "PENSTOCK_HOME": str(home),
@@ -88,8 +88,8 @@ def submitted(own_broker: LocalBroker, jar_directory: Path, tmp_path: Path) -> I
             "PENSTOCK_HOST__METRICS_PORT": str(port),
             "PENSTOCK_HOST__DRIVER_BUDGET_MB": "0",
         }
-        store = open_control(f"sqlite:///{home}/control.db")
-        store.desire(STREAM, Desired.RUNNING, now_ms())
+        store = open_control_store(f"sqlite:///{home}/control.db")
+        store.set_desired_state(STREAM, DesiredRunState.RUNNING, now_ms())
         store.close()
         yield Submitted(home, {**os.environ, **told}, port)
 
@@ -136,8 +136,8 @@ def test_a_submitted_host_works_on_both_workers_and_drains_at_the_word_that_ends
         host.send_signal(signal.SIGTERM)
         assert host.wait(60) == 0
         until(lambda: submitted.executors() == 0, 30, "its executors to be given back")
-    store = open_control(f"sqlite:///{submitted.home}/control.db")
-    told, lease = store.health(STREAM), store.holder(STREAM)
+    store = open_control_store(f"sqlite:///{submitted.home}/control.db")
+    told, lease = store.read_health(STREAM), store.read_lease(STREAM)
     store.close()
     assert (told.state if told else "", lease.expires_at_ms if lease else -1) == ("stopped", 0)
     sizes = Counter(dict.fromkeys(range(PARTITIONS), RECORDS // PARTITIONS))

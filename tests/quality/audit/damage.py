@@ -1,4 +1,7 @@
-"""What may happen to the tables of a stream, each in one way: that of `tests.pipelines.batch.test_crashes`."""
+"""What may happen to the tables of a stream, each in one way.
+
+The stream is that of `tests.pipelines.engine.batch.test_crashes`.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
-from penstock.pipelines.tables.change import Change
-from penstock.pipelines.tables.log import LogTable
+from penstock.engine.tables.log_table import LogTable
+from penstock.engine.tables.table_change import TableChange
 
 LEDGER = "ledger/stream"
 
@@ -38,7 +41,7 @@ def _duplicate_a_file(warehouse: Path) -> None:
     path = warehouse / LEDGER
     copied = pq.read_table(written(path, "stream-000000000002"))
     other = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "somebody else")
-    other.commit(0, Change([other.write_file(copied.cast(other.schema), "copy", 0)]), 0)
+    other.commit(0, TableChange([other.write_file(copied.cast(other.schema), "copy", 0)]), 0)
 
 
 def _skip_an_offset(warehouse: Path) -> None:
@@ -58,7 +61,7 @@ def _double_a_commit(warehouse: Path) -> None:
     path = warehouse / LEDGER
     ledger = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "stream")
     rows = pq.read_table(written(path, "stream-000000000002")).cast(ledger.schema)
-    ledger._commit(2, Change([ledger.write_file(rows, "again", 0)]), 0)
+    ledger._commit(2, TableChange([ledger.write_file(rows, "again", 0)]), 0)
 
 
 def _lose_a_table(warehouse: Path) -> None:

@@ -1,22 +1,22 @@
 """What an audit is told of a stream that runs in a test."""
 
-from tests.pipelines.spark.running import Running
+from tests.pipelines.engine.spark.running import Running
 
-from penstock.pipelines.host.telling import batch_record
-from penstock.quality.audit.scope import Broker, Scope
+from penstock.engine.host.control_reporter import to_batch_record
+from penstock.quality.audit.scope import AuditScope, BrokerAccess
 
 
-def scope_of(running: Running, now: int) -> Scope:
+def scope_of(running: Running, now: int) -> AuditScope:
     """The scope of an audit that is made at a moment."""
-    return Scope(
+    return AuditScope(
         plan=running.plan,
-        batches=[batch_record(running.plan.name, outcome) for outcome in running.progress.outcomes],
+        batches=[to_batch_record(running.plan.name, outcome) for outcome in running.progress.outcomes],
         warehouse=running.folder / "warehouse",
         journal=running.folder / "stream" / "journal",
-        producers={},
-        broker=Broker(running.broker.bootstrap),
-        decisions=running.folder / "quarantine",
-        scratch=running.folder / "scratch",
+        producer_ledgers={},
+        broker=BrokerAccess(running.broker.bootstrap),
+        decisions_folder=running.folder / "quarantine",
+        scratch_folder=running.folder / "scratch",
         clock=lambda: now,
-        session=lambda: running.session,
+        open_session=lambda: running.session,
     )

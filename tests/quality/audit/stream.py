@@ -7,31 +7,31 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from tests.pipelines.archive.test_archive import Place as Archived
-from tests.pipelines.spark.running import Running, send
+from tests.pipelines.engine.archive.test_archive import Place as Archived
+from tests.pipelines.engine.spark.running import Running, send
 
+from penstock.engine.archive.archive_names import archive_name
+from penstock.engine.archive.topic_archive import TopicArchive
+from penstock.engine.archive.topic_reader import fetch_topic_id
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.host.control_reporter import to_batch_record
+from penstock.engine.plan import Plan
+from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
+from penstock.engine.storage import StoragePath
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.contracts import Contract, load_contract
-from penstock.ingestion.contracts.types import Encoding
-from penstock.ingestion.feed import Feed, Limits
-from penstock.ingestion.generators import Sensors
-from penstock.ingestion.producer import format_of
-from penstock.ingestion.registry import FileRegistry, WrittenSchemas
-from penstock.ingestion.sources import Generated
-from penstock.pipelines.archive.archive import Archive
-from penstock.pipelines.archive.names import archive_of
-from penstock.pipelines.archive.reader import topic_id
-from penstock.pipelines.batch.right import Right
-from penstock.pipelines.host.telling import batch_record
-from penstock.pipelines.model import after_watermark, count, every, fixed, mean, read
-from penstock.pipelines.plan import Plan
-from penstock.pipelines.spark.avro import Schemas, no_registry
-from penstock.pipelines.store import Place
-from penstock.quality.audit.audit import audit
-from penstock.quality.audit.comparable import Sample
-from penstock.quality.audit.scope import Broker, Scope
-from penstock.quality.audit.verdict import Report
-from penstock.quality.expectations.in_stream import with_checks
+from penstock.ingestion.contracts.field_types import RecordEncoding
+from penstock.ingestion.feed import Feed, FeedLimits
+from penstock.ingestion.generators import SensorGenerator
+from penstock.ingestion.producer import create_record_format
+from penstock.ingestion.registry import FileRegistry, WriterSchemaCache
+from penstock.ingestion.sources import GeneratorSource
+from penstock.quality.audit.comparability import Sample
+from penstock.quality.audit.runner import run_audit
+from penstock.quality.audit.scope import AuditScope, BrokerAccess
+from penstock.quality.audit.verdict import AuditReport
+from penstock.quality.expectations.stream_checks import add_topic_checks
+from penstock.stream import after_watermark, count, every, fixed, mean, read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,9 +60,14 @@ def plan_of(contract: Contract) -> Plan:
 class Beside(Archived):
     """An archive whose journal is beside that of the stream."""
 
-    def archive(self, epoch: int = 1) -> Archive:
-        right, which = Right(archive_of(self.topic), epoch, lambda: True), topic_id(self.client, self.topic)
-        archive = Archive(self.topic, which, self.folder / "archive", self.warehouse, right, self.told.append)
+    def archive(self, epoch: int = 1) -> TopicArchive:
+        right, which = (
+            WriteFence(archive_name(self.topic), epoch, lambda: True),
+            fetch_topic_id(self.client, self.topic),
+        )
+        archive = TopicArchive(
+            self.topic, which, self.folder / "archive", self.warehouse, right, self.told.append
+        )
         archive.resume()
         return archive
 
@@ -78,26 +83,28 @@ class Lived:
     clock: int = NOON
     suites: Path | None = None
     """A folder of suites that the stream's records are checked by."""
-    elsewhere: Place | None = None
+    elsewhere: StoragePath | None = None
     """Where the tables are, if not in the folder."""
     registry: FileRegistry | None = None
     """The registry of its schemas, where its records are in Avro."""
 
     @property
     def contract(self) -> Contract:
-        encoding: Encoding = "json" if self.registry is None else "avro"
+        encoding: RecordEncoding = "json" if self.registry is None else "avro"
         return dataclasses.replace(load_contract("sensors"), topic=self.topic, encoding=encoding)
 
     @property
-    def schemas(self) -> Schemas:
+    def schemas(self) -> SchemaLookup:
         """What tells how its records were written."""
         registry = self.registry
-        return no_registry if registry is None else WrittenSchemas(lambda: registry).of
+        return (
+            refuse_without_registry if registry is None else WriterSchemaCache(lambda: registry).find_readable
+        )
 
     def live(self, records: int) -> None:
         """Feed, read, feed again, with what is odd in between; then archive all of it."""
         self.broker.create_topic(self.topic, 3)
-        self.broker.create_topic(self.contract.dead_letters, 1)
+        self.broker.create_topic(self.contract.dead_letter_topic, 1)
         self.open()
         for part in range(1, PARTS):
             self.feed(part * records // PARTS)
@@ -105,7 +112,7 @@ class Lived:
         self._running.until_read((PARTS - 1) * records // PARTS)
         self.feed(records)
         sent = {"id": "old", "device": "a", "site": "s", "at": NOON - 900 * MINUTE, "temperature": 1.0}
-        encode = format_of(self.contract, self.registry).encode
+        encode = create_record_format(self.contract, self.registry).encode
         old, ahead = encode(sent), encode({**sent, "id": "new", "at": NOON + 900 * MINUTE})
         headers: list[tuple[str, bytes | None]] = [("trace", b"1"), ("trace", None), ("\u00e9", b"")]
         send(self.broker, self.topic, [old, b"broken", None, ahead], partition=1, headers=headers)
@@ -122,7 +129,7 @@ class Lived:
     def open(self) -> Running:
         """Make the stream ready to be started."""
         plan = plan_of(self.contract)
-        plan = plan if self.suites is None else with_checks(plan, self.suites)
+        plan = plan if self.suites is None else add_topic_checks(plan, self.suites)
         self._running = Running(
             plan,
             self.session,
@@ -135,7 +142,7 @@ class Lived:
         return self._running
 
     @property
-    def warehouse(self) -> Place:
+    def warehouse(self) -> StoragePath:
         return self.elsewhere or self.folder / "warehouse"
 
     def archive(self) -> None:
@@ -145,8 +152,10 @@ class Lived:
 
     def feed(self, until: int) -> None:
         """Send what the generator makes up to a sequence, all at one time."""
-        encode = None if self.registry is None else format_of(self.contract, self.registry).encode
-        source = Generated(Sensors(7), self.contract, lambda: self.clock, rate=None, encode=encode)
+        encode = None if self.registry is None else create_record_format(self.contract, self.registry).encode
+        source = GeneratorSource(
+            SensorGenerator(7), self.contract, lambda: self.clock, rate=None, encode=encode
+        )
         feed = Feed(
             source,
             self.contract,
@@ -155,7 +164,7 @@ class Lived:
             lambda: self.clock,
             registry=self.registry,
         )
-        summary = feed.run(Event(), limits=Limits(until=until))
+        summary = feed.run(Event(), limits=FeedLimits(until=until))
         assert summary.complete
 
     def copy(self, name: str) -> Path:
@@ -165,25 +174,25 @@ class Lived:
             shutil.copytree(self.folder / part, copied / part)
         return copied
 
-    def scope(self, folder: Path) -> Scope:
-        return Scope(
+    def scope(self, folder: Path) -> AuditScope:
+        return AuditScope(
             plan=self._running.plan,
-            batches=[batch_record("minutes", outcome) for outcome in self._running.progress.outcomes],
+            batches=[to_batch_record("minutes", outcome) for outcome in self._running.progress.outcomes],
             warehouse=self.elsewhere or folder / "warehouse",
             journal=folder / "stream" / "journal",
-            producers={"feed": folder / "producer"},
-            broker=Broker(self.broker.bootstrap),
-            decisions=folder / "quarantine",
-            scratch=folder / "scratch",
+            producer_ledgers={"feed": folder / "producer"},
+            broker=BrokerAccess(self.broker.bootstrap),
+            decisions_folder=folder / "quarantine",
+            scratch_folder=folder / "scratch",
             clock=lambda: NOON,
-            session=lambda: self.session,
+            open_session=lambda: self.session,
             schemas=self.schemas,
         )
 
-    def audit(self, folder: Path | None = None, sample: Sample = WHOLE) -> Report:
-        return audit(self.scope(folder or self.folder), sample)
+    def audit(self, folder: Path | None = None, sample: Sample = WHOLE) -> AuditReport:
+        return run_audit(self.scope(folder or self.folder), sample)
 
 
-def states(report: Report) -> Mapping[str, str]:
+def states(report: AuditReport) -> Mapping[str, str]:
     """What became of each check."""
     return {verdict.check.split()[0]: verdict.state for verdict in report.verdicts}

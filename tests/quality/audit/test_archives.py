@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from tests.pipelines.batch.stored import Bench
+from tests.pipelines.engine.batch.stored import Bench
 from tests.quality.audit.test_books import lived, rewrite, scope_of
 
-from penstock.pipelines.archive.rows import LEDGER, RECORD
-from penstock.pipelines.batch.journal import Journal
-from penstock.quality.audit.kept import archived_bounds, left_behind
-from penstock.quality.audit.scope import Scope
+from penstock.engine.archive.archive_rows import ARCHIVE_LEDGER_SCHEMA, ARCHIVE_RECORD_SCHEMA
+from penstock.engine.batch.journal import BatchJournal
+from penstock.quality.audit.scope import AuditScope
+from penstock.quality.audit.topic_view import explain_archive_lag, read_archive_bounds
 from penstock.quality.errors import DamagedTableError
 
 TOLD = "ledger/archive-records"
@@ -36,15 +36,15 @@ def bench(tmp_path: Path) -> Bench:
         }
         for n in range(3)
     ]
-    write_deltalake(bench.folder / "warehouse" / TOLD, pa.Table.from_pylist(rows, LEDGER))
-    write_deltalake(bench.folder / "warehouse/raw/records", RECORD.empty_table())
-    journal = Journal.of_writer(tmp_path / "archive" / "journal")
+    write_deltalake(bench.folder / "warehouse" / TOLD, pa.Table.from_pylist(rows, ARCHIVE_LEDGER_SCHEMA))
+    write_deltalake(bench.folder / "warehouse/raw/records", ARCHIVE_RECORD_SCHEMA.empty_table())
+    journal = BatchJournal.open_for_writing(tmp_path / "archive" / "journal")
     for number in range(3):
-        journal.decide(next(one for one in bench.told if one.batch_id == number))
+        journal.commit_outcome(next(one for one in bench.told if one.batch_id == number))
     return bench
 
 
-def scope(bench: Bench) -> Scope:
+def scope(bench: Bench) -> AuditScope:
     return replace(scope_of(bench), archive_journals={"records": bench.folder / "archive" / "journal"})
 
 
@@ -65,12 +65,12 @@ def test_an_archive_that_was_put_back_to_an_older_state_is_found_by_its_journal(
     bench: Bench, left: int, said: str | None
 ) -> None:
     rewrite(bench, TOLD, cut_to(left))
-    assert left_behind(scope(bench), "records") == said
+    assert explain_archive_lag(scope(bench), "records") == said
 
 
 def test_an_archive_that_was_begun_anew_with_its_journal_is_not_behind(bench: Bench) -> None:
     rewrite(bench, TOLD, cut_to(0))
-    assert left_behind(scope_of(bench), "records") is None
+    assert explain_archive_lag(scope_of(bench), "records") is None
 
 
 @pytest.mark.parametrize(
@@ -87,5 +87,5 @@ def test_a_row_that_no_archive_writes_is_damage_and_no_traceback(
 
     rewrite(bench, TOLD, change)
     with pytest.raises(DamagedTableError) as found:
-        archived_bounds(scope(bench), "records")
+        read_archive_bounds(scope(bench), "records")
     assert str(found.value.table).endswith(TOLD)

@@ -7,10 +7,10 @@ import pytest
 from tests.quality.audit.stream import WHOLE, Lived, states
 from tests.quality.audit.test_on_spark import CHECKS
 
+from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.infra.local_broker import LocalBroker
 from penstock.ingestion.registry import FileRegistry
-from penstock.pipelines.spark.stored.topic import StoredTopic
-from penstock.quality.audit.replayed import replayed
+from penstock.quality.audit.replay_check import check_replayed_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,9 +27,9 @@ def test_everything_is_proved_of_a_stream_in_avro(
     lived.live(6_000)
     report = lived.audit()
     assert states(report) == dict.fromkeys(CHECKS, "right"), report.verdicts
-    said = {verdict.check: verdict.said for verdict in report.verdicts}
+    said = {verdict.check: verdict.summary for verdict in report.verdicts}
     assert "6,004 read" in said["accounts"]
     assert "3 quarantined" in said["accounts"]
     scope = lived.scope(lived.folder)
-    stored = {lived.topic: StoredTopic(spark, lived.topic, broker.bootstrap)}
-    assert replayed("results", scope, stored, WHOLE).state == "right"
+    stored = {lived.topic: TopicSource(spark, lived.topic, broker.bootstrap)}
+    assert check_replayed_batches("results", scope, stored, WHOLE).state == "right"

@@ -12,61 +12,61 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from tests.pipelines.batch.stored import Bench
-from tests.pipelines.batch.test_crashes import PLAN, PLANS, TABLES, Fuse, run
+from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.test_crashes import PLAN, PLANS, TABLES, Fuse, run
 
-from penstock.pipelines.batch.journal import Journal
-from penstock.pipelines.batch.tables import LEDGER
-from penstock.pipelines.host.telling import batch_record
-from penstock.pipelines.plan import FinalPanes
-from penstock.pipelines.plan.codec import fingerprint
-from penstock.pipelines.store import Address
-from penstock.pipelines.store.files import delta_table
-from penstock.pipelines.tables.change import Change
-from penstock.pipelines.tables.log import LogTable
-from penstock.quality.audit.audit import made as made_of
-from penstock.quality.audit.books import CHECKS
-from penstock.quality.audit.scope import Broker, Scope
-from penstock.quality.audit.verdict import Report, Verdict
-from penstock.quality.errors import DamagedTableError, NothingYetError
-from penstock.quality.quarantine.accounts import mended
-from penstock.quality.quarantine.decisions import Decision, Decisions
+from penstock.engine.batch.journal import BatchJournal
+from penstock.engine.batch.stream_tables import LEDGER_SCHEMA
+from penstock.engine.host.control_reporter import to_batch_record
+from penstock.engine.plan import FinalPanes
+from penstock.engine.plan.codec import fingerprint
+from penstock.engine.storage import ObjectStorePath
+from penstock.engine.storage.file_access import open_delta_table
+from penstock.engine.tables.log_table import LogTable
+from penstock.engine.tables.table_change import TableChange
+from penstock.quality.audit.ledger_checks import STREAM_CHECKS
+from penstock.quality.audit.runner import run_check as made_of
+from penstock.quality.audit.scope import AuditScope, BrokerAccess
+from penstock.quality.audit.verdict import AuditReport, AuditVerdict
+from penstock.quality.errors import DamagedTableError, NoBatchesYetError
+from penstock.quality.quarantine.decision_checks import check_decisions
+from penstock.quality.quarantine.decisions import DecisionLog, QuarantineDecision
 
 
-def lived(folder: Path, name: str = "fixed", elsewhere: Address | None = None) -> Bench:
+def lived(folder: Path, name: str = "fixed", elsewhere: ObjectStorePath | None = None) -> Bench:
     bench = Bench(PLANS[name], folder, elsewhere=elsewhere)
     run(bench, Fuse(-1))
-    bench.told[:] = Journal(folder / "stream" / "journal").outcomes()
+    bench.told[:] = BatchJournal(folder / "stream" / "journal").read_outcomes()
     return bench
 
 
-def scope_of(bench: Bench) -> Scope:
+def scope_of(bench: Bench) -> AuditScope:
     def no_session() -> None:
         raise AssertionError("what a stream wrote about itself needs no Spark")
 
     told = {outcome.batch_id: outcome for outcome in bench.told}
-    return Scope(
+    return AuditScope(
         plan=bench.plan,
-        batches=[batch_record("stream", told[number]) for number in sorted(told)],
+        batches=[to_batch_record("stream", told[number]) for number in sorted(told)],
         warehouse=bench.warehouse,
         journal=bench.folder / "stream" / "journal",
-        producers={},
-        broker=Broker("nowhere:1"),
-        decisions=bench.folder / "quarantine",
-        scratch=bench.folder / "scratch",
+        producer_ledgers={},
+        broker=BrokerAccess("nowhere:1"),
+        decisions_folder=bench.folder / "quarantine",
+        scratch_folder=bench.folder / "scratch",
         clock=lambda: 0,
-        session=no_session,  # type: ignore[arg-type]
+        open_session=no_session,  # type: ignore[arg-type]
     )
 
 
-def verdicts(bench: Bench) -> dict[str, Verdict]:
+def verdicts(bench: Bench) -> dict[str, AuditVerdict]:
     scope = scope_of(bench)
-    return {name: check(scope) for name, check in CHECKS}
+    return {name: check(scope) for name, check in STREAM_CHECKS}
 
 
 def wrong(bench: Bench) -> dict[str, str]:
     """The first difference of each check that found one."""
-    return {name: one.said for name, one in verdicts(bench).items() if one.state == "wrong"}
+    return {name: one.summary for name, one in verdicts(bench).items() if one.state == "wrong"}
 
 
 def rewrite(bench: Bench, table: str, change: Callable[[pa.Table], pa.Table]) -> None:
@@ -84,8 +84,10 @@ def edited(rows: pa.Table, at: int, **values: int) -> pa.Table:
 @pytest.mark.parametrize("name", sorted(PLANS))
 def test_a_life_without_damage_is_right_in_every_kind_of_window(tmp_path: Path, name: str) -> None:
     found = verdicts(lived(tmp_path, name))
-    assert {check: verdict.state for check, verdict in found.items()} == {name: "right" for name, _ in CHECKS}
-    assert found["accounts"].said.startswith("10 read = ")
+    assert {check: verdict.state for check, verdict in found.items()} == {
+        name: "right" for name, _ in STREAM_CHECKS
+    }
+    assert found["accounts"].summary.startswith("10 read = ")
 
 
 @pytest.mark.parametrize("table", ["panes/stream", "latest/stream", "late/stream", "ledger/stream"])
@@ -105,8 +107,10 @@ def test_a_table_that_is_gone_is_found_by_its_name(tmp_path: Path, table: str) -
     bench = lived(tmp_path)
     shutil.rmtree(bench.folder / "warehouse" / table)
     scope = scope_of(bench)
-    report = Report("stream", scope.upto, tuple(made(scope, name, check) for name, check in CHECKS))
-    assert str(report.first) == f"{table}: stream has written up to batch 5, and there is no table"
+    report = AuditReport(
+        "stream", scope.upto, tuple(made(scope, name, check) for name, check in STREAM_CHECKS)
+    )
+    assert str(report.first_difference) == f"{table}: stream has written up to batch 5, and there is no table"
     states = {verdict.check: verdict.state for verdict in report.verdicts}
     assert {name for name, state in states.items() if state != "right"} == {"files", *WITHOUT[table]}
 
@@ -121,13 +125,13 @@ WITHOUT: dict[str, set[str]] = {
 """The checks that are not right without a table, beside that of files."""
 
 
-def made(scope: Scope, name: str, check: Callable[[Scope], Verdict]) -> Verdict:
+def made(scope: AuditScope, name: str, check: Callable[[AuditScope], AuditVerdict]) -> AuditVerdict:
     return made_of(scope, name, lambda: check(scope))
 
 
 def test_a_table_that_is_declared_since_the_last_batch_may_be_missing(tmp_path: Path) -> None:
     bench = lived(tmp_path)
-    stage = bench.plan.stage
+    stage = bench.plan.only_stage
     for path in (bench.folder / "stream" / "journal").glob("*.outcome.json"):
         told = msgspec.json.decode(path.read_bytes())
         path.write_bytes(msgspec.json.encode({**told, "plan": fingerprint(bench.plan)}))
@@ -141,8 +145,8 @@ def test_a_table_that_is_declared_since_the_last_batch_may_be_missing(tmp_path: 
 
 def test_a_table_whose_archive_has_committed_must_be_there(tmp_path: Path) -> None:
     bench = lived(tmp_path)
-    scope = dataclasses.replace(scope_of(bench), archives=["records"])
-    found = [difference.where for difference in dict(CHECKS)["files"](scope).differences]
+    scope = dataclasses.replace(scope_of(bench), archived_topics=["records"])
+    found = [difference.location for difference in dict(STREAM_CHECKS)["files"](scope).differences]
     assert found == ["ledger/archive-records", "raw/records"]
 
 
@@ -150,8 +154,8 @@ def test_a_file_that_is_no_table_any_more_is_wrong_and_not_merely_unproven(tmp_p
     bench = lived(tmp_path)
     (file,) = (bench.folder / "warehouse" / "ledger" / "stream").glob("*0003-*.parquet")
     file.write_bytes(b"\0" * file.stat().st_size)
-    found = made(scope_of(bench), "ranges", dict(CHECKS)["ranges"])
-    assert (found.state, found.said.partition(":")[0]) == ("wrong", str(file.parent))
+    found = made(scope_of(bench), "ranges", dict(STREAM_CHECKS)["ranges"])
+    assert (found.state, found.summary.partition(":")[0]) == ("wrong", str(file.parent))
 
 
 def test_a_table_that_cannot_be_opened_is_wrong_and_keeps_no_other_from_being_looked_at(
@@ -163,13 +167,13 @@ def test_a_table_that_cannot_be_opened_is_wrong_and_keeps_no_other_from_being_lo
     log.write_text("{no json")
     (file,) = (warehouse / "late" / "stream").glob("*.parquet")
     file.unlink()
-    found = dict(CHECKS)["files"](scope_of(bench)).differences
-    assert [one.where.partition(",")[0] for one in found] == ["latest/stream", "late/stream"]
-    assert found[0].what.startswith("it cannot be opened: ")
+    found = dict(STREAM_CHECKS)["files"](scope_of(bench)).differences
+    assert [one.location.partition(",")[0] for one in found] == ["latest/stream", "late/stream"]
+    assert found[0].description.startswith("it cannot be opened: ")
 
 
 def wrong_files(bench: Bench) -> str:
-    return dict(CHECKS)["files"](scope_of(bench)).said
+    return dict(STREAM_CHECKS)["files"](scope_of(bench)).summary
 
 
 def test_a_file_that_was_written_over_is_found(tmp_path: Path) -> None:
@@ -179,11 +183,11 @@ def test_a_file_that_was_written_over_is_found(tmp_path: Path) -> None:
     assert f"late/stream, file {file.name}: it has" in wrong_files(bench)
 
 
-def test_damage_in_an_object_store_is_found_as_in_a_folder(tmp_path: Path, bucket: Address) -> None:
+def test_damage_in_an_object_store_is_found_as_in_a_folder(tmp_path: Path, bucket: ObjectStorePath) -> None:
     bench = lived(tmp_path, elsewhere=bucket)
     assert wrong(bench) == {}
     ledger, late = bucket / "ledger" / "stream", bucket / "late" / "stream"
-    table = LogTable(ledger, pa.schema(delta_table(ledger).schema().to_arrow()), "stream")
+    table = LogTable(ledger, pa.schema(open_delta_table(ledger).schema().to_arrow()), "stream")
     table._commit(2, next(one.changes["ledger/stream"] for one in bench.told if one.batch_id == 2), 0)
     assert "it brings in batch 2 of stream, and version" in wrong_files(bench)
     (file,) = (each for each in late.iterdir() if each.name.startswith("stream-000000000004-"))
@@ -192,7 +196,7 @@ def test_damage_in_an_object_store_is_found_as_in_a_folder(tmp_path: Path, bucke
     file.unlink()
     assert wrong_files(bench) == (f"late/stream, file {file.name}: the table names it, and it is not there")
     with pytest.raises(DamagedTableError, match="cannot be read"):
-        _ = scope_of(bench).late
+        _ = scope_of(bench).late_rows
 
 
 def test_a_doubled_commit_is_found_by_its_version(tmp_path: Path) -> None:
@@ -225,7 +229,7 @@ def test_a_copied_file_is_found_by_what_it_doubles(tmp_path: Path, table: str, c
     (file,) = path.glob(f"stream-{number:012d}-*.parquet")
     copied = pq.read_table(file)
     other = LogTable(path, pa.schema(DeltaTable(path).schema().to_arrow()), "somebody else")
-    other.commit(0, Change([other.write_file(copied.cast(other.schema), "copy", 0)]), 0)
+    other.commit(0, TableChange([other.write_file(copied.cast(other.schema), "copy", 0)]), 0)
     assert wrong(bench)[check] == said
 
 
@@ -274,7 +278,7 @@ def test_an_account_that_was_made_to_add_up_is_found_by_those_who_know_better(tm
 
 def test_what_is_wrong_with_the_account_of_another_stage_is_said_with_its_name(tmp_path: Path) -> None:
     bench = lived(tmp_path, "side by side")
-    assert verdicts(bench)["set aside"].said == "3 late and 1 quarantined rows have their addresses"
+    assert verdicts(bench)["set aside"].summary == "3 late and 1 quarantined rows have their addresses"
     rewrite(bench, "ledger/stream.beside", lambda rows: edited(rows.sort_by(ORDER), 0, folded=1, late=1))
     assert wrong(bench) == {
         "set aside": "beside: late of records/0, batch 0: the ledger counts 1 records, and the table has 0"
@@ -324,8 +328,8 @@ def test_a_moment_that_was_changed_in_the_control_store_is_found(
     batches = list(scope.batches)
     assert batches[4].batch_id == 4
     batches[4] = dataclasses.replace(batches[4], **changed)
-    told = dict(CHECKS)["witnesses"](dataclasses.replace(scope, batches=batches))
-    assert (told.state, told.said[: len(said)]) == ("wrong", said)
+    told = dict(STREAM_CHECKS)["witnesses"](dataclasses.replace(scope, batches=batches))
+    assert (told.state, told.summary[: len(said)]) == ("wrong", said)
 
 
 @pytest.mark.parametrize(("further", "state"), [(0, "right"), (1, "wrong")])
@@ -336,42 +340,44 @@ def test_a_watermark_of_the_last_batch_is_that_of_its_journal(
     last = scope.batches[-1]
     assert last.watermark_ms is not None
     moved = dataclasses.replace(last, watermark_ms=last.watermark_ms + further)
-    told = dict(CHECKS)["witnesses"](dataclasses.replace(scope, batches=[*scope.batches[:-1], moved]))
+    told = dict(STREAM_CHECKS)["witnesses"](dataclasses.replace(scope, batches=[*scope.batches[:-1], moved]))
     assert told.state == state
 
 
 def test_what_was_sent_again_without_a_decision_is_found(tmp_path: Path) -> None:
     bench = lived(tmp_path)
-    decisions = Decisions(tmp_path / "quarantine" / "records.jsonl")
-    decisions.take([Decision("replayed", 1, 2, 0, "", b"x")])
+    decisions = DecisionLog(tmp_path / "quarantine" / "records.jsonl")
+    decisions.record([QuarantineDecision("replayed", 1, 2, 0, "", b"x")])
     assert "quarantine" not in wrong(bench)
-    assert verdicts(bench)["quarantine"].said.startswith("1 quarantined = 0 held + 1 replaying")
-    decisions.take([Decision("discarded", 0, 77, 0)])
+    assert verdicts(bench)["quarantine"].summary.startswith("1 quarantined = 0 held + 1 replaying")
+    decisions.record([QuarantineDecision("discarded", 0, 77, 0)])
     assert wrong(bench)["quarantine"] == "records/0 offset 77: it was discarded, and is not in the quarantine"
 
 
 @pytest.mark.parametrize(
     ("decided", "wrong"),
     [
-        (Decision("replayed", 0, 4, 0), False),
-        (Decision("discarded", 0, 4, 0), False),
-        (Decision("discarded", 0, 7, 0), False),
-        (Decision("replayed", 0, 7, 0), True),
-        (Decision("discarded", 0, 9, 0), True),
-        (Decision("discarded", 1, 7, 0), True),
+        (QuarantineDecision("replayed", 0, 4, 0), False),
+        (QuarantineDecision("discarded", 0, 4, 0), False),
+        (QuarantineDecision("discarded", 0, 7, 0), False),
+        (QuarantineDecision("replayed", 0, 7, 0), True),
+        (QuarantineDecision("discarded", 0, 9, 0), True),
+        (QuarantineDecision("discarded", 1, 7, 0), True),
     ],
 )
 def test_a_record_may_be_gone_from_the_quarantine_where_a_replay_began_later_or_took_what_was_given_up(
-    decided: Decision, wrong: bool
+    decided: QuarantineDecision, wrong: bool
 ) -> None:
-    found = list(mended("records", [], [decided], 0, lambda: {0: (5, 9)}))
+    found = list(check_decisions("records", [], [decided], 0, lambda: {0: (5, 9)}))
     assert bool(found) is wrong
 
 
 def test_what_a_stream_dropped_before_its_begin_is_not_missed_in_the_quarantine(tmp_path: Path) -> None:
     bench = lived(tmp_path)
     (first,) = {row["offset"] for row in rows_of(bench, "quarantine/records")}
-    Decisions(tmp_path / "quarantine" / "records.jsonl").take([Decision("replayed", 1, first, 0, "", b"x")])
+    DecisionLog(tmp_path / "quarantine" / "records.jsonl").record(
+        [QuarantineDecision("replayed", 1, first, 0, "", b"x")]
+    )
     rewrite(bench, "quarantine/records", lambda rows: rows.slice(0, 0))
     assert "is not in the quarantine" in wrong(bench)["quarantine"]
     later = pc.field("partition") == 0
@@ -393,7 +399,7 @@ def begun(rows: pa.Table, start: int) -> pa.Table:
 
 
 def test_more_cannot_have_been_sent_than_was_decided() -> None:
-    (found,) = mended("records", [], [], 3)
+    (found,) = check_decisions("records", [], [], 3)
     assert str(found) == "records: 3 records were sent again, and only 0 of them were decided on"
 
 
@@ -401,15 +407,15 @@ def test_what_is_committed_while_it_is_audited_is_no_part_of_it(tmp_path: Path) 
     bench = lived(tmp_path)
     bench.told[:] = [outcome for outcome in bench.told if outcome.batch_id <= 2]
     assert wrong(bench) == {}
-    assert verdicts(bench)["accounts"].said.startswith("6 read = ")
+    assert verdicts(bench)["accounts"].summary.startswith("6 read = ")
 
 
 def test_a_stream_without_a_batch_has_nothing_to_audit(tmp_path: Path) -> None:
-    with pytest.raises(NothingYetError, match="stream has committed no batch"):
+    with pytest.raises(NoBatchesYetError, match="stream has committed no batch"):
         scope_of(Bench(PLAN, tmp_path))
 
 
 def test_the_ledger_of_the_audit_is_that_of_the_engine() -> None:
-    from penstock.quality.audit.agreement import NUMBERS
+    from penstock.quality.audit.account_agreement import ACCOUNT_FIELDS
 
-    assert ["topic", "partition", *NUMBERS] == LEDGER.names
+    assert ["topic", "partition", *ACCOUNT_FIELDS] == LEDGER_SCHEMA.names

@@ -18,13 +18,13 @@ from confluent_kafka.admin import (
 from deltalake import DeltaTable
 from tests.quality.audit.stream import Lived, states
 
+from penstock.core.waiting import wait_until
 from penstock.infra.local_broker import LocalBroker
-from penstock.infra.waiting import wait_until
-from penstock.quality.audit.audit import audit
-from penstock.quality.audit.comparable import Sample
-from penstock.quality.audit.extent import extent_of, gave_way, taken
-from penstock.quality.audit.kept import Kept
-from penstock.quality.audit.verdict import Report
+from penstock.quality.audit.comparability import Sample
+from penstock.quality.audit.offset_runs import check_records_read, has_compacted_records, merge_runs
+from penstock.quality.audit.runner import run_audit
+from penstock.quality.audit.topic_view import TopicView
+from penstock.quality.audit.verdict import AuditReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,15 +42,15 @@ LEDGER = pa.table(
 def test_a_batch_may_have_read_more_than_a_compacted_topic_holds_now(
     runs: list[tuple[int, int]], wrong: bool, gone: bool
 ) -> None:
-    held = {("t", 0): extent_of(runs)}
-    assert bool(list(taken(LEDGER, held, "the topic", compacted=True))) is wrong
-    assert gave_way(LEDGER, held) is gone
-    assert bool(list(taken(LEDGER, held, "the topic"))) is gone
+    held = {("t", 0): merge_runs(runs)}
+    assert bool(list(check_records_read(LEDGER, held, "the topic", is_compacted=True))) is wrong
+    assert has_compacted_records(LEDGER, held) is gone
+    assert bool(list(check_records_read(LEDGER, held, "the topic"))) is gone
 
 
 def test_no_batch_can_have_read_less_than_a_topic_holds() -> None:
     fewer = LEDGER.set_column(5, "read", pa.array([8]))
-    (one,) = taken(fewer, {("t", 0): extent_of([(0, 9)])}, "the topic", compacted=True)
+    (one,) = check_records_read(fewer, {("t", 0): merge_runs([(0, 9)])}, "the topic", is_compacted=True)
     assert "it read 8 records of offsets 0 to 8, and the topic has 9" in str(one)
 
 
@@ -72,14 +72,18 @@ def compact(broker: LocalBroker, topic: str) -> None:
         done.result(30)
 
 
-def said(lived: Lived, folder: Path) -> Report:
-    return audit(dataclasses.replace(lived.scope(folder), compacted=[lived.topic]), Sample())
+def said(lived: Lived, folder: Path) -> AuditReport:
+    return run_audit(dataclasses.replace(lived.scope(folder), compacted_topics=[lived.topic]), Sample())
 
 
 def offsets(lived: Lived) -> list[tuple[int, int]]:
     """The addresses that the topic has of what was archived."""
-    kept = Kept(lived.scope(lived.folder), lived.topic)
-    records = kept.in_topic.records(kept.spans(kept.both())).select("partition", "offset").toArrow()
+    kept = TopicView(lived.scope(lived.folder), lived.topic)
+    records = (
+        kept.topic_source.read_records(kept.to_ranges(kept.shared_bounds()))
+        .select("partition", "offset")
+        .toArrow()
+    )
     return [(row["partition"], row["offset"]) for row in records.to_pylist()]
 
 
@@ -97,7 +101,7 @@ def test_a_stream_over_a_compacted_topic_is_right_and_what_is_wrong_with_what_is
         lambda: len(offsets(lived)) < 5_000, 90, "the compaction of what is beyond the newest segments"
     )
     found = said(lived, lived.folder)
-    assert {one.check: one.said for one in found.verdicts if one.state != "right"} == {}
+    assert {one.check: one.summary for one in found.verdicts if one.state != "right"} == {}
     alone = lived.copy("without an archive")
     for table in ("raw/compacted", "ledger/archive-compacted"):
         shutil.rmtree(alone / "warehouse" / table)
@@ -110,4 +114,6 @@ def test_a_stream_over_a_compacted_topic_is_right_and_what_is_wrong_with_what_is
     DeltaTable(edited / "warehouse/raw/compacted").update(
         {"value": "key"}, predicate=f'partition = 2 AND "offset" = {last}'
     )
-    assert str(said(lived, edited).first).startswith(f"compacted/2 offset {last}: its value is not the same")
+    assert str(said(lived, edited).first_difference).startswith(
+        f"compacted/2 offset {last}: its value is not the same"
+    )

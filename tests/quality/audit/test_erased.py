@@ -9,17 +9,17 @@ import pytest
 from deltalake import DeltaTable
 from tests.quality.audit.stream import MINUTE, Lived
 
+from penstock.engine.erasure.erasure_account import digest_key
+from penstock.engine.erasure.key_erasure import ErasureRequest, ErasureTarget, erase_key_state
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.erasure.account import digest
-from penstock.pipelines.erasure.erase import Place, Request, erase
-from penstock.quality.audit.erased import without_erased
+from penstock.quality.audit.erased_keys import exclude_erased_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 def erased(fields: tuple[str, ...], *texts: str) -> tuple[tuple[str, ...], str]:
-    return fields, digest("minutes", dict(zip(fields, texts, strict=True)))
+    return fields, digest_key("minutes", dict(zip(fields, texts, strict=True)))
 
 
 ROWS = pa.table(
@@ -45,9 +45,9 @@ ROWS = pa.table(
     ],
 )
 def test_rows_of_a_key_are_left_out_by_its_digest(gone: list, left: list[int]) -> None:
-    found = without_erased(ROWS, "minutes", gone)
+    found = exclude_erased_rows(ROWS, "minutes", gone)
     assert sorted(found.column("number").to_pylist()) == left
-    assert without_erased(ROWS.slice(0, 0), "minutes", gone).num_rows == 0
+    assert exclude_erased_rows(ROWS.slice(0, 0), "minutes", gone).num_rows == 0
 
 
 @pytest.mark.spark
@@ -61,16 +61,18 @@ def test_a_stream_that_forgot_a_key_is_right_and_what_is_wrong_with_other_keys_i
     latest = lived.folder / "warehouse" / "latest/minutes"
     found = DeltaTable(latest).to_pyarrow_table(columns=["device"]).column("device")
     key, other = sorted({*found.to_pylist()})[:2]
-    place = Place("minutes", lived.folder / "stream", lived.folder / "warehouse")
-    outcome, account = erase(place, running.plan, Request({"device": key}, "a person", lived.clock), 2)
-    assert account.total > 0
+    place = ErasureTarget("minutes", lived.folder / "stream", lived.folder / "warehouse")
+    outcome, account = erase_key_state(
+        place, running.plan, ErasureRequest({"device": key}, "a person", lived.clock), 2
+    )
+    assert account.total_windows > 0
     running.progress.outcomes.append(outcome)
     lived.feed(6_600)
     lived.clock += 5 * MINUTE
     lived.feed(9_000)
     lived.go_on(9_004)
     report = lived.audit()
-    assert {one.check: one.said for one in report.verdicts if one.state != "right"} == {}
+    assert {one.check: one.summary for one in report.verdicts if one.state != "right"} == {}
     DeltaTable(latest).update({"readings": "readings + 1"}, predicate=f"device = '{other}'")
     said = next(one for one in lived.audit().verdicts if one.check == "results")
-    assert (said.state, f"device {other}" in said.said) == ("wrong", True)
+    assert (said.state, f"device {other}" in said.summary) == ("wrong", True)

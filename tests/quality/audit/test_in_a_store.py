@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.pipelines.spark.running import Running, reads_from
+from tests.pipelines.engine.spark.running import Running, reads_from
 from tests.quality.audit.stream import Lived, states
 
+from penstock.engine.batch.stream_tables import StreamTables
+from penstock.engine.storage import ObjectStorePath, parse_storage_path
+from penstock.engine.storage.file_access import open_delta_table
+from penstock.engine.tables.table_change import TableChange
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.batch.tables import StreamTables
-from penstock.pipelines.store import Address, place_of
-from penstock.pipelines.store.files import delta_table
-from penstock.pipelines.tables.change import Change
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +26,9 @@ class Kill:
 
     done = False
 
-    def commit(self, tables: StreamTables, number: int, changes: Mapping[str, Change], clock: int) -> None:
+    def commit(
+        self, tables: StreamTables, number: int, changes: Mapping[str, TableChange], clock: int
+    ) -> None:
         if self.done:
             COMMIT(tables, number, changes, clock)
             return
@@ -44,7 +46,7 @@ class Kill:
 def test_a_stream_that_was_killed_is_proved_and_damage_is_found(
     spark: "SparkSession",
     broker: LocalBroker,
-    bucket: Address,
+    bucket: ObjectStorePath,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -56,6 +58,8 @@ def test_a_stream_that_was_killed_is_proved_and_damage_is_found(
     report = one.audit()
     assert [one for one in report.verdicts if one.state != "right"] == []
     assert not (tmp_path / "warehouse").exists()
-    lost: Address | Path = place_of(delta_table(bucket / "latest/minutes").file_uris()[0], bucket.store)
+    lost: ObjectStorePath | Path = parse_storage_path(
+        open_delta_table(bucket / "latest/minutes").file_uris()[0], bucket.store_config
+    )
     lost.unlink()
     assert states(one.audit())["files"] == "wrong"

@@ -4,24 +4,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipelines.spark.running import Running, send
+from tests.pipelines.engine.spark.running import Running, send
 from tests.quality.audit.scopes import scope_of
 
+from penstock.engine.plan import (
+    AggregateOutput,
+    Column,
+    LatestValues,
+    Plan,
+    PlanSource,
+    SqlStep,
+    Stage,
+    TopicOrigin,
+)
+from penstock.engine.plan.windows import Fixed, Sliding, Window
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.model import count
-from penstock.pipelines.plan import Column, LatestValues, Output, Plan, Source, Sql, Stage, Topic
-from penstock.pipelines.plan.windows import Fixed, Sliding, Window
-from penstock.quality.audit.again import recomputed
-from penstock.quality.audit.books import CHECKS
-from penstock.quality.audit.comparable import Sample
-from penstock.quality.audit.kept import Kept
+from penstock.quality.audit.comparability import Sample
+from penstock.quality.audit.ledger_checks import STREAM_CHECKS
+from penstock.quality.audit.recompute_check import check_recomputed_results
+from penstock.quality.audit.topic_view import TopicView
+from penstock.stream import count
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 COLUMNS = (Column("tags", "ARRAY<STRING>"), Column("at", "BIGINT"))
-EXPLODE = Sql("SELECT *, explode(tags) AS tag FROM input")
+EXPLODE = SqlStep("SELECT *, explode(tags) AS tag FROM input")
 BEGAN = 1_000_000
 
 
@@ -43,16 +52,16 @@ def test_a_late_record_with_several_rows_is_one_record(
 ) -> None:
     topic = f"multiplied-{type(window).__name__.lower()}"
     broker.create_topic(topic, 1)
-    source = Source(topic, Topic(topic), COLUMNS, "at")
-    counted, sinks = (Output("n", count()),), (LatestValues("tags"),)
+    source = PlanSource(topic, TopicOrigin(topic), COLUMNS, "at")
+    counted, sinks = (AggregateOutput("n", count()),), (LatestValues("tags"),)
     stage = Stage("tags", (topic,), window, counted, (EXPLODE,), ("tag",), sinks=sinks)
     running = Running(Plan("tags", (source,), (stage,)), spark, broker, tmp_path, clock=BEGAN)
     for number, part in enumerate(SENT, 1):
         send(broker, topic, part)
         running.until_read(sum(map(len, SENT[:number])))
     scope = scope_of(running, BEGAN)
-    assert scope.late.num_rows > len({row["offset"] for row in scope.late.to_pylist()})
-    told = dict(CHECKS)["set aside"](scope)
+    assert scope.late_rows.num_rows > len({row["offset"] for row in scope.late_rows.to_pylist()})
+    told = dict(STREAM_CHECKS)["set aside"](scope)
     assert told.state == "right", told
-    told = recomputed(scope, {topic: Kept(scope, topic)}, Sample())
+    told = check_recomputed_results(scope, {topic: TopicView(scope, topic)}, Sample())
     assert told.state == "right", told

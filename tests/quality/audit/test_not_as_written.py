@@ -7,28 +7,28 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from tests.pipelines.batch.stored import Bench
-from tests.pipelines.batch.test_crashes import TABLES
+from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.test_crashes import TABLES
 from tests.quality.audit.test_books import ORDER, edited, lived, made, rewrite, scope_of
 from tests.quality.audit.test_results import OF, rows
 
-from penstock.quality.audit.audit import made as made_of
-from penstock.quality.audit.books import CHECKS
-from penstock.quality.audit.results import results
-from penstock.quality.audit.set_aside import set_aside
-from penstock.quality.audit.verdict import Verdict
+from penstock.quality.audit.ledger_checks import STREAM_CHECKS
+from penstock.quality.audit.result_comparison import compare_results
+from penstock.quality.audit.runner import run_check as made_of
+from penstock.quality.audit.side_tables import check_side_table
+from penstock.quality.audit.verdict import AuditVerdict
 
 
-def found(bench: Bench) -> dict[str, Verdict]:
+def found(bench: Bench) -> dict[str, AuditVerdict]:
     """What became of each check that is not right."""
     scope = scope_of(bench)
-    verdicts = (made(scope, name, check) for name, check in CHECKS)
+    verdicts = (made(scope, name, check) for name, check in STREAM_CHECKS)
     return {verdict.check: verdict for verdict in verdicts if verdict.state != "right"}
 
 
 def said(bench: Bench) -> dict[str, str]:
     """What is said to be wrong, by the check that says it."""
-    return {name: one.said for name, one in found(bench).items() if one.state == "wrong"}
+    return {name: one.summary for name, one in found(bench).items() if one.state == "wrong"}
 
 
 def log_of(bench: Bench, table: str) -> list[Path]:
@@ -85,12 +85,12 @@ def test_a_table_of_another_kind_under_the_name_is_found_by_the_columns_that_it_
     write_deltalake(path, pa.table({"colour": ["red"]}))
     told = found(bench)
     assert {one.state for one in told.values()} == {"wrong"}
-    assert told["files"].said.startswith(f"{table}: it has no column ")
-    assert not any("ended with" in one.said for one in told.values())
+    assert told["files"].summary.startswith(f"{table}: it has no column ")
+    assert not any("ended with" in one.summary for one in told.values())
 
 
 def test_a_column_of_a_result_that_is_gone_is_a_difference() -> None:
-    (one,) = results(OF, rows().drop_columns(["mean"]), rows())
+    (one,) = compare_results(OF, rows().drop_columns(["mean"]), rows())
     assert str(one) == "latest/minutes: it has no column mean, which its records give"
 
 
@@ -121,12 +121,12 @@ def test_a_late_record_that_is_told_twice_of_one_window_is_found_where_windows_o
     late = pa.table({"topic": ["t"] * 3, "partition": pa.array([0] * 3, pa.int32()), "offset": [7] * 3,
                      "batch_id": [3] * 3, "window_start": starts})  # fmt: skip
     names = ("topic", "partition", "offset", "window_start")
-    (twice,) = set_aside(ledger, late, "late", names, several=True)
+    (twice,) = check_side_table(ledger, late, "late", names, allow_more=True)
     assert str(twice) == (
         "late of t/0 offset 7: the record is in the table 2 times for the window of 1970-01-01 00:00:10"
     )
-    assert list(set_aside(ledger, late.slice(0, 2), "late", names, several=True)) == []
-    assert list(set_aside(ledger, late, "late", None, several=True)) == []
+    assert list(check_side_table(ledger, late.slice(0, 2), "late", names, allow_more=True)) == []
+    assert list(check_side_table(ledger, late, "late", None, allow_more=True)) == []
 
 
 def damaged_journal(bench: Bench) -> None:
@@ -156,11 +156,11 @@ def test_a_file_beside_the_tables_that_cannot_be_read_is_wrong_and_keeps_no_othe
 
 
 def test_a_check_that_ends_in_an_error_is_wrong_and_says_which(tmp_path: Path) -> None:
-    def check() -> Verdict:
+    def check() -> AuditVerdict:
         raise KeyError("colour")
 
     told = made_of(scope_of(lived(tmp_path)), "ranges", check)
-    assert (told.state, told.said) == (
+    assert (told.state, told.summary) == (
         "wrong",
         "ranges: it ended with KeyError: 'colour'; what it compared is not as streams write it",
     )

@@ -14,16 +14,16 @@ from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
 from tests.quality.audit.stream import MINUTE, NOON, Lived, states
 
+from penstock.engine.archive.archive_names import ledger_path
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.archive.names import ledger_path
-from penstock.platform import audit as platform_audit
 from penstock.platform.cli.main import main
-from penstock.platform.control import open_control
-from penstock.quality.audit.audit import audit
-from penstock.quality.audit.comparable import Sample
-from penstock.quality.audit.kept import Kept
-from penstock.quality.audit.records import delivery
-from penstock.quality.audit.verdict import Report
+from penstock.platform.control import open_control_store
+from penstock.platform.services import audit as platform_audit
+from penstock.quality.audit.comparability import Sample
+from penstock.quality.audit.record_checks import check_delivery
+from penstock.quality.audit.runner import run_audit
+from penstock.quality.audit.topic_view import TopicView
+from penstock.quality.audit.verdict import AuditReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,15 +40,15 @@ def lived(spark: "SparkSession", broker: LocalBroker, tmp_path_factory: pytest.T
 
 
 @pytest.fixture(scope="module")
-def report(lived: Lived) -> Report:
+def report(lived: Lived) -> AuditReport:
     return lived.audit()
 
 
-def test_everything_is_proved_of_a_stream_that_is_right(lived: Lived, report: Report) -> None:
+def test_everything_is_proved_of_a_stream_that_is_right(lived: Lived, report: AuditReport) -> None:
     assert states(report) == dict.fromkeys(CHECKS, "right"), report.verdicts
-    assert report.first is None
-    said = {verdict.check: verdict.said for verdict in report.verdicts}
-    late = lived.scope(lived.folder).late.num_rows
+    assert report.first_difference is None
+    said = {verdict.check: verdict.summary for verdict in report.verdicts}
+    late = lived.scope(lived.folder).late_rows.num_rows
     assert late > 0
     assert f"6,004 read = {6_001 - late:,} folded + {late} late + 3 quarantined" in said["accounts"]
     assert said["delivery audited"].startswith("6,000 records that 1 producers know of are there")
@@ -61,11 +61,11 @@ CHECKS = (
 )
 
 
-@pytest.mark.parametrize("sample", [Sample(keys=0.3), Sample(start=NOON, end=NOON + 2 * MINUTE)])
-def test_a_sample_proves_what_it_takes(lived: Lived, report: Report, sample: Sample) -> None:
+@pytest.mark.parametrize("sample", [Sample(key_share=0.3), Sample(start=NOON, end=NOON + 2 * MINUTE)])
+def test_a_sample_proves_what_it_takes(lived: Lived, report: AuditReport, sample: Sample) -> None:
     results = lived.audit(sample=sample).verdicts[-1]
     assert results.state == "right", results
-    taken, of = (int(one.said.split()[0].replace(",", "")) for one in (results, report.verdicts[-1]))
+    taken, of = (int(one.summary.split()[0].replace(",", "")) for one in (results, report.verdicts[-1]))
     assert 0 < taken < of
 
 
@@ -113,8 +113,8 @@ def test_damage_is_found_with_its_place(
     damage(copied / "warehouse")
     report = lived.audit(copied)
     assert states(report)[check] == "wrong", report.verdicts
-    assert report.first is not None
-    assert str(report.first).startswith(where)
+    assert report.first_difference is not None
+    assert str(report.first_difference).startswith(where)
 
 
 @pytest.fixture
@@ -127,15 +127,15 @@ def home(lived: Lived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("producer", "producers/feed"),
     ):
         shutil.copytree(lived.folder / part, home / place)
-    store = open_control(f"sqlite:///{home}/control.db")
+    store = open_control_store(f"sqlite:///{home}/control.db")
     for batch in scope.batches:
         store.record_batch(batch)
     store.close()
     monkeypatch.setenv("PENSTOCK_HOME", str(home))
     monkeypatch.setenv("PENSTOCK_KAFKA__BOOTSTRAP", lived.broker.bootstrap)
-    monkeypatch.setattr(platform_audit, "names", lambda: ("minutes",))
-    monkeypatch.setattr(platform_audit, "plan_of", {"minutes": scope.plan}.__getitem__)
-    monkeypatch.setattr(platform_audit, "spark_session", lambda *_: nullcontext(lived.session))
+    monkeypatch.setattr(platform_audit, "pipeline_names", lambda: ("minutes",))
+    monkeypatch.setattr(platform_audit, "load_plan", {"minutes": scope.plan}.__getitem__)
+    monkeypatch.setattr(platform_audit, "open_command_spark", lambda *_: nullcontext(lived.session))
     return home
 
 
@@ -154,13 +154,13 @@ def test_the_command_ends_with_one_and_names_the_row_of_a_result_that_was_edited
         {"results"} if edited else set()
     )
     assert told["results"]["state"] == ("wrong" if edited else "right")
-    assert ("device device-0003, window_start" in told["results"]["said"]) is edited
+    assert ("device device-0003, window_start" in told["results"]["summary"]) is edited
 
 
 def test_an_acknowledged_record_that_the_topic_lost_is_found(lived: Lived, tmp_path: Path) -> None:
     """A topic is made anew, as one is whose brokers lost their disks, and less is sent than was acknowledged."""
     sent = Lived(lived.session, lived.broker, "lost", tmp_path / "stream")
-    for topic in ("lost", sent.contract.dead_letters):
+    for topic in ("lost", sent.contract.dead_letter_topic):
         lived.broker.create_topic(topic, 1)
     sent.feed(60)
     admin = AdminClient({"bootstrap.servers": lived.broker.bootstrap})
@@ -191,13 +191,15 @@ def made_anew(broker: LocalBroker, topic: str) -> None:
 
 
 def said_of_delivery(lived: Lived, sent: Lived) -> str:
-    scope = dataclasses.replace(lived.scope(lived.folder), producers={"feed": sent.folder / "producer"})
-    return "; ".join(map(str, delivery(Kept(scope, sent.topic)).differences))
+    scope = dataclasses.replace(
+        lived.scope(lived.folder), producer_ledgers={"feed": sent.folder / "producer"}
+    )
+    return "; ".join(map(str, check_delivery(TopicView(scope, sent.topic)).differences))
 
 
 def test_nothing_is_proved_of_a_topic_that_nobody_knows_to_have_sent_to(lived: Lived) -> None:
-    scope = dataclasses.replace(lived.scope(lived.folder), producers={})
-    assert delivery(Kept(scope, lived.topic)).state == "unproven"
+    scope = dataclasses.replace(lived.scope(lived.folder), producer_ledgers={})
+    assert check_delivery(TopicView(scope, lived.topic)).state == "unproven"
 
 
 def lose_a_file_of_the_archives_ledger(warehouse: Path) -> None:
@@ -214,8 +216,8 @@ def test_an_archive_that_is_damaged_is_named_and_the_topic_proves_the_rest(
 ) -> None:
     copied = lived.copy(damage.__name__)
     damage(copied / "warehouse")
-    found = dataclasses.replace(lived.scope(copied), archives=["audited"])
-    states_of = states(audit(found, Sample(keys=0.3)))
+    found = dataclasses.replace(lived.scope(copied), archived_topics=["audited"])
+    states_of = states(run_audit(found, Sample(key_share=0.3)))
     assert {check: state for check, state in states_of.items() if state != "right"} == {
         "files": "wrong",
         "archive": "wrong",
@@ -229,13 +231,15 @@ def test_an_archive_that_was_put_back_to_an_older_state_is_found_while_the_topic
     for table in (RAW, ledger_path("audited")):
         DeltaTable(copied / "warehouse" / table).delete()
     journals = {"audited": lived.folder / "archive" / "journal"}
-    report = audit(dataclasses.replace(lived.scope(copied), archive_journals=journals), Sample(keys=0.3))
+    report = run_audit(
+        dataclasses.replace(lived.scope(copied), archive_journals=journals), Sample(key_share=0.3)
+    )
     assert {check for check, state in states(report).items() if state != "right"} == {"archive"}
-    assert str(report.first).startswith(
+    assert str(report.first_difference).startswith(
         f"{ledger_path('audited')}: it has no batch, and its journal has decided"
     )
     whole = dataclasses.replace(lived.scope(lived.folder), archive_journals=journals)
-    assert states(audit(whole, Sample(keys=0.3)))["archive"] == "right"
+    assert states(run_audit(whole, Sample(key_share=0.3)))["archive"] == "right"
 
 
 def test_what_has_expired_is_proved_by_the_archive(lived: Lived) -> None:

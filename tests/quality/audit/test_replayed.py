@@ -8,54 +8,45 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
-from tests.pipelines.spark.running import Running, send
-from tests.pipelines.spark.test_chains import plan_over as three_stages
-from tests.pipelines.spark.test_stream import COLUMNS, readings
+from tests.pipelines.engine.spark.running import Running, send
+from tests.pipelines.engine.spark.test_chains import plan_over as three_stages
+from tests.pipelines.engine.spark.test_stream import COLUMNS, readings
 from tests.quality.audit.scopes import scope_of
 
-from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.host.telling import batch_record
-from penstock.pipelines.model import (
-    after_count,
-    after_watermark,
-    collect,
-    count,
-    every,
-    first,
-    repeatedly,
-    sum_,
-)
-from penstock.pipelines.model.joining import members
-from penstock.pipelines.plan import (
+from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
+from penstock.engine.host.control_reporter import to_batch_record
+from penstock.engine.plan import (
+    AggregateOutput,
     Column,
     Deduplication,
     FinalPanes,
     Fixed,
     Join,
+    JoinColumn,
     LatestValues,
-    Output,
     PaneLog,
     Plan,
-    Remembering,
+    PlanSource,
     Sessions,
     Sliding,
-    Source,
-    Sql,
+    SqlStep,
     Stage,
-    Taken,
+    StatefulFunction,
     TimePolicy,
-    Topic,
+    TopicOrigin,
     Tumbling,
-    WatermarkRule,
-    check,
-    opaque,
+    WatermarkStrategy,
+    function_ref,
     state_type,
+    validate_plan,
 )
-from penstock.pipelines.remembering import Answer, Call, Row, Timer
-from penstock.quality.audit.again import recomputed
-from penstock.quality.audit.comparable import Sample, by_batch
-from penstock.quality.audit.kept import Kept
-from penstock.quality.audit.verdict import Verdict
+from penstock.infra.local_broker import LocalBroker
+from penstock.quality.audit.comparability import Sample, explain_batch_dependence
+from penstock.quality.audit.recompute_check import check_recomputed_results
+from penstock.quality.audit.topic_view import TopicView
+from penstock.quality.audit.verdict import AuditVerdict
+from penstock.stream import after_count, after_watermark, collect, count, every, first, repeatedly, sum_
+from penstock.stream.join_columns import join_member_outputs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,31 +63,31 @@ class Calls:
     number: int = 0
 
 
-def calls(call: Call[Calls]) -> Answer[Calls]:
+def calls(call: KeyContext[Calls]) -> KeyUpdate[Calls]:
     """Tell of every call how many records it had, and of every timer: other cuts would give other rows."""
     now = Calls((call.state or Calls()).number + 1)
     rows = [
-        Row({"number": now.number, "had": len(call.records)}),
-        *(Row({"number": -1}) for _ in call.timers),
+        OutputRow({"number": now.number, "had": len(call.records)}),
+        *(OutputRow({"number": -1}) for _ in call.due_timers),
     ]
-    return Answer(now, rows, [Timer(call.clock + 5_000, "processing")] if call.records else None)
+    return KeyUpdate(now, rows, [Timer(call.batch_clock + 5_000, "processing")] if call.records else None)
 
 
 TOTALS = (
-    Output("n", count()),
-    Output("total", sum_("temperature")),
-    Output("came_by", first("temperature")),
-    Output("all", collect("temperature")),
+    AggregateOutput("n", count()),
+    AggregateOutput("total", sum_("temperature")),
+    AggregateOutput("came_by", first("temperature")),
+    AggregateOutput("all", collect("temperature")),
 )
 
 
-RULE = WatermarkRule(1_000)
+RULE = WatermarkStrategy(1_000)
 
 
-def plan_of(name: str, rule: WatermarkRule = RULE, **answers: Any) -> Plan:
+def plan_of(name: str, rule: WatermarkStrategy = RULE, **answers: Any) -> Plan:
     sinks = (PaneLog(name), LatestValues(name), FinalPanes(name))
     stage = Stage(name, (TOPIC,), **{"aggregates": TOTALS, "key": ("device",), "sinks": sinks, **answers})
-    return Plan(name, (Source(TOPIC, Topic(TOPIC), COLUMNS, "at", rule),), (stage,))
+    return Plan(name, (PlanSource(TOPIC, TopicOrigin(TOPIC), COLUMNS, "at", rule),), (stage,))
 
 
 def repeats_forgotten() -> Plan:
@@ -111,22 +102,24 @@ def two_beginnings() -> Plan:
     """Two stages that read the same records, one of them not all, in one pass."""
     every_window = plan_of("apart", window=Fixed(10_000), lateness=5_000)
     cold = plan_of("cold", window=Sliding(20_000, 10_000), steps=COLD, accumulation="retracting")
-    return replace(every_window, stages=(every_window.stage, cold.stage))
+    return replace(every_window, stages=(every_window.only_stage, cold.only_stage))
 
 
 def joined() -> Plan:
     """Pairs of the readings of two topics: a window of a device has many."""
-    columns = Taken("here", TOPIC, "temperature"), Taken("there", OTHER, "temperature")
+    columns = JoinColumn("here", TOPIC, "temperature"), JoinColumn("there", OTHER, "temperature")
     join = Join("full", TOPIC, OTHER, columns)
-    plan = plan_of("pairs", window=Fixed(10_000), lateness=5_000, join=join, aggregates=members(join))
-    stage = replace(plan.stage, inputs=(TOPIC, OTHER), sinks=(PaneLog("pairs"),))
-    other = replace(plan.sources[0], name=OTHER, origin=Topic(OTHER))
-    return check(replace(plan, sources=(*plan.sources, other), stages=(stage,)))
+    plan = plan_of(
+        "pairs", window=Fixed(10_000), lateness=5_000, join=join, aggregates=join_member_outputs(join)
+    )
+    stage = replace(plan.only_stage, inputs=(TOPIC, OTHER), sinks=(PaneLog("pairs"),))
+    other = replace(plan.sources[0], name=OTHER, origin=TopicOrigin(OTHER))
+    return validate_plan(replace(plan, sources=(*plan.sources, other), stages=(stage,)))
 
 
-COLD = (Sql("SELECT * FROM input WHERE temperature IS NULL OR temperature < 30"),)
+COLD = (SqlStep("SELECT * FROM input WHERE temperature IS NULL OR temperature < 30"),)
 RETURNS = (Column("number", "BIGINT"), Column("had", "BIGINT"))
-CALLED = Remembering(opaque(calls), state_type(Calls), RETURNS, clock=True)
+CALLED = StatefulFunction(function_ref(calls), state_type(Calls), RETURNS, clock=True)
 EARLY = after_watermark(early=after_count(7), late=repeatedly(after_count(3)))
 PLANS = [
     plan_of("called", window=CALLED, aggregates=(), sinks=(PaneLog("called"),)),
@@ -134,7 +127,7 @@ PLANS = [
             accumulation="retracting"),
     plan_of("timed", window=Tumbling(TimePolicy(40_000))),
     plan_of("in_parts", window=Sliding(20_000, 10_000), trigger=EARLY, lateness=5_000, accumulation="discarding",
-            steps=COLD, rule=WatermarkRule(1_000, max_ahead=100_000, ahead="accept")),
+            steps=COLD, rule=WatermarkStrategy(1_000, max_ahead=100_000, ahead="accept")),
     plan_of("unshown", window=Sessions(5_000), trigger=repeatedly(after_count(2)), lateness=4_000),
     repeats_forgotten(),
     replace(three_stages(TOPIC), name="stages"),
@@ -186,20 +179,20 @@ def ticked(running: Running) -> None:
         stream.drain()
 
 
-def verdict(running: Running, sample: Sample = WHOLE, **changes: Any) -> Verdict:
+def verdict(running: Running, sample: Sample = WHOLE, **changes: Any) -> AuditVerdict:
     scope = replace(scope_of(running, BEGAN), **changes)
-    return recomputed(scope, {topic: Kept(scope, topic) for topic in scope.topics}, sample)
+    return check_recomputed_results(scope, {topic: TopicView(scope, topic) for topic in scope.topics}, sample)
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=[plan.name for plan in PLANS])
 def test_every_pane_comes_again_row_for_row(lived: Mapping[str, Running], plan: Plan) -> None:
     running = lived[plan.name]
-    assert by_batch(running.plan)
+    assert explain_batch_dependence(running.plan)
     told = verdict(running)
     assert told.state == "right", told
-    rows, batches = int(told.said.split()[0].replace(",", "")), len(running.progress.outcomes)
+    rows, batches = int(told.summary.split()[0].replace(",", "")), len(running.progress.outcomes)
     assert rows > 0
-    assert told.said.endswith(f"by {batches} batches that were run again")
+    assert told.summary.endswith(f"by {batches} batches that were run again")
 
 
 def test_an_edited_pane_is_found_with_its_batch_and_place(
@@ -214,8 +207,8 @@ def test_an_edited_pane_is_found_with_its_batch_and_place(
     finally:
         DeltaTable(table.table_uri).restore(version)
     assert told.state == "wrong"
-    assert "device d3" in told.differences[0].where
-    assert "had is" in told.differences[0].what
+    assert "device d3" in told.differences[0].location
+    assert "had is" in told.differences[0].description
 
 
 def test_one_of_many_pairs_in_a_window_is_named_by_all_that_it_joins(lived: Mapping[str, Running]) -> None:
@@ -242,16 +235,16 @@ def test_one_of_many_pairs_in_a_window_is_named_by_all_that_it_joins(lived: Mapp
     assert edited["num_updated_rows"] == 1
     strange = f"here {one['here'] + 1000}, there {one['there']}, copy 0"
     gone = f"here {one['here']}, there {one['there']}, copy 0"
-    assert {(each.where.partition("kind insert, ")[2], each.what) for each in told.differences} == {
+    assert {(each.location.partition("kind insert, ")[2], each.description) for each in told.differences} == {
         (strange, "the table has it, and its records do not give it"),
         (gone, "its records give it, and the table does not have it"),
     }
 
 
 def test_a_sample_of_keys_is_run_again_alone(lived: Mapping[str, Running]) -> None:
-    taken, of = (verdict(lived["clocked"], sample) for sample in (Sample(keys=0.3), WHOLE))
+    taken, of = (verdict(lived["clocked"], sample) for sample in (Sample(key_share=0.3), WHOLE))
     assert taken.state == "right", taken
-    counts = [int(one.said.split()[0].replace(",", "")) for one in (taken, of)]
+    counts = [int(one.summary.split()[0].replace(",", "")) for one in (taken, of)]
     assert 0 < counts[0] < counts[1]
 
 
@@ -259,19 +252,19 @@ def test_a_sample_of_keys_is_run_again_alone(lived: Mapping[str, Running]) -> No
     ("name", "sample", "why"),
     [
         ("clocked", Sample(start=BEGAN), "depend on every batch before"),
-        ("stages", Sample(keys=0.5), "no key of which a share could be taken through all of it"),
+        ("stages", Sample(key_share=0.5), "no key of which a share could be taken through all of it"),
     ],
 )
 def test_a_sample_that_cannot_be_taken_says_why(
     lived: Mapping[str, Running], name: str, sample: Sample, why: str
 ) -> None:
     told = verdict(lived[name], sample)
-    assert (told.state, why in told.said) == ("unproven", True)
+    assert (told.state, why in told.summary) == ("unproven", True)
 
 
 def test_batches_that_nobody_remembers_are_not_run_again(lived: Mapping[str, Running]) -> None:
     running = lived["clocked"]
-    batches = [batch_record("clocked", outcome) for outcome in running.progress.outcomes]
-    assert "forgotten its batches before 1" in verdict(running, batches=batches[1:]).said
+    batches = [to_batch_record("clocked", outcome) for outcome in running.progress.outcomes]
+    assert "forgotten its batches before 1" in verdict(running, batches=batches[1:]).summary
     again = [*batches[:-1], replace(batches[-1], kind="replay")]
-    assert "it was replayed" in verdict(running, batches=again).said
+    assert "it was replayed" in verdict(running, batches=again).summary

@@ -7,36 +7,43 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipelines.batch.test_crashes import PLANS
+from tests.pipelines.engine.batch.test_crashes import PLANS
 
-from penstock.pipelines.model import after_count, after_watermark, every, fixed, quantiles, repeatedly
-from penstock.pipelines.model.joining import members
-from penstock.pipelines.plan import (
+from penstock.engine.plan import (
+    AggregateOutput,
     Calendar,
     Column,
-    Compare,
+    Comparison,
     Deduplication,
+    FilterStep,
     Fixed,
     Global,
     Join,
-    Keep,
-    Output,
-    PerRow,
+    JoinColumn,
     Plan,
+    RowFunctionStep,
     Sessions,
     Sliding,
-    Sql,
+    SqlStep,
     Step,
-    Taken,
     TimePolicy,
     Tumbling,
-    opaque,
+    function_ref,
 )
-from penstock.quality.audit.comparable import Sample, by_batch, compared, may_multiply, no_sample, settled
-from penstock.quality.audit.results import Compared, newest, results
-from penstock.quality.audit.torn import torn, without
+from penstock.quality.audit.comparability import (
+    Sample,
+    can_multiply_records,
+    comparison_for,
+    explain_batch_dependence,
+    explain_unsampleable,
+    filter_final_windows,
+)
+from penstock.quality.audit.result_comparison import TableComparison, compare_results, latest_panes
+from penstock.quality.audit.split_sessions import exclude_split_sessions, find_split_sessions
+from penstock.stream import after_count, after_watermark, every, fixed, quantiles, repeatedly
+from penstock.stream.join_columns import join_member_outputs
 
-OF = Compared("latest/minutes", ["device", "window_start"], ["mean", "n"])
+OF = TableComparison("latest/minutes", ["device", "window_start"], ["mean", "n"])
 AT = "window_start 2026-01-01 12:00:00.000"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ROWS = [
@@ -58,7 +65,7 @@ def rows(*changes: tuple[int, dict[str, object]]) -> pa.Table:
 
 
 def found(ours: pa.Table, theirs: pa.Table) -> list[str]:
-    return [str(one) for one in results(OF, ours, theirs)]
+    return [str(one) for one in compare_results(OF, ours, theirs)]
 
 
 def test_the_last_digits_of_a_sum_and_nulls_and_nan_are_no_difference() -> None:
@@ -110,7 +117,7 @@ def test_what_stands_of_a_log_is_what_came_last_and_was_not_taken_back(
     schema = pa.schema(
         [("w", pa.int64()), ("kind", pa.string()), ("v", pa.int64()), ("batch_id", pa.int64())]
     )
-    left = newest(pa.Table.from_pylist(written, schema), ["w"]).to_pylist()
+    left = latest_panes(pa.Table.from_pylist(written, schema), ["w"]).to_pylist()
     assert {row["w"]: row["v"] for row in left} == standing
 
 
@@ -118,13 +125,15 @@ PLAN = PLANS["fixed"]
 
 
 def changed(**changes: object) -> Plan:
-    return replace(PLAN, stages=(replace(PLAN.stage, **changes),))
+    return replace(PLAN, stages=(replace(PLAN.only_stage, **changes),))
 
 
 def joined() -> Plan:
     left, right = PLAN.sources[0], replace(PLAN.sources[0], name="other")
-    join = Join("inner", left.name, right.name, (Taken("one", left.name, "value"),))
-    stage = replace(PLAN.stage, inputs=(left.name, right.name), join=join, aggregates=members(join))
+    join = Join("inner", left.name, right.name, (JoinColumn("one", left.name, "value"),))
+    stage = replace(
+        PLAN.only_stage, inputs=(left.name, right.name), join=join, aggregates=join_member_outputs(join)
+    )
     return replace(PLAN, sources=(left, right), stages=(stage,))
 
 
@@ -143,7 +152,7 @@ BY_BATCH = [
 
 @pytest.mark.parametrize(("plan", "why"), BY_BATCH, ids=[why for _, why in BY_BATCH])
 def test_what_depends_on_how_records_were_cut_is_run_again_batch_by_batch(plan: Plan, why: str) -> None:
-    assert why in (by_batch(plan) or "")
+    assert why in (explain_batch_dependence(plan) or "")
 
 
 @pytest.mark.parametrize(
@@ -159,33 +168,33 @@ def test_what_depends_on_how_records_were_cut_is_run_again_batch_by_batch(plan: 
     ],
 )
 def test_what_records_alone_decide_is_computed_from_them(plan: Plan) -> None:
-    assert by_batch(plan) is None
+    assert explain_batch_dependence(plan) is None
 
 
 @pytest.mark.parametrize(
     ("step", "may"),
     [
-        (Sql("SELECT *, Explode(tags) AS tag FROM input"), True),
-        (Sql("SELECT *, upper(word) AS word FROM input WHERE value > 1"), False),
-        (PerRow(opaque(dict), (Column("word", "STRING"),), many=True), True),
-        (PerRow(opaque(dict), (Column("word", "STRING"),)), False),
-        (Keep(Compare("value", ">", 1)), False),
+        (SqlStep("SELECT *, Explode(tags) AS tag FROM input"), True),
+        (SqlStep("SELECT *, upper(word) AS word FROM input WHERE value > 1"), False),
+        (RowFunctionStep(function_ref(dict), (Column("word", "STRING"),), many=True), True),
+        (RowFunctionStep(function_ref(dict), (Column("word", "STRING"),)), False),
+        (FilterStep(Comparison("value", ">", 1)), False),
     ],
 )
 def test_only_steps_that_may_give_several_rows_of_a_record_are_taken_for_such(step: Step, may: bool) -> None:
-    assert may_multiply(replace(PLAN.stage, steps=(step,))) is may
+    assert can_multiply_records(replace(PLAN.only_stage, steps=(step,))) is may
 
 
 def test_repeats_must_be_remembered_until_their_windows_are_over() -> None:
     for horizon, why in ((29, "forgotten before their windows close"), (30, None)):
         source = replace(PLAN.sources[0], deduplication=Deduplication(("key",), horizon))
-        said = by_batch(replace(PLAN, sources=(source,)))
+        said = explain_batch_dependence(replace(PLAN, sources=(source,)))
         assert said == why if why is None else why in (said or "")
 
 
 def test_a_sample_needs_keys_to_share_and_windows_of_time() -> None:
-    assert "no key" in (no_sample(changed(key=()), Sample(keys=0.1)) or "")
-    assert "order of records" in (no_sample(PLANS["by count"], Sample(start=5)) or "")
+    assert "no key" in (explain_unsampleable(changed(key=()), Sample(key_share=0.1)) or "")
+    assert "order of records" in (explain_unsampleable(PLANS["by count"], Sample(start=5)) or "")
 
 
 def windows(*bounds: tuple[int, int]) -> pa.Table:
@@ -195,7 +204,7 @@ def windows(*bounds: tuple[int, int]) -> pa.Table:
 
 
 def starts(plan: Plan, table: pa.Table, watermark: int | None, sample: Sample) -> list[int]:
-    left = settled(table, plan.stage, watermark, sample)
+    left = filter_final_windows(table, plan.only_stage, watermark, sample)
     return pa.compute.cast(left.column("window_start"), pa.int64()).to_pylist()
 
 
@@ -213,9 +222,9 @@ def test_a_session_that_may_have_begun_before_the_sample_is_left_out() -> None:
 
 
 def test_sketches_that_toss_coins_are_not_compared() -> None:
-    outputs = (*PLAN.stage.aggregates, Output("middle", quantiles("value", 0.5)))
-    assert "middle" not in compared(replace(PLAN.stage, aggregates=outputs), "t").values
-    assert fixed(10) == PLAN.stage.window
+    outputs = (*PLAN.only_stage.aggregates, AggregateOutput("middle", quantiles("value", 0.5)))
+    assert "middle" not in comparison_for(replace(PLAN.only_stage, aggregates=outputs), "t").values
+    assert fixed(10) == PLAN.only_stage.window
 
 
 def sessions(*rows: tuple[str | None, int, int]) -> pa.Table:
@@ -227,10 +236,14 @@ def test_sessions_that_were_cut_in_two_live_are_set_apart_on_both_sides() -> Non
     live = sessions(
         ("a", 0, 10), ("a", 5, 15), ("a", 30, 40), ("b", 0, 10), ("b", 11, 20), (None, 0, 5), (None, 5, 9)
     )
-    cut = torn(live, ["device"])
+    cut = find_split_sessions(live, ["device"])
     assert sorted(cut, key=repr) == [(("a",), 0, 15), ((None,), 0, 9)]
-    left = without(live, ["device"], cut).select(["device"]).to_pylist()
+    left = exclude_split_sessions(live, ["device"], cut).select(["device"]).to_pylist()
     assert [row["device"] for row in left] == ["a", "b", "b"]
     again = sessions(("a", 0, 15), ("a", 30, 40), ("b", 0, 10), ("b", 11, 20), (None, 0, 9))
-    assert [row["device"] for row in without(again, ["device"], cut).to_pylist()] == ["a", "b", "b"]
-    assert torn(sessions(("a", 0, 10), ("a", 11, 20)), ["device"]) == []
+    assert [row["device"] for row in exclude_split_sessions(again, ["device"], cut).to_pylist()] == [
+        "a",
+        "b",
+        "b",
+    ]
+    assert find_split_sessions(sessions(("a", 0, 10), ("a", 11, 20)), ["device"]) == []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from penstock.quality.expectations.expressions import fault
+from penstock.quality.expectations.regex_validation import find_regex_fault
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,12 +44,12 @@ PIECES = [
 
 @pytest.mark.parametrize(("expression", "said"), FAULTS.items(), ids=FAULTS)
 def test_what_java_refuses_is_said(expression: str, said: str) -> None:
-    assert fault(expression) == said
+    assert find_regex_fault(expression) == said
 
 
 @pytest.mark.parametrize("expression", TAKEN)
 def test_what_java_takes_is_no_fault(expression: str) -> None:
-    assert fault(expression) is None
+    assert find_regex_fault(expression) is None
 
 
 @pytest.mark.spark
@@ -57,7 +57,7 @@ def test_nothing_is_a_fault_that_java_takes(spark: "SparkSession") -> None:
     assert spark._jvm is not None
     pattern, chance = spark._jvm.java.util.regex.Pattern, Random(7)
     made = ["".join(chance.choices(PIECES, k=chance.randrange(1, 7))) for _ in range(2_000)]
-    called = [expression for expression in (*FAULTS, *made) if fault(expression) is not None]
+    called = [expression for expression in (*FAULTS, *made) if find_regex_fault(expression) is not None]
     assert len(called) > 500
     assert [expression for expression in called if compiles(pattern, expression)] == []
     assert all(compiles(pattern, expression) for expression in TAKEN)

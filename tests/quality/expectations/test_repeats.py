@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.quality.expectations.at_rest import broken_rows
-from penstock.quality.expectations.library import library
-from penstock.quality.expectations.outcome import Met, met
-from penstock.quality.expectations.repeats import over_all, repeats
+from penstock.quality.expectations.check_results import ExpectationResult, to_expectation_result
+from penstock.quality.expectations.gx_library import load_library
 from penstock.quality.expectations.suite import Expectation, Suite
+from penstock.quality.expectations.table_checks import select_unexpected_rows
+from penstock.quality.expectations.uniqueness import find_repeated_rows, recount_unexpected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,21 +29,23 @@ def expectation(kind: str, **kwargs: Any) -> Expectation:
 
 
 @pytest.fixture(scope="module")
-def told(spark: "SparkSession") -> Callable[..., tuple[Met, Met]]:
+def told(spark: "SparkSession") -> Callable[..., tuple[ExpectationResult, ExpectationResult]]:
     """What the library says of young rows alone, and what we say of them with those before."""
 
-    def asked(one: Expectation, young: Sequence[Row], old: Sequence[Row]) -> tuple[Met, Met]:
+    def asked(
+        one: Expectation, young: Sequence[Row], old: Sequence[Row]
+    ) -> tuple[ExpectationResult, ExpectationResult]:
         rows, earlier = (spark.createDataFrame(list(part), COLUMNS) for part in (young, old))
         suite = Suite("latest/minutes", (one,), file=Path("minutes.yaml"))
-        (result,) = library().validated(suite, rows, ["kind"]).results
-        alone = met(result)
-        return alone, over_all(alone, one, rows, repeats(one, rows, earlier), ["kind"])
+        (result,) = load_library().validate_rows(suite, rows, ["kind"]).results
+        alone = to_expectation_result(result)
+        return alone, recount_unexpected(alone, one, rows, find_repeated_rows(one, rows, earlier), ["kind"])
 
     return asked
 
 
 def test_a_share_of_the_rows_is_the_share_that_the_library_means(
-    told: Callable[..., tuple[Met, Met]],
+    told: Callable[..., tuple[ExpectationResult, ExpectationResult]],
 ) -> None:
     young: list[Row] = [*((str(n), n, "x") for n in range(10)), (None, None, "x"), (None, 3, "x")]
     one = expectation(ALONE, mostly=0.9)
@@ -58,7 +60,10 @@ def test_a_share_of_the_rows_is_the_share_that_the_library_means(
 )
 @pytest.mark.parametrize("kind", [ALONE, TOGETHER])
 def test_rows_that_a_condition_leaves_out_repeat_nothing(
-    told: Callable[..., tuple[Met, Met]], spark: "SparkSession", kind: str, condition: str
+    told: Callable[..., tuple[ExpectationResult, ExpectationResult]],
+    spark: "SparkSession",
+    kind: str,
+    condition: str,
 ) -> None:
     parser = "spark" if condition.startswith("kind") else "great_expectations"
     one = expectation(kind, row_condition=condition, condition_parser=parser)
@@ -70,7 +75,7 @@ def test_rows_that_a_condition_leaves_out_repeat_nothing(
     _, found = told(one, young[:3], [("p", 1, "insert")])
     assert (found.passed, found.unexpected) == (False, 1)
     rows = spark.createDataFrame(young, COLUMNS)
-    wrong = broken_rows(one, rows)
+    wrong = select_unexpected_rows(one, rows)
     assert wrong is not None
     assert [row["a"] for row in wrong.collect()] == ["q", "q"]
 
@@ -78,7 +83,7 @@ def test_rows_that_a_condition_leaves_out_repeat_nothing(
 def test_the_rows_are_told_that_a_condition_means(spark: "SparkSession") -> None:
     rows = spark.createDataFrame([("p", 1, "insert"), ("q", 9, "retract"), ("r", 8, "insert")], COLUMNS)
     kwargs = {"column": "b", "max_value": 5, "row_condition": "kind = 'insert'", "condition_parser": "spark"}
-    wrong = broken_rows(Expectation("expect_column_values_to_be_between", kwargs, "low"), rows)
+    wrong = select_unexpected_rows(Expectation("expect_column_values_to_be_between", kwargs, "low"), rows)
     assert wrong is not None
     assert [row["a"] for row in wrong.collect()] == ["r"]
 
@@ -101,7 +106,7 @@ IGNORED = st.sampled_from([None, "all_values_are_missing", "any_value_is_missing
     st.booleans(),
 )
 def test_nothing_before_is_what_the_library_says_and_rows_before_count_as_the_same_rows_beside(
-    told: Callable[..., tuple[Met, Met]],
+    told: Callable[..., tuple[ExpectationResult, ExpectationResult]],
     young: list[Row],
     old: list[Row],
     kind: str,

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from penstock.ingestion.contracts import contract_names, load_contract
-from penstock.ingestion.contracts.types import spark_type
-from penstock.ingestion.generators import GENERATORS, evenly
-from penstock.ingestion.sources.access_log import parsed
-from penstock.ingestion.sources.flights import data_file, departures
+from penstock.engine.tables.table_paths import result_path
+from penstock.ingestion.contracts import list_contract_names, load_contract
+from penstock.ingestion.contracts.field_types import to_spark_type
+from penstock.ingestion.generators import GENERATORS, make_even_send_times
+from penstock.ingestion.sources.access_log import parse_access_log_line
+from penstock.ingestion.sources.flights import find_flights_file, load_departures
 from penstock.pipelines import catalog
-from penstock.pipelines.tables.places import result_of
-from penstock.platform.described import columns_of
-from penstock.quality.expectations.compile import broken_when
+from penstock.platform.lineage.suite_metadata import describe_columns
+from penstock.quality.expectations.sql_compiler import compile_unexpected
 from penstock.quality.expectations.suite import Suite, load_suite
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ MADE = 3_000
 """Records of each generator: three of its blocks."""
 NOON = 1_800_000_000_000
 WRITTEN_BY = {
-    result_of(sink): plan
-    for plan in map(catalog.load, catalog.names())
+    result_path(sink): plan
+    for plan in map(catalog.load_plan, catalog.pipeline_names())
     for stage in plan.stages
     for sink in stage.sinks
 }
@@ -44,7 +44,7 @@ LOG = b"""\
 """
 
 
-@pytest.mark.parametrize("topic", contract_names())
+@pytest.mark.parametrize("topic", list_contract_names())
 def test_something_is_expected_of_every_topic_and_its_contract_says_whose_it_is_and_what_it_means(
     topic: str,
 ) -> None:
@@ -60,8 +60,8 @@ def test_something_is_expected_of_every_topic_and_its_contract_says_whose_it_is_
 def test_something_is_expected_of_every_table_and_of_columns_that_it_has(table: str) -> None:
     suite = load_suite(table)
     assert suite is not None, f"write quality/penstock/quality/suites/{table}.yaml"
-    columns = columns_of(suite, WRITTEN_BY[table])
-    assert [column.name for column in columns if not column.said] == []
+    columns = describe_columns(suite, WRITTEN_BY[table])
+    assert [column.name for column in columns if not column.description] == []
     assert asked_of(suite) <= {column.name for column in columns}
 
 
@@ -84,12 +84,12 @@ def test_the_tables_of_the_gallery_are_as_expected(table: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("topic", [topic for topic in contract_names() if topic not in NOT_FED])
+@pytest.mark.parametrize("topic", [topic for topic in list_contract_names() if topic not in NOT_FED])
 def test_the_records_of_the_shipped_sources_are_as_expected(spark: "SparkSession", topic: str) -> None:
     suite, contract = load_suite(f"topics/{topic}"), load_contract(topic)
     assert suite is not None
-    types = {field.name: spark_type(field.kind).upper() for field in contract.fields}
-    counts = [f"count_if({broken_when(one, types)}) AS {one.name}" for one in suite.expectations]
+    types = {field.name: to_spark_type(field.parsed_type).upper() for field in contract.fields}
+    counts = [f"count_if({compile_unexpected(one, types)}) AS {one.name}" for one in suite.expectations]
     records = shipped(spark, topic, ", ".join(f"{name} {kind}" for name, kind in types.items()))
     assert records.count() >= 2
     (found,) = records.selectExpr(*counts).toArrow().to_pylist()
@@ -99,16 +99,16 @@ def test_the_records_of_the_shipped_sources_are_as_expected(spark: "SparkSession
 def shipped(spark: "SparkSession", topic: str, fields: str) -> "DataFrame":
     """Records that come with the platform: all flights, lines of a log, or what the topic's generator makes."""
     if topic == "flights":
-        return spark.createDataFrame(departures(data_file()))
+        return spark.createDataFrame(load_departures(find_flights_file()))
     rows: Iterable[Any]
     if topic == "access-log":
-        rows = [parsed(line) for line in LOG.splitlines()]
+        rows = [parse_access_log_line(line) for line in LOG.splitlines()]
         rows = [
             {**row, "at": round(row["at"].timestamp() * 1_000), "status": int(row["status"])} for row in rows
         ]
         rows = [{**row, "bytes": int(row["bytes"]) if "bytes" in row else None} for row in rows]
     else:
-        made = GENERATORS[topic](7).records(0, evenly(NOON, 50.0))
+        made = GENERATORS[topic](7).generate_records(0, make_even_send_times(NOON, 50.0))
         rows = map(msgspec.to_builtins, islice(made, MADE))
     names = [field.split()[0] for field in fields.split(", ")]
     return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], fields)

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from penstock.ingestion.contracts import contract_names, load_contract
-from penstock.ingestion.contracts.types import spark_type
+from penstock.engine.plan.sources import Column
+from penstock.engine.tables.table_paths import result_path
+from penstock.ingestion.contracts import list_contract_names, load_contract
+from penstock.ingestion.contracts.field_types import to_spark_type
 from penstock.pipelines import catalog
-from penstock.pipelines.plan.source import Column
-from penstock.pipelines.tables.places import result_of
-from penstock.quality.errors import NotInStreamError, SuiteError
-from penstock.quality.expectations.compile import COMPILED, broken_when, row_check
-from penstock.quality.expectations.in_stream import with_checks
-from penstock.quality.expectations.library import library
-from penstock.quality.expectations.suite import Expectation, default_name, load_suite, suite_names
+from penstock.quality.errors import NotCheckableInStreamError, SuiteError
+from penstock.quality.expectations.gx_library import load_library
+from penstock.quality.expectations.sql_compiler import COMPILERS, compile_row_check, compile_unexpected
+from penstock.quality.expectations.stream_checks import add_topic_checks
+from penstock.quality.expectations.suite import Expectation, default_expectation_name, list_suites, load_suite
 
 COLUMNS = {"name": "STRING", "level": "DOUBLE", "count": "BIGINT", "on": "BOOLEAN", "tags": "ARRAY<STRING>"}
 GOOD = """
@@ -35,16 +35,18 @@ def written(folder: Path, text: str, about: str = "topics/sensors") -> Path:
 
 
 def test_a_suite_of_a_topic_becomes_the_checks_of_every_pipeline_that_reads_it(tmp_path: Path) -> None:
-    plan = with_checks(catalog.load("sensor_minute"), written(tmp_path, GOOD))
+    plan = add_topic_checks(catalog.load_plan("sensor_minute"), written(tmp_path, GOOD))
     (source,) = plan.sources
     assert [(check.name, check.action) for check in source.checks] == [
         ("temperature_values_to_be_between", "quarantine"),
         ("sites", "warn"),
     ]
-    assert source.checks[0].broken_when == (
+    assert source.checks[0].violation_sql == (
         "`temperature` IS NOT NULL AND NOT (`temperature` >= -80 AND `temperature` <= 80)"
     )
-    assert with_checks(catalog.load("sensor_minute"), tmp_path / "none") == catalog.load("sensor_minute")
+    assert add_topic_checks(catalog.load_plan("sensor_minute"), tmp_path / "none") == catalog.load_plan(
+        "sensor_minute"
+    )
 
 
 WRONG = [
@@ -107,13 +109,15 @@ def test_more_checks_than_an_input_may_have_are_refused_with_the_file(tmp_path: 
     with pytest.raises(
         SuiteError, match=r"sensors.yaml: the file: it has 61 expectations. Give an input 60 at"
     ):
-        with_checks(catalog.load("sensor_minute"), written(tmp_path, text))
+        add_topic_checks(catalog.load_plan("sensor_minute"), written(tmp_path, text))
 
 
 def test_an_expectation_that_is_written_almost_as_one_that_can_be_compiled_is_told_which() -> None:
     one = Expectation("expect_column_values_to_be_betwen", {"column": "level", "min_value": 0}, "n", "warn")
-    with pytest.raises(NotInStreamError, match="Write expect_column_values_to_be_between if that is meant"):
-        broken_when(one, COLUMNS)
+    with pytest.raises(
+        NotCheckableInStreamError, match="Write expect_column_values_to_be_between if that is meant"
+    ):
+        compile_unexpected(one, COLUMNS)
 
 
 def test_a_name_that_no_file_could_have_is_refused(tmp_path: Path) -> None:
@@ -134,7 +138,7 @@ def test_what_cannot_be_compiled_is_refused_by_name_and_file(tmp_path: Path) -> 
     with pytest.raises(
         SuiteError, match=r"sensors.yaml: temperature_mean_to_be_between: .* more than one row"
     ):
-        with_checks(catalog.load("sensor_minute"), written(tmp_path, text))
+        add_topic_checks(catalog.load_plan("sensor_minute"), written(tmp_path, text))
 
 
 LEVEL = {"column": "level"}
@@ -176,8 +180,8 @@ REFUSED = [
 def test_what_would_not_be_the_same_or_not_safe_row_by_row_is_refused(
     kind: str, kwargs: dict[str, object], said: str
 ) -> None:
-    with pytest.raises(NotInStreamError) as refused:
-        broken_when(Expectation(f"expect_{kind}", kwargs, "named", "warn"), COLUMNS)
+    with pytest.raises(NotCheckableInStreamError) as refused:
+        compile_unexpected(Expectation(f"expect_{kind}", kwargs, "named", "warn"), COLUMNS)
     assert "named" in str(refused.value)
     assert said in str(refused.value)
 
@@ -185,13 +189,13 @@ def test_what_would_not_be_the_same_or_not_safe_row_by_row_is_refused(
 def test_text_in_an_expression_cannot_leave_it() -> None:
     kwargs = {"column": "name", "regex": r"^\d'; DROP"}
     one = Expectation("expect_column_values_to_match_regex", kwargs, "n", "warn")
-    assert broken_when(one, COLUMNS) == r"`name` IS NOT NULL AND NOT (`name` RLIKE '^\\d\'; DROP')"
+    assert compile_unexpected(one, COLUMNS) == r"`name` IS NOT NULL AND NOT (`name` RLIKE '^\\d\'; DROP')"
 
 
 def test_what_looks_like_a_variable_of_spark_stays_a_text() -> None:
     kwargs = {"column": "name", "value_set": ["${env:HOME}"]}
     one = Expectation("expect_column_values_to_be_in_set", kwargs, "n", "warn")
-    assert broken_when(one, COLUMNS).endswith(r"NOT (`name` IN ('\u0024{env:HOME}'))")
+    assert compile_unexpected(one, COLUMNS).endswith(r"NOT (`name` IN ('\u0024{env:HOME}'))")
 
 
 @pytest.mark.parametrize(
@@ -210,34 +214,34 @@ def test_what_looks_like_a_variable_of_spark_stays_a_text() -> None:
 def test_an_expectation_without_a_name_is_called_by_what_it_says(
     kind: str, kwargs: dict[str, object], name: str
 ) -> None:
-    assert default_name(kind, kwargs) == name
+    assert default_expectation_name(kind, kwargs) == name
 
 
 def test_every_shipped_suite_is_about_something_and_can_be_used() -> None:
     tables = {
-        result_of(sink)
-        for name in catalog.names()
-        for stage in catalog.load(name).stages
+        result_path(sink)
+        for name in catalog.pipeline_names()
+        for stage in catalog.load_plan(name).stages
         for sink in stage.sinks
     }
-    for about in suite_names():
+    for about in list_suites():
         suite = load_suite(about)
         assert suite is not None
         assert all(one.why for one in suite.expectations), f"{about} does not say why"
-        assert library().suite(suite).name == about
-        if suite.of_topic is None:
+        assert load_library().build_suite(suite).name == about
+        if suite.topic is None:
             assert about in tables
         else:
-            contract = load_contract(suite.of_topic)
-            columns = tuple(Column(f.name, spark_type(f.kind), f.required) for f in contract.fields)
-            assert [row_check(one, columns).name for one in suite.expectations]
-    topics = {about.partition("/")[2] for about in suite_names() if about.startswith("topics/")}
-    assert topics <= set(contract_names())
+            contract = load_contract(suite.topic)
+            columns = tuple(Column(f.name, to_spark_type(f.parsed_type), f.required) for f in contract.fields)
+            assert [compile_row_check(one, columns).name for one in suite.expectations]
+    topics = {about.partition("/")[2] for about in list_suites() if about.startswith("topics/")}
+    assert topics <= set(list_contract_names())
 
 
 def test_what_is_compiled_is_what_the_library_calls_so() -> None:
-    for kind in COMPILED:
-        assert library().expectation(kind) is not None
+    for kind in COMPILERS:
+        assert load_library().find_expectation(kind) is not None
 
 
 def test_what_the_library_does_not_know_or_take_is_refused_by_name(tmp_path: Path) -> None:
@@ -252,4 +256,4 @@ def test_what_the_library_does_not_know_or_take_is_refused_by_name(tmp_path: Pat
         suite = load_suite(f"latest/{len(said)}", tmp_path)
         assert suite is not None
         with pytest.raises(SuiteError, match=said):
-            library().suite(suite)
+            load_library().build_suite(suite)

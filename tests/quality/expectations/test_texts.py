@@ -11,9 +11,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from penstock.quality.errors import NotInStreamError
-from penstock.quality.expectations.compile import broken_when
-from penstock.quality.expectations.library import library, quiet
+from penstock.quality.errors import NotCheckableInStreamError
+from penstock.quality.expectations.gx_library import load_library, suppress_warnings
+from penstock.quality.expectations.sql_compiler import compile_unexpected
 from penstock.quality.expectations.suite import Expectation, Suite
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def follows(told: Any) -> Expectation:
 @pytest.mark.spark
 def test_a_text_follows_a_format_where_python_reads_it_so(spark: "SparkSession") -> None:
     content = texts(11, 150)
-    checks = [broken_when(follows(told), TYPES) for told in FORMATS]
+    checks = [compile_unexpected(follows(told), TYPES) for told in FORMATS]
     rows = spark.createDataFrame(pa.table({"name": content}))
     said = (
         rows.selectExpr("name", *(f"NOT ({sql}) AS f{n}" for n, sql in enumerate(checks)))
@@ -117,8 +117,8 @@ def test_a_format_that_cannot_be_said_of_a_row_is_refused_by_name(told: Any, why
     one = Expectation(
         "expect_column_values_to_match_strftime_format", {"column": "name", "strftime_format": told}, "born"
     )
-    with pytest.raises(NotInStreamError, match="born") as refused:
-        broken_when(one, TYPES)
+    with pytest.raises(NotCheckableInStreamError, match="born") as refused:
+        compile_unexpected(one, TYPES)
     assert why in str(refused.value)
 
 
@@ -150,7 +150,9 @@ def test_a_pattern_matches_where_the_library_says_so_in_a_database(
         for n, (kind, kwargs) in enumerate(LIKES)
     ))  # fmt: skip
     rows = spark.createDataFrame(pa.table({"row": range(len(content)), "name": content}))
-    checks = (f"coalesce({broken_when(one, TYPES)}, false) AS {one.name}" for one in suite.expectations)
+    checks = (
+        f"coalesce({compile_unexpected(one, TYPES)}, false) AS {one.name}" for one in suite.expectations
+    )
     told = rows.selectExpr("row", *checks).toArrow().to_pylist()
     address = f"sqlite:///{tmp_path / 'rows.db'}"
     event.listen(sa.Engine, "connect", minding_case)
@@ -160,14 +162,14 @@ def test_a_pattern_matches_where_the_library_says_so_in_a_database(
             connection.execute(sa.text("CREATE TABLE texts (number INTEGER, name TEXT)"))
             values = [{"number": number, "name": text} for number, text in enumerate(content)]
             connection.execute(sa.text("INSERT INTO texts VALUES (:number, :name)"), values)
-        with quiet():
-            source = library().context.data_sources.add_or_update_sqlite(
+        with suppress_warnings():
+            source = load_library().context.data_sources.add_or_update_sqlite(
                 name="texts", connection_string=address
             )
             asset = source.add_table_asset(name="texts", table_name="texts")
             batch = asset.add_batch_definition_whole_table("all").get_batch()
             form = {"result_format": "COMPLETE", "unexpected_index_column_names": ["number"]}
-            result = batch.validate(library().suite(suite), result_format=form)
+            result = batch.validate(load_library().build_suite(suite), result_format=form)
     finally:
         event.remove(sa.Engine, "connect", minding_case)
     for one in result.results:
@@ -194,6 +196,6 @@ def minding_case(connection: Any, _record: Any) -> None:
 )  # fmt: skip
 def test_a_pattern_that_is_none_is_refused_by_name(kwargs: dict[str, Any], why: str) -> None:
     one = Expectation("expect_column_values_to_match_like_pattern", {"column": "name", **kwargs}, "named")
-    with pytest.raises(NotInStreamError, match="named") as refused:
-        broken_when(one, TYPES)
+    with pytest.raises(NotCheckableInStreamError, match="named") as refused:
+        compile_unexpected(one, TYPES)
     assert why in str(refused.value)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests.examples import examples
+from tests.examples import scale_examples
 
-from penstock.quality.expectations.compile import COMPILED, broken_when
-from penstock.quality.expectations.library import library
+from penstock.quality.expectations.gx_library import load_library
+from penstock.quality.expectations.sql_compiler import COMPILERS, compile_unexpected
 from penstock.quality.expectations.suite import Expectation, Suite
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def arguments(kind: str) -> Arguments:
 
 
 # LIKE patterns the library has for databases alone: `test_texts.py` compares them.
-KINDS = [kind for kind in COMPILED if "_like_" not in kind]
+KINDS = [kind for kind in COMPILERS if "_like_" not in kind]
 ALL = {kind: [Expectation(kind, each, f"e{n}") for n, each in enumerate(arguments(kind))] for kind in KINDS}
 
 
@@ -189,7 +189,10 @@ def several_of_each(draw: st.DrawFn) -> list[Expectation]:
 
 # Not made smaller when it fails: the library takes a second for each expectation, however few rows there are.
 @settings(
-    max_examples=examples(1), deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+    max_examples=scale_examples(1),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
 )
 @given(st.lists(rows, min_size=150, max_size=200), several_of_each())
 def test_the_verdict_on_any_row_is_that_of_the_library(
@@ -208,11 +211,13 @@ def compared(
         .coalesce(1)
         .cache()
     )
-    checks = {one.name: f"coalesce({broken_when(one, TYPES)}, false)" for one in expectations}
+    checks = {one.name: f"coalesce({compile_unexpected(one, TYPES)}, false)" for one in expectations}
     told = (
         frame.selectExpr("row", *(f"{sql} AS {name}" for name, sql in checks.items())).toArrow().to_pylist()
     )
-    result = library().validated(Suite("topics/rows", tuple(expectations)), frame, ["row"], "COMPLETE")
+    result = load_library().validate_rows(
+        Suite("topics/rows", tuple(expectations)), frame, ["row"], "COMPLETE"
+    )
     assert len(result.results) == len(expectations)
     for one in result.results:
         config = one.expectation_config

@@ -6,16 +6,25 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from tests.pipelines.spark.running import send
+from tests.pipelines.engine.spark.running import send
 
+from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.plan import (
+    AggregateOutput,
+    Column,
+    Fixed,
+    LatestValues,
+    Plan,
+    PlanSource,
+    Stage,
+    TopicOrigin,
+)
+from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.infra.local_broker import LocalBroker
-from penstock.pipelines.model import count
-from penstock.pipelines.plan import Column, Fixed, LatestValues, Output, Plan, Source, Stage, Topic
-from penstock.pipelines.spark.bounded import BoundedConfig, run_bounded
-from penstock.pipelines.spark.stored.topic import StoredTopic
-from penstock.quality.quarantine.decisions import Decision, Decisions
-from penstock.quality.quarantine.records import Place, quarantined
-from penstock.quality.quarantine.sent_again import SentAgain
+from penstock.quality.quarantine.decisions import DecisionLog, QuarantineDecision
+from penstock.quality.quarantine.quarantined_records import RecordPosition, read_quarantine
+from penstock.quality.quarantine.replayed_records import ReplayedRecords
+from penstock.stream import count
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,21 +45,23 @@ def test_a_later_stream_counts_a_record_that_was_sent_again_once(
     records = [{"device": "a", "at": at} for at in (1, 2, 3)]
     copy = {**records[1], "unit": "C"}
     send(broker, "sentagain", [*records, copy])
-    Decisions(tmp_path / "quarantine" / "sentagain.jsonl").take([Decision("replayed", 0, 1, 5, "", b"{}")])
-    source = Source("sentagain", Topic("sentagain"), LOOSE, "at")
+    DecisionLog(tmp_path / "quarantine" / "sentagain.jsonl").record(
+        [QuarantineDecision("replayed", 0, 1, 5, "", b"{}")]
+    )
+    source = PlanSource("sentagain", TopicOrigin("sentagain"), LOOSE, "at")
     sinks = (LatestValues("later"),)
     stage = Stage(
-        "later", ("sentagain",), Fixed(60_000), (Output("n", count()),), key=("device",), sinks=sinks
+        "later", ("sentagain",), Fixed(60_000), (AggregateOutput("n", count()),), key=("device",), sinks=sinks
     )
     plan = Plan("later", (source,), (stage,))
-    config = BoundedConfig(
-        tmp_path / "run", tmp_path / "tables", sent_again=SentAgain(tmp_path / "quarantine")
+    config = BoundedRunConfig(
+        tmp_path / "run", tmp_path / "tables", find_resent=ReplayedRecords(tmp_path / "quarantine")
     )
-    stored = StoredTopic(spark, "sentagain", broker.bootstrap)
+    stored = TopicSource(spark, "sentagain", broker.bootstrap)
     outcome = run_bounded(plan, spark, stored, config, lambda: 0)
     (account,) = outcome.accounts
     assert (account.read, account.folded, account.quarantined) == (4, 3, 1)
     table = pa.table(DeltaTable(tmp_path / "tables/latest/later").to_pyarrow_table())
     assert table.select(["device", "n"]).to_pylist() == [{"device": "a", "n": 3}]
-    (held,) = quarantined(tmp_path / "tables", "sentagain")
-    assert (held.place, held.reason) == (Place(0, 1), "sent_again: a record that was decided on")
+    (held,) = read_quarantine(tmp_path / "tables", "sentagain")
+    assert (held.position, held.reason) == (RecordPosition(0, 1), "sent_again: a record that was decided on")

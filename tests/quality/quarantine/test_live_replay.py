@@ -12,14 +12,19 @@ from deltalake import DeltaTable
 from tests.quality.audit.stream import MINUTE, NOON, Lived
 
 from penstock.infra.local_broker import LocalBroker
-from penstock.ingestion.feed import Feed, Summary
-from penstock.ingestion.producer.formats import format_of
-from penstock.quality.audit.audit import audit
-from penstock.quality.audit.comparable import Sample
-from penstock.quality.audit.verdict import Report
-from penstock.quality.quarantine.decisions import Decisions
-from penstock.quality.quarantine.records import Place, Quarantined, quarantined
-from penstock.quality.quarantine.replay import Decided, decisions_of, discards, judge
+from penstock.ingestion.feed import Feed, FeedSummary
+from penstock.ingestion.producer.record_format import create_record_format
+from penstock.quality.audit.comparability import Sample
+from penstock.quality.audit.runner import run_audit
+from penstock.quality.audit.verdict import AuditReport
+from penstock.quality.quarantine.decisions import DecisionLog
+from penstock.quality.quarantine.quarantined_records import QuarantinedRecord, RecordPosition, read_quarantine
+from penstock.quality.quarantine.replay import (
+    ReplayDecisionSource,
+    discard_decisions,
+    judge_records,
+    replay_decisions,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,30 +37,36 @@ class Mending(Lived):
     """A stream whose quarantine is decided on."""
 
     @property
-    def held(self) -> dict[str, Quarantined]:
+    def held(self) -> dict[str, QuarantinedRecord]:
         """What the stream refused, by the beginning of the reason."""
-        return {one.reason.split(":")[0]: one for one in quarantined(self.warehouse, self.topic)}
+        return {one.reason.split(":")[0]: one for one in read_quarantine(self.warehouse, self.topic)}
 
     @property
-    def decisions(self) -> Decisions:
-        return Decisions(self.folder / "quarantine" / f"{self.topic}.jsonl")
+    def decisions(self) -> DecisionLog:
+        return DecisionLog(self.folder / "quarantine" / f"{self.topic}.jsonl")
 
-    def send_again(self) -> Summary:
+    def send_again(self) -> FeedSummary:
         """Send all that was ever decided and has not arrived."""
         place = self.folder / "producer-again"
         return Feed(
-            Decided(self.decisions), self.contract, self.broker.bootstrap, place, lambda: self.clock
+            ReplayDecisionSource(self.decisions),
+            self.contract,
+            self.broker.bootstrap,
+            place,
+            lambda: self.clock,
         ).run(Event())
 
-    def proved(self) -> Report:
+    def proved(self) -> AuditReport:
         scope = self.scope(self.folder)
         ours = {f"quarantine-{self.topic}": self.folder / "producer-again"}
-        return audit(dataclasses.replace(scope, producers={**scope.producers, **ours}), Sample())
+        return run_audit(
+            dataclasses.replace(scope, producer_ledgers={**scope.producer_ledgers, **ours}), Sample()
+        )
 
 
-def mended(one: Quarantined, device: str) -> tuple[Place, bytes]:
+def mended(one: QuarantinedRecord, device: str) -> tuple[RecordPosition, bytes]:
     record = {"id": device, "device": device, "site": "s", "at": NOON + 280_000, "temperature": 21.5}
-    return one.place, json.dumps({**record, "humidity": 40.0}).encode()
+    return one.position, json.dumps({**record, "humidity": 40.0}).encode()
 
 
 @pytest.mark.spark
@@ -67,13 +78,13 @@ def test_what_was_mended_is_in_the_results_once_and_the_audit_accounts_for_it(
     stream.live(RECORDS)
     held = stream.held
     assert sorted(held) == ["ahead_of_clock", "malformed", "no_value"]
-    reached = {"minutes": {1: (0, held["ahead_of_clock"].place.offset + 1)}}
+    reached = {"minutes": {1: (0, held["ahead_of_clock"].position.offset + 1)}}
     repaired = dict([mended(held["malformed"], "mended-1"), mended(held["no_value"], "mended-2")])
     wanted = [held["malformed"], held["no_value"]]
-    judgement = judge(wanted, repaired, format_of(stream.contract).checker, reached)
+    judgement = judge_records(wanted, repaired, create_record_format(stream.contract).checker, reached)
     assert judgement.refused == ()
-    stream.decisions.take(decisions_of(judgement, stream.clock, "a vendor mended them"))
-    stream.decisions.take(discards([held["ahead_of_clock"]], stream.clock, "a test of the vendor"))
+    stream.decisions.record(replay_decisions(judgement, stream.clock, "a vendor mended them"))
+    stream.decisions.record(discard_decisions([held["ahead_of_clock"]], stream.clock, "a test of the vendor"))
     assert accounted(stream.proved()) == "3 quarantined = 0 held + 2 replaying + 0 replayed + 1 discarded"
     for _ in range(2):
         assert stream.send_again().complete
@@ -82,9 +93,9 @@ def test_what_was_mended_is_in_the_results_once_and_the_audit_accounts_for_it(
     stream.feed(RECORDS + LATER)
     stream.go_on(RECORDS + LATER + 6)
     report = stream.proved()
-    assert [(one.check, one.said) for one in report.verdicts if one.state != "right"] == []
+    assert [(one.check, one.summary) for one in report.verdicts if one.state != "right"] == []
     assert accounted(report) == "3 quarantined = 0 held + 0 replaying + 2 replayed + 1 discarded"
-    said = {verdict.check: verdict.said for verdict in report.verdicts}
+    said = {verdict.check: verdict.summary for verdict in report.verdicts}
     assert said["accounts"].startswith(f"{RECORDS + LATER + 6:,} read = ")
     assert "+ 3 quarantined +" in said["accounts"]
     assert said["delivery mending"].startswith(
@@ -97,6 +108,6 @@ def test_what_was_mended_is_in_the_results_once_and_the_audit_accounts_for_it(
     ]
 
 
-def accounted(report: Report) -> str:
-    (said,) = (verdict.said for verdict in report.verdicts if verdict.check == "quarantine")
+def accounted(report: AuditReport) -> str:
+    (said,) = (verdict.summary for verdict in report.verdicts if verdict.check == "quarantine")
     return said

@@ -4,16 +4,18 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from penstock.quality.expectations.page import Shown, rendered
+from penstock.quality.expectations.report_page import SuiteReport, render_page
 from penstock.quality.expectations.suite import Suite
-from penstock.quality.statistics.change import Change
-from penstock.quality.statistics.plots import HEIGHT, MARGIN, WIDTH, plotted, publish_plots
-from penstock.quality.statistics.series import Point
+from penstock.quality.statistics.change_detection import SuddenChange
+from penstock.quality.statistics.plots import HEIGHT_PX, MARGIN_PX, WIDTH_PX, publish_plots, render_plots
+from penstock.quality.statistics.series import StatisticsPoint
 
 HOUR = 3_600_000
 VALUES = [4.0, 2.0, 6.0]
-POINTS = [Point(number * HOUR, {"rows": value, "null_<b>": 0.25}) for number, value in enumerate(VALUES)]
-SUDDEN = Change("rows", 2 * HOUR, 6.0, 3.0, 9.0)
+POINTS = [
+    StatisticsPoint(number * HOUR, {"rows": value, "null_<b>": 0.25}) for number, value in enumerate(VALUES)
+]
+SUDDEN = SuddenChange("rows", 2 * HOUR, 6.0, 3.0, 9.0)
 ABOUT = "latest/minutes"
 
 
@@ -24,10 +26,10 @@ def svg_of(page: str, figure: str) -> ET.Element:
 
 
 def test_each_stretch_is_a_point_and_the_line_goes_through_all_of_them() -> None:
-    drawn = svg_of(plotted(ABOUT, {"By windows": POINTS}, []), "rows")
+    drawn = svg_of(render_plots(ABOUT, {"By windows": POINTS}, []), "rows")
     dots = [(float(dot.attrib["cx"]), float(dot.attrib["cy"])) for dot in drawn.iter("circle")]
-    low, high = HEIGHT - MARGIN, MARGIN
-    assert dots == [(MARGIN, HEIGHT / 2), (WIDTH / 2, low), (WIDTH - MARGIN, high)]
+    low, high = HEIGHT_PX - MARGIN_PX, MARGIN_PX
+    assert dots == [(MARGIN_PX, HEIGHT_PX / 2), (WIDTH_PX / 2, low), (WIDTH_PX - MARGIN_PX, high)]
     (line,) = drawn.iter("polyline")
     assert [tuple(map(float, place.split(","))) for place in line.attrib["points"].split()] == dots
     assert [title.text for title in drawn.iter("title")] == [
@@ -36,20 +38,20 @@ def test_each_stretch_is_a_point_and_the_line_goes_through_all_of_them() -> None
 
 
 def test_what_is_sudden_stands_out_and_what_is_calm_is_drawn_in_the_middle() -> None:
-    page = plotted(ABOUT, {"By windows": POINTS}, [SUDDEN])
+    page = render_plots(ABOUT, {"By windows": POINTS}, [SUDDEN])
     assert "sudden: rows is 6, and usually 3: 9.0 deviations away" in page
     assert [dot.get("class") for dot in svg_of(page, "rows").iter("circle")] == [None, None, "wrong"]
     calm = list(svg_of(page, "null_&lt;b&gt;").iter("circle"))
-    assert {(dot.get("class"), dot.attrib["cy"]) for dot in calm} == {(None, f"{HEIGHT / 2:.1f}")}
+    assert {(dot.get("class"), dot.attrib["cy"]) for dot in calm} == {(None, f"{HEIGHT_PX / 2:.1f}")}
 
 
 def test_the_page_loads_nothing_and_the_two_pages_lead_to_each_other(tmp_path: Path) -> None:
     file = tmp_path / "statistics" / f"{ABOUT}.html"
-    assert "over time" not in rendered([Shown(Suite(ABOUT, ()), plots=file)], tmp_path / "docs")
+    assert "over time" not in render_page([SuiteReport(Suite(ABOUT, ()), plots_file=file)], tmp_path / "docs")
     back = f"../../docs/index.html#{ABOUT}"
     page = publish_plots(file, ABOUT, {"By windows": POINTS, "By clocks": []}, [], back).read_text("utf-8")
     assert f"<a href='{back}'>" in page
     assert "No stretch is over yet." in page
     assert not re.search(r"src=|@import|url\(|<script", page)
-    checks = rendered([Shown(Suite(ABOUT, ()), plots=file)], tmp_path / "docs")
+    checks = render_page([SuiteReport(Suite(ABOUT, ()), plots_file=file)], tmp_path / "docs")
     assert f"<a href='../statistics/{ABOUT}.html'>its figures over time</a>" in checks

@@ -9,14 +9,19 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.pipelines.batch.tables import LEDGER
-from penstock.quality.audit.chain import FATES
+from penstock.engine.batch.stream_tables import LEDGER_SCHEMA
+from penstock.quality.audit.ledger_continuity import FATES
 from penstock.quality.errors import SuiteError
 from penstock.quality.expectations.suite import load_suite
 from penstock.quality.statistics import series as series_of
-from penstock.quality.statistics.change import AT_LEAST, sudden
-from penstock.quality.statistics.recent import Stretches, last_points, newest, with_missed
-from penstock.quality.statistics.series import Point, of_fates, of_windows
+from penstock.quality.statistics.change_detection import MIN_PREVIOUS_INTERVALS, detect_sudden_changes
+from penstock.quality.statistics.recent_points import (
+    RecentIntervals,
+    add_missed_share,
+    newest_time_ms,
+    read_last_points,
+)
+from penstock.quality.statistics.series import StatisticsPoint, compute_fate_points, compute_window_points
 
 HOUR = 3_600_000
 UTC = pa.timestamp("us", tz="UTC")
@@ -41,35 +46,41 @@ def test_a_stretch_counts_its_windows_keys_records_and_nulls() -> None:
         (HOUR + 1, "b", None, 5),
         (None, "c", 1.0, 9),
     )
-    points = of_windows(table, ["device"], ["mean"], HOUR, 2 * HOUR)
+    points = compute_window_points(table, ["device"], ["mean"], HOUR, 2 * HOUR)
     assert points == [
-        Point(0, {"rows": 3, "records": 6, "keys": 2, "null_mean": 1 / 3}),
-        Point(HOUR, {"rows": 1, "records": 5, "keys": 1, "null_mean": 1}),
+        StatisticsPoint(0, {"rows": 3, "records": 6, "keys": 2, "null_mean": 1 / 3}),
+        StatisticsPoint(HOUR, {"rows": 1, "records": 5, "keys": 1, "null_mean": 1}),
     ]
-    assert of_windows(table, ["device"], ["mean"], HOUR, 2 * HOUR - 1) == points[:1]
-    assert of_windows(table, ["device"], ["mean"], HOUR, None) == []
+    assert compute_window_points(table, ["device"], ["mean"], HOUR, 2 * HOUR - 1) == points[:1]
+    assert compute_window_points(table, ["device"], ["mean"], HOUR, None) == []
 
 
 def test_the_fates_of_records_are_shares_of_what_was_read() -> None:
     rows = [
         {
-            **dict.fromkeys(LEDGER.names, 0),
+            **dict.fromkeys(LEDGER_SCHEMA.names, 0),
             "topic": "t",
             "read": 10,
             "folded": 8,
             "late": 2,
             "batch_clock": 5_000,
         },
-        {**dict.fromkeys(LEDGER.names, 0), "topic": "t", "read": 10, "quarantined": 5, "batch_clock": 6_000},
-        {**dict.fromkeys(LEDGER.names, 0), "topic": "t", "batch_clock": HOUR * 1_000},
+        {
+            **dict.fromkeys(LEDGER_SCHEMA.names, 0),
+            "topic": "t",
+            "read": 10,
+            "quarantined": 5,
+            "batch_clock": 6_000,
+        },
+        {**dict.fromkeys(LEDGER_SCHEMA.names, 0), "topic": "t", "batch_clock": HOUR * 1_000},
     ]
-    ledger = pa.Table.from_pylist(rows, pa.schema([*LEDGER, pa.field("batch_clock", UTC)]))
-    first, second = of_fates(ledger, HOUR, 2 * HOUR)
+    ledger = pa.Table.from_pylist(rows, pa.schema([*LEDGER_SCHEMA, pa.field("batch_clock", UTC)]))
+    first, second = compute_fate_points(ledger, HOUR, 2 * HOUR)
     assert first.figures == {
         "read": 20, "share_late": 0.1, "share_quarantined": 0.25, "share_duplicate": 0, "share_filtered": 0
     }  # fmt: skip
     assert second.figures["read"] == second.figures["share_late"] == 0
-    assert of_fates(ledger, HOUR, HOUR) == [first]
+    assert compute_fate_points(ledger, HOUR, HOUR) == [first]
 
 
 some_windows = st.tuples(
@@ -99,8 +110,10 @@ def test_figures_of_windows_are_those_of_a_query(
         .fetchall()
     )
     names = ("rows", "records", "keys", "null_mean", "distinct_mean", "distinct_device")
-    expected = [Point(at, dict(zip(names, map(float, figures), strict=True))) for at, *figures in asked]
-    found = of_windows(table, ["device"], ["mean"], HOUR, final, ["mean", "device"])
+    expected = [
+        StatisticsPoint(at, dict(zip(names, map(float, figures), strict=True))) for at, *figures in asked
+    ]
+    found = compute_window_points(table, ["device"], ["mean"], HOUR, final, ["mean", "device"])
     assert [told(point) for point in found] == [told(point) for point in expected]
 
 
@@ -111,9 +124,9 @@ def test_different_values_of_a_large_table_are_counted_by_a_sketch_that_is_near(
         (HOUR * (1 + n % 2), f"d{n % 700}", float(n % 4_000) if n % 3 else None, 1) for n in range(12_000)
     ]
     table = windows(*rows)
-    exact = of_windows(table, [], [], HOUR, 2 * HOUR, ["device", "mean"])
-    monkeypatch.setattr(series_of, "LARGE", len(rows))
-    near = of_windows(table, [], [], HOUR, 2 * HOUR, ["device", "mean"])
+    exact = compute_window_points(table, [], [], HOUR, 2 * HOUR, ["device", "mean"])
+    monkeypatch.setattr(series_of, "MIN_ROWS_FOR_SKETCH", len(rows))
+    near = compute_window_points(table, [], [], HOUR, 2 * HOUR, ["device", "mean"])
     counted = (
         duckdb.connect().sql('SELECT count(DISTINCT device) FROM "table" GROUP BY window_end').fetchall()
     )
@@ -128,10 +141,15 @@ def test_values_that_become_few_are_a_sudden_change() -> None:
     def hour(number: int, devices: int) -> list[tuple[int, str, float, int]]:
         return [((number + 1) * HOUR, f"d{n % devices}", 1.0, 1) for n in range(100)]
 
-    usual = [row for number in range(AT_LEAST) for row in hour(number, 50)]
-    final = (AT_LEAST + 1) * HOUR
+    usual = [row for number in range(MIN_PREVIOUS_INTERVALS) for row in hour(number, 50)]
+    final = (MIN_PREVIOUS_INTERVALS + 1) * HOUR
     told_of = [
-        sudden(of_windows(windows(*usual, *hour(AT_LEAST, few)), [], [], HOUR, final, ["device"]), 5)
+        detect_sudden_changes(
+            compute_window_points(
+                windows(*usual, *hour(MIN_PREVIOUS_INTERVALS, few)), [], [], HOUR, final, ["device"]
+            ),
+            5,
+        )
         for few in (50, 20)
     ]
     assert [[change.figure for change in changes] for changes in told_of] == [[], ["distinct_device"]]
@@ -150,7 +168,7 @@ def test_the_share_that_missed_its_windows_is_that_of_a_query(
     table, missed = windows(*rows), windows(*((end, "a", 1.0, 1) for end in late))
     path = tmp_path_factory.mktemp("late") / "minutes"
     write_deltalake(path, missed)
-    points = of_windows(table, ["device"], ["mean"], HOUR, 7 * HOUR)
+    points = compute_window_points(table, ["device"], ["mean"], HOUR, 7 * HOUR)
     stretch = f"(epoch_ms(window_end) - 1) // {HOUR} * {HOUR}"
     asked = (
         duckdb.connect()
@@ -164,14 +182,14 @@ def test_the_share_that_missed_its_windows_is_that_of_a_query(
         )
         .fetchall()
     )
-    found = with_missed(points, path, HOUR)
+    found = add_missed_share(points, path, HOUR)
     assert [(point.at_ms, round(point.figures["share_missed"], 12)) for point in found] == [
         (begins, round(share, 12)) for begins, share in asked
     ]
     assert [{**point.figures, "share_missed": None} for point in found] == [
         {**point.figures, "share_missed": None} for point in points
     ]
-    assert with_missed(points, path.with_name("none"), HOUR) == points
+    assert add_missed_share(points, path.with_name("none"), HOUR) == points
 
 
 some_batches = st.tuples(st.integers(0, 3 * HOUR), *(st.integers(0, 9) for _ in FATES))
@@ -180,12 +198,12 @@ some_batches = st.tuples(st.integers(0, 3 * HOUR), *(st.integers(0, 9) for _ in 
 @settings(deadline=None)
 @given(st.lists(some_batches, max_size=20), st.integers(0, 4 * HOUR))
 def test_fates_of_records_are_those_of_a_query(batches: list[tuple[int, ...]], until: int) -> None:
-    nothing = {**dict.fromkeys(LEDGER.names, 0), "topic": "t"}
+    nothing = {**dict.fromkeys(LEDGER_SCHEMA.names, 0), "topic": "t"}
     rows = [
         {**nothing, **dict(zip(FATES, fates, strict=True)), "read": sum(fates), "batch_clock": clock * 1_000}
         for clock, *fates in batches
     ]
-    ledger = pa.Table.from_pylist(rows, pa.schema([*LEDGER, pa.field("batch_clock", UTC)]))
+    ledger = pa.Table.from_pylist(rows, pa.schema([*LEDGER_SCHEMA, pa.field("batch_clock", UTC)]))
     shares = ", ".join(f"coalesce(sum({fate}) / nullif(sum(read), 0), 0)" for fate in FATES[1:])
     asked = (
         duckdb.connect()
@@ -198,44 +216,48 @@ def test_fates_of_records_are_those_of_a_query(batches: list[tuple[int, ...]], u
         .fetchall()
     )
     names = ("read", *(f"share_{fate}" for fate in FATES[1:]))
-    expected = [Point(at, dict(zip(names, map(float, figures), strict=True))) for at, *figures in asked]
-    assert [told(point) for point in of_fates(ledger, HOUR, until)] == [told(point) for point in expected]
+    expected = [
+        StatisticsPoint(at, dict(zip(names, map(float, figures), strict=True))) for at, *figures in asked
+    ]
+    assert [told(point) for point in compute_fate_points(ledger, HOUR, until)] == [
+        told(point) for point in expected
+    ]
 
 
-def told(point: Point) -> tuple[int, dict[str, float]]:
+def told(point: StatisticsPoint) -> tuple[int, dict[str, float]]:
     """A point whose figures can be compared: the two divide in another order."""
     return point.at_ms, {name: round(value, 12) for name, value in point.figures.items()}
 
 
-def series(*values: float, name: str = "records") -> list[Point]:
-    return [Point(number * HOUR, {name: value}) for number, value in enumerate(values)]
+def series(*values: float, name: str = "records") -> list[StatisticsPoint]:
+    return [StatisticsPoint(number * HOUR, {name: value}) for number, value in enumerate(values)]
 
 
 def test_a_change_is_sudden_by_what_was_usual_before() -> None:
     usual = [100.0, 104, 98, 101, 97, 103, 99, 102, 100]
-    assert sudden(series(*usual, 112), 5) == []
-    (change,) = sudden(series(*usual, 200), 5)
+    assert detect_sudden_changes(series(*usual, 112), 5) == []
+    (change,) = detect_sudden_changes(series(*usual, 200), 5)
     assert str(change) == "records is 200, and usually 100: 20.0 deviations away"
-    assert sudden(series(*usual, 0), 5)[0].value == 0
+    assert detect_sudden_changes(series(*usual, 0), 5)[0].value == 0
 
 
 def test_an_odd_stretch_does_not_make_the_next_one_usual() -> None:
-    usual = [100.0] * AT_LEAST + [900, 100, 100]
-    assert [change.value for change in sudden(series(*usual, 900), 5)] == [900]
+    usual = [100.0] * MIN_PREVIOUS_INTERVALS + [900, 100, 100]
+    assert [change.value for change in detect_sudden_changes(series(*usual, 900), 5)] == [900]
 
 
 def test_shares_may_move_by_a_hundredth() -> None:
-    calm = [0.0] * AT_LEAST
-    assert sudden(series(*calm, 0.03, name="share_late"), 5) == []
-    assert sudden(series(*calm, 0.2, name="share_late"), 5)[0].figure == "share_late"
+    calm = [0.0] * MIN_PREVIOUS_INTERVALS
+    assert detect_sudden_changes(series(*calm, 0.03, name="share_late"), 5) == []
+    assert detect_sudden_changes(series(*calm, 0.2, name="share_late"), 5)[0].figure == "share_late"
 
 
 @given(st.lists(st.floats(0, 1e9), max_size=30), st.floats(1, 20))
 def test_of_few_stretches_nothing_is_said_and_of_equal_ones_neither(
     values: list[float], sensitivity: float
 ) -> None:
-    assert sudden(series(*values[:AT_LEAST]), sensitivity) == []
-    assert sudden(series(*[7.0] * len(values)), sensitivity) == []
+    assert detect_sudden_changes(series(*values[:MIN_PREVIOUS_INTERVALS]), sensitivity) == []
+    assert detect_sudden_changes(series(*[7.0] * len(values)), sensitivity) == []
 
 
 @pytest.mark.parametrize(
@@ -266,10 +288,10 @@ def test_the_last_stretches_are_those_of_the_whole_table_however_its_files_lie(
     for table in tables:
         write_deltalake(path, table, mode="append")
 
-    def told(rows: pa.Table) -> list[Point]:
-        return of_windows(rows, ["device"], ["mean"], HOUR, 40 * HOUR)
+    def told(rows: pa.Table) -> list[StatisticsPoint]:
+        return compute_window_points(rows, ["device"], ["mean"], HOUR, 40 * HOUR)
 
-    found = last_points(path, "window_end", Stretches(HOUR, wanted, 40 * HOUR), told)
+    found = read_last_points(path, "window_end", RecentIntervals(HOUR, wanted, 40 * HOUR), told)
     whole = told(pa.concat_tables(tables)) if tables else []
     assert found == whole[len(whole) - len(found) :]
     assert len(found) >= min(wanted, len(whole))
@@ -281,11 +303,11 @@ def test_old_files_are_not_read(tmp_path: Path) -> None:
     table = DeltaTable(tmp_path / "minutes")
     oldest = min(table.file_uris(), key=lambda uri: Path(uri.removeprefix("file://")).stat().st_mtime_ns)
     Path(oldest.removeprefix("file://")).unlink()
-    found = last_points(
+    found = read_last_points(
         tmp_path / "minutes",
         "window_end",
-        Stretches(HOUR, 3, 502 * HOUR),
-        lambda rows: of_windows(rows, [], [], HOUR, 502 * HOUR),
+        RecentIntervals(HOUR, 3, 502 * HOUR),
+        lambda rows: compute_window_points(rows, [], [], HOUR, 502 * HOUR),
     )
     assert [point.figures["records"] for point in found] == [500, 501, 502]
-    assert newest(table, "window_end") == 502 * HOUR
+    assert newest_time_ms(table, "window_end") == 502 * HOUR

@@ -11,7 +11,7 @@ PROFILES = ("run", "dev")
 
 
 @dataclass(frozen=True)
-class Checkout:
+class BootstrapCheckout:
     """The paths of one checkout."""
 
     root: Path
@@ -27,7 +27,7 @@ class Checkout:
         return self.environment / "bin" / "python"
 
     @property
-    def tools(self) -> Path:
+    def tools_environment(self) -> Path:
         """A small environment of its own for the installer, which is not part of the platform."""
         return self.root / ".cache" / "tools"
 
@@ -37,32 +37,32 @@ class Checkout:
         return self.root / "infra" / "bootstrap.lock"
 
     @property
-    def jars(self) -> Path:
+    def jar_directory(self) -> Path:
         """The jar folder."""
         return self.root / ".penstock" / "jars"
 
     @property
-    def turn(self) -> Path:
+    def bootstrap_lock_file(self) -> Path:
         """Locked while a bootstrap works."""
         return self.root / ".cache" / "bootstrap.lock"
 
     @property
-    def stamp(self) -> Path:
+    def stamp_file(self) -> Path:
         """Written last; tells what the environment was made from."""
         return self.environment / "penstock-made-from.json"
 
     @property
-    def unfinished(self) -> Path:
+    def unfinished_marker(self) -> Path:
         """Stands while packages are being written: an environment with it in is made anew."""
         return self.environment / "penstock-unfinished"
 
-    def lock(self, profile: str) -> Path:
+    def requirements_lock(self, profile: str) -> Path:
         """The lock of a profile."""
         return self.root / ("requirements-dev.lock" if profile == "dev" else "requirements.lock")
 
-    def made_from(self, profile: str) -> str:
+    def compute_stamp(self, profile: str) -> str:
         """Say what an environment of this profile is made from: the same text, the same environment."""
-        sources = (self.lock(profile), self.root / "pyproject.toml")
+        sources = (self.requirements_lock(profile), self.root / "pyproject.toml")
         return json.dumps(
             {
                 "profile": profile,
@@ -72,9 +72,9 @@ class Checkout:
             }
         )
 
-    def present_profile(self) -> str | None:
+    def read_profile(self) -> str | None:
         """Return the profile that the environment was last made for, whether still current or not."""
         try:
-            return str(json.loads(self.stamp.read_text("utf-8"))["profile"])
+            return str(json.loads(self.stamp_file.read_text("utf-8"))["profile"])
         except (OSError, ValueError, KeyError):
             return None

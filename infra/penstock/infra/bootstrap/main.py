@@ -5,49 +5,55 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from penstock.infra.bootstrap import environment
-from penstock.infra.bootstrap.checkout import PROFILES, Checkout
-from penstock.infra.bootstrap.requirements import mend, missing, require_space_and_access
-from penstock.infra.bootstrap.steps import run, say
-from penstock.infra.errors import BootstrapError, InfraError, NotInTimeError
-from penstock.infra.files import held
-from penstock.infra.jars import missing_jars
+from penstock.core.errors import PenstockError, WaitTimeoutError
+from penstock.core.files import file_lock
+from penstock.infra.bootstrap import virtual_environment
+from penstock.infra.bootstrap.checkout import PROFILES, BootstrapCheckout
+from penstock.infra.bootstrap.prerequisites import (
+    find_missing_prerequisites,
+    install_prerequisites,
+    require_space_and_access,
+)
+from penstock.infra.bootstrap.steps import report_step, run_command
+from penstock.infra.jars import find_missing_jars
 
-ROOT = Path(__file__).resolve().parents[4]
-TURN_SECONDS = 900.0
+CHECKOUT_ROOT = Path(__file__).resolve().parents[4]
+BOOTSTRAP_LOCK_TIMEOUT_S = 900.0
 
 
-def bootstrap(checkout: Checkout, profile: str) -> None:
+def bootstrap_checkout(checkout: BootstrapCheckout, profile: str) -> None:
     """Have the checkout ready; done before, it only looks, and takes less than a second.
 
     A `dev` environment is good for running too and stays one. Cut off at any point, the next call puts
     right what is unfinished. Raises InfraError.
     """
-    lacking = missing()
-    if lacking:
-        mend(lacking, _ask if sys.stdin.isatty() else None)
-    wanted = "dev" if checkout.present_profile() == "dev" else profile
-    if environment.is_current(checkout, wanted) and not missing_jars(checkout.jars):
+    missing_prerequisites = find_missing_prerequisites()
+    if missing_prerequisites:
+        install_prerequisites(missing_prerequisites, _ask_user if sys.stdin.isatty() else None)
+    target_profile = "dev" if checkout.read_profile() == "dev" else profile
+    if virtual_environment.is_environment_current(checkout, target_profile) and not find_missing_jars(
+        checkout.jar_directory
+    ):
         return
     require_space_and_access(checkout)
-    checkout.turn.parent.mkdir(exist_ok=True)
-    with held(checkout.turn, TURN_SECONDS):
-        if not environment.is_current(checkout, wanted):
-            environment.make(checkout, wanted)
-        _fetch_jars(checkout)
-    say("ready")
+    checkout.bootstrap_lock_file.parent.mkdir(exist_ok=True)
+    with file_lock(checkout.bootstrap_lock_file, BOOTSTRAP_LOCK_TIMEOUT_S):
+        if not virtual_environment.is_environment_current(checkout, target_profile):
+            virtual_environment.make_environment(checkout, target_profile)
+        _fetch_missing_jars(checkout)
+    report_step("ready")
 
 
-def _fetch_jars(checkout: Checkout) -> None:
-    absent = missing_jars(checkout.jars)
-    if absent:
-        say(f"fetching {len(absent)} jars for Spark and Kafka (checked by hash)")
-        command = [str(checkout.python), "-m", "penstock.infra.jars", str(checkout.jars)]
-        watched = sys.stderr.isatty()
-        run(command if watched else [*command, "--quiet"], str, quiet=not watched)
+def _fetch_missing_jars(checkout: BootstrapCheckout) -> None:
+    missing_names = find_missing_jars(checkout.jar_directory)
+    if missing_names:
+        report_step(f"fetching {len(missing_names)} jars for Spark and Kafka (checked by hash)")
+        command = [str(checkout.python), "-m", "penstock.infra.jars", str(checkout.jar_directory)]
+        is_interactive = sys.stderr.isatty()
+        run_command(command if is_interactive else [*command, "--quiet"], str, is_quiet=not is_interactive)
 
 
-def _ask(question: str) -> bool:
+def _ask_user(question: str) -> bool:
     return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 
 
@@ -57,18 +63,20 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("profile", choices=PROFILES, help="run: the platform; dev: checks and tests too")
     profile = parser.parse_args(arguments).profile
     try:
-        bootstrap(Checkout(ROOT), profile)
+        bootstrap_checkout(BootstrapCheckout(CHECKOUT_ROOT), profile)
     except KeyboardInterrupt:
-        return _fail("Stopped. Say it again to go on.", 130)
-    except NotInTimeError:
-        return _fail("Another bootstrap of this checkout has not come to its end; try again.", 1)
-    except (BootstrapError, InfraError) as error:
-        return _fail(str(error), 1)
+        return _report_failure("Stopped. Say it again to go on.", 130)
+    except WaitTimeoutError:
+        return _report_failure("Another bootstrap of this checkout has not come to its end; try again.", 1)
+    except PenstockError as error:
+        return _report_failure(str(error), 1)
     except OSError as error:
-        return _fail(f"{error.filename or 'A file'}: {error.strerror}. Mend that, and say it again.", 1)
+        return _report_failure(
+            f"{error.filename or 'A file'}: {error.strerror}. Mend that, and say it again.", 1
+        )
     return 0
 
 
-def _fail(what: str, code: int) -> int:
-    sys.stderr.write(what + "\n")
-    return code
+def _report_failure(message: str, exit_code: int) -> int:
+    sys.stderr.write(message + "\n")
+    return exit_code

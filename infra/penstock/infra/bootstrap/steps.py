@@ -7,22 +7,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from penstock.infra.errors import BootstrapError
-from penstock.infra.kernel import die_with_parent
+from penstock.infra.linux_processes import die_with_parent
 
-_started = time.monotonic()
+_STARTED_S = time.monotonic()
 
 
-def say(what: str) -> None:
+def report_step(message: str) -> None:
     """Tell the person who waits what happens now."""
-    sys.stdout.write(f"[{time.monotonic() - _started:5.1f} s] {what}\n")
+    sys.stdout.write(f"[{time.monotonic() - _STARTED_S:5.1f} s] {message}\n")
     sys.stdout.flush()
 
 
-def run(
+def run_command(
     command: Sequence[str],
-    problem: Callable[[str], str],
+    describe_failure: Callable[[str], str],
     environment: Mapping[str, str] | None = None,
-    quiet: bool = True,
+    is_quiet: bool = True,
 ) -> str:
     """Run a command and return what it printed.
 
@@ -30,22 +30,22 @@ def run(
     BootstrapError with `problem(the end of what it said)` when it fails. Without `quiet`, standard
     error goes to the terminal as it comes.
     """
-    this = os.getpid()
-    done = subprocess.run(
+    parent_pid = os.getpid()
+    result = subprocess.run(
         command,
         env={**os.environ, **(environment or {})},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if quiet else None,
+        stderr=subprocess.PIPE if is_quiet else None,
         text=True,
         check=False,
-        preexec_fn=lambda: None if die_with_parent(this) else os._exit(1),
+        preexec_fn=lambda: None if die_with_parent(parent_pid) else os._exit(1),
     )
-    if done.returncode != 0:
-        raise BootstrapError(problem(_end_of((done.stdout or "") + (done.stderr or ""))))
-    return done.stdout
+    if result.returncode != 0:
+        raise BootstrapError(describe_failure(_output_tail((result.stdout or "") + (result.stderr or ""))))
+    return result.stdout
 
 
-def _end_of(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _output_tail(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     return " ".join(lines[-6:])[-600:] or "it said nothing"

@@ -7,40 +7,40 @@ environment.apply(plan.plan_id)
 outputs = environment.outputs()
 """
 
-from penstock.infra.environments.catalog import Catalog
-from penstock.infra.environments.cost import Estimate, Usage, estimate
-from penstock.infra.environments.environment import Approval, Drift, Environment
+from penstock.infra.environments.catalog import EnvironmentCatalog
+from penstock.infra.environments.cost import CostEstimate, MonthlyUsage, estimate_cost
+from penstock.infra.environments.environment import Environment, EnvironmentDrift, PlanApproval
 from penstock.infra.environments.errors import (
     EnvironmentFailedError,
     NotApprovedError,
     UnknownEnvironmentError,
 )
 from penstock.infra.environments.outputs import (
-    ControlStore,
+    ControlStoreOutputs,
     EnvironmentOutputs,
-    Kafka,
-    Security,
-    Spark,
-    Warehouse,
+    KafkaOutputs,
+    KafkaSecurityOutputs,
+    SparkOutputs,
+    WarehouseOutputs,
     platform_settings,
 )
 
 __all__ = [
-    "Approval",
-    "Catalog",
-    "ControlStore",
-    "Drift",
+    "ControlStoreOutputs",
+    "CostEstimate",
     "Environment",
+    "EnvironmentCatalog",
+    "EnvironmentDrift",
     "EnvironmentFailedError",
     "EnvironmentOutputs",
-    "Estimate",
-    "Kafka",
+    "KafkaOutputs",
+    "KafkaSecurityOutputs",
+    "MonthlyUsage",
     "NotApprovedError",
-    "Security",
-    "Spark",
+    "PlanApproval",
+    "SparkOutputs",
     "UnknownEnvironmentError",
-    "Usage",
-    "Warehouse",
-    "estimate",
+    "WarehouseOutputs",
+    "estimate_cost",
     "platform_settings",
 ]

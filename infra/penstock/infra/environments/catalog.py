@@ -11,20 +11,20 @@ from pathlib import Path
 
 from penstock.infra.environments.environment import Environment
 from penstock.infra.environments.errors import BackendMissingError, UnknownEnvironmentError
-from penstock.infra.terraform import Limits, Workspace, find_engine, find_mirrors
-from penstock.infra.terraform.engines import EMBEDDED
+from penstock.infra.terraform import TerraformTimeouts, TerraformWorkspace, find_engine, find_mirrors
+from penstock.infra.terraform.engines import EMBEDDED_ENGINE
 
-BACKEND_FILE = "backend.hcl"
-ELSEWHERE = 'backend "s3" {}'
-HERE = ("local", "docker")
+BACKEND_FILE_NAME = "backend.hcl"
+S3_BACKEND_BLOCK = 'backend "s3" {}'
+LOCAL_ENVIRONMENTS = ("local", "docker")
 """Environments on this machine: their state is in the home, like all that they make."""
-STATE = "terraform.tfstate"
-LOCK_SECONDS = 30
+STATE_FILE_NAME = "terraform.tfstate"
+LOCK_TIMEOUT_S = 30
 """How long to wait for somebody else's lock: a look for drift takes seconds."""
 
 
 @dataclass(frozen=True)
-class Catalog:
+class EnvironmentCatalog:
     """The environments of a checkout: `root` holds infra/environments, `home` what running makes.
 
     `engine` is `embedded`, `terraform`, `tofu` or a path; `mirrors` are folders of providers to look in first.
@@ -32,9 +32,11 @@ class Catalog:
 
     root: Path
     home: Path
-    engine: str = EMBEDDED
+    engine: str = EMBEDDED_ENGINE
     mirrors: tuple[Path, ...] = ()
-    limits: Limits = field(default_factory=lambda: Limits(lock=LOCK_SECONDS))
+    timeouts: TerraformTimeouts = field(
+        default_factory=lambda: TerraformTimeouts(lock_timeout_s=LOCK_TIMEOUT_S)
+    )
 
     @property
     def directory(self) -> Path:
@@ -45,16 +47,19 @@ class Catalog:
         """The environments' names, in order."""
         return sorted(path.parent.name for path in self.directory.glob("*/outputs.tf"))
 
-    def begun(self) -> Sequence[str]:
+    def provisioned_names(self) -> Sequence[str]:
         """The environments that may have something to look at, by their files alone: Terraform is not asked.
 
         Of those that keep their state here, which have anything in it; of others, which know where theirs is.
         """
-        return [name for name in self.names() if self._is_begun(name)]
+        return [name for name in self.names() if self._is_provisioned(name)]
 
-    def _is_begun(self, name: str) -> bool:
-        places = (self.directory / name / STATE, self.home / "environments" / name / STATE)
-        return (self.directory / name / BACKEND_FILE).is_file() or any(map(_holds_something, places))
+    def _is_provisioned(self, name: str) -> bool:
+        state_files = (
+            self.directory / name / STATE_FILE_NAME,
+            self.home / "environments" / name / STATE_FILE_NAME,
+        )
+        return (self.directory / name / BACKEND_FILE_NAME).is_file() or any(map(_has_resources, state_files))
 
     def open(self, name: str, variables: Mapping[str, object] | None = None) -> Environment:
         """Open one; `variables` win over the defaults and over a terraform.tfvars in its folder."""
@@ -63,38 +68,38 @@ class Catalog:
                 f"There is no environment {name!r} in {self.directory}. "
                 f"There are: {', '.join(self.names()) or 'none'}."
             )
-        return Environment(name, self._workspace(self.directory / name, dict(variables or {})))
+        return Environment(name, self._build_workspace(self.directory / name, dict(variables or {})))
 
-    def _workspace(self, directory: Path, variables: dict[str, object]) -> Workspace:
-        backend_file = directory / BACKEND_FILE
-        if not backend_file.is_file() and _keeps_state_elsewhere(directory):
+    def _build_workspace(self, directory: Path, variables: dict[str, object]) -> TerraformWorkspace:
+        backend_file = directory / BACKEND_FILE_NAME
+        if not backend_file.is_file() and _has_s3_backend(directory):
             raise BackendMissingError(
                 f"{directory.name} keeps its state in a bucket, and there is no {backend_file} that says in which. "
                 f"Write bucket, key, region and use_lockfile into it, as {self.directory / 'README.md'} shows."
             )
         backend: dict[str, str] = {}
-        if directory.name in HERE and self.home != self.root / ".penstock":
+        if directory.name in LOCAL_ENVIRONMENTS and self.home != self.root / ".penstock":
             # Only what differs is handed over, so that Terraform by hand sees the same as we do.
-            backend = {"path": str(self.home / "environments" / directory.name / STATE)}
+            backend = {"path": str(self.home / "environments" / directory.name / STATE_FILE_NAME)}
             variables = {**({"home": str(self.home)} if directory.name == "local" else {}), **variables}
-        return Workspace(
+        return TerraformWorkspace(
             directory=directory,
-            work=self.home / "environments" / directory.name / "terraform",
+            work_directory=self.home / "environments" / directory.name / "terraform",
             engine=find_engine(self.engine),
             variables=variables,
-            backend=backend,
+            backend_options=backend,
             backend_file=backend_file if backend_file.is_file() else None,
-            environment=with_this_python(os.environ),
+            environment=prepend_python_to_path(os.environ),
             mirrors=find_mirrors(self.mirrors),
-            limits=self.limits,
+            timeouts=self.timeouts,
         )
 
 
-def _keeps_state_elsewhere(directory: Path) -> bool:
-    return any(ELSEWHERE in path.read_text("utf-8") for path in directory.glob("*.tf"))
+def _has_s3_backend(directory: Path) -> bool:
+    return any(S3_BACKEND_BLOCK in path.read_text("utf-8") for path in directory.glob("*.tf"))
 
 
-def _holds_something(state: Path) -> bool:
+def _has_resources(state: Path) -> bool:
     try:
         return bool(json.loads(state.read_text("utf-8"))["resources"])
     except FileNotFoundError:
@@ -103,7 +108,7 @@ def _holds_something(state: Path) -> bool:
         return True  # Whatever it is, Terraform is to look at it.
 
 
-def with_this_python(environment: Mapping[str, str]) -> dict[str, str]:
+def prepend_python_to_path(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment with our Python first, as in an activated one: programs that Terraform starts need it."""
     path = environment.get("PATH", os.defpath)
     return {**environment, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}"}

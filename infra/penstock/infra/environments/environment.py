@@ -14,24 +14,24 @@ from pathlib import Path
 import msgspec
 
 from penstock.infra.environments.errors import NotAppliedError, NotApprovedError
-from penstock.infra.environments.outputs import EnvironmentOutputs, read_outputs
-from penstock.infra.terraform import Plan, Progress, ResourceChange, Workspace
-from penstock.infra.terraform.running import OnEvent
+from penstock.infra.environments.outputs import EnvironmentOutputs, parse_outputs
+from penstock.infra.terraform import ResourceChange, ResourceProgress, TerraformPlan, TerraformWorkspace
+from penstock.infra.terraform.runner import EventCallback
 
-_APPROVAL = "approved.json"
+_APPROVAL_FILE_NAME = "approved.json"
 
 
 @dataclass(frozen=True)
-class Approval:
+class PlanApproval:
     """Who said that a plan may be applied, and when."""
 
     plan_id: str
-    by: str
-    at: datetime
+    approver: str
+    approved_at: datetime
 
 
 @dataclass(frozen=True)
-class Drift:
+class EnvironmentDrift:
     """What differs from what was applied: nothing, or the changes that would mend it."""
 
     environment: str
@@ -41,7 +41,7 @@ class Drift:
         return bool(self.changes)
 
 
-def _ignore(_event: object) -> None:
+def _ignore_event(_event: object) -> None:
     return
 
 
@@ -50,65 +50,65 @@ class Environment:
     """An environment by its name, driven through its workspace."""
 
     name: str
-    workspace: Workspace
+    workspace: TerraformWorkspace
 
-    def plan(self, *, destroy: bool = False, on_event: OnEvent = _ignore) -> Plan:
+    def plan(self, *, destroy: bool = False, on_event: EventCallback = _ignore_event) -> TerraformPlan:
         """Plan, and keep the plan under its id until it is applied."""
         return self.workspace.plan(destroy=destroy, on_event=on_event)
 
-    def shown(self, plan_id: str) -> Plan:
+    def load_plan(self, plan_id: str) -> TerraformPlan:
         """A plan that was made earlier."""
-        return self.workspace.plans.shown(plan_id)
+        return self.workspace.saved_plans.load(plan_id)
 
-    def plans(self) -> Iterator[Plan]:
+    def load_plans(self) -> Iterator[TerraformPlan]:
         """The plans that wait to be applied."""
-        yield from self.workspace.plans.all()
+        yield from self.workspace.saved_plans.load_all()
 
-    def approve(self, plan_id: str, by: str, at: datetime) -> Approval:
+    def approve(self, plan_id: str, approver: str, approved_at: datetime) -> PlanApproval:
         """Write down that somebody approves of a plan."""
-        plan = self.shown(plan_id)
-        approval = Approval(plan.plan_id, by, at)
+        plan = self.load_plan(plan_id)
+        approval = PlanApproval(plan.plan_id, approver, approved_at)
         self._approval_file(plan).write_bytes(msgspec.json.encode(approval))
         return approval
 
-    def approval(self, plan_id: str) -> Approval | None:
+    def find_approval(self, plan_id: str) -> PlanApproval | None:
         """Who approved of a plan; None while nobody has."""
-        path = self._approval_file(self.shown(plan_id))
-        return msgspec.json.decode(path.read_bytes(), type=Approval) if path.exists() else None
+        path = self._approval_file(self.load_plan(plan_id))
+        return msgspec.json.decode(path.read_bytes(), type=PlanApproval) if path.exists() else None
 
     def apply(
-        self, plan_id: str, *, approved: bool = False, on_event: OnEvent = _ignore
-    ) -> tuple[Progress, ...]:
+        self, plan_id: str, *, require_approval: bool = False, on_event: EventCallback = _ignore_event
+    ) -> tuple[ResourceProgress, ...]:
         """Apply a plan that was shown. With `approved`, only one that somebody has approved of."""
-        plan = self.shown(plan_id)
-        if approved and self.approval(plan_id) is None:
+        plan = self.load_plan(plan_id)
+        if require_approval and self.find_approval(plan_id) is None:
             raise NotApprovedError(
                 f"Nobody has approved of plan {plan_id} of {self.name} ({plan}). "
                 "Look at it, approve it, and apply again."
             )
         return self.workspace.apply(plan, on_event=on_event)
 
-    def drop(self, plan_id: str) -> None:
+    def drop_plan(self, plan_id: str) -> None:
         """Forget a plan that will not be applied."""
-        self.workspace.plans.drop(self.shown(plan_id))
+        self.workspace.saved_plans.delete(self.load_plan(plan_id))
 
-    def drift(self) -> Drift:
+    def find_drift(self) -> EnvironmentDrift:
         """Compare what is there with what was applied, and keep no plan of it."""
-        if not self.workspace.resources():
+        if not self.workspace.list_resources():
             raise NotAppliedError(
                 f"{self.name} was not applied, so nothing can differ from it. Apply it first."
             )
         plan = self.plan()
-        self.workspace.plans.drop(plan)
-        changes = (*(change for change in plan.changes if change.changes_something), *plan.drift)
-        return Drift(self.name, tuple({change.address: change for change in changes}.values()))
+        self.workspace.saved_plans.delete(plan)
+        changes = (*(change for change in plan.changes if change.has_effect), *plan.drift)
+        return EnvironmentDrift(self.name, tuple({change.address: change for change in changes}.values()))
 
-    def outputs(self) -> EnvironmentOutputs:
+    def read_outputs(self) -> EnvironmentOutputs:
         """What the platform needs to know of it."""
-        outputs = self.workspace.outputs()
+        outputs = self.workspace.read_outputs()
         if not outputs:
             raise NotAppliedError(f"{self.name} has no outputs, as it was not applied. Apply it first.")
-        return read_outputs(outputs)
+        return parse_outputs(outputs)
 
-    def _approval_file(self, plan: Plan) -> Path:
-        return self.workspace.plans.directory / plan.plan_id / _APPROVAL
+    def _approval_file(self, plan: TerraformPlan) -> Path:
+        return self.workspace.saved_plans.directory / plan.plan_id / _APPROVAL_FILE_NAME

@@ -10,6 +10,8 @@ class EnvironmentFailedError(InfraError):
 class UnknownEnvironmentError(EnvironmentFailedError):
     """No environment has that name."""
 
+    exit_code = 2
+
 
 class NotApprovedError(EnvironmentFailedError):
     """A plan was to be applied that nobody has approved."""
@@ -23,7 +25,7 @@ class BackendMissingError(NotAppliedError):
     """An environment keeps its state elsewhere, and nobody has said where."""
 
 
-class PriceError(EnvironmentFailedError):
+class PriceTableError(EnvironmentFailedError):
     """The price table cannot be read, or lacks a price."""
 
 

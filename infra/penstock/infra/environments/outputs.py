@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import msgspec
 
 from penstock.infra.kafka_access import KafkaAccess
-from penstock.infra.terraform import Output
+from penstock.infra.terraform import TerraformOutput
 from penstock.infra.terraform.errors import OutputError
 
 
-class Security(msgspec.Struct, frozen=True):
+class KafkaSecurityOutputs(msgspec.Struct, frozen=True):
     """How clients talk to brokers: Kafka's protocol and mechanism, the certificate they trust.
 
     `secrets` says for each of the platform's users where its password is: a file, or env:NAME for a variable.
@@ -23,11 +23,11 @@ class Security(msgspec.Struct, frozen=True):
     secrets: dict[str, str]
 
 
-class Kafka(msgspec.Struct, frozen=True):
+class KafkaOutputs(msgspec.Struct, frozen=True):
     """The brokers that clients connect to first."""
 
     brokers: tuple[str, ...]
-    security: Security
+    security: KafkaSecurityOutputs
     layout: str = "local"
     """Whose partitions and copies topics have here, by their contracts."""
 
@@ -37,13 +37,15 @@ class Kafka(msgspec.Struct, frozen=True):
         return ",".join(self.brokers)
 
     @property
-    def access(self) -> KafkaAccess:
+    def kafka_access(self) -> KafkaAccess:
         """What a client's settings are made from."""
-        how = self.security
-        return KafkaAccess(self.bootstrap, how.protocol, how.mechanism, how.ca, how.secrets)
+        security = self.security
+        return KafkaAccess(
+            self.bootstrap, security.protocol, security.mechanism, security.ca, security.secrets
+        )
 
 
-class Spark(msgspec.Struct, frozen=True):
+class SparkOutputs(msgspec.Struct, frozen=True):
     """Spark: `standalone` with a master's URL, or `emr-serverless` with an application and its jobs' role."""
 
     kind: str
@@ -53,13 +55,13 @@ class Spark(msgspec.Struct, frozen=True):
     secret: str
 
 
-class Warehouse(msgspec.Struct, frozen=True):
+class WarehouseOutputs(msgspec.Struct, frozen=True):
     """Where tables live: a folder or an object store's address."""
 
     root: str
 
 
-class ControlStore(msgspec.Struct, frozen=True):
+class ControlStoreOutputs(msgspec.Struct, frozen=True):
     """Where the control store is, without a password; `secret` is the place of one: a file, or env:NAME."""
 
     url: str
@@ -69,13 +71,13 @@ class ControlStore(msgspec.Struct, frozen=True):
 class EnvironmentOutputs(msgspec.Struct, frozen=True):
     """All that the platform needs to know of an environment. No secret is in it."""
 
-    kafka: Kafka
-    spark: Spark
-    warehouse: Warehouse
-    control_store: ControlStore
+    kafka: KafkaOutputs
+    spark: SparkOutputs
+    warehouse: WarehouseOutputs
+    control_store: ControlStoreOutputs
 
 
-def read_outputs(outputs: Mapping[str, Output]) -> EnvironmentOutputs:
+def parse_outputs(outputs: Mapping[str, TerraformOutput]) -> EnvironmentOutputs:
     """Make the typed form; what an environment has beyond it is left out."""
     values = {name: output.value for name, output in outputs.items()}
     try:
@@ -99,7 +101,7 @@ def platform_settings(outputs: EnvironmentOutputs) -> dict[str, str]:
         "kafka.security.protocol": security.protocol,
         "kafka.security.mechanism": security.mechanism,
         "kafka.security.ca": security.ca,
-        **{f"kafka.security.secrets.{user}": place for user, place in security.secrets.items()},
+        **{f"kafka.security.secrets.{user}": reference for user, reference in security.secrets.items()},
         "spark.master": outputs.spark.master,
         "spark.secret": outputs.spark.secret,
     }

@@ -11,62 +11,62 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.infra.errors import InfraError
-from penstock.infra.local import kafka, programs, spark
-from penstock.infra.local.folders import remove_tree
-from penstock.infra.local.orders import (
-    BrokerOrder,
-    ClusterOrder,
-    FolderOrder,
-    MasterOrder,
-    ProgramOrder,
-    UsersOrder,
-    WorkerOrder,
-    read_order,
+from penstock.core.errors import PenstockError
+from penstock.infra.local import detached_programs, kafka_brokers, spark_cluster
+from penstock.infra.local.action_requests import (
+    BrokerRequest,
+    ClusterRequest,
+    FolderRequest,
+    MasterRequest,
+    ProgramRequest,
+    UsersRequest,
+    WorkerRequest,
+    parse_request,
 )
+from penstock.infra.local.folders import remove_tree
 
-ORDER = "PENSTOCK_ORDER"
-END_SECONDS = 5.0
+REQUEST_VARIABLE = "PENSTOCK_ORDER"
+STOP_TIMEOUT_S = 5.0
 
 
-def end_program(order: ProgramOrder) -> None:
+def stop_and_remove_program(request: ProgramRequest) -> None:
     """End a program, and remove its own folder."""
-    programs.stop(Path(order.directory), order.name, END_SECONDS)
-    if order.remove:
-        remove_tree(Path(order.remove))
+    detached_programs.stop_program(Path(request.directory), request.name, STOP_TIMEOUT_S)
+    if request.remove:
+        remove_tree(Path(request.remove))
 
 
-def make_folder(order: FolderOrder) -> None:
+def create_folder(request: FolderRequest) -> None:
     """Make a folder."""
-    Path(order.directory).mkdir(parents=True, exist_ok=True)
+    Path(request.directory).mkdir(parents=True, exist_ok=True)
 
 
-def remove_folder(order: FolderOrder) -> None:
+def remove_folder(request: FolderRequest) -> None:
     """Remove a folder with all that is in it."""
-    remove_tree(Path(order.directory))
+    remove_tree(Path(request.directory))
 
 
 ACTIONS: dict[str, Callable[[str], None]] = {
-    "form-cluster": lambda text: kafka.form_cluster(read_order(text, ClusterOrder)),
-    "remove-cluster": lambda text: kafka.remove_cluster(read_order(text, ClusterOrder)),
-    "start-broker": lambda text: kafka.start_broker(read_order(text, BrokerOrder)),
-    "grant-users": lambda text: kafka.grant(read_order(text, UsersOrder)),
-    "start-master": lambda text: spark.start_master(read_order(text, MasterOrder)),
-    "start-worker": lambda text: spark.start_worker(read_order(text, WorkerOrder)),
-    "end-program": lambda text: end_program(read_order(text, ProgramOrder)),
-    "make-folder": lambda text: make_folder(read_order(text, FolderOrder)),
-    "remove-folder": lambda text: remove_folder(read_order(text, FolderOrder)),
+    "form-cluster": lambda text: kafka_brokers.form_cluster(parse_request(text, ClusterRequest)),
+    "remove-cluster": lambda text: kafka_brokers.remove_cluster(parse_request(text, ClusterRequest)),
+    "start-broker": lambda text: kafka_brokers.start_broker(parse_request(text, BrokerRequest)),
+    "grant-users": lambda text: kafka_brokers.grant_user_access(parse_request(text, UsersRequest)),
+    "start-master": lambda text: spark_cluster.start_master(parse_request(text, MasterRequest)),
+    "start-worker": lambda text: spark_cluster.start_worker(parse_request(text, WorkerRequest)),
+    "end-program": lambda text: stop_and_remove_program(parse_request(text, ProgramRequest)),
+    "make-folder": lambda text: create_folder(parse_request(text, FolderRequest)),
+    "remove-folder": lambda text: remove_folder(parse_request(text, FolderRequest)),
 }
 
 
 def main(arguments: list[str]) -> int:
     """Do one action; 1 with the reason when it failed, 2 when it was asked for wrongly."""
-    if len(arguments) != 1 or arguments[0] not in ACTIONS or ORDER not in os.environ:
-        sys.stderr.write(f"usage: {ORDER}=… python -m penstock.infra.local {'|'.join(ACTIONS)}\n")
+    if len(arguments) != 1 or arguments[0] not in ACTIONS or REQUEST_VARIABLE not in os.environ:
+        sys.stderr.write(f"usage: {REQUEST_VARIABLE}=… python -m penstock.infra.local {'|'.join(ACTIONS)}\n")
         return 2
     try:
-        ACTIONS[arguments[0]](os.environ[ORDER])
-    except InfraError as error:
+        ACTIONS[arguments[0]](os.environ[REQUEST_VARIABLE])
+    except PenstockError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0

@@ -11,5 +11,5 @@ class ProgramFailedError(LocalEnvironmentError):
     """A program ended while it was being started."""
 
 
-class OrderError(LocalEnvironmentError):
+class ActionRequestError(LocalEnvironmentError):
     """What Terraform handed over cannot be understood."""

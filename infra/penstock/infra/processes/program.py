@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from penstock.infra.errors import ManagerError
-from penstock.infra.tether_spec import Address, TetherSpec
+from penstock.infra.errors import ProcessManagerError
+from penstock.infra.tether_spec import SocketAddress, TetherSpec
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
 @dataclass(frozen=True)
@@ -33,27 +33,27 @@ class Program:
     """How long it may take to stop before it is ended by force."""
     until_done: bool = False
     """Run until it has once ended with 0 (a preparation), rather than for ever."""
-    waits_for: tuple[Address, ...] = ()
+    waits_for: tuple[SocketAddress, ...] = ()
     """Not started before something answers at each of these (host, port)."""
-    answers_at: Address | None = None
+    answers_at: SocketAddress | None = None
     """Where it answers when it is ready."""
-    tells_ready: bool = False
+    reports_ready: bool = False
     """It calls readiness.tell_ready(). With neither, a program is ready when it has run for a second."""
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise ManagerError(
+        if not _NAME_PATTERN.fullmatch(self.name):
+            raise ProcessManagerError(
                 f"A program is called {self.name!r}; its name names its log and may hold only "
                 "lower-case letters, digits, - and _."
             )
         if not self.command:
-            raise ManagerError(f"Program {self.name} has no command.")
+            raise ProcessManagerError(f"Program {self.name} has no command.")
 
-    def spec(self, state_file: Path) -> TetherSpec:
+    def to_tether_spec(self, state_file: Path) -> TetherSpec:
         """Return what the program's tether is told."""
         return TetherSpec(
             name=self.name,
-            command=tuple(str(word) for word in self.command),
+            command=tuple(str(argument) for argument in self.command),
             state_file=str(state_file),
             directory=str(self.directory) if self.directory else None,
             environment=dict(self.environment),
@@ -62,5 +62,5 @@ class Program:
             until_done=self.until_done,
             waits_for=self.waits_for,
             answers_at=self.answers_at,
-            ready_file=str(state_file.with_suffix(".ready")) if self.tells_ready else None,
+            ready_file=str(state_file.with_suffix(".ready")) if self.reports_ready else None,
         )

@@ -7,31 +7,38 @@ print(plan)
 workspace.apply(plan, on_event=print)
 """
 
-from penstock.infra.terraform.diagnostics import Diagnostic, LockHolder
-from penstock.infra.terraform.engines import Engine, embedded_engine, find_engine, system_engine
+from penstock.infra.terraform.diagnostics import Diagnostic, StateLockHolder
+from penstock.infra.terraform.engines import TerraformEngine, embedded_engine, find_engine, system_engine
 from penstock.infra.terraform.errors import TerraformError
-from penstock.infra.terraform.events import Event, Phase, Progress
-from penstock.infra.terraform.mirrors import find_mirrors
-from penstock.infra.terraform.plans import Action, OutputChange, Plan, Resource, ResourceChange, ValueChange
-from penstock.infra.terraform.workspace import Limits, Output, Workspace
+from penstock.infra.terraform.events import ResourcePhase, ResourceProgress, TerraformEvent
+from penstock.infra.terraform.plans import (
+    AttributeChange,
+    OutputChange,
+    PlanAction,
+    PlannedResource,
+    ResourceChange,
+    TerraformPlan,
+)
+from penstock.infra.terraform.provider_mirrors import find_mirrors
+from penstock.infra.terraform.workspace import TerraformOutput, TerraformTimeouts, TerraformWorkspace
 
 __all__ = [
-    "Action",
+    "AttributeChange",
     "Diagnostic",
-    "Engine",
-    "Event",
-    "Limits",
-    "LockHolder",
-    "Output",
     "OutputChange",
-    "Phase",
-    "Plan",
-    "Progress",
-    "Resource",
+    "PlanAction",
+    "PlannedResource",
     "ResourceChange",
+    "ResourcePhase",
+    "ResourceProgress",
+    "StateLockHolder",
+    "TerraformEngine",
     "TerraformError",
-    "ValueChange",
-    "Workspace",
+    "TerraformEvent",
+    "TerraformOutput",
+    "TerraformPlan",
+    "TerraformTimeouts",
+    "TerraformWorkspace",
     "embedded_engine",
     "find_engine",
     "find_mirrors",

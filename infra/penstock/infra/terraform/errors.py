@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from penstock.infra.errors import InfraError
 
 if TYPE_CHECKING:
-    from penstock.infra.terraform.diagnostics import Diagnostic, LockHolder
+    from penstock.infra.terraform.diagnostics import Diagnostic, StateLockHolder
 
 
 class TerraformError(InfraError):
@@ -42,12 +42,12 @@ class EngineTooOldError(TerraformError):
 class CommandFailedError(TerraformError):
     """Terraform refused or failed; `diagnostics` says where and why, in its words."""
 
-    def __init__(self, doing: str, diagnostics: Sequence[Diagnostic], advice: str) -> None:
-        self.doing = doing
+    def __init__(self, operation: str, diagnostics: Sequence[Diagnostic], advice: str) -> None:
+        self.operation = operation
         self.diagnostics = tuple(diagnostics)
         self.advice = advice
         reasons = "\n".join(f"  {diagnostic}" for diagnostic in self.diagnostics)
-        super().__init__(f"{doing} failed:\n{reasons}\n{advice}")
+        super().__init__(f"{operation} failed:\n{reasons}\n{advice}")
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -78,30 +78,30 @@ class StateUnreadableError(CommandFailedError):
 class StateLockedError(TerraformError):
     """Somebody else holds the lock of the state; nothing was changed."""
 
-    def __init__(self, doing: str, holder: LockHolder | None) -> None:
+    def __init__(self, operation: str, holder: StateLockHolder | None) -> None:
         self.holder = holder
-        by = f" by {holder}" if holder else ""
+        holder_text = f" by {holder}" if holder else ""
         super().__init__(
-            f"{doing}: the state is locked{by}. Wait until that ends; when it is certain that nobody "
+            f"{operation}: the state is locked{holder_text}. Wait until that ends; when it is certain that nobody "
             "works on it any more, release the lock with its ID (unlock)."
         )
 
 
-class TimeLimitError(TerraformError):
+class TerraformTimeoutError(TerraformError):
     """It took longer than allowed and was asked to stop."""
 
-    def __init__(self, doing: str, seconds: float, unfinished: Sequence[str], killed: bool) -> None:
-        self.seconds = seconds
+    def __init__(self, operation: str, timeout_s: float, unfinished: Sequence[str], was_killed: bool) -> None:
+        self.timeout_s = timeout_s
         self.unfinished = tuple(unfinished)
-        self.killed = killed
-        at = f"; at work on {', '.join(unfinished)}" if unfinished else ""
-        end = (
+        self.was_killed = was_killed
+        progress = f"; at work on {', '.join(unfinished)}" if unfinished else ""
+        outcome = (
             "It did not stop when asked and was killed: look for a lock left behind."
-            if killed
+            if was_killed
             else "It stopped in order, and its state is whole."
         )
         super().__init__(
-            f"{doing} was not done after {seconds:g} s{at}. {end} Plan again to see what is left."
+            f"{operation} was not done after {timeout_s:g} s{progress}. {outcome} Plan again to see what is left."
         )
 
 

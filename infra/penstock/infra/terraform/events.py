@@ -8,46 +8,46 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from penstock.infra.terraform.diagnostics import Diagnostic, read_diagnostic
+from penstock.infra.terraform.diagnostics import Diagnostic, parse_diagnostic
 
 
-class Phase(StrEnum):
+class ResourcePhase(StrEnum):
     """Where the work on one resource stands."""
 
     STARTED = "started"
-    WORKING = "working"
+    IN_PROGRESS = "working"
     OUTPUT = "output"
     DONE = "done"
     FAILED = "failed"
 
 
-_PHASES = {
-    "apply_start": Phase.STARTED,
-    "apply_progress": Phase.WORKING,
-    "provision_progress": Phase.OUTPUT,
-    "apply_complete": Phase.DONE,
-    "apply_errored": Phase.FAILED,
+_PHASE_BY_TYPE = {
+    "apply_start": ResourcePhase.STARTED,
+    "apply_progress": ResourcePhase.IN_PROGRESS,
+    "provision_progress": ResourcePhase.OUTPUT,
+    "apply_complete": ResourcePhase.DONE,
+    "apply_errored": ResourcePhase.FAILED,
 }
 
 
 @dataclass(frozen=True)
-class Progress:
+class ResourceProgress:
     """A step in the work on one resource; `message` is one line of Terraform's or the program's own."""
 
     address: str
     action: str
-    phase: Phase
-    seconds: float
+    phase: ResourcePhase
+    elapsed_s: float
     message: str
 
     def __str__(self) -> str:
         return self.message
 
 
-Event = Progress | Diagnostic
+TerraformEvent = ResourceProgress | Diagnostic
 
 
-def read_event(line: str) -> Event | None:
+def parse_event(line: str) -> TerraformEvent | None:
     """Make an event of a line; None for what is neither progress nor a diagnostic."""
     try:
         document = json.loads(line)
@@ -56,30 +56,30 @@ def read_event(line: str) -> Event | None:
     if not isinstance(document, dict):
         return None
     if document.get("type") == "diagnostic":
-        return read_diagnostic(document["diagnostic"])
-    phase = _PHASES.get(document.get("type", ""))
-    return _progress(document, phase) if phase else None
+        return parse_diagnostic(document["diagnostic"])
+    phase = _PHASE_BY_TYPE.get(document.get("type", ""))
+    return _parse_progress(document, phase) if phase else None
 
 
-def unfinished(events: Iterable[Event]) -> tuple[str, ...]:
+def find_unfinished_resources(events: Iterable[TerraformEvent]) -> tuple[str, ...]:
     """The resources that were begun and neither done nor failed."""
-    open_ones: dict[str, None] = {}
+    open_addresses: dict[str, None] = {}
     for event in events:
-        if not isinstance(event, Progress):
+        if not isinstance(event, ResourceProgress):
             continue
-        if event.phase is Phase.STARTED:
-            open_ones[event.address] = None
-        elif event.phase in (Phase.DONE, Phase.FAILED):
-            open_ones.pop(event.address, None)
-    return tuple(open_ones)
+        if event.phase is ResourcePhase.STARTED:
+            open_addresses[event.address] = None
+        elif event.phase in (ResourcePhase.DONE, ResourcePhase.FAILED):
+            open_addresses.pop(event.address, None)
+    return tuple(open_addresses)
 
 
-def _progress(document: Mapping[str, Any], phase: Phase) -> Progress:
+def _parse_progress(document: Mapping[str, Any], phase: ResourcePhase) -> ResourceProgress:
     hook = document["hook"]
-    return Progress(
+    return ResourceProgress(
         address=hook["resource"]["addr"],
         action=hook.get("action", "provision"),
         phase=phase,
-        seconds=float(hook.get("elapsed_seconds", 0)),
+        elapsed_s=float(hook.get("elapsed_seconds", 0)),
         message=document.get("@message", ""),
     )

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-MASK = "(sensitive)"
-UNKNOWN = "(known after apply)"
+SENSITIVE_MASK = "(sensitive)"
+UNKNOWN_MASK = "(known after apply)"
 
 
-class Action(StrEnum):
+class PlanAction(StrEnum):
     """What a plan does to one resource or output."""
 
-    NOTHING = "no-op"
+    NO_OP = "no-op"
     CREATE = "create"
     READ = "read"
     UPDATE = "update"
@@ -23,7 +23,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True)
-class ValueChange:
+class AttributeChange:
     """One attribute, by its path in the resource, before and after; sensitive values are masked."""
 
     path: str
@@ -37,18 +37,18 @@ class ResourceChange:
 
     address: str
     kind: str
-    action: Action
-    values: tuple[ValueChange, ...] = ()
+    action: PlanAction
+    values: tuple[AttributeChange, ...] = ()
     reason: str = ""
 
     @property
-    def changes_something(self) -> bool:
+    def has_effect(self) -> bool:
         """Whether anything outside Terraform is touched."""
-        return self.action not in (Action.NOTHING, Action.READ)
+        return self.action not in (PlanAction.NO_OP, PlanAction.READ)
 
 
 @dataclass(frozen=True)
-class Resource:
+class PlannedResource:
     """One resource as it will be once the plan is applied; what is sensitive or not known yet is absent."""
 
     address: str
@@ -61,11 +61,11 @@ class OutputChange:
     """What happens to one output; its value is not shown."""
 
     name: str
-    action: Action
+    action: PlanAction
 
 
 @dataclass(frozen=True)
-class Plan:
+class TerraformPlan:
     """A saved plan: `plan_id` and `fingerprint` name the one file that may be applied.
 
     `changes` holds what would be done, `drift` what was changed behind Terraform's back,
@@ -79,24 +79,26 @@ class Plan:
     changes: tuple[ResourceChange, ...]
     outputs: tuple[OutputChange, ...] = ()
     drift: tuple[ResourceChange, ...] = ()
-    resources: tuple[Resource, ...] = ()
+    resources: tuple[PlannedResource, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether applying it would change neither a resource nor an output."""
-        return not any(change.changes_something for change in self.changes) and not self.outputs
+        return not any(change.has_effect for change in self.changes) and not self.outputs
 
-    def count(self, *actions: Action) -> int:
+    def count_actions(self, *actions: PlanAction) -> int:
         """How many resources get one of these actions."""
         return sum(change.action in actions for change in self.changes)
 
     def __str__(self) -> str:
         return (
-            f"{self.count(Action.CREATE)} to create, {self.count(Action.UPDATE)} to change in place, "
-            f"{self.count(Action.REPLACE)} to replace, {self.count(Action.DELETE)} to destroy"
+            f"{self.count_actions(PlanAction.CREATE)} to create, "
+            f"{self.count_actions(PlanAction.UPDATE)} to change in place, "
+            f"{self.count_actions(PlanAction.REPLACE)} to replace, "
+            f"{self.count_actions(PlanAction.DELETE)} to destroy"
         )
 
 
-def read_action(actions: list[str]) -> Action:
+def parse_action(actions: list[str]) -> PlanAction:
     """Fold Terraform's list of steps into one word: delete and create, in either order, is replace."""
-    return Action.REPLACE if len(actions) > 1 else Action(actions[0])
+    return PlanAction.REPLACE if len(actions) > 1 else PlanAction(actions[0])

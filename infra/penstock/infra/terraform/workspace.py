@@ -16,47 +16,52 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.infra.terraform import failures, prepared
-from penstock.infra.terraform.diagnostics import Diagnostic, plain_diagnostics, read_diagnostic
-from penstock.infra.terraform.engines import Engine
+from penstock.infra.terraform import init_stamp, step_failures
+from penstock.infra.terraform.diagnostics import Diagnostic, parse_diagnostic, parse_plain_diagnostics
+from penstock.infra.terraform.engines import TerraformEngine
 from penstock.infra.terraform.errors import StalePlanError
-from penstock.infra.terraform.events import Event, Progress
-from penstock.infra.terraform.plan_reader import read_changes, read_outputs, read_resources, read_secrets
-from penstock.infra.terraform.plans import Plan
-from penstock.infra.terraform.running import OnEvent, Runner
-from penstock.infra.terraform.saved import SavedPlans, fingerprint
+from penstock.infra.terraform.events import ResourceProgress, TerraformEvent
+from penstock.infra.terraform.plan_parser import (
+    find_sensitive_values,
+    parse_output_changes,
+    parse_resource_changes,
+    parse_resources,
+)
+from penstock.infra.terraform.plans import TerraformPlan
+from penstock.infra.terraform.runner import EventCallback, TerraformRunner
+from penstock.infra.terraform.saved_plans import SavedPlans, plan_fingerprint
 
 _PLAN_ID_LENGTH = 12
 
 
 @dataclass(frozen=True)
-class Limits:
+class TerraformTimeouts:
     """How long each step may take, in seconds; `lock` is how long to wait for somebody else's lock.
 
     `grace` is how long a step that took too long has to stop in order before it is killed.
     """
 
-    prepare: float = 300
-    plan: float = 300
-    apply: float = 3600
-    grace: float = 60
-    lock: int = 0
+    prepare_timeout_s: float = 300
+    plan_timeout_s: float = 300
+    apply_timeout_s: float = 3600
+    grace_s: float = 60
+    lock_timeout_s: int = 0
 
 
 @dataclass(frozen=True)
-class Output:
+class TerraformOutput:
     """An output of the state; its value stays out of its text form."""
 
     value: Any = field(repr=False)
-    sensitive: bool
+    is_sensitive: bool
 
 
-def _ignore(_event: Event) -> None:
+def _ignore_event(_event: TerraformEvent) -> None:
     return
 
 
 @dataclass(frozen=True)
-class Workspace:
+class TerraformWorkspace:
     """An environment's folder (`directory`), and a private folder for what running it makes (`work`).
 
     `backend_file` and `backend` complete the backend of the configuration, as `-backend-config` does.
@@ -64,131 +69,173 @@ class Workspace:
     """
 
     directory: Path
-    work: Path
-    engine: Engine
+    work_directory: Path
+    engine: TerraformEngine
     variables: Mapping[str, object] = field(default_factory=dict)
-    backend: Mapping[str, str] = field(default_factory=dict)
+    backend_options: Mapping[str, str] = field(default_factory=dict)
     backend_file: Path | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     mirrors: tuple[Path, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    timeouts: TerraformTimeouts = field(default_factory=TerraformTimeouts)
 
     @property
-    def plans(self) -> SavedPlans:
+    def saved_plans(self) -> SavedPlans:
         """The plans that were made and not yet applied."""
-        return SavedPlans(self.work / "plans")
+        return SavedPlans(self.work_directory / "plans")
 
     def prepare(self) -> None:
         """Fetch modules and providers and open the backend; quick when that was done and nothing changed."""
-        self.work.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._alone():
-            if not prepared.is_current(self._runner.data, self._stamp()):
-                backend = (f"-backend-config={given}" for given in self._backend())
+        self.work_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._lock_workspace():
+            if not init_stamp.is_stamp_current(self._runner.data_directory, self._compute_stamp()):
+                backend = (f"-backend-config={argument}" for argument in self._backend_arguments())
                 arguments = ("init", "-input=false", "-no-color", "-reconfigure", *backend)
-                self._runner.text(failures.PREPARE, self.limits.prepare, *arguments)
-                prepared.record(self._runner.data, self._stamp())
+                self._runner.run_for_text(
+                    step_failures.PREPARE_STEP, self.timeouts.prepare_timeout_s, *arguments
+                )
+                init_stamp.write_stamp(self._runner.data_directory, self._compute_stamp())
 
     def validate(self) -> tuple[Diagnostic, ...]:
         """Check the HCL; warnings come back, errors are raised."""
         self.prepare()
-        ended = self._runner.answer(failures.VALIDATE, self.limits.plan, "validate", "-json")
-        found = tuple(read_diagnostic(document) for document in json.loads(ended.output)["diagnostics"])
-        if ended.code:
-            raise self._runner.failure(failures.VALIDATE, found)
-        return found
+        result = self._runner.run_for_result(
+            step_failures.VALIDATE_STEP, self.timeouts.plan_timeout_s, "validate", "-json"
+        )
+        diagnostics = tuple(
+            parse_diagnostic(document) for document in json.loads(result.stdout)["diagnostics"]
+        )
+        if result.exit_code:
+            raise self._runner.failure_of(step_failures.VALIDATE_STEP, diagnostics)
+        return diagnostics
 
-    def plan(self, *, destroy: bool = False, on_event: OnEvent = _ignore) -> Plan:
+    def plan(self, *, destroy: bool = False, on_event: EventCallback = _ignore_event) -> TerraformPlan:
         """Find out what is to be done, and save it. Nothing is changed, drift is looked for."""
         self.prepare()
-        with self._runner.scratch() as scratch:
+        with self._runner.scratch_directory() as scratch:
             draft = scratch / "draft.tfplan"
-            arguments = ["plan", "-json", "-input=false", self._lock, f"-out={draft}"]
-            arguments += [f"-var-file={self._variables_file(scratch)}", *(["-destroy"] if destroy else [])]
-            self._runner.stream(failures.PLAN, self.limits.plan, scratch, on_event, arguments)
-            plan = self._shown(draft, destroys=destroy)
-            self.plans.keep(draft, plan)
+            arguments = ["plan", "-json", "-input=false", self._lock_option, f"-out={draft}"]
+            arguments += [
+                f"-var-file={self._write_variables_file(scratch)}",
+                *(["-destroy"] if destroy else []),
+            ]
+            self._runner.run_for_events(
+                step_failures.PLAN_STEP, self.timeouts.plan_timeout_s, scratch, on_event, arguments
+            )
+            plan = self._read_plan(draft, destroys=destroy)
+            self.saved_plans.save(draft, plan)
         return plan
 
-    def apply(self, plan: Plan, on_event: OnEvent = _ignore) -> tuple[Progress, ...]:
+    def apply(
+        self, plan: TerraformPlan, on_event: EventCallback = _ignore_event
+    ) -> tuple[ResourceProgress, ...]:
         """Do what a saved plan says, and return the steps that were done. A plan is used once."""
         self.prepare()
         if plan.engine != str(self.engine):
             raise StalePlanError(
                 f"Plan {plan.plan_id} was made by {plan.engine}; {self.engine} cannot apply it. Plan again."
             )
-        arguments = ["apply", "-json", "-input=false", self._lock, str(self.plans.file(plan))]
+        arguments = [
+            "apply",
+            "-json",
+            "-input=false",
+            self._lock_option,
+            str(self.saved_plans.verified_plan_file(plan)),
+        ]
         try:
-            with self._runner.scratch() as scratch:
-                events = self._runner.stream(failures.APPLY, self.limits.apply, scratch, on_event, arguments)
+            with self._runner.scratch_directory() as scratch:
+                events = self._runner.run_for_events(
+                    step_failures.APPLY_STEP, self.timeouts.apply_timeout_s, scratch, on_event, arguments
+                )
         finally:
-            self.plans.drop(plan)
-        return tuple(event for event in events if isinstance(event, Progress))
+            self.saved_plans.delete(plan)
+        return tuple(event for event in events if isinstance(event, ResourceProgress))
 
-    def outputs(self) -> Mapping[str, Output]:
+    def read_outputs(self) -> Mapping[str, TerraformOutput]:
         """Read the outputs from the state; empty when nothing was applied."""
         self.prepare()
-        documents = json.loads(self._runner.text(failures.READ, self.limits.plan, "output", "-json"))
-        return {name: Output(item["value"], item["sensitive"]) for name, item in documents.items()}
+        documents = json.loads(
+            self._runner.run_for_text(
+                step_failures.READ_STATE_STEP, self.timeouts.plan_timeout_s, "output", "-json"
+            )
+        )
+        return {name: TerraformOutput(item["value"], item["sensitive"]) for name, item in documents.items()}
 
-    def resources(self) -> tuple[str, ...]:
+    def list_resources(self) -> tuple[str, ...]:
         """The addresses in the state; empty only where it was read, and nothing is in it or it is not there."""
         self.prepare()
-        ended = self._runner.answer(failures.READ, self.limits.plan, "state", "list")
-        if ended.code and self._has_state():
-            raise self._runner.failure(failures.READ, plain_diagnostics(ended.errors or ended.output))
-        return tuple(ended.output.splitlines()) if not ended.code else ()
+        result = self._runner.run_for_result(
+            step_failures.READ_STATE_STEP, self.timeouts.plan_timeout_s, "state", "list"
+        )
+        if result.exit_code and self._has_state():
+            raise self._runner.failure_of(
+                step_failures.READ_STATE_STEP, parse_plain_diagnostics(result.stderr or result.stdout)
+            )
+        return tuple(result.stdout.splitlines()) if not result.exit_code else ()
 
     def unlock(self, lock_id: str) -> None:
         """Release a lock that was left behind. Only for a lock whose holder certainly is no more."""
         self.prepare()
-        self._runner.text(failures.UNLOCK, self.limits.plan, "force-unlock", "-force", lock_id)
+        self._runner.run_for_text(
+            step_failures.UNLOCK_STEP, self.timeouts.plan_timeout_s, "force-unlock", "-force", lock_id
+        )
 
     def _has_state(self) -> bool:
         """Whether there is a state: listing one that is not there fails, fetching it succeeds with nothing."""
-        return bool(self._runner.text(failures.READ, self.limits.plan, "state", "pull").strip())
-
-    @property
-    def _runner(self) -> Runner:
-        return Runner(
-            self.directory, self.work, self.engine, self.environment, self.mirrors, self.limits.grace
+        return bool(
+            self._runner.run_for_text(
+                step_failures.READ_STATE_STEP, self.timeouts.plan_timeout_s, "state", "pull"
+            ).strip()
         )
 
     @property
-    def _lock(self) -> str:
-        return f"-lock-timeout={self.limits.lock}s"
+    def _runner(self) -> TerraformRunner:
+        return TerraformRunner(
+            self.directory,
+            self.work_directory,
+            self.engine,
+            self.environment,
+            self.mirrors,
+            self.timeouts.grace_s,
+        )
 
-    def _backend(self) -> list[str]:
-        file = [str(self.backend_file)] if self.backend_file else []
-        return [*file, *(f"{name}={value}" for name, value in self.backend.items())]
+    @property
+    def _lock_option(self) -> str:
+        return f"-lock-timeout={self.timeouts.lock_timeout_s}s"
 
-    def _stamp(self) -> str:
-        written = [self.backend_file.read_text()] if self.backend_file else []
-        how = [str(self.engine), *map(str, self.mirrors), *self._backend(), *written]
-        return prepared.stamp(self.directory, self._runner.data, how)
+    def _backend_arguments(self) -> list[str]:
+        file_arguments = [str(self.backend_file)] if self.backend_file else []
+        return [*file_arguments, *(f"{name}={value}" for name, value in self.backend_options.items())]
 
-    def _shown(self, draft: Path, *, destroys: bool) -> Plan:
-        text = self._runner.text(failures.PLAN, self.limits.plan, "show", "-json", str(draft))
+    def _compute_stamp(self) -> str:
+        backend_text = [self.backend_file.read_text()] if self.backend_file else []
+        options = [str(self.engine), *map(str, self.mirrors), *self._backend_arguments(), *backend_text]
+        return init_stamp.compute_stamp(self.directory, self._runner.data_directory, options)
+
+    def _read_plan(self, draft: Path, *, destroys: bool) -> TerraformPlan:
+        text = self._runner.run_for_text(
+            step_failures.PLAN_STEP, self.timeouts.plan_timeout_s, "show", "-json", str(draft)
+        )
         document = json.loads(text)
-        mark = fingerprint(draft)
-        secrets = read_secrets(document)
-        return Plan(
-            plan_id=mark[:_PLAN_ID_LENGTH],
-            fingerprint=mark,
+        plan_hash = plan_fingerprint(draft)
+        secrets = find_sensitive_values(document)
+        return TerraformPlan(
+            plan_id=plan_hash[:_PLAN_ID_LENGTH],
+            fingerprint=plan_hash,
             engine=str(self.engine),
             destroys=destroys,
-            changes=read_changes(document.get("resource_changes", []), secrets),
-            outputs=read_outputs(document.get("output_changes", {})),
-            drift=read_changes(document.get("resource_drift", []), secrets),
-            resources=read_resources(document["planned_values"].get("root_module", {}), secrets),
+            changes=parse_resource_changes(document.get("resource_changes", []), secrets),
+            outputs=parse_output_changes(document.get("output_changes", {})),
+            drift=parse_resource_changes(document.get("resource_drift", []), secrets),
+            resources=parse_resources(document["planned_values"].get("root_module", {}), secrets),
         )
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        with (self.work / "lock").open("w") as lock:
+    def _lock_workspace(self) -> Iterator[None]:
+        with (self.work_directory / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _variables_file(self, scratch: Path) -> Path:
+    def _write_variables_file(self, scratch: Path) -> Path:
         path = scratch / "variables.tfvars.json"
         path.write_text(json.dumps(dict(self.variables)))
         return path

@@ -1,35 +1,35 @@
 """Contracts: one declaration per topic, and everything that is derived from it."""
 
 from penstock.ingestion.contracts.catalog import (
-    CATALOG,
-    Declared,
-    contract_from,
-    contract_names,
-    contracts,
-    declared,
+    CATALOG_FOLDER,
+    LoadedCatalog,
+    list_contract_names,
+    load_catalog,
     load_contract,
+    load_contracts,
+    parse_contract,
     read_contract,
 )
+from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout
+from penstock.ingestion.contracts.field_types import CompatibilityMode, RecordEncoding
 from penstock.ingestion.contracts.json_codec import JsonCodec, json_codec
-from penstock.ingestion.contracts.model import Contract, Field, TopicLayout
-from penstock.ingestion.contracts.records import record_type
-from penstock.ingestion.contracts.types import Compatibility, Encoding
+from penstock.ingestion.contracts.record_types import record_type
 
 __all__ = [
-    "CATALOG",
-    "Compatibility",
+    "CATALOG_FOLDER",
+    "CompatibilityMode",
     "Contract",
-    "Declared",
-    "Encoding",
-    "Field",
+    "ContractField",
     "JsonCodec",
+    "LoadedCatalog",
+    "RecordEncoding",
     "TopicLayout",
-    "contract_from",
-    "contract_names",
-    "contracts",
-    "declared",
     "json_codec",
+    "list_contract_names",
+    "load_catalog",
     "load_contract",
+    "load_contracts",
+    "parse_contract",
     "read_contract",
     "record_type",
 ]

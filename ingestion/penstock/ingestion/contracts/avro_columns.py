@@ -11,153 +11,155 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from penstock.ingestion.contracts.model import Field
-from penstock.ingestion.contracts.types import FieldType
+from penstock.ingestion.contracts.contract import ContractField
+from penstock.ingestion.contracts.field_types import FieldType
 
-_Ints = npt.NDArray[np.int64]
-_WIDTHS = {"float": 4, "double": 8}
-_RANGES = {
+_IntArray = npt.NDArray[np.int64]
+_FIXED_WIDTH_BYTES = {"float": 4, "double": 8}
+_INTEGER_RANGES = {
     "int": (-(2**31), 2**31 - 1),
     "timestamp": (-62_135_596_800_000, 253_402_300_799_999),
 }
-_LONGEST_VARINT = 10
+_MAX_VARINT_BYTES = 10
 
 
-class AvroColumns:
+class AvroColumnScan:
     """A pass over the records of one writer's fields, each beginning after `header` bytes."""
 
-    def __init__(self, values: Sequence[bytes], fields: Sequence[Field], header: int) -> None:
+    def __init__(self, values: Sequence[bytes], fields: Sequence[ContractField], header_bytes: int) -> None:
         self.lengths = lengths = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
         self._bytes = np.frombuffer(b"".join(values) + bytes(16), dtype=np.uint8)
         self._ends = np.cumsum(lengths)
         self._starts = self._ends - lengths
-        self._at = np.minimum(self._starts + header, self._ends)
-        self._good = lengths >= header
-        self._texts: list[tuple[_Ints, _Ints]] = []
-        self._spans: dict[str, tuple[_Ints, _Ints]] = {}
-        self._numbers: dict[str, _Ints] = {}
+        self._cursors = np.minimum(self._starts + header_bytes, self._ends)
+        self._valid = lengths >= header_bytes
+        self._text_spans: list[tuple[_IntArray, _IntArray]] = []
+        self._spans_by_field: dict[str, tuple[_IntArray, _IntArray]] = {}
+        self._integers_by_field: dict[str, _IntArray] = {}
         for field in fields:
-            self._field(field)
-        self._good &= self._at == self._ends
-        self._check_texts()
+            self._scan_field(field)
+        self._valid &= self._cursors == self._ends
+        self._check_utf8()
 
     @property
-    def good(self) -> npt.NDArray[np.bool_]:
+    def valid_mask(self) -> npt.NDArray[np.bool_]:
         """Which records are whole, of the right types, and in UTF-8."""
-        return self._good
+        return self._valid
 
-    def keys(self, field: Field) -> list[bytes]:
+    def key_texts(self, field: ContractField) -> list[bytes]:
         """Return a required field as text, for use as a Kafka key; empty for records that are not good."""
         if field.type == "string":
-            starts, ends = (column.tolist() for column in self._spans[field.name])
+            starts, ends = (column.tolist() for column in self._spans_by_field[field.name])
             joined = self._bytes.tobytes()
             return [joined[start:end] for start, end in zip(starts, ends, strict=True)]
-        return [str(value).encode() for value in self._numbers[field.name].tolist()]
+        return [str(value).encode() for value in self._integers_by_field[field.name].tolist()]
 
-    def _field(self, field: Field) -> None:
+    def _scan_field(self, field: ContractField) -> None:
         rows = np.arange(len(self._ends))
         if not field.required:
-            branch = self._varint(rows)
-            self._fail(rows[(branch != 0) & (branch != 1)])
+            branch = self._scan_varint(rows)
+            self._mark_invalid(rows[(branch != 0) & (branch != 1)])
             rows = rows[branch == 1]
-        self._walk(field.kind, rows, field.name if field.required else None)
+        self._scan_value(field.parsed_type, rows, field.name if field.required else None)
 
-    def _walk(self, kind: FieldType, rows: _Ints, name: str | None) -> None:
-        if kind.item is not None:
-            self._array(kind.item, rows)
-        elif kind.name == "string":
-            self._text(rows, name)
-        elif kind.name == "boolean":
-            self._fail(rows[self._bytes[self._at[rows]] > 1])
+    def _scan_value(self, field_type: FieldType, rows: _IntArray, name: str | None) -> None:
+        if field_type.item_type is not None:
+            self._scan_array(field_type.item_type, rows)
+        elif field_type.name == "string":
+            self._scan_text(rows, name)
+        elif field_type.name == "boolean":
+            self._mark_invalid(rows[self._bytes[self._cursors[rows]] > 1])
             self._advance(rows, 1)
-        elif kind.name in _WIDTHS:
-            self._advance(rows, _WIDTHS[kind.name])
+        elif field_type.name in _FIXED_WIDTH_BYTES:
+            self._advance(rows, _FIXED_WIDTH_BYTES[field_type.name])
         else:
-            self._integer(kind.name, rows, name)
+            self._scan_integer(field_type.name, rows, name)
 
-    def _integer(self, kind: str, rows: _Ints, name: str | None) -> None:
-        found = self._varint(rows)
-        if kind in _RANGES:
-            lowest, highest = _RANGES[kind]
-            self._fail(rows[(found < lowest) | (found > highest)])
+    def _scan_integer(self, type_name: str, rows: _IntArray, name: str | None) -> None:
+        values = self._scan_varint(rows)
+        if type_name in _INTEGER_RANGES:
+            lowest, highest = _INTEGER_RANGES[type_name]
+            self._mark_invalid(rows[(values < lowest) | (values > highest)])
         if name is not None:
-            self._numbers[name] = found
+            self._integers_by_field[name] = values
 
-    def _text(self, rows: _Ints, name: str | None) -> None:
-        length = self._varint(rows)
-        begin = self._at[rows]
+    def _scan_text(self, rows: _IntArray, name: str | None) -> None:
+        length = self._scan_varint(rows)
+        start = self._cursors[rows]
         self._advance(rows, length)
-        end = np.where(self._good[rows], self._at[rows], begin)
-        self._texts.append((begin, end))
+        end = np.where(self._valid[rows], self._cursors[rows], start)
+        self._text_spans.append((start, end))
         if name is not None:
-            self._spans[name] = (begin, end)
+            self._spans_by_field[name] = (start, end)
 
-    def _array(self, item: FieldType, rows: _Ints) -> None:
+    def _scan_array(self, item_type: FieldType, rows: _IntArray) -> None:
         while rows.size:
-            count = self._varint(rows)
-            sized = rows[count < 0]
-            self._varint(sized)
-            more = (count != 0) & self._good[rows]
-            rows, left = rows[more], np.abs(count[more])
-            inner = rows
-            while inner.size:
-                self._walk(item, inner, None)
-                left = left - 1
-                going = (left > 0) & self._good[inner]
-                inner, left = inner[going], left[going]
+            count = self._scan_varint(rows)
+            rows_with_block_size = rows[count < 0]
+            self._scan_varint(rows_with_block_size)
+            has_items = (count != 0) & self._valid[rows]
+            rows, remaining = rows[has_items], np.abs(count[has_items])
+            item_rows = rows
+            while item_rows.size:
+                self._scan_value(item_type, item_rows, None)
+                remaining = remaining - 1
+                is_unfinished = (remaining > 0) & self._valid[item_rows]
+                item_rows, remaining = item_rows[is_unfinished], remaining[is_unfinished]
 
-    def _varint(self, rows: _Ints) -> _Ints:
-        at = self._at[rows]
-        byte = self._bytes[at]
+    def _scan_varint(self, rows: _IntArray) -> _IntArray:
+        cursors = self._cursors[rows]
+        byte = self._bytes[cursors]
         total = (byte & 0x7F).astype(np.uint64)
         width = np.ones(len(rows), dtype=np.int64)
-        reading = np.flatnonzero(byte >= 0x80)
-        for turn in range(1, _LONGEST_VARINT):
-            if not reading.size:
+        unfinished = np.flatnonzero(byte >= 0x80)
+        for byte_index in range(1, _MAX_VARINT_BYTES):
+            if not unfinished.size:
                 break
-            byte = self._bytes[np.minimum(at[reading] + turn, len(self._bytes) - 1)]
-            total[reading] |= (byte & 0x7F).astype(np.uint64) << np.uint64(7 * turn)
-            width[reading] += 1
-            reading = reading[byte >= 0x80]
-        self._fail(rows[reading])
+            byte = self._bytes[np.minimum(cursors[unfinished] + byte_index, len(self._bytes) - 1)]
+            total[unfinished] |= (byte & 0x7F).astype(np.uint64) << np.uint64(7 * byte_index)
+            width[unfinished] += 1
+            unfinished = unfinished[byte >= 0x80]
+        self._mark_invalid(rows[unfinished])
         self._advance(rows, width)
-        decoded: _Ints = (total >> np.uint64(1)).astype(np.int64) ^ -(total & np.uint64(1)).astype(np.int64)
+        decoded: _IntArray = (total >> np.uint64(1)).astype(np.int64) ^ -(total & np.uint64(1)).astype(
+            np.int64
+        )
         return decoded
 
-    def _advance(self, rows: _Ints, by: _Ints | int) -> None:
-        begin, end = self._at[rows], self._ends[rows]
+    def _advance(self, rows: _IntArray, step: _IntArray | int) -> None:
+        start, end = self._cursors[rows], self._ends[rows]
         # Compared before it is added: a length may be anything that 64 bits hold.
-        wrong = (np.asarray(by) < 0) | (np.asarray(by) > end - begin)
-        if wrong.any():
-            self._fail(rows[wrong])
-            rows, begin = rows[~wrong], begin[~wrong]
-            by = by if isinstance(by, int) else by[~wrong]
-        self._at[rows] = begin + by
+        overruns = (np.asarray(step) < 0) | (np.asarray(step) > end - start)
+        if overruns.any():
+            self._mark_invalid(rows[overruns])
+            rows, start = rows[~overruns], start[~overruns]
+            step = step if isinstance(step, int) else step[~overruns]
+        self._cursors[rows] = start + step
 
-    def _fail(self, rows: _Ints) -> None:
-        self._good[rows] = False
-        self._at[rows] = self._ends[rows]
+    def _mark_invalid(self, rows: _IntArray) -> None:
+        self._valid[rows] = False
+        self._cursors[rows] = self._ends[rows]
 
-    def _check_texts(self) -> None:
+    def _check_utf8(self) -> None:
         beyond_ascii = np.cumsum(self._bytes >= 0x80, dtype=np.int64)
         counts = np.concatenate(([0], beyond_ascii))
-        if any((counts[end] > counts[begin]).any() for begin, end in self._texts):
-            self._decode_texts()
+        if any((counts[end] > counts[start]).any() for start, end in self._text_spans):
+            self._mark_invalid_utf8()
 
-    def _decode_texts(self) -> None:
+    def _mark_invalid_utf8(self) -> None:
         edges = np.zeros(len(self._bytes) + 1, dtype=np.int8)
-        for begin, end in self._texts:
-            taken = begin < end
-            edges[begin[taken]] += 1
-            edges[end[taken]] -= 1
+        for start, end in self._text_spans:
+            is_nonempty = start < end
+            edges[start[is_nonempty]] += 1
+            edges[end[is_nonempty]] -= 1
         # All that is not text becomes a blank. A length stands before each text, so none touches the next.
         texts = np.where(np.cumsum(edges[:-1], dtype=np.int8) > 0, self._bytes, 0x20).tobytes()
-        place = 0
-        while place < len(texts):
+        position = 0
+        while position < len(texts):
             try:
-                texts[place:].decode()
+                texts[position:].decode()
                 return
             except UnicodeDecodeError as error:
-                row = int(np.searchsorted(self._ends, place + error.start, side="right"))
-                self._good[row] = False
-                place = int(self._ends[row])
+                row = int(np.searchsorted(self._ends, position + error.start, side="right"))
+                self._valid[row] = False
+                position = int(self._ends[row])

@@ -24,67 +24,80 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from penstock.ingestion.contracts.documents import document_in
-from penstock.ingestion.contracts.model import Contract, Field, TopicLayout
-from penstock.ingestion.durations import milliseconds
+from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout
+from penstock.ingestion.contracts.yaml_files import read_yaml
+from penstock.ingestion.durations import parse_duration_ms
 from penstock.ingestion.errors import ContractError, ContractNotFoundError, DocumentError
 
-CATALOG = Path(__file__).parent.parent / "catalog"
-_MAYBE = str | None
-_PLAIN = {"topic": str, "doc": str, "key": _MAYBE, "event_time": _MAYBE, "id": _MAYBE, "encoding": str}
-_PLAIN |= {"compatibility": str, "max_bytes": int, "owner": _MAYBE}
-_KNOWN = {**_PLAIN, "bound": str, "fields": list, "layout": dict, "environments": dict}
-_LAYOUT = {"partitions": int, "replicas": int, "retention": str, "compacted": bool, "settings": dict}
-_FIELD = {"name": str, "type": str, "doc": str, "required": bool, "personal": bool}
-_NEEDED = {"name", "type", "doc"}
-_WORDS = {str: "text", _MAYBE: "text", int: "a whole number", bool: "true or false", list: "a list"}
+CATALOG_FOLDER = Path(__file__).parent.parent / "catalog"
+_OPTIONAL_TEXT = str | None
+_SCALAR_KEYS = {
+    "topic": str,
+    "doc": str,
+    "key": _OPTIONAL_TEXT,
+    "event_time": _OPTIONAL_TEXT,
+    "id": _OPTIONAL_TEXT,
+    "encoding": str,
+}
+_SCALAR_KEYS |= {"compatibility": str, "max_bytes": int, "owner": _OPTIONAL_TEXT}
+_CONTRACT_KEYS = {**_SCALAR_KEYS, "bound": str, "fields": list, "layout": dict, "environments": dict}
+_LAYOUT_KEYS = {"partitions": int, "replicas": int, "retention": str, "compacted": bool, "settings": dict}
+_FIELD_KEYS = {"name": str, "type": str, "doc": str, "required": bool, "personal": bool}
+_REQUIRED_FIELD_KEYS = {"name", "type", "doc"}
+_TYPE_NAMES = {
+    str: "text",
+    _OPTIONAL_TEXT: "text",
+    int: "a whole number",
+    bool: "true or false",
+    list: "a list",
+}
 
 
 @dataclass(frozen=True)
-class Declared:
+class LoadedCatalog:
     """What the files of a catalog say: the contracts that can be used, and of each other topic why it cannot."""
 
-    sound: tuple[Contract, ...]
-    broken: Mapping[str, ContractError]
+    contracts: tuple[Contract, ...]
+    errors_by_topic: Mapping[str, ContractError]
 
 
 @cache
-def load_contract(name: str, catalog: Path = CATALOG) -> Contract:
+def load_contract(name: str, catalog: Path = CATALOG_FOLDER) -> Contract:
     """Return the contract of a topic."""
     path = catalog / f"{name}.yaml"
     if not path.is_file():
-        known = ", ".join(contract_names(catalog)) or "nothing"
+        available = ", ".join(list_contract_names(catalog)) or "nothing"
         raise ContractNotFoundError(
-            f"there is no contract '{name}' in {catalog}, which holds {known}; add {name}.yaml there"
+            f"there is no contract '{name}' in {catalog}, which holds {available}; add {name}.yaml there"
         )
     return read_contract(path)
 
 
-def contract_names(catalog: Path = CATALOG) -> tuple[str, ...]:
+def list_contract_names(catalog: Path = CATALOG_FOLDER) -> tuple[str, ...]:
     """Return the names of all contracts, sorted."""
     return tuple(sorted(path.stem for path in catalog.glob("*.yaml")))
 
 
-def contracts(catalog: Path = CATALOG) -> tuple[Contract, ...]:
+def load_contracts(catalog: Path = CATALOG_FOLDER) -> tuple[Contract, ...]:
     """Return every contract of the catalog, sorted by topic."""
-    return tuple(load_contract(name, catalog) for name in contract_names(catalog))
+    return tuple(load_contract(name, catalog) for name in list_contract_names(catalog))
 
 
-def declared(catalog: Path = CATALOG) -> Declared:
+def load_catalog(catalog: Path = CATALOG_FOLDER) -> LoadedCatalog:
     """Return the same, where a file that cannot be used is the trouble of its own topic only."""
-    sound, broken = [], {}
-    for name in contract_names(catalog):
+    valid_contracts, errors_by_topic = [], {}
+    for name in list_contract_names(catalog):
         try:
-            sound.append(load_contract(name, catalog))
-        except ContractError as problem:
-            broken[name] = problem
-    return Declared(tuple(sound), broken)
+            valid_contracts.append(load_contract(name, catalog))
+        except ContractError as error:
+            errors_by_topic[name] = error
+    return LoadedCatalog(tuple(valid_contracts), errors_by_topic)
 
 
 def read_contract(path: Path) -> Contract:
     """Read one contract from its file; the file is named after the topic."""
     try:
-        contract = contract_from(document_in(path))
+        contract = parse_contract(read_yaml(path))
     except (DocumentError, ContractError) as error:
         raise ContractError(f"{path}: {error}") from error
     if contract.topic != path.stem:
@@ -92,61 +105,63 @@ def read_contract(path: Path) -> Contract:
     return contract
 
 
-def contract_from(declared: object) -> Contract:
+def parse_contract(document: object) -> Contract:
     """Make a contract from what its YAML says."""
-    values = _mapping(declared, "the contract", _KNOWN)
+    values = _require_mapping(document, "the contract", _CONTRACT_KEYS)
     if "topic" not in values or not values.get("fields"):
         raise ContractError("a contract needs at least 'topic' and 'fields'")
-    plain = {name: value for name, value in values.items() if name in _PLAIN}
-    layout = _layout(values.get("layout", {}), TopicLayout())
-    environments = _mapping(values.get("environments", {}), "environments", None)
+    scalars = {name: value for name, value in values.items() if name in _SCALAR_KEYS}
+    layout = _parse_layout(values.get("layout", {}), TopicLayout())
+    environments = _require_mapping(values.get("environments", {}), "environments", None)
     return Contract(
-        **{"doc": "", **plain},
-        fields=tuple(_field(item) for item in values["fields"]),
-        bound_ms=milliseconds(str(values.get("bound", "10 seconds"))),
+        **{"doc": "", **scalars},
+        fields=tuple(_parse_field(item) for item in values["fields"]),
+        max_out_of_orderness_ms=parse_duration_ms(str(values.get("bound", "10 seconds"))),
         layout=layout,
-        environments=tuple((name, _layout(item, layout)) for name, item in environments.items()),
+        environments=tuple((name, _parse_layout(item, layout)) for name, item in environments.items()),
     )
 
 
-def _field(declared: object) -> Field:
-    values = _mapping(declared, "a field", _FIELD)
-    if missing := sorted(_NEEDED - values.keys()):
+def _parse_field(node: object) -> ContractField:
+    values = _require_mapping(node, "a field", _FIELD_KEYS)
+    if missing := sorted(_REQUIRED_FIELD_KEYS - values.keys()):
         raise ContractError(f"field {values.get('name', values)!r} has no {missing[0]}: write one")
-    return Field(**values)
+    return ContractField(**values)
 
 
-def _layout(declared: object, base: TopicLayout) -> TopicLayout:
-    values = _mapping(declared, "a layout", _LAYOUT)
+def _parse_layout(node: object, base: TopicLayout) -> TopicLayout:
+    values = _require_mapping(node, "a layout", _LAYOUT_KEYS)
     retention = values.get("retention")
     settings = dict(base.settings) | {key: str(value) for key, value in values.get("settings", {}).items()}
     return TopicLayout(
         partitions=values.get("partitions", base.partitions),
         replicas=values.get("replicas", base.replicas),
-        retention_ms=base.retention_ms if retention is None else _retention(str(retention)),
+        retention_ms=base.retention_ms if retention is None else _parse_retention_ms(str(retention)),
         compacted=values.get("compacted", base.compacted),
         settings=tuple(sorted(settings.items())),
     )
 
 
-def _retention(text: str) -> int:
-    return -1 if text == "forever" else milliseconds(text)
+def _parse_retention_ms(text: str) -> int:
+    return -1 if text == "forever" else parse_duration_ms(text)
 
 
-def _mapping(value: object, what: str, known: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def _require_mapping(
+    value: object, subject: str, allowed_keys: Mapping[str, Any] | None
+) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ContractError(f"{what} must be a mapping, not {type(value).__name__}: {value!r:.80}")
-    if known is not None:
-        _check(value, what, known)
+        raise ContractError(f"{subject} must be a mapping, not {type(value).__name__}: {value!r:.80}")
+    if allowed_keys is not None:
+        _check_keys(value, subject, allowed_keys)
     return value
 
 
-def _check(values: Mapping[str, Any], what: str, known: Mapping[str, Any]) -> None:
-    for name, said in values.items():
-        if name not in known:
+def _check_keys(values: Mapping[str, Any], subject: str, allowed_keys: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if name not in allowed_keys:
             raise ContractError(
-                f"{what} says '{name}', which is not known; known are {', '.join(sorted(known))}"
+                f"{subject} says '{name}', which is not known; known are {', '.join(sorted(allowed_keys))}"
             )
-        if not isinstance(said, known[name]):
-            kind = _WORDS.get(known[name], "a mapping")
-            raise ContractError(f"{what} says {name}: {said!r:.80}, which is not {kind}")
+        if not isinstance(value, allowed_keys[name]):
+            expected = _TYPE_NAMES.get(allowed_keys[name], "a mapping")
+            raise ContractError(f"{subject} says {name}: {value!r:.80}, which is not {expected}")

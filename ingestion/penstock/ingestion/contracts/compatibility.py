@@ -9,22 +9,22 @@ that it does not know, and reads a whole number where every one of its kind lies
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.ingestion.contracts.model import Field
-from penstock.ingestion.contracts.types import Compatibility, Encoding, FieldType, parse_type
+from penstock.ingestion.contracts.contract import ContractField
+from penstock.ingestion.contracts.field_types import CompatibilityMode, FieldType, RecordEncoding, parse_type
 
 # What is written -> as what else it can be read, by the encoding.
-_FRACTIONS = ("float", "double")
-_WIDENS: Mapping[Encoding, Mapping[str, tuple[str, ...]]] = {
+_FLOATING_TYPES = ("float", "double")
+_READABLE_AS: Mapping[RecordEncoding, Mapping[str, tuple[str, ...]]] = {
     "avro": {
-        "int": ("long", "timestamp", *_FRACTIONS),
-        "long": ("timestamp", *_FRACTIONS),
-        "timestamp": ("long", *_FRACTIONS),
+        "int": ("long", "timestamp", *_FLOATING_TYPES),
+        "long": ("timestamp", *_FLOATING_TYPES),
+        "timestamp": ("long", *_FLOATING_TYPES),
         "float": ("double",),
     },
     "json": {
-        "int": ("long", "timestamp", *_FRACTIONS),
-        "long": _FRACTIONS,
-        "timestamp": ("long", *_FRACTIONS),
+        "int": ("long", "timestamp", *_FLOATING_TYPES),
+        "long": _FLOATING_TYPES,
+        "timestamp": ("long", *_FLOATING_TYPES),
         "float": ("double",),
         "double": ("float",),
     },
@@ -32,66 +32,85 @@ _WIDENS: Mapping[Encoding, Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class CompatibilityViolation:
     """One field, the rule that a change of it breaks, and how."""
 
     field: str
     rule: str
-    why: str
+    reason: str
 
     def __str__(self) -> str:
-        return f"field '{self.field}' breaks {self.rule}: {self.why}"
+        return f"field '{self.field}' breaks {self.rule}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _CompatibilityCheck:
     """Who reads what, in words, and by which rules."""
 
     rule: str
-    who: str
-    what: str
-    encoding: Encoding
+    readers: str
+    records: str
+    encoding: RecordEncoding
 
-    def violations(self, reader: Sequence[Field], writer: Sequence[Field]) -> list[Violation]:
-        written = {field.name: field for field in writer}
-        found = [self._judged(field, written.get(field.name)) for field in reader]
+    def find_violations(
+        self, reader: Sequence[ContractField], writer: Sequence[ContractField]
+    ) -> list[CompatibilityViolation]:
+        written_fields = {field.name: field for field in writer}
+        candidates = [self._check_field(field, written_fields.get(field.name)) for field in reader]
         if self.encoding == "json":
-            known = {field.name for field in reader}
-            why = f"{self.who} do not know it and refuse it, and {self.what} may have it"
-            found += [Violation(field.name, self.rule, why) for field in writer if field.name not in known]
-        return [violation for violation in found if violation is not None]
+            reader_names = {field.name for field in reader}
+            reason = f"{self.readers} do not know it and refuse it, and {self.records} may have it"
+            candidates += [
+                CompatibilityViolation(field.name, self.rule, reason)
+                for field in writer
+                if field.name not in reader_names
+            ]
+        return [violation for violation in candidates if violation is not None]
 
-    def _judged(self, field: Field, other: Field | None) -> Violation | None:
-        if field.required and (other is None or not other.required):
-            lacking = "do not have it" if other is None else "may leave it out"
-            return Violation(field.name, self.rule, f"{self.who} must have it, and {self.what} {lacking}")
-        if other is None or reads(parse_type(field.type), parse_type(other.type), self.encoding):
+    def _check_field(
+        self, field: ContractField, written_field: ContractField | None
+    ) -> CompatibilityViolation | None:
+        if field.required and (written_field is None or not written_field.required):
+            lacking = "do not have it" if written_field is None else "may leave it out"
+            return CompatibilityViolation(
+                field.name, self.rule, f"{self.readers} must have it, and {self.records} {lacking}"
+            )
+        if written_field is None or can_read(
+            parse_type(field.type), parse_type(written_field.type), self.encoding
+        ):
             return None
-        return Violation(
-            field.name, self.rule, f"{self.who} take {field.type}, and {self.what} have {other.type}"
+        return CompatibilityViolation(
+            field.name,
+            self.rule,
+            f"{self.readers} take {field.type}, and {self.records} have {written_field.type}",
         )
 
 
-def violations(
-    old: Sequence[Field], new: Sequence[Field], rule: Compatibility, encoding: Encoding = "avro"
-) -> tuple[Violation, ...]:
+def find_violations(
+    old: Sequence[ContractField],
+    new: Sequence[ContractField],
+    rule: CompatibilityMode,
+    encoding: RecordEncoding = "avro",
+) -> tuple[CompatibilityViolation, ...]:
     """Return what a change from the old fields to the new ones breaks; nothing means that it is compatible."""
-    found: list[Violation] = []
+    collected: list[CompatibilityViolation] = []
     if rule in ("backward", "full"):
-        backward = _Reading(
+        backward = _CompatibilityCheck(
             "backward compatibility", "readers of the new contract", "records already written", encoding
         )
-        found += backward.violations(new, old)
+        collected += backward.find_violations(new, old)
     if rule in ("forward", "full"):
-        forward = _Reading("forward compatibility", "readers of the old contract", "new records", encoding)
-        found += forward.violations(old, new)
-    return tuple(found)
+        forward = _CompatibilityCheck(
+            "forward compatibility", "readers of the old contract", "new records", encoding
+        )
+        collected += forward.find_violations(old, new)
+    return tuple(collected)
 
 
-def reads(reader: FieldType, writer: FieldType, encoding: Encoding) -> bool:
+def can_read(reader: FieldType, writer: FieldType, encoding: RecordEncoding) -> bool:
     """Say whether every value of the writer's type can be read as the reader's."""
-    if reader.item is not None and writer.item is not None:
-        return reads(reader.item, writer.item, encoding)
-    if reader.item is not None or writer.item is not None:
+    if reader.item_type is not None and writer.item_type is not None:
+        return can_read(reader.item_type, writer.item_type, encoding)
+    if reader.item_type is not None or writer.item_type is not None:
         return False
-    return reader.name == writer.name or reader.name in _WIDENS[encoding].get(writer.name, ())
+    return reader.name == writer.name or reader.name in _READABLE_AS[encoding].get(writer.name, ())

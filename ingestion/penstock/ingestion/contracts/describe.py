@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 
-from penstock.ingestion.contracts.catalog import CATALOG, contracts
-from penstock.ingestion.contracts.model import Contract, Field
+from penstock.ingestion.contracts.catalog import CATALOG_FOLDER, load_contracts
+from penstock.ingestion.contracts.contract import Contract, ContractField
 
-PAGE = CATALOG / "README.md"
-_HEAD = """# Topics
+CATALOG_PAGE = CATALOG_FOLDER / "README.md"
+_PAGE_HEADER = """# Topics
 One YAML file a topic; this page is made from them by `python -m penstock.ingestion.contracts.describe`.
 """
 
 
-def describe(contract: Contract) -> str:
+def describe_contract(contract: Contract) -> str:
     """Return what a contract says, as Markdown."""
     roles = [
         f"{name}: `{value}`"
@@ -20,24 +20,24 @@ def describe(contract: Contract) -> str:
     ]
     facts = [
         *roles,
-        f"bound: {contract.bound_ms / 1000:g} s",
+        f"bound: {contract.max_out_of_orderness_ms / 1000:g} s",
         f"{contract.encoding}, {contract.compatibility}",
         *([f"owner: {contract.owner}"] if contract.owner else []),
     ]
-    rows = "\n".join(map(_row, contract.fields))
-    head = "| field | type | required | meaning |\n|---|---|---|---|"
-    return f"## {contract.topic}\n{contract.doc} {'; '.join(facts)}.\n\n{head}\n{rows}\n"
+    rows = "\n".join(map(_format_field_row, contract.fields))
+    table_header = "| field | type | required | meaning |\n|---|---|---|---|"
+    return f"## {contract.topic}\n{contract.doc} {'; '.join(facts)}.\n\n{table_header}\n{rows}\n"
 
 
-def page(catalog: Iterable[Contract]) -> str:
+def render_page(catalog: Iterable[Contract]) -> str:
     """Return the page of a whole catalog."""
-    return "\n".join([_HEAD, *map(describe, catalog)])
+    return "\n".join([_PAGE_HEADER, *map(describe_contract, catalog)])
 
 
-def _row(item: Field) -> str:
-    said = f"{item.doc} *Personal.*" if item.personal else item.doc
-    return f"| `{item.name}` | {item.type} | {'yes' if item.required else 'no'} | {said} |"
+def _format_field_row(item: ContractField) -> str:
+    meaning = f"{item.doc} *Personal.*" if item.personal else item.doc
+    return f"| `{item.name}` | {item.type} | {'yes' if item.required else 'no'} | {meaning} |"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(contracts()), encoding="utf-8")
+    CATALOG_PAGE.write_text(render_page(load_contracts()), encoding="utf-8")

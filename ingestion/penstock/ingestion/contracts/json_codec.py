@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from penstock.ingestion.contracts.model import Contract
-from penstock.ingestion.contracts.records import record_type
-from penstock.ingestion.errors import BrokenRecordError
+from penstock.ingestion.contracts.contract import Contract
+from penstock.ingestion.contracts.record_types import record_type
+from penstock.ingestion.errors import InvalidRecordError
 
 
 class JsonCodec:
@@ -19,43 +19,47 @@ class JsonCodec:
     """
 
     # What `decode_unmeasured` raises; `broken` tells what each means.
-    failures = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+    decode_errors = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
     def __init__(self, contract: Contract) -> None:
         self.contract = contract
-        self.type = record_type(contract)
-        self.decode_unmeasured: Callable[[bytes], msgspec.Struct] = msgspec.json.Decoder(self.type).decode
+        self.record_type = record_type(contract)
+        self.decode_any_size: Callable[[bytes], msgspec.Struct] = msgspec.json.Decoder(
+            self.record_type
+        ).decode
         self._encoder = msgspec.json.Encoder()
 
     def decode(self, value: bytes) -> msgspec.Struct:
         """Return the record, or raise BrokenRecordError with the reason and the place."""
         limit = self.contract.max_bytes
         if len(value) > limit:
-            raise BrokenRecordError("too large", f"{len(value)} bytes, and the contract allows {limit}")
+            raise InvalidRecordError("too large", f"{len(value)} bytes, and the contract allows {limit}")
         try:
-            return self.decode_unmeasured(value)
-        except self.failures as error:
-            raise self.broken(error) from error
+            return self.decode_any_size(value)
+        except self.decode_errors as error:
+            raise self.to_invalid_record(error) from error
 
     @staticmethod
-    def broken(error: Exception) -> BrokenRecordError:
+    def to_invalid_record(error: Exception) -> InvalidRecordError:
         """Return what a failure of `decode` or `decode_unmeasured` says about the record."""
         return (
-            error if isinstance(error, BrokenRecordError) else BrokenRecordError(reason_of(error), str(error))
+            error
+            if isinstance(error, InvalidRecordError)
+            else InvalidRecordError(classify_decode_error(error), str(error))
         )
 
     def encode(self, record: msgspec.Struct | Mapping[str, Any]) -> bytes:
         """Return the value of a record, absent fields left out."""
         if isinstance(record, Mapping):
-            record = self.check(record)
+            record = self.convert_mapping(record)
         return self._encoder.encode(record)
 
-    def check(self, record: Mapping[str, Any]) -> msgspec.Struct:
+    def convert_mapping(self, record: Mapping[str, Any]) -> msgspec.Struct:
         """Return a mapping as a record, or raise BrokenRecordError."""
         try:
-            return msgspec.convert(record, self.type)
-        except self.failures as error:
-            raise self.broken(error) from error
+            return msgspec.convert(record, self.record_type)
+        except self.decode_errors as error:
+            raise self.to_invalid_record(error) from error
 
 
 @cache
@@ -64,7 +68,7 @@ def json_codec(contract: Contract) -> JsonCodec:
     return JsonCodec(contract)
 
 
-def reason_of(error: Exception) -> str:
+def classify_decode_error(error: Exception) -> str:
     """Return the word by which a broken record is counted."""
     text = str(error)
     if isinstance(error, UnicodeDecodeError):

@@ -2,37 +2,41 @@
 
 from collections.abc import Callable, Mapping
 
-from penstock.ingestion.generators.advertising import AdClicks, Impressions
-from penstock.ingestion.generators.blocks import Generator, Times, evenly
-from penstock.ingestion.generators.cards import Cards
-from penstock.ingestion.generators.clicks import Clicks
-from penstock.ingestion.generators.limits import CardLimits
-from penstock.ingestion.generators.lines import Lines
-from penstock.ingestion.generators.nexmark import NexmarkAuctions, NexmarkBids, NexmarkPersons
-from penstock.ingestion.generators.numbers import Numbers
-from penstock.ingestion.generators.ovens import Ovens
-from penstock.ingestion.generators.queries import Queries
-from penstock.ingestion.generators.sensors import Sensors
-from penstock.ingestion.generators.tweets import Tweets
+from penstock.ingestion.generators.advertising import AdClickGenerator, ImpressionGenerator
+from penstock.ingestion.generators.card_limits import CardLimitGenerator
+from penstock.ingestion.generators.cards import CardGenerator
+from penstock.ingestion.generators.clicks import ClickGenerator
+from penstock.ingestion.generators.generator import RecordGenerator, SendTimes, make_even_send_times
+from penstock.ingestion.generators.lines import LineGenerator
+from penstock.ingestion.generators.nexmark import (
+    NexmarkAuctionGenerator,
+    NexmarkBidGenerator,
+    NexmarkPersonGenerator,
+)
+from penstock.ingestion.generators.numbers import NumberGenerator
+from penstock.ingestion.generators.ovens import OvenGenerator
+from penstock.ingestion.generators.queries import QueryGenerator
+from penstock.ingestion.generators.sensors import SensorGenerator
+from penstock.ingestion.generators.tweets import TweetGenerator
 
-__all__ = ["GENERATORS", "Generator", "Sensors", "Times", "evenly"]
+__all__ = ["GENERATORS", "RecordGenerator", "SendTimes", "SensorGenerator", "make_even_send_times"]
 
-GENERATORS: Mapping[str, Callable[[int], Generator]] = {
+GENERATORS: Mapping[str, Callable[[int], RecordGenerator]] = {
     kind.topic: kind
     for kind in (
-        Sensors,
-        Cards,
-        Clicks,
-        Tweets,
-        Lines,
-        Queries,
-        Ovens,
-        Numbers,
-        Impressions,
-        AdClicks,
-        CardLimits,
-        NexmarkPersons,
-        NexmarkAuctions,
-        NexmarkBids,
+        SensorGenerator,
+        CardGenerator,
+        ClickGenerator,
+        TweetGenerator,
+        LineGenerator,
+        QueryGenerator,
+        OvenGenerator,
+        NumberGenerator,
+        ImpressionGenerator,
+        AdClickGenerator,
+        CardLimitGenerator,
+        NexmarkPersonGenerator,
+        NexmarkAuctionGenerator,
+        NexmarkBidGenerator,
     )
 }

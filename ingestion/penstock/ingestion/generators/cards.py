@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.ingestion.generators.blocks import BLOCK
-from penstock.ingestion.generators.seeded import Seeded
+from penstock.ingestion.generators.generator import BLOCK_RECORDS
+from penstock.ingestion.generators.seeded_generator import SeededGenerator
 
-_CARDS, _MERCHANTS = 5_000, 400
-_RINGS, _RING_CARDS, _RING_MERCHANTS = 12, 15, 3
-_STRIKE = 40
+_CARD_COUNT, _MERCHANT_COUNT = 5_000, 400
+_RING_COUNT, _CARDS_PER_RING, _MERCHANTS_PER_RING = 12, 15, 3
+_STRIKE_TRANSACTIONS = 40
 _CATEGORIES = ("grocery", "fuel", "travel", "electronics", "restaurant", "clothing")
 _COUNTRIES = ("DE", "FR", "GB", "IT", "PL", "US")
 
 
-class _Draws(NamedTuple):
+class _CardDraws(NamedTuple):
     cards: list[int]
     merchants: list[int]
     amounts: list[float]
@@ -28,23 +28,27 @@ class _Draws(NamedTuple):
     strikes: dict[int, int]
 
 
-class Cards(Seeded[_Draws]):
+class CardGenerator(SeededGenerator[_CardDraws]):
     """Transactions; in every third block or so one ring strikes. `ring` tells the truth, for judging a detector."""
 
     topic = "cards"
 
-    def draw(self, block: int, source: np.random.Generator) -> _Draws:
+    def draw_block(self, block: int, rng: np.random.Generator) -> _CardDraws:
         """Draw honest transactions, and the places of a ring's among them."""
-        cards = source.integers(0, _CARDS, BLOCK)
-        merchants = source.zipf(1.3, BLOCK) % _MERCHANTS
-        amounts = source.lognormal(3.2, 1.0, BLOCK)
-        online = source.random(BLOCK) < 0.3
-        delays = source.integers(0, 2_000, BLOCK)
-        ring = int(source.integers(0, _RINGS)) if source.random() < 0.35 else None
-        begin = int(source.integers(0, BLOCK - 5 * _STRIKE))
-        places = np.sort(source.choice(np.arange(begin, begin + 5 * _STRIKE), _STRIKE, replace=False))
-        strikes = {} if ring is None else {place: turn for turn, place in enumerate(places.tolist())}
-        return _Draws(
+        cards = rng.integers(0, _CARD_COUNT, BLOCK_RECORDS)
+        merchants = rng.zipf(1.3, BLOCK_RECORDS) % _MERCHANT_COUNT
+        amounts = rng.lognormal(3.2, 1.0, BLOCK_RECORDS)
+        online = rng.random(BLOCK_RECORDS) < 0.3
+        delays = rng.integers(0, 2_000, BLOCK_RECORDS)
+        ring = int(rng.integers(0, _RING_COUNT)) if rng.random() < 0.35 else None
+        start = int(rng.integers(0, BLOCK_RECORDS - 5 * _STRIKE_TRANSACTIONS))
+        strike_indexes = np.sort(
+            rng.choice(
+                np.arange(start, start + 5 * _STRIKE_TRANSACTIONS), _STRIKE_TRANSACTIONS, replace=False
+            )
+        )
+        strikes = {} if ring is None else {index: turn for turn, index in enumerate(strike_indexes.tolist())}
+        return _CardDraws(
             cards.tolist(),
             merchants.tolist(),
             amounts.tolist(),
@@ -54,22 +58,22 @@ class Cards(Seeded[_Draws]):
             strikes,
         )
 
-    def fields(self, number: int, now_ms: int, draws: _Draws, place: int) -> dict[str, Any]:
+    def make_fields(self, number: int, now_ms: int, draws: _CardDraws, index: int) -> dict[str, Any]:
         """Return one transaction."""
-        card, merchant, amount = draws.cards[place], draws.merchants[place], draws.amounts[place]
-        turn = draws.strikes.get(place)
+        card, merchant, amount = draws.cards[index], draws.merchants[index], draws.amounts[index]
+        turn = draws.strikes.get(index)
         if turn is not None and draws.ring is not None:
-            card = (draws.ring * 401 + turn % _RING_CARDS * 17) % _CARDS
-            merchant = (draws.ring * _RING_MERCHANTS + turn % _RING_MERCHANTS) % _MERCHANTS
-            amount = 1 + amount / 100 if turn < _RING_CARDS else 300 + 10 * amount
+            card = (draws.ring * 401 + turn % _CARDS_PER_RING * 17) % _CARD_COUNT
+            merchant = (draws.ring * _MERCHANTS_PER_RING + turn % _MERCHANTS_PER_RING) % _MERCHANT_COUNT
+            amount = 1 + amount / 100 if turn < _CARDS_PER_RING else 300 + 10 * amount
         return {
             "id": f"{self.seed}-{number}",
             "card": f"card-{card:05d}",
-            "at": now_ms - draws.delays[place],
+            "at": now_ms - draws.delays[index],
             "amount": round(amount, 2),
             "merchant": f"merchant-{merchant:03d}",
             "category": _CATEGORIES[merchant % len(_CATEGORIES)],
             "country": _COUNTRIES[(card if turn is None else card + 3) % len(_COUNTRIES)],
-            "online": draws.online[place] or turn is not None,
+            "online": draws.online[index] or turn is not None,
             "ring": None if turn is None else f"ring-{draws.ring}",
         }

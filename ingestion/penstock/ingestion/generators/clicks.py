@@ -4,24 +4,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.ingestion.generators.blocks import BLOCK
-from penstock.ingestion.generators.seeded import Seeded
+from penstock.ingestion.generators.generator import BLOCK_RECORDS
+from penstock.ingestion.generators.seeded_generator import SeededGenerator
 
 # Visitors come through so many places at a time; a place is empty for a while between two visitors.
-_PLACES = 200
+_VISITOR_SLOTS = 200
 _PAGES = ("home", "search", "product", "cart", "checkout", "help")
-_LIKELY = (0.2, 0.25, 0.35, 0.1, 0.04, 0.06)
-_AGENTS = ("Firefox", "Chrome", "Safari", "Edge")
+_PAGE_PROBABILITIES = (0.2, 0.25, 0.35, 0.1, 0.04, 0.06)
+_USER_AGENTS = ("Firefox", "Chrome", "Safari", "Edge")
 
 
-class _Draws(NamedTuple):
+class _ClickDraws(NamedTuple):
     visitors: list[int]
     pages: list[int]
     products: list[int]
     delays: list[int]
 
 
-class Clicks(Seeded[_Draws]):
+class ClickGenerator(SeededGenerator[_ClickDraws]):
     """Clicks; a session lasts one to four blocks of records, and is followed by a pause about as long.
 
     `session` tells the truth, for judging a session window.
@@ -29,34 +29,38 @@ class Clicks(Seeded[_Draws]):
 
     topic = "clicks"
 
-    def draw(self, block: int, source: np.random.Generator) -> _Draws:
+    def draw_block(self, block: int, rng: np.random.Generator) -> _ClickDraws:
         """Draw who is there in this block, and what they look at."""
-        present = np.array(
-            [visitor for visitor in (_visitor(place, block) for place in range(_PLACES)) if visitor >= 0]
+        present_visitors = np.array(
+            [
+                visitor
+                for visitor in (_visitor_in_slot(slot, block) for slot in range(_VISITOR_SLOTS))
+                if visitor >= 0
+            ]
         )
-        return _Draws(
-            source.choice(present, BLOCK).tolist(),
-            source.choice(len(_PAGES), BLOCK, p=_LIKELY).tolist(),
-            source.integers(0, 500, BLOCK).tolist(),
-            source.integers(0, 1_500, BLOCK).tolist(),
+        return _ClickDraws(
+            rng.choice(present_visitors, BLOCK_RECORDS).tolist(),
+            rng.choice(len(_PAGES), BLOCK_RECORDS, p=_PAGE_PROBABILITIES).tolist(),
+            rng.integers(0, 500, BLOCK_RECORDS).tolist(),
+            rng.integers(0, 1_500, BLOCK_RECORDS).tolist(),
         )
 
-    def fields(self, number: int, now_ms: int, draws: _Draws, place: int) -> dict[str, Any]:
+    def make_fields(self, number: int, now_ms: int, draws: _ClickDraws, index: int) -> dict[str, Any]:
         """Return one click."""
-        visitor, page = draws.visitors[place], _PAGES[draws.pages[place]]
+        visitor, page = draws.visitors[index], _PAGES[draws.pages[index]]
         return {
             "id": f"{self.seed}-{number}",
             "user": f"user-{visitor * 7_919 % 10_000:04d}",
             "session": f"{self.seed}-{visitor}",
-            "at": now_ms - draws.delays[place],
-            "page": f"/product/{draws.products[place]}" if page == "product" else f"/{page}",
+            "at": now_ms - draws.delays[index],
+            "page": f"/product/{draws.products[index]}" if page == "product" else f"/{page}",
             "action": {"cart": "add", "checkout": "buy", "search": "search"}.get(page, "view"),
-            "agent": _AGENTS[visitor % len(_AGENTS)],
+            "agent": _USER_AGENTS[visitor % len(_USER_AGENTS)],
         }
 
 
-def _visitor(place: int, block: int) -> int:
+def _visitor_in_slot(slot: int, block: int) -> int:
     """Return who is in a place during a block, counted over all time, or -1 for nobody."""
-    stay = 1 + place % 4
-    turn, within = divmod(block + place % (2 * stay), 2 * stay)
-    return turn * _PLACES + place if within < stay else -1
+    visit_blocks = 1 + slot % 4
+    turn, within = divmod(block + slot % (2 * visit_blocks), 2 * visit_blocks)
+    return turn * _VISITOR_SLOTS + slot if within < visit_blocks else -1

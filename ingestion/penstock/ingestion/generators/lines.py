@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.ingestion.generators.blocks import BLOCK
-from penstock.ingestion.generators.seeded import Seeded
+from penstock.ingestion.generators.generator import BLOCK_RECORDS
+from penstock.ingestion.generators.seeded_generator import SeededGenerator
 
-_COMMON = (
+_COMMON_WORDS = (
     "the",
     "river",
     "runs",
@@ -23,37 +23,40 @@ _COMMON = (
     "back",
     "again",
 )
-_TALK = ("flood", "bridge", "ferry", "harvest", "election", "comet")
-_WORDS = 7
-_TALK_OF = 40
-_LATEST_MS = 30_000
+_TREND_WORDS = ("flood", "bridge", "ferry", "harvest", "election", "comet")
+_WORDS_PER_LINE = 7
+_LINES_PER_TREND = 40
+_MAX_DELAY_MS = 30_000
 
 
-class _Draws(NamedTuple):
+class _LineDraws(NamedTuple):
     words: list[list[int]]
-    talked: list[float]
+    trend_chances: list[float]
     delays: list[int]
 
 
-class Lines(Seeded[_Draws]):
+class LineGenerator(SeededGenerator[_LineDraws]):
     """Lines of seven words; what is talked of changes every forty lines. Six in a hundred come after the bound."""
 
     topic = "lines"
 
-    def draw(self, block: int, source: np.random.Generator) -> _Draws:
+    def draw_block(self, block: int, rng: np.random.Generator) -> _LineDraws:
         """Draw the words of each line, and how late it comes."""
-        late = source.random(BLOCK) < 0.06
-        bound = self.contract.bound_ms
-        prompt, beyond = source.integers(0, bound, BLOCK), source.integers(bound, _LATEST_MS, BLOCK)
-        return _Draws(
-            ((source.zipf(1.4, (BLOCK, _WORDS)) - 1) % len(_COMMON)).tolist(),
-            source.random(BLOCK).tolist(),
-            np.where(late, beyond, prompt).tolist(),
+        is_late = rng.random(BLOCK_RECORDS) < 0.06
+        bound = self.contract.max_out_of_orderness_ms
+        prompt, beyond = (
+            rng.integers(0, bound, BLOCK_RECORDS),
+            rng.integers(bound, _MAX_DELAY_MS, BLOCK_RECORDS),
+        )
+        return _LineDraws(
+            ((rng.zipf(1.4, (BLOCK_RECORDS, _WORDS_PER_LINE)) - 1) % len(_COMMON_WORDS)).tolist(),
+            rng.random(BLOCK_RECORDS).tolist(),
+            np.where(is_late, beyond, prompt).tolist(),
         )
 
-    def fields(self, number: int, now_ms: int, draws: _Draws, place: int) -> dict[str, Any]:
+    def make_fields(self, number: int, now_ms: int, draws: _LineDraws, index: int) -> dict[str, Any]:
         """Return one line."""
-        words = [_COMMON[word] for word in draws.words[place]]
-        if draws.talked[place] < 0.6:
-            words[-1] = _TALK[number // _TALK_OF % len(_TALK)]
-        return {"at": now_ms - draws.delays[place], "text": " ".join(words)}
+        words = [_COMMON_WORDS[word_index] for word_index in draws.words[index]]
+        if draws.trend_chances[index] < 0.6:
+            words[-1] = _TREND_WORDS[number // _LINES_PER_TREND % len(_TREND_WORDS)]
+        return {"at": now_ms - draws.delays[index], "text": " ".join(words)}

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.ingestion.generators.blocks import BLOCK
-from penstock.ingestion.generators.seeded import Seeded
+from penstock.ingestion.generators.generator import BLOCK_RECORDS
+from penstock.ingestion.generators.seeded_generator import SeededGenerator
 
 FIRST_ID = 1_000
 _AUCTIONS_PER_PERSON, _BIDS_PER_PERSON = 3, 46
 _ACTIVE_PERSONS, _ACTIVE_AUCTIONS = 1_000, 100
-_NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gita", "Hugo")
-_FAMILIES = ("Abel", "Bauer", "Chen", "Diaz", "Evans", "Fox")
+_FIRST_NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gita", "Hugo")
+_FAMILY_NAMES = ("Abel", "Bauer", "Chen", "Diaz", "Evans", "Fox")
 _CITIES = (
     ("Portland", "OR"),
     ("Boise", "ID"),
@@ -25,36 +25,36 @@ _CITIES = (
     ("Redmond", "OR"),
 )
 _CHANNELS = ("search", "mail", "partner", "direct")
-_NAMED_IN_URL = "partner"
+_CHANNEL_IN_URL = "partner"
 
 
-class _Draws(NamedTuple):
+class _NexmarkDraws(NamedTuple):
     first: list[int]
     second: list[int]
     share: list[float]
     price: list[float]
 
 
-class _Nexmark(Seeded[_Draws]):
-    def draw(self, block: int, source: np.random.Generator) -> _Draws:
+class _NexmarkGenerator(SeededGenerator[_NexmarkDraws]):
+    def draw_block(self, block: int, rng: np.random.Generator) -> _NexmarkDraws:
         """Draw what any of the three needs."""
-        return _Draws(
-            source.integers(0, 2**31, BLOCK).tolist(),
-            source.integers(0, 2**31, BLOCK).tolist(),
-            source.random(BLOCK).tolist(),
-            (10 ** source.uniform(0, 6, BLOCK)).tolist(),
+        return _NexmarkDraws(
+            rng.integers(0, 2**31, BLOCK_RECORDS).tolist(),
+            rng.integers(0, 2**31, BLOCK_RECORDS).tolist(),
+            rng.random(BLOCK_RECORDS).tolist(),
+            (10 ** rng.uniform(0, 6, BLOCK_RECORDS)).tolist(),
         )
 
 
-class NexmarkPersons(_Nexmark):
+class NexmarkPersonGenerator(_NexmarkGenerator):
     """People who sign up."""
 
     topic = "nexmark-persons"
 
-    def fields(self, number: int, now_ms: int, draws: _Draws, place: int) -> dict[str, Any]:
+    def make_fields(self, number: int, now_ms: int, draws: _NexmarkDraws, index: int) -> dict[str, Any]:
         """Return one person."""
-        first, second = draws.first[place], draws.second[place]
-        name = f"{_NAMES[first % len(_NAMES)]} {_FAMILIES[second % len(_FAMILIES)]}"
+        first, second = draws.first[index], draws.second[index]
+        name = f"{_FIRST_NAMES[first % len(_FIRST_NAMES)]} {_FAMILY_NAMES[second % len(_FAMILY_NAMES)]}"
         city, state = _CITIES[first // 8 % len(_CITIES)]
         return {
             "id": FIRST_ID + number,
@@ -66,59 +66,59 @@ class NexmarkPersons(_Nexmark):
         }
 
 
-class NexmarkAuctions(_Nexmark):
+class NexmarkAuctionGenerator(_NexmarkGenerator):
     """Things that people sell."""
 
     topic = "nexmark-auctions"
 
-    def fields(self, number: int, now_ms: int, draws: _Draws, place: int) -> dict[str, Any]:
+    def make_fields(self, number: int, now_ms: int, draws: _NexmarkDraws, index: int) -> dict[str, Any]:
         """Return one auction, of a seller who signed up before."""
         persons = number // _AUCTIONS_PER_PERSON + 1
-        initial = round(draws.price[place])
+        initial = round(draws.price[index])
         return {
             "id": FIRST_ID + number,
-            "item": f"item-{draws.first[place] % 10_000}",
+            "item": f"item-{draws.first[index] % 10_000}",
             "initial_bid": initial,
-            "reserve": initial + round(draws.price[(place + 1) % BLOCK]),
+            "reserve": initial + round(draws.price[(index + 1) % BLOCK_RECORDS]),
             "at": now_ms,
-            "expires": now_ms + 1_000 + draws.second[place] % 600_000,
-            "seller": FIRST_ID + _recent(persons, _ACTIVE_PERSONS, draws.second[place]),
-            "category": 10 + draws.first[place] % 5,
+            "expires": now_ms + 1_000 + draws.second[index] % 600_000,
+            "seller": FIRST_ID + _pick_recent(persons, _ACTIVE_PERSONS, draws.second[index]),
+            "category": 10 + draws.first[index] % 5,
         }
 
 
-class NexmarkBids(_Nexmark):
+class NexmarkBidGenerator(_NexmarkGenerator):
     """Offers; half of them for the newest auction of a hundred."""
 
     topic = "nexmark-bids"
 
-    def fields(self, number: int, now_ms: int, draws: _Draws, place: int) -> dict[str, Any]:
+    def make_fields(self, number: int, now_ms: int, draws: _NexmarkDraws, index: int) -> dict[str, Any]:
         """Return one bid, of a person and for an auction that were there before."""
         persons = number // _BIDS_PER_PERSON + 1
         auctions = persons * _AUCTIONS_PER_PERSON
         hot = (auctions - 1) // _ACTIVE_AUCTIONS * _ACTIVE_AUCTIONS
-        cold = _recent(auctions, _ACTIVE_AUCTIONS, draws.first[place])
-        channel = _CHANNELS[draws.first[place] % len(_CHANNELS)]
+        cold = _pick_recent(auctions, _ACTIVE_AUCTIONS, draws.first[index])
+        channel = _CHANNELS[draws.first[index] % len(_CHANNELS)]
         return {
             "id": f"{self.seed}-{number}",
-            "auction": FIRST_ID + (hot if draws.share[place] < 0.5 else cold),
-            "bidder": FIRST_ID + _recent(persons, _ACTIVE_PERSONS, draws.second[place]),
-            "price": round(draws.price[place]),
+            "auction": FIRST_ID + (hot if draws.share[index] < 0.5 else cold),
+            "bidder": FIRST_ID + _pick_recent(persons, _ACTIVE_PERSONS, draws.second[index]),
+            "price": round(draws.price[index]),
             "channel": channel,
-            "url": _page(draws.second[place], named=channel == _NAMED_IN_URL),
+            "url": _make_page_url(draws.second[index], with_channel=channel == _CHANNEL_IN_URL),
             "at": now_ms,
         }
 
 
-def _page(draw: int, *, named: bool) -> str:
+def _make_page_url(draw: int, *, with_channel: bool) -> str:
     """Return the address of a page in three folders; some say which channel led there."""
     folders = "/".join(
         f"{name}{draw // size % 20}" for name, size in (("hall", 1), ("room", 20), ("shelf", 400))
     )
-    sent_by = f"&channel_id={draw % 997}" if named else ""
+    sent_by = f"&channel_id={draw % 997}" if with_channel else ""
     return f"https://auctions.example.com/{folders}/item.html?query=1{sent_by}"
 
 
-def _recent(number: int, active: int, draw: int) -> int:
+def _pick_recent(total: int, active: int, draw: int) -> int:
     """Return one of the last `active` of so many."""
-    return number - 1 - draw % min(number, active)
+    return total - 1 - draw % min(total, active)

@@ -4,27 +4,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.ingestion.generators.blocks import BLOCK
-from penstock.ingestion.generators.seeded import Seeded
+from penstock.ingestion.generators.generator import BLOCK_RECORDS
+from penstock.ingestion.generators.seeded_generator import SeededGenerator
 
 _KEYS = ("a", "b", "c")
 
 
-class _Draws(NamedTuple):
+class _NumberDraws(NamedTuple):
     keys: list[int]
     values: list[float]
 
 
-class Numbers(Seeded[_Draws]):
+class NumberGenerator(SeededGenerator[_NumberDraws]):
     """Numbers of three keys, around 10, 20 and 30."""
 
     topic = "avg"
 
-    def draw(self, block: int, source: np.random.Generator) -> _Draws:
+    def draw_block(self, block: int, rng: np.random.Generator) -> _NumberDraws:
         """Draw keys, and what their numbers are off."""
-        return _Draws(source.integers(0, len(_KEYS), BLOCK).tolist(), source.normal(0.0, 3.0, BLOCK).tolist())
+        return _NumberDraws(
+            rng.integers(0, len(_KEYS), BLOCK_RECORDS).tolist(), rng.normal(0.0, 3.0, BLOCK_RECORDS).tolist()
+        )
 
-    def fields(self, number: int, now_ms: int, draws: _Draws, place: int) -> dict[str, Any]:
+    def make_fields(self, number: int, now_ms: int, draws: _NumberDraws, index: int) -> dict[str, Any]:
         """Return one number."""
-        key = draws.keys[place]
-        return {"key": _KEYS[key], "value": round(10 * (key + 1) + draws.values[place], 2), "at": now_ms}
+        key = draws.keys[index]
+        return {"key": _KEYS[key], "value": round(10 * (key + 1) + draws.values[index], 2), "at": now_ms}

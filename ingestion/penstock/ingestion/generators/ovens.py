@@ -4,35 +4,43 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.ingestion.generators.blocks import BLOCK
-from penstock.ingestion.generators.seeded import Seeded
+from penstock.ingestion.generators.generator import BLOCK_RECORDS
+from penstock.ingestion.generators.seeded_generator import SeededGenerator
 
-OVENS = 5
-_SHORTEST = 12
+OVEN_COUNT = 5
+_MIN_RUN_READINGS = 12
 _RECIPES = ("bread", "rolls", "pastry")
-_WARM, _HOT = 40.0, 220.0
+_IDLE_CELSIUS, _BAKING_CELSIUS = 40.0, 220.0
 
 
-class _Draws(NamedTuple):
+class _OvenDraws(NamedTuple):
     noise: list[float]
 
 
-class Ovens(Seeded[_Draws]):
+class OvenGenerator(SeededGenerator[_OvenDraws]):
     """Readings in turn of each oven; its runs are of one length, which is not that of the other ovens."""
 
     topic = "ovens"
 
-    def draw(self, block: int, source: np.random.Generator) -> _Draws:
+    def draw_block(self, block: int, rng: np.random.Generator) -> _OvenDraws:
         """Draw what the thermometer is off."""
-        return _Draws(source.normal(0.0, 1.5, BLOCK).tolist())
+        return _OvenDraws(rng.normal(0.0, 1.5, BLOCK_RECORDS).tolist())
 
-    def fields(self, number: int, now_ms: int, draws: _Draws, place: int) -> dict[str, Any]:
+    def make_fields(self, number: int, now_ms: int, draws: _OvenDraws, index: int) -> dict[str, Any]:
         """Return one reading."""
-        turn, oven = divmod(number, OVENS)
-        length = _SHORTEST + 3 * oven
-        run, at = divmod(turn, length)
-        share = at / (length - 1)
-        phase = "end" if at == length - 1 else "heat" if share < 0.3 else "hold" if share < 0.75 else "cool"
+        turn, oven = divmod(number, OVEN_COUNT)
+        run_readings = _MIN_RUN_READINGS + 3 * oven
+        run, reading_index = divmod(turn, run_readings)
+        share = reading_index / (run_readings - 1)
+        phase = (
+            "end"
+            if reading_index == run_readings - 1
+            else "heat"
+            if share < 0.3
+            else "hold"
+            if share < 0.75
+            else "cool"
+        )
         warmth = min(share / 0.3, 1.0, max((1 - share) / 0.25, 0.0))
         return {
             "id": f"{self.seed}-{number}",
@@ -40,5 +48,7 @@ class Ovens(Seeded[_Draws]):
             "at": now_ms,
             "phase": phase,
             "recipe": _RECIPES[(run + oven + self.seed) % len(_RECIPES)],
-            "temperature": round(_WARM + (_HOT - _WARM) * warmth + draws.noise[place], 1),
+            "temperature": round(
+                _IDLE_CELSIUS + (_BAKING_CELSIUS - _IDLE_CELSIUS) * warmth + draws.noise[index], 1
+            ),
         }

@@ -5,34 +5,43 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from penstock.ingestion.generators.blocks import BLOCK, randomness
-from penstock.ingestion.generators.seeded import Seeded
+from penstock.ingestion.generators.generator import BLOCK_RECORDS, create_block_rng
+from penstock.ingestion.generators.seeded_generator import SeededGenerator
 
-USUAL = ("weather", "news", "maps", "translate", "recipes", "train times", "football", "exchange rate")
+COMMON_QUERIES = (
+    "weather",
+    "news",
+    "maps",
+    "translate",
+    "recipes",
+    "train times",
+    "football",
+    "exchange rate",
+)
 """What is asked all the time, each as often as the others."""
-_RARE = tuple(
+_RARE_QUERIES = tuple(
     f"{what} {where}" for what in ("hotel", "museum", "cinema", "dentist") for where in range(1, 51)
 )
-_SHARE, _FOLD = 0.08, 4.0
-_FIRST, _EVERY = 6, 4
+_COMMON_QUERY_SHARE, _SPIKE_FACTOR = 0.08, 4.0
+_FIRST_TREND_BLOCK, _TREND_INTERVAL_BLOCKS = 6, 4
 _LANGUAGES = ("en", "de", "es", "pt")
 
 
 @dataclass(frozen=True)
-class Planted:
+class PlantedTrend:
     """What is unusual in a block of a thousand records: one query that is asked by everybody, or by nobody."""
 
     query: str
     trend: Literal["spike", "dip"]
 
 
-class _Draws(NamedTuple):
+class _QueryDraws(NamedTuple):
     queries: list[int]
     delays: list[int]
     languages: list[int]
 
 
-class Queries(Seeded[_Draws]):
+class QueryGenerator(SeededGenerator[_QueryDraws]):
     """Questions; from the seventh block on every fourth has a trend in it, unless it is to be `calm`.
 
     One in a hundred comes later than the contract's bound.
@@ -44,38 +53,46 @@ class Queries(Seeded[_Draws]):
         super().__init__(seed)
         self._calm = calm
 
-    def draw(self, block: int, source: np.random.Generator) -> _Draws:
+    def draw_block(self, block: int, rng: np.random.Generator) -> _QueryDraws:
         """Draw what is asked in this block, by how much each query is asked in it."""
-        found = None if self._calm else planted(self.seed, block)
-        weights = np.array([_SHARE] * len(USUAL) + [(1 - _SHARE * len(USUAL)) / len(_RARE)] * len(_RARE))
-        if found is not None:
-            share = _SHARE * _FOLD if found.trend == "spike" else 0.0
-            place = USUAL.index(found.query)
-            weights *= (1 - share) / (1 - _SHARE)
-            weights[place] = share
-        kind = source.random(BLOCK)
-        prompt, slow = source.integers(0, 800, BLOCK), source.integers(0, self.contract.bound_ms, BLOCK)
-        delays = np.where(kind < 0.9, prompt, np.where(kind < 0.99, slow, slow + self.contract.bound_ms))
-        return _Draws(
-            source.choice(len(weights), BLOCK, p=weights).tolist(),
+        trend = None if self._calm else find_planted_trend(self.seed, block)
+        weights = np.array(
+            [_COMMON_QUERY_SHARE] * len(COMMON_QUERIES)
+            + [(1 - _COMMON_QUERY_SHARE * len(COMMON_QUERIES)) / len(_RARE_QUERIES)] * len(_RARE_QUERIES)
+        )
+        if trend is not None:
+            share = _COMMON_QUERY_SHARE * _SPIKE_FACTOR if trend.trend == "spike" else 0.0
+            query_index = COMMON_QUERIES.index(trend.query)
+            weights *= (1 - share) / (1 - _COMMON_QUERY_SHARE)
+            weights[query_index] = share
+        kind = rng.random(BLOCK_RECORDS)
+        prompt, slow = (
+            rng.integers(0, 800, BLOCK_RECORDS),
+            rng.integers(0, self.contract.max_out_of_orderness_ms, BLOCK_RECORDS),
+        )
+        delays = np.where(
+            kind < 0.9, prompt, np.where(kind < 0.99, slow, slow + self.contract.max_out_of_orderness_ms)
+        )
+        return _QueryDraws(
+            rng.choice(len(weights), BLOCK_RECORDS, p=weights).tolist(),
             delays.tolist(),
-            source.integers(0, len(_LANGUAGES), BLOCK).tolist(),
+            rng.integers(0, len(_LANGUAGES), BLOCK_RECORDS).tolist(),
         )
 
-    def fields(self, number: int, now_ms: int, draws: _Draws, place: int) -> dict[str, Any]:
+    def make_fields(self, number: int, now_ms: int, draws: _QueryDraws, index: int) -> dict[str, Any]:
         """Return one question."""
         return {
             "id": f"{self.seed}-{number}",
-            "query": (*USUAL, *_RARE)[draws.queries[place]],
-            "at": now_ms - draws.delays[place],
-            "language": _LANGUAGES[draws.languages[place]],
+            "query": (*COMMON_QUERIES, *_RARE_QUERIES)[draws.queries[index]],
+            "at": now_ms - draws.delays[index],
+            "language": _LANGUAGES[draws.languages[index]],
         }
 
 
-def planted(seed: int, block: int) -> Planted | None:
+def find_planted_trend(seed: int, block: int) -> PlantedTrend | None:
     """Return the trend of a block, the truth by which a detector is judged; None for one without."""
-    turn, rest = divmod(block - _FIRST, _EVERY)
+    turn, rest = divmod(block - _FIRST_TREND_BLOCK, _TREND_INTERVAL_BLOCKS)
     if turn < 0 or rest:
         return None
-    query = USUAL[int(randomness("trends", seed, block).integers(0, len(USUAL)))]
-    return Planted(query, "dip" if turn % 2 else "spike")
+    query = COMMON_QUERIES[int(create_block_rng("trends", seed, block).integers(0, len(COMMON_QUERIES)))]
+    return PlantedTrend(query, "dip" if turn % 2 else "spike")

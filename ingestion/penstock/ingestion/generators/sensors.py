@@ -5,20 +5,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.ingestion.generators.blocks import BLOCK
-from penstock.ingestion.generators.seeded import Seeded
+from penstock.ingestion.generators.generator import BLOCK_RECORDS
+from penstock.ingestion.generators.seeded_generator import SeededGenerator
 
 _DAY_MS = 86_400_000
 
 
-class _Draws(NamedTuple):
+class _SensorDraws(NamedTuple):
     devices: list[int]
     delays: list[int]
     noise: list[float]
     failed: list[bool]
 
 
-class Sensors(Seeded[_Draws]):
+class SensorGenerator(SeededGenerator[_SensorDraws]):
     """Readings of `devices` devices; about one in a hundred comes later than the contract's bound.
 
     Nine readings in ten are sent within half a second of being made, the rest after a delay of seconds, and
@@ -27,34 +27,38 @@ class Sensors(Seeded[_Draws]):
 
     topic = "sensors"
 
-    def __init__(self, seed: int = 0, devices: int = 20, late: float = 0.01, latest_ms: int = 60_000) -> None:
+    def __init__(
+        self, seed: int = 0, device_count: int = 20, late_share: float = 0.01, max_delay_ms: int = 60_000
+    ) -> None:
         super().__init__(seed)
-        self._late = late
-        self._latest_ms = latest_ms
-        self._names = [f"device-{number:04d}" for number in range(devices)]
-        self._sites = [f"site-{number % 4}" for number in range(devices)]
+        self._late_share = late_share
+        self._max_delay_ms = max_delay_ms
+        self._device_names = [f"device-{number:04d}" for number in range(device_count)]
+        self._sites = [f"site-{number % 4}" for number in range(device_count)]
 
-    def draw(self, block: int, source: np.random.Generator) -> _Draws:
+    def draw_block(self, block: int, rng: np.random.Generator) -> _SensorDraws:
         """Draw device, delay, noise and failure of each reading."""
-        devices = source.integers(0, len(self._names), BLOCK)
-        kind = source.random(BLOCK)
-        bound = self.contract.bound_ms
-        prompt, slow = source.integers(0, 500, BLOCK), source.integers(500, bound, BLOCK)
-        beyond = source.integers(bound, self._latest_ms, BLOCK)
-        delays = np.where(kind < 0.9, prompt, np.where(kind > 1 - self._late, beyond, slow))
-        noise = source.normal(0.0, 0.4, BLOCK)
-        failed = source.random(BLOCK) < 0.01
-        return _Draws(devices.tolist(), delays.tolist(), noise.tolist(), failed.tolist())
+        devices = rng.integers(0, len(self._device_names), BLOCK_RECORDS)
+        kind = rng.random(BLOCK_RECORDS)
+        bound = self.contract.max_out_of_orderness_ms
+        prompt, slow = rng.integers(0, 500, BLOCK_RECORDS), rng.integers(500, bound, BLOCK_RECORDS)
+        beyond = rng.integers(bound, self._max_delay_ms, BLOCK_RECORDS)
+        delays = np.where(kind < 0.9, prompt, np.where(kind > 1 - self._late_share, beyond, slow))
+        noise = rng.normal(0.0, 0.4, BLOCK_RECORDS)
+        failed = rng.random(BLOCK_RECORDS) < 0.01
+        return _SensorDraws(devices.tolist(), delays.tolist(), noise.tolist(), failed.tolist())
 
-    def fields(self, number: int, now_ms: int, draws: _Draws, place: int) -> dict[str, Any]:
+    def make_fields(self, number: int, now_ms: int, draws: _SensorDraws, index: int) -> dict[str, Any]:
         """Return one reading."""
-        device, at = draws.devices[place], now_ms - draws.delays[place]
-        warmth = 14 + device % 7 + 6 * math.sin(2 * math.pi * (at % _DAY_MS) / _DAY_MS) + draws.noise[place]
+        device, at = draws.devices[index], now_ms - draws.delays[index]
+        temperature = (
+            14 + device % 7 + 6 * math.sin(2 * math.pi * (at % _DAY_MS) / _DAY_MS) + draws.noise[index]
+        )
         return {
             "id": f"{self.seed}-{number}",
-            "device": self._names[device],
+            "device": self._device_names[device],
             "site": self._sites[device],
             "at": at,
-            "temperature": None if draws.failed[place] else round(warmth, 2),
-            "humidity": round(80 - 1.5 * warmth, 1) if device % 2 == 0 else None,
+            "temperature": None if draws.failed[index] else round(temperature, 2),
+            "humidity": round(80 - 1.5 * temperature, 1) if device % 2 == 0 else None,
         }

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.ingestion.ledger.entries import Acknowledged
+from penstock.ingestion.ledger.entries import Acknowledgement
 
-Runs = dict[int, list[tuple[int, int]]]
+OffsetRunsByTarget = dict[int, list[tuple[int, int]]]
 
 
-class Address(NamedTuple):
+class DeliveryAddress(NamedTuple):
     """Where one acknowledged record is."""
 
     sequence: int
@@ -20,7 +20,7 @@ class Address(NamedTuple):
     offset: int
 
 
-def runs_of(offsets: Sequence[int]) -> list[tuple[int, int]]:
+def to_offset_runs(offsets: Sequence[int]) -> list[tuple[int, int]]:
     """Return rising offsets as (first, length) of each stretch without a gap."""
     if not offsets:
         return []
@@ -30,25 +30,25 @@ def runs_of(offsets: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(values[starts].tolist(), lengths.tolist(), strict=True))
 
 
-def pack_lanes(lanes: Sequence[int]) -> bytes:
+def pack_target_ids(target_ids: Sequence[int]) -> bytes:
     """Return the targets of consecutive records in few bytes."""
-    return zlib.compress(np.asarray(lanes, dtype="<u2").tobytes(), 1)
+    return zlib.compress(np.asarray(target_ids, dtype="<u2").tobytes(), 1)
 
 
-def unpack_lanes(packed: bytes) -> list[int]:
+def unpack_target_ids(packed: bytes) -> list[int]:
     """Return what was given to `pack_lanes`."""
-    lanes: list[int] = np.frombuffer(zlib.decompress(packed), dtype="<u2").tolist()
-    return lanes
+    target_ids: list[int] = np.frombuffer(zlib.decompress(packed), dtype="<u2").tolist()
+    return target_ids
 
 
-def addresses_in(entry: Acknowledged, targets: Sequence[tuple[str, int]]) -> Iterator[Address]:
+def unpack_addresses(entry: Acknowledgement, targets: Sequence[tuple[str, int]]) -> Iterator[DeliveryAddress]:
     """Yield the address of every record of an entry, in the order of the sequences."""
-    offsets = {lane: _each(runs) for lane, runs in entry.runs.items()}
-    for place, lane in enumerate(unpack_lanes(entry.lanes)):
-        topic, partition = targets[lane]
-        yield Address(entry.first + place, topic, partition, next(offsets[lane]))
+    offsets = {target_id: _iterate_offsets(runs) for target_id, runs in entry.offset_runs.items()}
+    for index, target_id in enumerate(unpack_target_ids(entry.target_ids)):
+        topic, partition = targets[target_id]
+        yield DeliveryAddress(entry.first_sequence + index, topic, partition, next(offsets[target_id]))
 
 
-def _each(runs: Sequence[tuple[int, int]]) -> Iterator[int]:
+def _iterate_offsets(runs: Sequence[tuple[int, int]]) -> Iterator[int]:
     for first, length in runs:
         yield from range(first, first + length)

@@ -13,27 +13,27 @@ from pathlib import Path
 import msgspec
 
 from penstock.ingestion.errors import LedgerError
-from penstock.ingestion.ledger.entries import Entry
+from penstock.ingestion.ledger.entries import LedgerEntry
 
-_FRAME = struct.Struct("<II")
+_FRAME_HEADER = struct.Struct("<II")
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(Entry)
+_DECODER = msgspec.msgpack.Decoder(LedgerEntry)
 
 
-class Journal:
+class DeliveryJournal:
     """Appends entries to a file; what `sync` returned from survives a power cut."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        self.size = os.fstat(self._file).st_size
+        self.size_bytes = os.fstat(self._file).st_size
 
-    def append(self, *entries: Entry) -> None:
+    def append(self, *entries: LedgerEntry) -> None:
         """Write entries in one call; they survive the end of this process from here on."""
-        data = memoryview(b"".join(_framed(entry) for entry in entries))
+        data = memoryview(b"".join(_frame_entry(entry) for entry in entries))
         while data:
             written = os.write(self._file, data)
-            self.size += written
+            self.size_bytes += written
             data = data[written:]
 
     def sync(self) -> None:
@@ -46,45 +46,45 @@ class Journal:
         os.close(self._file)
 
 
-def read_entries(path: Path) -> Iterator[Entry]:
+def read_entries(path: Path) -> Iterator[LedgerEntry]:
     """Yield a file's entries up to its end, or up to a torn last one."""
-    for entry, _ in _entries_with_ends(path):
+    for entry, _ in _read_entries_with_ends(path):
         yield entry
 
 
-def cut_torn_end(path: Path) -> None:
+def truncate_torn_entry(path: Path) -> None:
     """Move a torn last entry aside, into `<path>.torn`, so that appending continues after the last whole one."""
-    good = max((end for _, end in _entries_with_ends(path)), default=0)
-    if good < path.stat().st_size:
+    valid_bytes = max((end for _, end in _read_entries_with_ends(path)), default=0)
+    if valid_bytes < path.stat().st_size:
         with path.open("rb") as file:
-            file.seek(good)
+            file.seek(valid_bytes)
             path.with_name(path.name + ".torn").write_bytes(file.read())
-        os.truncate(path, good)
+        os.truncate(path, valid_bytes)
 
 
-def _framed(entry: Entry) -> bytes:
+def _frame_entry(entry: LedgerEntry) -> bytes:
     payload = _ENCODER.encode(entry)
-    return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
+    return _FRAME_HEADER.pack(len(payload), zlib.crc32(payload)) + payload
 
 
-def _entries_with_ends(path: Path) -> Iterator[tuple[Entry, int]]:
-    place = 0
+def _read_entries_with_ends(path: Path) -> Iterator[tuple[LedgerEntry, int]]:
+    position = 0
     with path.open("rb") as file:
-        while len(head := file.read(_FRAME.size)) == _FRAME.size:
-            length, checksum = _FRAME.unpack(head)
+        while len(header := file.read(_FRAME_HEADER.size)) == _FRAME_HEADER.size:
+            length, checksum = _FRAME_HEADER.unpack(header)
             payload = file.read(length)
             if length == 0 or len(payload) < length:
                 return
             if zlib.crc32(payload) != checksum:
-                _refuse_damage(path, place, file.read(1))
+                _raise_if_damaged(path, position, file.read(1))
                 return
-            place += _FRAME.size + length
-            yield _DECODER.decode(payload), place
+            position += _FRAME_HEADER.size + length
+            yield _DECODER.decode(payload), position
 
 
-def _refuse_damage(path: Path, place: int, following: bytes) -> None:
-    if following:
+def _raise_if_damaged(path: Path, position: int, next_byte: bytes) -> None:
+    if next_byte:
         raise LedgerError(
-            f"{path} is damaged at byte {place}: the checksum of an entry is wrong and more follows; "
+            f"{path} is damaged at byte {position}: the checksum of an entry is wrong and more follows; "
             "restore the file, or begin a new ledger under another producer name"
         )

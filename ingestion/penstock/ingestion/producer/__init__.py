@@ -1,24 +1,30 @@
 """A producer that can prove what it delivered."""
 
-from penstock.ingestion.producer.batch import Batch
-from penstock.ingestion.producer.checking import Checker, JsonChecker, encoded
-from penstock.ingestion.producer.delivery import LedgeredProducer, Waiting, Window
-from penstock.ingestion.producer.formats import Format, format_of
-from penstock.ingestion.producer.routing import BY_KEY, ROUND_ROBIN, ByKey, Route, route_named
+from penstock.ingestion.producer.batch import SourceBatch
+from penstock.ingestion.producer.checker import JsonChecker, RecordChecker, encode_batch
+from penstock.ingestion.producer.ledgered_producer import BackpressureStatus, InFlightWindow, LedgeredProducer
+from penstock.ingestion.producer.partitioner import (
+    KEY_PARTITIONER,
+    ROUND_ROBIN_PARTITIONER,
+    KeyPartitioner,
+    Partitioner,
+    load_partitioner,
+)
+from penstock.ingestion.producer.record_format import RecordFormat, create_record_format
 
 __all__ = [
-    "BY_KEY",
-    "ROUND_ROBIN",
-    "Batch",
-    "ByKey",
-    "Checker",
-    "Format",
+    "KEY_PARTITIONER",
+    "ROUND_ROBIN_PARTITIONER",
+    "BackpressureStatus",
+    "InFlightWindow",
     "JsonChecker",
+    "KeyPartitioner",
     "LedgeredProducer",
-    "Route",
-    "Waiting",
-    "Window",
-    "encoded",
-    "format_of",
-    "route_named",
+    "Partitioner",
+    "RecordChecker",
+    "RecordFormat",
+    "SourceBatch",
+    "create_record_format",
+    "encode_batch",
+    "load_partitioner",
 ]

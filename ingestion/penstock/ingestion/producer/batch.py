@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.ingestion.errors import BrokenRecordError
+from penstock.ingestion.errors import InvalidRecordError
 
-Keys = Sequence[bytes | None]
+RecordKeys = Sequence[bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SourceBatch:
     """Consecutive records of a source.
 
     Reading the source from `position` gives `skip` others and then these again, byte for byte, and then those
@@ -23,58 +23,71 @@ class Batch:
 
     values: Sequence[bytes]
     position: Any = None
-    keys: Keys | None = None
-    broken: Mapping[int, BrokenRecordError] = field(default_factory=dict)
-    skip: int = 0
-    encoded: bool = False
-    after: Any = None
+    keys: RecordKeys | None = None
+    invalid: Mapping[int, InvalidRecordError] = field(default_factory=dict)
+    skip_records: int = 0
+    is_encoded: bool = False
+    position_after: Any = None
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def part(self, first: int, count: int) -> "Batch":
+    def slice_records(self, first: int, count: int) -> "SourceBatch":
         """Return some of the records."""
         keys = None if self.keys is None else self.keys[first : first + count]
-        broken = {place - first: error for place, error in self.broken.items() if 0 <= place - first < count}
+        invalid = {
+            index - first: error for index, error in self.invalid.items() if 0 <= index - first < count
+        }
         values = self.values[first : first + count]
-        after = self.after if first + count >= len(self) else None
-        return Batch(values, self.position, keys, broken, self.skip + first, self.encoded, after)
+        position_after = self.position_after if first + count >= len(self) else None
+        return SourceBatch(
+            values, self.position, keys, invalid, self.skip_records + first, self.is_encoded, position_after
+        )
 
-    def arranged(self, order: Sequence[int]) -> "Batch":
+    def reorder(self, order: Sequence[int]) -> "SourceBatch":
         """Return the whole batch in another order."""
-        keys = None if self.keys is None else [self.keys[place] for place in order]
-        broken = {at: self.broken[place] for at, place in enumerate(order) if place in self.broken}
-        values = [self.values[place] for place in order]
-        return Batch(values, self.position, keys, broken, self.skip, self.encoded, self.after)
+        keys = None if self.keys is None else [self.keys[old_index] for old_index in order]
+        invalid = {
+            new_index: self.invalid[old_index]
+            for new_index, old_index in enumerate(order)
+            if old_index in self.invalid
+        }
+        values = [self.values[old_index] for old_index in order]
+        return SourceBatch(
+            values, self.position, keys, invalid, self.skip_records, self.is_encoded, self.position_after
+        )
 
-    def checked(
-        self, keys: Keys, broken: Mapping[int, BrokenRecordError], values: Sequence[bytes] | None = None
-    ) -> "Batch":
+    def with_check_result(
+        self,
+        keys: RecordKeys,
+        invalid: Mapping[int, InvalidRecordError],
+        values: Sequence[bytes] | None = None,
+    ) -> "SourceBatch":
         """Return the batch with what a check has found, and with other values where it has encoded them."""
-        return replace(self, keys=keys, broken=broken, values=self.values if values is None else values)
+        return replace(self, keys=keys, invalid=invalid, values=self.values if values is None else values)
 
 
-def parts(batch: Batch, records: int, size: int) -> Iterator[Batch]:
+def split_batch(batch: SourceBatch, max_records: int, max_bytes: int) -> Iterator[SourceBatch]:
     """Cut a batch into parts of at most so many records and, but for single records, bytes."""
     first = 0
     while first < len(batch):
-        part = batch.part(first, records) if len(batch) > records else batch
-        while len(part) > 1 and sum(map(len, part.values)) > size:
-            part = batch.part(first, len(part) // 2)
-        yield part
-        first += len(part)
+        chunk = batch.slice_records(first, max_records) if len(batch) > max_records else batch
+        while len(chunk) > 1 and sum(map(len, chunk.values)) > max_bytes:
+            chunk = batch.slice_records(first, len(chunk) // 2)
+        yield chunk
+        first += len(chunk)
 
 
-def joined(batches: Sequence[Batch]) -> Batch:
+def concat_batches(batches: Sequence[SourceBatch]) -> SourceBatch:
     """Put checked batches together; what is made of several has the position of the first."""
     if len(batches) == 1:
         return batches[0]
     values: list[bytes] = []
     keys: list[bytes | None] = []
-    broken: dict[int, BrokenRecordError] = {}
+    invalid: dict[int, InvalidRecordError] = {}
     for batch in batches:
-        broken |= {len(values) + place: error for place, error in batch.broken.items()}
+        invalid |= {len(values) + index: error for index, error in batch.invalid.items()}
         values += batch.values
         keys += batch.keys or ()
-    first = batches[0] if batches else Batch(())
-    return Batch(values, first.position, keys, broken, first.skip)
+    first = batches[0] if batches else SourceBatch(())
+    return SourceBatch(values, first.position, keys, invalid, first.skip_records)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from penstock.ingestion.ledger import Runs
-from penstock.ingestion.producer.batch import Batch
+from penstock.ingestion.ledger import OffsetRunsByTarget
+from penstock.ingestion.producer.batch import SourceBatch
 
 
 @dataclass(slots=True)
@@ -14,22 +14,22 @@ class Chunk:
     `waiting` counts the targets that have not answered for all of their records.
     """
 
-    first: int
-    batch: Batch
-    lanes: Sequence[int]
+    first_sequence: int
+    batch: SourceBatch
+    target_ids: Sequence[int]
     keys: Sequence[bytes | None]
-    runs: Runs = field(default_factory=dict)
-    waiting: int = 0
+    offset_runs: OffsetRunsByTarget = field(default_factory=dict)
+    pending_targets: int = 0
 
     @property
-    def size(self) -> int:
+    def size_bytes(self) -> int:
         """Bytes of all values."""
         return sum(map(len, self.batch.values))
 
-    def places(self, lane: int) -> list[int]:
+    def indexes_of(self, target_id: int) -> list[int]:
         """Return which of the records go to a target, in order."""
-        return [place for place, other in enumerate(self.lanes) if other == lane]
+        return [index for index, record_target in enumerate(self.target_ids) if record_target == target_id]
 
-    def expected(self, lane: int) -> list[tuple[bytes | None, bytes]]:
+    def expected_records(self, target_id: int) -> list[tuple[bytes | None, bytes]]:
         """Return key and value of what goes to a target, in order."""
-        return [(self.keys[place], self.batch.values[place]) for place in self.places(lane)]
+        return [(self.keys[index], self.batch.values[index]) for index in self.indexes_of(target_id)]

@@ -11,14 +11,19 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from penstock.ingestion.errors import LedgerError
-from penstock.ingestion.producer.client import Targets, Told, offset_ranges, silently
+from penstock.ingestion.producer.kafka_io import (
+    TargetPartitions,
+    WaitCallback,
+    ignore_wait,
+    read_offset_ranges,
+)
 
 # How often, and how far apart in seconds, the broker is asked before the tail of a killed producer is read.
-SETTLE_ROUNDS, SETTLE_PAUSE = 20, 0.05
-_GATHER_SECONDS = 0.05
+SETTLE_POLLS, SETTLE_PAUSE_S = 20, 0.05
+_FETCH_TIMEOUT_S = 0.05
 
 
-class Found(NamedTuple):
+class TailRecord(NamedTuple):
     """One record of a tail."""
 
     offset: int
@@ -27,44 +32,51 @@ class Found(NamedTuple):
     headers: Mapping[str, bytes]
 
 
-def settle(reader: Consumer, targets: Targets, waiting: Told = silently) -> list[tuple[int, int]]:
+def settle_offset_ranges(
+    reader: Consumer, targets: TargetPartitions, on_wait: WaitCallback = ignore_wait
+) -> list[tuple[int, int]]:
     """Return the offset ranges once requests that were under way at a kill have been served.
 
     What a killed process had handed to its sockets is still served by the broker. Each round is a request that
     takes its turn behind them; a connection of a dead process has at most five requests, one served at a time.
     """
-    for _ in range(SETTLE_ROUNDS):
-        ranges = offset_ranges(reader, targets, waiting)
-        reader.poll(SETTLE_PAUSE)
+    for _ in range(SETTLE_POLLS):
+        ranges = read_offset_ranges(reader, targets, on_wait)
+        reader.poll(SETTLE_PAUSE_S)
     return ranges
 
 
-def read_range(
-    reader: Consumer, topic: str, partition: int, first: int, last: int, waiting: Told = silently
-) -> list[Found]:
+def read_records(
+    reader: Consumer,
+    topic: str,
+    partition: int,
+    first_offset: int,
+    last_offset: int,
+    on_wait: WaitCallback = ignore_wait,
+) -> list[TailRecord]:
     """Return the records of a partition from offset `first` to `last`, both included.
 
     Waits for the broker for as long as it takes, and tells `waiting` whenever nothing came.
     """
-    found: list[Found] = []
-    if last < first:
-        return found
-    reader.assign([TopicPartition(topic, partition, first)])
-    reached = first
-    while reached <= last:
-        messages = reader.consume(2_000, timeout=_GATHER_SECONDS)
+    records: list[TailRecord] = []
+    if last_offset < first_offset:
+        return records
+    reader.assign([TopicPartition(topic, partition, first_offset)])
+    next_offset = first_offset
+    while next_offset <= last_offset:
+        messages = reader.consume(2_000, timeout=_FETCH_TIMEOUT_S)
         if not messages:
-            waiting()
+            on_wait()
         for message in messages:
-            offset = _offset(message)
-            reached = max(reached, offset if message.error() is not None else offset + 1)
-            if message.error() is None and offset <= last:
-                found.append(Found(offset, message.key(), message.value(), _headers(message)))
+            offset = _read_offset(message)
+            next_offset = max(next_offset, offset if message.error() is not None else offset + 1)
+            if message.error() is None and offset <= last_offset:
+                records.append(TailRecord(offset, message.key(), message.value(), _read_headers(message)))
     reader.unassign()
-    return found
+    return records
 
 
-def match(expected: Sequence[tuple[bytes | None, bytes]], tail: Sequence[Found]) -> list[int]:
+def match_offsets(expected: Sequence[tuple[bytes | None, bytes]], tail: Sequence[TailRecord]) -> list[int]:
     """Return the offsets of the first of `expected` that are in the tail, in order; others may lie between."""
     offsets: list[int] = []
     for record in tail:
@@ -76,23 +88,29 @@ def match(expected: Sequence[tuple[bytes | None, bytes]], tail: Sequence[Found])
     return offsets
 
 
-def check_tail(targets: Targets, ends: Sequence[int], ranges: Sequence[tuple[int, int]], ledger: str) -> None:
+def check_topic_tail(
+    targets: TargetPartitions, last_offsets: Sequence[int], ranges: Sequence[tuple[int, int]], ledger: str
+) -> None:
     """Refuse to go on where the topic is not the one that the ledger tells of, or forgot its tail."""
-    for (topic, partition), end, (low, high) in zip(targets, ends, ranges, strict=True):
-        where = f"{topic} partition {partition}"
-        if high <= end:
+    for (topic, partition), last_offset, (start_offset, end_offset) in zip(
+        targets, last_offsets, ranges, strict=True
+    ):
+        partition_name = f"{topic} partition {partition}"
+        if end_offset <= last_offset:
             raise LedgerError(
-                f"the ledger {ledger} knows offset {end} of {where}, which ends at {high - 1}: the topic was "
-                "made anew or lost records; begin under another producer name"
+                f"the ledger {ledger} knows offset {last_offset} of {partition_name}, "
+                f"which ends at {end_offset - 1}: "
+                "the topic was made anew or lost records; begin under another producer name"
             )
-        if low > end + 1:
+        if start_offset > last_offset + 1:
             raise LedgerError(
-                f"the ledger {ledger} must read {where} from offset {end + 1}, which begins at {low}: retention "
-                "removed what would show which records arrived; begin under another producer name"
+                f"the ledger {ledger} must read {partition_name} from offset {last_offset + 1}, "
+                f"which begins at {start_offset}: "
+                "retention removed what would show which records arrived; begin under another producer name"
             )
 
 
-def _offset(message: Message) -> int:
+def _read_offset(message: Message) -> int:
     error = message.error()
     if error is not None and error.name() != "_PARTITION_EOF":
         raise KafkaException(error)
@@ -101,7 +119,7 @@ def _offset(message: Message) -> int:
     return offset
 
 
-def _headers(message: Message) -> dict[str, bytes]:
+def _read_headers(message: Message) -> dict[str, bytes]:
     pairs = message.headers() or []
     assert not isinstance(pairs, dict)
     return {name: value.encode() if isinstance(value, str) else value or b"" for name, value in pairs}

@@ -7,72 +7,86 @@ from typing import Any
 from confluent_kafka import Consumer
 
 from penstock.ingestion.errors import SourceError
-from penstock.ingestion.ledger import LedgerState, runs_of
-from penstock.ingestion.producer.batch import Batch, joined
+from penstock.ingestion.ledger import DeliveryLedgerState, to_offset_runs
+from penstock.ingestion.producer.batch import SourceBatch, concat_batches
 from penstock.ingestion.producer.chunk import Chunk
-from penstock.ingestion.producer.client import Told, silently
-from penstock.ingestion.producer.dead_letters import sequence_of
-from penstock.ingestion.producer.readback import Found, check_tail, match, read_range, settle
+from penstock.ingestion.producer.dead_letters import parse_dead_letter_sequence
+from penstock.ingestion.producer.kafka_io import WaitCallback, ignore_wait
+from penstock.ingestion.producer.readback import (
+    TailRecord,
+    check_topic_tail,
+    match_offsets,
+    read_records,
+    settle_offset_ranges,
+)
 
 # (position, records to skip, records) -> those records again, in as many batches as it takes
-Replay = Callable[[Any, int, int], Sequence[Batch]]
-Missing = Mapping[int, Sequence[int]]
+ReplayRecords = Callable[[Any, int, int], Sequence[SourceBatch]]
+MissingByTarget = Mapping[int, Sequence[int]]
 
 
 def read_tails(
-    reader: Consumer, state: LedgerState, ledger: str, waiting: Told = silently
-) -> list[list[Found]]:
+    reader: Consumer, state: DeliveryLedgerState, ledger: str, on_wait: WaitCallback = ignore_wait
+) -> list[list[TailRecord]]:
     """Return, for each target, what was written to it since the last acknowledged record."""
-    ranges = settle(reader, state.targets, waiting)
-    check_tail(state.targets, state.ends, ranges, ledger)
+    ranges = settle_offset_ranges(reader, state.targets, on_wait)
+    check_topic_tail(state.targets, state.last_offsets, ranges, ledger)
     return [
-        read_range(reader, *target, end + 1, high - 1, waiting)
-        for target, end, (_, high) in zip(state.targets, state.ends, ranges, strict=True)
+        read_records(reader, *target, last_offset + 1, end_offset - 1, on_wait)
+        for target, last_offset, (_, end_offset) in zip(
+            state.targets, state.last_offsets, ranges, strict=True
+        )
     ]
 
 
-def in_doubt(
-    state: LedgerState,
-    replay: Replay,
-    route: Callable[[Batch, int, int], tuple[list[int], Sequence[bytes | None]]],
+def rebuild_chunks(
+    state: DeliveryLedgerState,
+    replay: ReplayRecords,
+    assign_targets: Callable[[SourceBatch, int, int], tuple[list[int], Sequence[bytes | None]]],
 ) -> list[Chunk]:
     """Return the chunks that may or may not have arrived, made again from their source and routed as before."""
     chunks = []
-    for intent in state.intents:
-        batch = joined(replay(intent.position, intent.skip, intent.count))
-        if len(batch) != intent.count:
+    for intent in state.pending_intents:
+        batch = concat_batches(replay(intent.position, intent.skip_records, intent.record_count))
+        if len(batch) != intent.record_count:
             raise SourceError(
-                f"the source gave {intent.count} records from position {intent.position} before, and now "
+                f"the source gave {intent.record_count} records from position {intent.position} before, and now "
                 f"{len(batch)}: it must repeat itself; bring its data back, or use another producer name"
             )
-        lanes, keys = route(batch, intent.first, len(state.targets) - 1)
-        chunks.append(Chunk(intent.first, batch, lanes, keys))
+        target_ids, keys = assign_targets(batch, intent.first_sequence, len(state.targets) - 1)
+        chunks.append(Chunk(intent.first_sequence, batch, target_ids, keys))
     return chunks
 
 
-def arrived(chunks: Sequence[Chunk], tails: Sequence[Sequence[Found]], producer: str) -> dict[int, int]:
+def find_arrived_offsets(
+    chunks: Sequence[Chunk], tails: Sequence[Sequence[TailRecord]], producer: str
+) -> dict[int, int]:
     """Return the offset of each sequence in doubt that did arrive."""
     offsets: dict[int, int] = {}
-    for lane, tail in enumerate(tails[:-1]):
-        pairs = [pair for chunk in chunks for pair in chunk.expected(lane)]
-        sequences = [chunk.first + place for chunk in chunks for place in chunk.places(lane)]
-        offsets |= zip(sequences, match(pairs, tail), strict=False)
+    for target_id, tail in enumerate(tails[:-1]):
+        pairs = [pair for chunk in chunks for pair in chunk.expected_records(target_id)]
+        sequences = [
+            chunk.first_sequence + index for chunk in chunks for index in chunk.indexes_of(target_id)
+        ]
+        offsets |= zip(sequences, match_offsets(pairs, tail), strict=False)
     for record in tails[-1]:
-        sequence = sequence_of(producer, record.headers)
+        sequence = parse_dead_letter_sequence(producer, record.headers)
         if sequence is not None:
             offsets[sequence] = record.offset
     return offsets
 
 
-def fill_in(chunk: Chunk, offsets: Mapping[int, int]) -> Missing:
+def mark_arrived(chunk: Chunk, offsets: Mapping[int, int]) -> MissingByTarget:
     """Note in a chunk which of its records arrived, and return the places of the others by target."""
-    known: dict[int, list[int]] = defaultdict(list)
+    arrived_offsets: dict[int, list[int]] = defaultdict(list)
     missing: dict[int, list[int]] = defaultdict(list)
-    for place, lane in enumerate(chunk.lanes):
-        offset = offsets.get(chunk.first + place)
+    for index, target_id in enumerate(chunk.target_ids):
+        offset = offsets.get(chunk.first_sequence + index)
         if offset is None:
-            missing[lane].append(place)
+            missing[target_id].append(index)
         else:
-            known[lane].append(offset)
-    chunk.runs = {lane: runs_of(found) for lane, found in known.items()}
+            arrived_offsets[target_id].append(offset)
+    chunk.offset_runs = {
+        target_id: to_offset_runs(target_offsets) for target_id, target_offsets in arrived_offsets.items()
+    }
     return missing

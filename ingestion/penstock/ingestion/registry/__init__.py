@@ -1,34 +1,34 @@
 """Schema registries: a folder by default, a Confluent-compatible server where there is one."""
 
 from penstock.ingestion.registry.file_registry import FileRegistry
-from penstock.ingestion.registry.registry import (
-    Registered,
-    Registry,
-    check_contract,
+from penstock.ingestion.registry.schema_registry import (
+    RegisteredSchema,
+    SchemaRegistry,
+    check_registration,
+    contract_subject,
     register_contract,
-    subject_of,
 )
-from penstock.ingestion.registry.written import Written, WrittenSchemas
+from penstock.ingestion.registry.writer_schemas import ReadableSchemas, WriterSchemaCache
 
 __all__ = [
     "FileRegistry",
-    "Registered",
-    "Registry",
-    "Written",
-    "WrittenSchemas",
-    "check_contract",
+    "ReadableSchemas",
+    "RegisteredSchema",
+    "SchemaRegistry",
+    "WriterSchemaCache",
+    "check_registration",
+    "contract_subject",
     "open_registry",
     "register_contract",
-    "subject_of",
 ]
 
 
-def open_registry(place: str, login: str = "") -> Registry:
+def open_registry(location: str, login: str = "") -> SchemaRegistry:
     """Return the registry at an `http(s)://` address, which may want a login (`user:password`), or in a folder."""
     from pathlib import Path
 
-    if place.startswith(("http://", "https://")):
+    if location.startswith(("http://", "https://")):
         from penstock.ingestion.registry.http_registry import HttpRegistry
 
-        return HttpRegistry(place, login)
-    return FileRegistry(Path(place))
+        return HttpRegistry(location, login)
+    return FileRegistry(Path(location))

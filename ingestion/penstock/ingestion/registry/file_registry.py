@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.ingestion.contracts.schemas import Schema
 from penstock.ingestion.errors import RegistryError
-from penstock.ingestion.registry.registry import Registered
+from penstock.ingestion.registry.schema_registry import RegisteredSchema
 
 
 class FileRegistry:
@@ -21,42 +21,45 @@ class FileRegistry:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "schemas.json"
-        self._lock = directory / "lock"
+        self._lock_path = directory / "lock"
 
-    def register(self, subject: str, schema: Schema) -> Registered:
+    def register(self, subject: str, schema: Schema) -> RegisteredSchema:
         """Add a version, or return the one that has this schema already."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._locked():
-            content = self._content()
-            for found in self.versions(subject):
-                if found.schema == schema:
-                    return found
-            ids = {_text(known): int(number) for number, known in content["schemas"].items()}
-            number = ids.get(_text(schema), len(ids) + 1)
-            content["schemas"][str(number)] = schema
-            content["subjects"].setdefault(subject, []).append(number)
-            self._replace(content)
-            return Registered(subject, len(content["subjects"][subject]), number, schema)
+        with self._hold_lock():
+            content = self._read_content()
+            for existing in self.list_versions(subject):
+                if existing.schema == schema:
+                    return existing
+            ids = {
+                _canonical_text(stored_schema): int(schema_id)
+                for schema_id, stored_schema in content["schemas"].items()
+            }
+            schema_id = ids.get(_canonical_text(schema), len(ids) + 1)
+            content["schemas"][str(schema_id)] = schema
+            content["subjects"].setdefault(subject, []).append(schema_id)
+            self._write_content(content)
+            return RegisteredSchema(subject, len(content["subjects"][subject]), schema_id, schema)
 
-    def subjects(self) -> tuple[str, ...]:
+    def list_subjects(self) -> tuple[str, ...]:
         """Return every subject, sorted."""
-        return tuple(sorted(self._content()["subjects"]))
+        return tuple(sorted(self._read_content()["subjects"]))
 
-    def versions(self, subject: str) -> tuple[Registered, ...]:
+    def list_versions(self, subject: str) -> tuple[RegisteredSchema, ...]:
         """Return every version of a subject, oldest first."""
-        content = self._content()
-        numbers = content["subjects"].get(subject, [])
+        content = self._read_content()
+        schema_ids = content["subjects"].get(subject, [])
         return tuple(
-            Registered(subject, place + 1, number, content["schemas"][str(number)])
-            for place, number in enumerate(numbers)
+            RegisteredSchema(subject, index + 1, schema_id, content["schemas"][str(schema_id)])
+            for index, schema_id in enumerate(schema_ids)
         )
 
-    def schema(self, schema_id: int) -> Schema | None:
+    def find_schema(self, schema_id: int) -> Schema | None:
         """Return the schema of an id, or None where there is none."""
-        found: Schema | None = self._content()["schemas"].get(str(schema_id))
-        return found
+        schema: Schema | None = self._read_content()["schemas"].get(str(schema_id))
+        return schema
 
-    def _content(self) -> dict[str, Any]:
+    def _read_content(self) -> dict[str, Any]:
         try:
             content: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -65,20 +68,20 @@ class FileRegistry:
             raise RegistryError(f"{self._path} is no registry: {error}; restore it from a copy") from error
         return content
 
-    def _replace(self, content: dict[str, Any]) -> None:
-        fresh = self._path.with_suffix(".new")
-        with fresh.open("w", encoding="utf-8") as file:
+    def _write_content(self, content: dict[str, Any]) -> None:
+        temporary_path = self._path.with_suffix(".new")
+        with temporary_path.open("w", encoding="utf-8") as file:
             json.dump(content, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
-        fresh.rename(self._path)
+        temporary_path.rename(self._path)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with self._lock.open("w") as file:
+    def _hold_lock(self) -> Iterator[None]:
+        with self._lock_path.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
 
-def _text(schema: Schema) -> str:
+def _canonical_text(schema: Schema) -> str:
     return json.dumps(schema, sort_keys=True)

@@ -10,10 +10,10 @@ from urllib.request import Request, urlopen
 
 from penstock.ingestion.contracts.schemas import Schema
 from penstock.ingestion.errors import RegistryError
-from penstock.ingestion.registry.registry import Registered
+from penstock.ingestion.registry.schema_registry import RegisteredSchema
 
-_TYPE = "application/vnd.schemaregistry.v1+json"
-_SECONDS = 10.0
+_CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
+_REQUEST_TIMEOUT_S = 10.0
 
 
 class HttpRegistry:
@@ -28,45 +28,47 @@ class HttpRegistry:
                 f"'{url}' is no address of a registry; it has to begin with http:// or https://"
             )
         self._url = url.rstrip("/")
-        self._headers = {"Accept": _TYPE, "Content-Type": _TYPE}
-        self._versions: dict[tuple[str, int], Registered] = {}
+        self._headers = {"Accept": _CONTENT_TYPE, "Content-Type": _CONTENT_TYPE}
+        self._version_cache: dict[tuple[str, int], RegisteredSchema] = {}
         if login:
             self._headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
 
-    def register(self, subject: str, schema: Schema) -> Registered:
+    def register(self, subject: str, schema: Schema) -> RegisteredSchema:
         """Add a version, or return the one that has this schema already."""
-        kind = "AVRO" if schema.get("type") == "record" else "JSON"
-        body = {"schema": json.dumps(schema), "schemaType": kind}
-        self._ask(f"subjects/{quote(subject, safe='')}/versions", body)
-        found = self._ask(f"subjects/{quote(subject, safe='')}", body)
-        return Registered(subject, found["version"], found["id"], schema)
+        schema_type = "AVRO" if schema.get("type") == "record" else "JSON"
+        body = {"schema": json.dumps(schema), "schemaType": schema_type}
+        self._send_request(f"subjects/{quote(subject, safe='')}/versions", body)
+        reply = self._send_request(f"subjects/{quote(subject, safe='')}", body)
+        return RegisteredSchema(subject, reply["version"], reply["id"], schema)
 
-    def versions(self, subject: str) -> tuple[Registered, ...]:
+    def list_versions(self, subject: str) -> tuple[RegisteredSchema, ...]:
         """Return every version of a subject, oldest first."""
-        place = f"subjects/{quote(subject, safe='')}/versions"
-        return tuple(self._version(subject, place, number) for number in self._ask(place) or ())
+        path = f"subjects/{quote(subject, safe='')}/versions"
+        return tuple(self._read_version(subject, path, number) for number in self._send_request(path) or ())
 
-    def schema(self, schema_id: int) -> Schema | None:
+    def find_schema(self, schema_id: int) -> Schema | None:
         """Return the schema of an id, or None where there is none."""
-        found = self._ask(f"schemas/ids/{schema_id}")
-        parsed: Schema | None = None if found is None else json.loads(found["schema"])
+        reply = self._send_request(f"schemas/ids/{schema_id}")
+        parsed: Schema | None = None if reply is None else json.loads(reply["schema"])
         return parsed
 
-    def _version(self, subject: str, place: str, number: int) -> Registered:
+    def _read_version(self, subject: str, path: str, number: int) -> RegisteredSchema:
         """One version; it never changes, so it is asked for once."""
-        if (subject, number) not in self._versions:
-            one = self._ask(f"{place}/{number}")
-            schema = json.loads(one["schema"])
-            self._versions[subject, number] = Registered(subject, one["version"], one["id"], schema)
-        return self._versions[subject, number]
+        if (subject, number) not in self._version_cache:
+            reply = self._send_request(f"{path}/{number}")
+            schema = json.loads(reply["schema"])
+            self._version_cache[subject, number] = RegisteredSchema(
+                subject, reply["version"], reply["id"], schema
+            )
+        return self._version_cache[subject, number]
 
-    def _ask(self, place: str, body: object = None) -> Any:
+    def _send_request(self, path: str, body: object = None) -> Any:
         """Return what the server answers, or None where it knows of nothing there."""
         data = None if body is None else json.dumps(body).encode()
         # The scheme was checked: this opens no files.
-        request = Request(f"{self._url}/{place}", data, self._headers)  # noqa: S310
+        request = Request(f"{self._url}/{path}", data, self._headers)  # noqa: S310
         try:
-            with urlopen(request, timeout=_SECONDS) as response:  # noqa: S310
+            with urlopen(request, timeout=_REQUEST_TIMEOUT_S) as response:  # noqa: S310
                 return json.load(response)
         except HTTPError as error:
             with error:
@@ -74,16 +76,16 @@ class HttpRegistry:
                     return None
                 if error.code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
                     raise RegistryError(
-                        f"the registry at {self._url} does not let us in to {place} ({error.code}): "
+                        f"the registry at {self._url} does not let us in to {path} ({error.code}): "
                         "name the place of its user:password in kafka.registry_login, or mend what is there"
                     ) from error
-                raise self._failed(
-                    place, f"{error.code} {error.read().decode('utf-8', 'replace')}"
+                raise self._request_error(
+                    path, f"{error.code} {error.read().decode('utf-8', 'replace')}"
                 ) from error
         except (URLError, OSError, ValueError) as error:
-            raise self._failed(place, str(error)) from error
+            raise self._request_error(path, str(error)) from error
 
-    def _failed(self, place: str, why: str) -> RegistryError:
+    def _request_error(self, path: str, reason: str) -> RegistryError:
         return RegistryError(
-            f"the registry at {self._url} was asked for {place} and failed: {why}; is it up?"
+            f"the registry at {self._url} was asked for {path} and failed: {reason}; is it up?"
         )

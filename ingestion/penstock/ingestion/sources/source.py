@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from penstock.ingestion.errors import SourceError
-from penstock.ingestion.producer.batch import Batch
-from penstock.ingestion.producer.recovery import Replay
+from penstock.ingestion.producer.batch import SourceBatch
+from penstock.ingestion.producer.recovery import ReplayRecords
 
-NOTHING = Batch((), keys=())
+EMPTY_BATCH = SourceBatch((), keys=())
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """Yields batches; an empty one says that there is nothing now, the end that there is no more at all.
 
     A source that `repeats` gives, when read from the position of one of its batches, that batch's records again,
@@ -18,106 +18,106 @@ class Source(Protocol):
     """
 
     description: str
-    repeats: bool
+    is_replayable: bool
 
-    def read(self, position: Any | None) -> Iterator[Batch]:
+    def read(self, position: Any | None) -> Iterator[SourceBatch]:
         """Yield batches from a position on, or from the beginning, as they are due."""
 
-    def repeat(self, position: Any) -> Iterator[Batch]:
+    def replay_from(self, position: Any) -> Iterator[SourceBatch]:
         """Yield the batches of a position again and those that follow, without waiting until they are due."""
 
-    def paced(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+    def pace_batches(self, batches: Iterator[SourceBatch]) -> Iterator[SourceBatch]:
         """Yield what `repeat` gives as it is due, the first of it now."""
 
-    def acknowledged(self, records: int) -> None:
+    def on_acknowledged(self, records: int) -> None:
         """Be told that so many of the records that `read` has yielded are delivered."""
 
 
-class Repeatable:
+class ReplayableSource:
     """What most sources have in common: they repeat by reading again, and nobody waits for an answer."""
 
-    repeats = True
+    is_replayable = True
 
-    def read(self, position: Any | None) -> Iterator[Batch]:
+    def read(self, position: Any | None) -> Iterator[SourceBatch]:
         """Yield batches from a position on, or from the beginning."""
         raise NotImplementedError
 
-    def repeat(self, position: Any) -> Iterator[Batch]:
+    def replay_from(self, position: Any) -> Iterator[SourceBatch]:
         """Yield the batches of a position again, and those that follow."""
         return self.read(position)
 
-    def paced(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+    def pace_batches(self, batches: Iterator[SourceBatch]) -> Iterator[SourceBatch]:
         """Yield batches as they are: they are due when they are there."""
         return batches
 
-    def acknowledged(self, records: int) -> None:
+    def on_acknowledged(self, records: int) -> None:
         """Take note of nothing: there is nobody to tell."""
 
 
-class Once:
+class OneShotSource:
     """What sources have in common that give each record once."""
 
-    repeats = False
+    is_replayable = False
     description: str
 
-    def repeat(self, position: Any) -> Iterator[Batch]:
+    def replay_from(self, position: Any) -> Iterator[SourceBatch]:
         """Give nothing."""
         raise SourceError(f"{self.description} cannot go back to {position}: it gives each record once")
 
-    def paced(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+    def pace_batches(self, batches: Iterator[SourceBatch]) -> Iterator[SourceBatch]:
         """Yield batches as they are."""
         return batches
 
-    def acknowledged(self, records: int) -> None:
+    def on_acknowledged(self, records: int) -> None:
         """Take note of nothing: there is nobody to tell."""
 
 
-def replay_of(source: Source) -> Replay | None:
+def make_replay(source: RecordSource) -> ReplayRecords | None:
     """Return how to get records of a source a second time, or None where it cannot repeat itself."""
-    if not source.repeats:
+    if not source.is_replayable:
         return None
 
-    def replay(position: Any, skip: int, count: int) -> list[Batch]:
-        found: list[Batch] = []
-        left = skip + count
-        for batch in source.repeat(position):
+    def replay(position: Any, skip_records: int, record_count: int) -> list[SourceBatch]:
+        replayed: list[SourceBatch] = []
+        remaining = skip_records + record_count
+        for batch in source.replay_from(position):
             if not len(batch):
                 break
-            found.append(batch.part(0, min(left, len(batch))))
-            left -= len(found[-1])
-            if not left:
+            replayed.append(batch.slice_records(0, min(remaining, len(batch))))
+            remaining -= len(replayed[-1])
+            if not remaining:
                 break
-        return _without_first(found, skip)
+        return _drop_first(replayed, skip_records)
 
     return replay
 
 
-def _without_first(batches: list[Batch], skip: int) -> list[Batch]:
-    kept = []
+def _drop_first(batches: list[SourceBatch], skip_records: int) -> list[SourceBatch]:
+    remaining_batches = []
     for batch in batches:
-        gone = min(skip, len(batch))
-        skip -= gone
-        if gone < len(batch):
-            kept.append(batch.part(gone, len(batch) - gone))
-    return kept
+        dropped = min(skip_records, len(batch))
+        skip_records -= dropped
+        if dropped < len(batch):
+            remaining_batches.append(batch.slice_records(dropped, len(batch) - dropped))
+    return remaining_batches
 
 
-def rest_of(source: Source, position: Any, skip: int) -> Iterator[Batch]:
+def read_rest(source: RecordSource, position: Any, skip_records: int) -> Iterator[SourceBatch]:
     """Yield what follows the first `skip` records after a position, as it is due; they have to be there still."""
-    yield from source.paced(_beyond(source, position, skip))
+    yield from source.pace_batches(_skip_replayed(source, position, skip_records))
 
 
-def _beyond(source: Source, position: Any, skip: int) -> Iterator[Batch]:
-    for batch in source.repeat(position):
-        if skip and not len(batch):
+def _skip_replayed(source: RecordSource, position: Any, skip_records: int) -> Iterator[SourceBatch]:
+    for batch in source.replay_from(position):
+        if skip_records and not len(batch):
             break
-        if skip >= len(batch) > 0:
-            skip -= len(batch)
+        if skip_records >= len(batch) > 0:
+            skip_records -= len(batch)
             continue
-        yield batch.part(skip, len(batch) - skip) if skip else batch
-        skip = 0
-    if skip:
+        yield batch.slice_records(skip_records, len(batch) - skip_records) if skip_records else batch
+        skip_records = 0
+    if skip_records:
         raise SourceError(
-            f"{source.description} is shorter than it was: {skip} records after {position} are gone; "
+            f"{source.description} is shorter than it was: {skip_records} records after {position} are gone; "
             "bring its data back, or use another producer name"
         )

@@ -11,26 +11,26 @@ from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from penstock.ingestion.errors import SourceError, SourceOptionsError
-from penstock.ingestion.producer.batch import Batch
-from penstock.ingestion.sources.cutting import BATCH, BATCH_BYTES
-from penstock.ingestion.sources.files import LONGEST_LINE
-from penstock.ingestion.sources.lines import MakeBatch
-from penstock.ingestion.sources.source import NOTHING, Repeatable
+from penstock.ingestion.producer.batch import SourceBatch
+from penstock.ingestion.sources.batching import MAX_BATCH_BYTES, MAX_BATCH_RECORDS
+from penstock.ingestion.sources.file_source import MAX_LINE_BYTES
+from penstock.ingestion.sources.line_batches import MakeLineBatch
+from penstock.ingestion.sources.source import EMPTY_BATCH, ReplayableSource
 
-_CONNECT_SECONDS = 10.0
-_REPEAT_SECONDS = 10.0
-_LOOK_SECONDS = 0.5
-_OK = 200
+_CONNECT_TIMEOUT_S = 10.0
+_REPLAY_TIMEOUT_S = 10.0
+_BUFFER_WAIT_S = 0.5
+_HTTP_OK = 200
 
 
-class Event(NamedTuple):
+class ServerSentEvent(NamedTuple):
     """One event, and the id by which its server knows it; empty where it gives none."""
 
     id: str
     data: bytes
 
 
-class ServerSentEvents(Repeatable):
+class SseSource(ReplayableSource):
     """Reads events, and resumes after the last one it knows by `Last-Event-ID`, as the standard has it.
 
     A position is the id before its batch, how many it had, and the last of them: the source repeats itself as far
@@ -38,7 +38,7 @@ class ServerSentEvents(Repeatable):
     again. Events without ids have no positions: what of them is in flight at a kill is written down as abandoned.
     """
 
-    def __init__(self, url: str, make_batch: MakeBatch) -> None:
+    def __init__(self, url: str, make_batch: MakeLineBatch) -> None:
         self.description = f"events of {url}"
         self._url = urlsplit(url)
         self._make_batch = make_batch
@@ -47,119 +47,127 @@ class ServerSentEvents(Repeatable):
                 f"'{url}' is no address of events; it has to begin with http:// or https://"
             )
 
-    def read(self, position: Any | None) -> Iterator[Batch]:
+    def read(self, position: Any | None) -> Iterator[SourceBatch]:
         """Yield events as they come, until the server hangs up; those of a position first, in one batch."""
-        last = "" if position is None else str(position["after"])
-        with _opened(self._url, last, self.description) as response:
-            arriving = _Arriving(response, last, self.description)
+        last_id = "" if position is None else str(position["after"])
+        with _open_stream(self._url, last_id, self.description) as response:
+            buffer = _EventBuffer(response, last_id, self.description)
             try:
-                yield from self._batches(arriving, last, position or {"count": 0})
+                yield from self._read_batches(buffer, last_id, position or {"count": 0})
             finally:
-                arriving.leave()
+                buffer.close()
 
-    def _batches(self, arriving: "_Arriving", last: str, position: Mapping[str, Any]) -> Iterator[Batch]:
-        events: list[Event] | None = arriving.repeated(int(position["count"]))
+    def _read_batches(
+        self, buffer: "_EventBuffer", last_id: str, position: Mapping[str, Any]
+    ) -> Iterator[SourceBatch]:
+        events: list[ServerSentEvent] | None = buffer.take_replayed(int(position["count"]))
         if events and events[-1].id != position.get("last", events[-1].id):
             raise SourceError(
-                f"{self.description} no longer has the {len(events)} events after '{last}', up to "
+                f"{self.description} no longer has the {len(events)} events after '{last_id}', up to "
                 f"'{position['last']}', and sent others: use another producer name to begin with what there is"
             )
         while events is not None:
             if events:
-                batch = self._make_batch([event.data for event in events], _position(last, events))
-                last = events[-1].id
-                yield batch if batch.position is None else replace(batch, after={"after": last, "count": 0})
+                batch = self._make_batch([event.data for event in events], _make_position(last_id, events))
+                last_id = events[-1].id
+                yield (
+                    batch
+                    if batch.position is None
+                    else replace(batch, position_after={"after": last_id, "count": 0})
+                )
             else:
-                yield NOTHING
-            events = arriving.take()
+                yield EMPTY_BATCH
+            events = buffer.take_batch()
 
 
-def _position(last: str, events: list[Event]) -> Any | None:
+def _make_position(last_id: str, events: list[ServerSentEvent]) -> Any | None:
     """Return where the events can be read again, which only ids make possible."""
     ids = {event.id for event in events}
-    if "" in ids or last in ids or len(ids) < len(events):
+    if "" in ids or last_id in ids or len(ids) < len(events):
         return None  # One that has no id of its own would come again after the id before it.
-    return {"after": last, "count": len(events), "last": events[-1].id}
+    return {"after": last_id, "count": len(events), "last": events[-1].id}
 
 
-class _Arriving:
+class _EventBuffer:
     """Reads events in a thread of its own, so that nobody waits in a read; holds no more than a batch."""
 
-    def __init__(self, response: http.client.HTTPResponse, last: str, description: str) -> None:
-        self._queue: queue.SimpleQueue[Event | Exception | None] = queue.SimpleQueue()
-        self._held = 0
-        self._room = threading.Condition()
+    def __init__(self, response: http.client.HTTPResponse, last_id: str, description: str) -> None:
+        self._queue: queue.SimpleQueue[ServerSentEvent | Exception | None] = queue.SimpleQueue()
+        self._buffered_bytes = 0
+        self._buffer_room = threading.Condition()
         self._description = description
-        self._ended = False
-        self._left = False
-        threading.Thread(target=self._read, args=(response, last), daemon=True).start()
+        self._is_ended = False
+        self._is_closed = False
+        threading.Thread(target=self._receive_events, args=(response, last_id), daemon=True).start()
 
-    def take(self) -> list[Event] | None:
+    def take_batch(self) -> list[ServerSentEvent] | None:
         """Return what has come, which may be nothing; None at the end."""
-        events: list[Event] = []
-        size = 0
-        while size < BATCH_BYTES and not self._ended:
+        events: list[ServerSentEvent] = []
+        size_bytes = 0
+        while size_bytes < MAX_BATCH_BYTES and not self._is_ended:
             try:
-                found = self._queue.get_nowait()
+                item = self._queue.get_nowait()
             except queue.Empty:
                 return events
-            self._add(events, found)
-            size += _weight(found)
-        return None if self._ended and not events else events
+            self._add_item(events, item)
+            size_bytes += _buffered_size(item)
+        return None if self._is_ended and not events else events
 
-    def repeated(self, count: int) -> list[Event]:
+    def take_replayed(self, count: int) -> list[ServerSentEvent]:
         """Return so many events that were sent before, or those that come again within some seconds."""
-        events: list[Event] = []
-        while len(events) < count and not self._ended:
+        events: list[ServerSentEvent] = []
+        while len(events) < count and not self._is_ended:
             try:
-                self._add(events, self._queue.get(timeout=_REPEAT_SECONDS))
+                self._add_item(events, self._queue.get(timeout=_REPLAY_TIMEOUT_S))
             except queue.Empty:
                 break
         return events
 
-    def _add(self, events: list[Event], found: Event | Exception | None) -> None:
-        with self._room:
-            self._held -= _weight(found)
-            self._room.notify()
-        if isinstance(found, Event):
-            events.append(found)
-        elif found is None:
-            self._ended = True
+    def _add_item(self, events: list[ServerSentEvent], item: ServerSentEvent | Exception | None) -> None:
+        with self._buffer_room:
+            self._buffered_bytes -= _buffered_size(item)
+            self._buffer_room.notify()
+        if isinstance(item, ServerSentEvent):
+            events.append(item)
+        elif item is None:
+            self._is_ended = True
         else:
-            raise SourceError(f"{self._description} broke off: {found}; start again to resume") from found
+            raise SourceError(f"{self._description} broke off: {item}; start again to resume") from item
 
-    def _read(self, response: http.client.HTTPResponse, last: str) -> None:
+    def _receive_events(self, response: http.client.HTTPResponse, last_id: str) -> None:
         try:
-            for event in parsed(iter(lambda: response.readline(LONGEST_LINE), b""), last):
-                self._put(event)
-            self._put(None)
+            for event in parse_events(iter(lambda: response.readline(MAX_LINE_BYTES), b""), last_id):
+                self._put_item(event)
+            self._put_item(None)
         except (OSError, http.client.HTTPException, AttributeError, ValueError) as error:
             # Closing the connection ends a read that is under way with an error of any of these kinds.
-            if not self._left:
-                self._put(error)
+            if not self._is_closed:
+                self._put_item(error)
         finally:
             response.close()
 
-    def _put(self, found: Event | Exception | None) -> None:
-        while not self._left:
-            with self._room:
-                if self._held < BATCH_BYTES or self._room.wait(_LOOK_SECONDS):
-                    self._held += _weight(found)
-                    self._queue.put(found)
+    def _put_item(self, item: ServerSentEvent | Exception | None) -> None:
+        while not self._is_closed:
+            with self._buffer_room:
+                if self._buffered_bytes < MAX_BATCH_BYTES or self._buffer_room.wait(_BUFFER_WAIT_S):
+                    self._buffered_bytes += _buffered_size(item)
+                    self._queue.put(item)
                     return
         raise ConnectionAbortedError("nobody reads these events any more")
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Say that nobody takes events any more."""
-        self._left = True
+        self._is_closed = True
 
 
-def _weight(found: Event | Exception | None) -> int:
+def _buffered_size(item: ServerSentEvent | Exception | None) -> int:
     """Return what counts of an event where a batch of them is as much as may be held: of a small one its number."""
-    return max(len(found.data), BATCH_BYTES // BATCH) if isinstance(found, Event) else 0
+    return (
+        max(len(item.data), MAX_BATCH_BYTES // MAX_BATCH_RECORDS) if isinstance(item, ServerSentEvent) else 0
+    )
 
 
-def parsed(lines: Iterator[bytes], last: str) -> Iterator[Event]:
+def parse_events(lines: Iterator[bytes], last_id: str) -> Iterator[ServerSentEvent]:
     """Yield the events of a stream; an event ends at an empty line and keeps the id before it if it has none."""
     data: list[bytes] = []
     for line in lines:
@@ -168,37 +176,37 @@ def parsed(lines: Iterator[bytes], last: str) -> Iterator[Event]:
         if name == b"data":
             data.append(value)
         elif name == b"id" and b"\0" not in value:
-            last = value.decode("utf-8", "replace")
+            last_id = value.decode("utf-8", "replace")
         elif not name and not value and data and not line.startswith(b":"):
-            yield Event(last, b"\n".join(data))
+            yield ServerSentEvent(last_id, b"\n".join(data))
             data = []
 
 
 @contextmanager
-def _opened(url: SplitResult, last: str, description: str) -> Iterator[http.client.HTTPResponse]:
-    kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-    connection = kind(url.hostname or "", url.port, timeout=_CONNECT_SECONDS)
+def _open_stream(url: SplitResult, last_id: str, description: str) -> Iterator[http.client.HTTPResponse]:
+    connection_class = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+    connection = connection_class(url.hostname or "", url.port, timeout=_CONNECT_TIMEOUT_S)
     headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
-    if last:
-        headers["Last-Event-ID"] = last
-    wire: socket.socket | None = None
+    if last_id:
+        headers["Last-Event-ID"] = last_id
+    raw_socket: socket.socket | None = None
     try:
         connection.connect()
-        wire = connection.sock
+        raw_socket = connection.sock
         connection.request("GET", f"{url.path or '/'}?{url.query}".rstrip("?"), headers=headers)
         response = connection.getresponse()
-        if response.status != _OK:
+        if response.status != _HTTP_OK:
             response.close()
             raise SourceError(
                 f"{description} cannot be read: the answer is {response.status} {response.reason}"
             )
-        wire.settimeout(None)
+        raw_socket.settimeout(None)
         yield response
     except (OSError, http.client.HTTPException) as error:
         raise SourceError(f"{description} cannot be read: {error}; is the server up?") from error
     finally:
-        if wire is not None:
+        if raw_socket is not None:
             # Ends a read that is under way in the other thread, which then closes the response.
             with suppress(OSError):
-                wire.shutdown(socket.SHUT_RDWR)
+                raw_socket.shutdown(socket.SHUT_RDWR)
         connection.close()

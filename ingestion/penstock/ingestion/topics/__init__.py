@@ -1,23 +1,35 @@
 """Topics as code: declared in contracts, compared with the cluster, made so."""
 
-from penstock.ingestion.topics.cluster import apply_plan, ensure_topics, observe, plan_for
-from penstock.ingestion.topics.contents import PartitionContents, TopicContents, contents
-from penstock.ingestion.topics.model import Action, Change, TopicPlan, TopicSpec, declared, environments
+from penstock.ingestion.topics.cluster import (
+    apply_topic_plan,
+    ensure_topics,
+    plan_cluster_changes,
+    read_cluster_topics,
+)
+from penstock.ingestion.topics.description import PartitionOffsetRange, TopicDescription, describe_topics
 from penstock.ingestion.topics.planning import plan_topics
+from penstock.ingestion.topics.topic_specs import (
+    TopicAction,
+    TopicChange,
+    TopicPlan,
+    TopicSpec,
+    build_topic_specs,
+    list_environments,
+)
 
 __all__ = [
-    "Action",
-    "Change",
-    "PartitionContents",
-    "TopicContents",
+    "PartitionOffsetRange",
+    "TopicAction",
+    "TopicChange",
+    "TopicDescription",
     "TopicPlan",
     "TopicSpec",
-    "apply_plan",
-    "contents",
-    "declared",
+    "apply_topic_plan",
+    "build_topic_specs",
+    "describe_topics",
     "ensure_topics",
-    "environments",
-    "observe",
-    "plan_for",
+    "list_environments",
+    "plan_cluster_changes",
     "plan_topics",
+    "read_cluster_topics",
 ]

@@ -16,85 +16,101 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from penstock.ingestion.clients import PLAIN, ClientSettings, admin_client, said
+from penstock.core.kafka_client import (
+    PLAINTEXT_CLIENT,
+    KafkaClientSettings,
+    create_admin_client,
+    describe_kafka_error,
+)
 from penstock.ingestion.contracts import Contract
-from penstock.ingestion.errors import TopicsError
-from penstock.ingestion.topics.model import TO_DEFAULT, Change, TopicPlan, TopicSpec, declared
+from penstock.ingestion.errors import TopicAdminError
 from penstock.ingestion.topics.planning import plan_topics
+from penstock.ingestion.topics.topic_specs import (
+    RESET_TO_DEFAULT,
+    TopicChange,
+    TopicPlan,
+    TopicSpec,
+    build_topic_specs,
+)
 
-_SECONDS = 30.0
+_ADMIN_TIMEOUT_S = 30.0
 # Who only looks is told sooner that nobody answers.
-_LOOK_SECONDS = 15.0
-_VISIBLE_ROUNDS = 600
+_READ_TIMEOUT_S = 15.0
+_MAX_VISIBILITY_POLLS = 600
 
 
-def observe(
+def read_cluster_topics(
     bootstrap: str,
     settings: Iterable[str] = (),
-    seconds: float = _LOOK_SECONDS,
-    client: ClientSettings = PLAIN,
+    timeout_s: float = _READ_TIMEOUT_S,
+    client_settings: KafkaClientSettings = PLAINTEXT_CLIENT,
 ) -> dict[str, TopicSpec]:
     """Return the cluster's topics, internal ones left out, with the values of the settings asked for.
 
     Where any are asked for, it tells also what is set on the topics themselves.
     """
-    admin = admin_client(bootstrap, client)
+    admin = create_admin_client(bootstrap, client_settings)
     try:
-        found = admin.list_topics(timeout=seconds).topics
-        names = [name for name in found if not name.startswith("__")]
-        asked = set(settings)
-        found_settings = _settings(admin, names if asked else [])
+        topics = admin.list_topics(timeout=timeout_s).topics
+        names = [name for name in topics if not name.startswith("__")]
+        wanted_settings = set(settings)
+        configs_by_topic = _read_topic_configs(admin, names if wanted_settings else [])
     except KafkaException as error:
-        raise TopicsError(
-            f"the topics at {bootstrap} cannot be read: {said(error)}; is the broker up?"
+        raise TopicAdminError(
+            f"the topics at {bootstrap} cannot be read: {describe_kafka_error(error)}; is the broker up?"
         ) from error
     return {
         name: TopicSpec(
             name,
-            len(found[name].partitions),
-            len(found[name].partitions[0].replicas),
-            _values(found_settings.get(name, {}), lambda entry: entry.name in asked),
-            _values(found_settings.get(name, {}), _is_override),
+            len(topics[name].partitions),
+            len(topics[name].partitions[0].replicas),
+            _select_values(configs_by_topic.get(name, {}), lambda entry: entry.name in wanted_settings),
+            _select_values(configs_by_topic.get(name, {}), _is_override),
         )
         for name in names
     }
 
 
-def plan_for(
+def plan_cluster_changes(
     bootstrap: str,
     contracts: Iterable[Contract],
     environment: str = "local",
-    destroy: Collection[str] = (),
-    client: ClientSettings = PLAIN,
-    seconds: float = _LOOK_SECONDS,
+    allow_destroy: Collection[str] = (),
+    client_settings: KafkaClientSettings = PLAINTEXT_CLIENT,
+    timeout_s: float = _READ_TIMEOUT_S,
 ) -> TopicPlan:
     """Compare the cluster with what the contracts declare for an environment."""
-    wanted = declared(contracts, environment)
-    settings = {key for spec in wanted for key, _ in spec.settings}
-    return plan_topics(wanted, observe(bootstrap, settings, seconds, client), destroy)
+    specs = build_topic_specs(contracts, environment)
+    settings = {key for spec in specs for key, _ in spec.settings}
+    return plan_topics(
+        specs, read_cluster_topics(bootstrap, settings, timeout_s, client_settings), allow_destroy
+    )
 
 
-def apply_plan(
-    bootstrap: str, plan: TopicPlan, destroy: Collection[str] = (), client: ClientSettings = PLAIN
-) -> tuple[Change, ...]:
+def apply_topic_plan(
+    bootstrap: str,
+    plan: TopicPlan,
+    allow_destroy: Collection[str] = (),
+    client_settings: KafkaClientSettings = PLAINTEXT_CLIENT,
+) -> tuple[TopicChange, ...]:
     """Carry out a plan and return what was done.
 
     Refuses the whole plan, before its first step, when one step would destroy records of a topic that is not
     named in `destroy`.
     """
-    for change in plan.destructive:
-        if change.topic not in destroy:
-            raise TopicsError(
-                f"topic {change.topic}: to {change.action} it would destroy {change.destroys}; "
+    for change in plan.destructive_changes:
+        if change.topic not in allow_destroy:
+            raise TopicAdminError(
+                f"topic {change.topic}: to {change.action} it would destroy {change.data_loss}; "
                 f"nothing was changed; say --allow-destroy {change.topic} if that is wanted"
             )
-    admin = admin_client(bootstrap, client)
+    admin = create_admin_client(bootstrap, client_settings)
     for change in plan.changes:
         try:
-            _carry_out(admin, change)
+            _apply_change(admin, change)
         except KafkaException as error:
-            raise TopicsError(
-                f"topic {change.topic} at {bootstrap}: to {change.action} it failed: {said(error)}"
+            raise TopicAdminError(
+                f"topic {change.topic} at {bootstrap}: to {change.action} it failed: {describe_kafka_error(error)}"
             ) from error
     return plan.changes
 
@@ -103,87 +119,93 @@ def ensure_topics(
     bootstrap: str,
     contracts: Iterable[Contract],
     environment: str = "local",
-    client: ClientSettings = PLAIN,
-) -> tuple[Change, ...]:
+    client_settings: KafkaClientSettings = PLAINTEXT_CLIENT,
+) -> tuple[TopicChange, ...]:
     """Create what is missing and change what can be changed without loss; said again, it changes nothing.
 
     Steps that would destroy records are left out: `penstock topics plan` shows them.
     """
-    plan = plan_for(bootstrap, contracts, environment, client=client)
-    harmless = TopicPlan(tuple(change for change in plan.changes if change.destroys is None))
-    return apply_plan(bootstrap, harmless, client=client)
+    plan = plan_cluster_changes(bootstrap, contracts, environment, client_settings=client_settings)
+    lossless_plan = TopicPlan(tuple(change for change in plan.changes if change.data_loss is None))
+    return apply_topic_plan(bootstrap, lossless_plan, client_settings=client_settings)
 
 
-def _settings(admin: AdminClient, names: list[str]) -> dict[str, dict[str, ConfigEntry]]:
+def _read_topic_configs(admin: AdminClient, names: list[str]) -> dict[str, dict[str, ConfigEntry]]:
     if not names:
         return {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
-    described = admin.describe_configs(resources, request_timeout=_SECONDS)
-    return {resource.name: _wait(future) for resource, future in described.items()}
+    futures_by_resource = admin.describe_configs(resources, request_timeout=_ADMIN_TIMEOUT_S)
+    return {resource.name: _await_result(future) for resource, future in futures_by_resource.items()}
 
 
-def _values(
-    entries: dict[str, ConfigEntry], wanted: Callable[[ConfigEntry], bool]
+def _select_values(
+    entries: dict[str, ConfigEntry], is_selected: Callable[[ConfigEntry], bool]
 ) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((key, str(entry.value)) for key, entry in entries.items() if wanted(entry)))
+    return tuple(sorted((key, str(entry.value)) for key, entry in entries.items() if is_selected(entry)))
 
 
 def _is_override(entry: ConfigEntry) -> bool:
     """Say whether it is set on the topic; what tools set while they move replicas is theirs."""
-    found = ConfigSource(entry.source) == ConfigSource.DYNAMIC_TOPIC_CONFIG
-    return found and not entry.name.endswith("replication.throttled.replicas")
+    is_topic_config = ConfigSource(entry.source) == ConfigSource.DYNAMIC_TOPIC_CONFIG
+    return is_topic_config and not entry.name.endswith("replication.throttled.replicas")
 
 
-def _carry_out(admin: AdminClient, change: Change) -> None:
+def _apply_change(admin: AdminClient, change: TopicChange) -> None:
     if change.action in ("delete", "recreate"):
-        _wait_all(admin.delete_topics([change.topic], operation_timeout=_SECONDS))
-    if change.after is None:
+        _await_all(admin.delete_topics([change.topic], operation_timeout=_ADMIN_TIMEOUT_S))
+    if change.target_spec is None:
         return
     if change.action in ("create", "recreate"):
-        _create(admin, change.after, patient=change.action == "recreate")
+        _create_topic(admin, change.target_spec, retry_while_deleting=change.action == "recreate")
     elif change.action == "grow":
-        _wait_all(admin.create_partitions([NewPartitions(change.topic, change.after.partitions)]))
+        _await_all(admin.create_partitions([NewPartitions(change.topic, change.target_spec.partitions)]))
     else:
-        entries = [_altered(key, after) for key, _, after in change.differences]
+        entries = [_to_config_entry(key, new_value) for key, _, new_value in change.differences]
         resource = ConfigResource(ResourceType.TOPIC, change.topic, incremental_configs=entries)
-        _wait_all(admin.incremental_alter_configs([resource]))
+        _await_all(admin.incremental_alter_configs([resource]))
 
 
-def _altered(key: str, after: str) -> ConfigEntry:
-    if after == TO_DEFAULT:
+def _to_config_entry(key: str, new_value: str) -> ConfigEntry:
+    if new_value == RESET_TO_DEFAULT:
         return ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE)
-    return ConfigEntry(key, after, incremental_operation=AlterConfigOpType.SET)
+    return ConfigEntry(key, new_value, incremental_operation=AlterConfigOpType.SET)
 
 
-def _create(admin: AdminClient, spec: TopicSpec, *, patient: bool) -> None:
+def _create_topic(admin: AdminClient, spec: TopicSpec, *, retry_while_deleting: bool) -> None:
     topic = NewTopic(spec.name, spec.partitions, spec.replicas, config=dict(spec.settings))
-    for left in range(50 if patient else 1, 0, -1):
+    for attempts_left in range(50 if retry_while_deleting else 1, 0, -1):
         try:
-            _wait_all(admin.create_topics([topic], operation_timeout=_SECONDS))
+            _await_all(admin.create_topics([topic], operation_timeout=_ADMIN_TIMEOUT_S))
             _wait_until_visible(admin, spec)
             return
         except KafkaException as error:
             # Deletion is done in the background: for a moment the old topic is still in the way.
-            if not patient or left == 1 or error.args[0].name() != "TOPIC_ALREADY_EXISTS":
+            if (
+                not retry_while_deleting
+                or attempts_left == 1
+                or error.args[0].name() != "TOPIC_ALREADY_EXISTS"
+            ):
                 raise
             admin.poll(0.1)
 
 
 def _wait_until_visible(admin: AdminClient, spec: TopicSpec) -> None:
     """Brokers learn of a topic a moment after the controller has made it."""
-    for _ in range(_VISIBLE_ROUNDS):
-        found = admin.list_topics(spec.name, timeout=_SECONDS).topics[spec.name]
-        leaders = [partition.leader for partition in found.partitions.values() if partition.leader >= 0]
+    for _ in range(_MAX_VISIBILITY_POLLS):
+        metadata = admin.list_topics(spec.name, timeout=_ADMIN_TIMEOUT_S).topics[spec.name]
+        leaders = [partition.leader for partition in metadata.partitions.values() if partition.leader >= 0]
         if len(leaders) == spec.partitions:
             return
         admin.poll(0.05)
-    raise TopicsError(f"topic {spec.name} was made and no broker serves it yet; look at the brokers' logs")
+    raise TopicAdminError(
+        f"topic {spec.name} was made and no broker serves it yet; look at the brokers' logs"
+    )
 
 
-def _wait_all(futures: dict[Any, Future[Any]]) -> None:
+def _await_all(futures: dict[Any, Future[Any]]) -> None:
     for future in futures.values():
-        _wait(future)
+        _await_result(future)
 
 
-def _wait(future: Future[Any]) -> Any:
-    return future.result(timeout=_SECONDS * 2)
+def _await_result(future: Future[Any]) -> Any:
+    return future.result(timeout=_ADMIN_TIMEOUT_S * 2)

@@ -1,7 +1,7 @@
 """What goes on: records of three topics as one stream, counted by where they come from."""
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import after_watermark, count, every, fixed, read, union
+from penstock.stream import after_watermark, count, every, fixed, read, union
 
 activity = (
     union(

@@ -6,33 +6,33 @@ older than that one, because it came late, changes nothing that is remembered; i
 
 from dataclasses import dataclass
 
+from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import read
-from penstock.pipelines.remembering import Answer, Call, Row
+from penstock.stream import read
 
-NEAR = 15 * 60_000
+MIN_TRAVEL_TIME_MS = 15 * 60_000
 """Milliseconds in which nobody gets from one country to another."""
 
 
 @dataclass(frozen=True)
-class LastSeen:
+class CardLastSeen:
     """Where and when a card was seen last."""
 
     country: str
     at: int
 
 
-def elsewhere(call: Call[LastSeen]) -> Answer[LastSeen]:
+def flag_distant_payments(context: KeyContext[CardLastSeen]) -> KeyUpdate[CardLastSeen]:
     """A row for each payment that is too near in time to one in another country."""
-    last, rows = call.state, []
-    for payment in call.records:
+    last, rows = context.state, []
+    for payment in context.records:
         country, at = payment.fields["country"], payment.time
-        if last is not None and country != last.country and abs(at - last.at) <= NEAR:
-            told = {"payment": payment.fields["id"], "here": country, "there": last.country}
-            rows.append(Row({**told, "apart_ms": abs(at - last.at)}, at))
+        if last is not None and country != last.country and abs(at - last.at) <= MIN_TRAVEL_TIME_MS:
+            alert = {"payment": payment.fields["id"], "here": country, "there": last.country}
+            rows.append(OutputRow({**alert, "apart_ms": abs(at - last.at)}, at))
         if last is None or at >= last.at:
-            last = LastSeen(country, at)
-    return Answer(last, rows)
+            last = CardLastSeen(country, at)
+    return KeyUpdate(last, rows)
 
 
 card_alerts = (
@@ -40,8 +40,8 @@ card_alerts = (
     .deduplicate(within="1 hour")
     .key("card")
     .remember(
-        elsewhere,
-        state=LastSeen,
+        flag_distant_payments,
+        state=CardLastSeen,
         returns={"payment": "STRING", "here": "STRING", "there": "STRING", "apart_ms": "BIGINT"},
         forget_after="1 day",
     )

@@ -5,7 +5,7 @@ no younger than the payment. It is told when the watermark is so far, so a limit
 """
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import as_of, join, read
+from penstock.stream import as_of, join, read
 
 card_limits = (
     join(

@@ -8,9 +8,9 @@ behind the watermark is compared with nothing, and nothing with it.
 from dataclasses import dataclass
 from math import asin, cos, radians, sin, sqrt
 
+from penstock.engine.functions.stateful import KeyContext, KeyedRecord, KeyUpdate, OutputRow, Timer
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import read
-from penstock.pipelines.remembering import Answer, Call, Read, Row, Timer
+from penstock.stream import read
 
 CAPITALS = {
     "DE": (52.52, 13.40),
@@ -23,11 +23,11 @@ CAPITALS = {
 """Where a country is, in degrees: all that a payment says is the country."""
 EARTH_KM = 6_371.0
 AIRCRAFT_KMH = 1_000.0
-HOUR = 3_600_000
+HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True)
-class Use:
+class CardUse:
     """One use of a card."""
 
     at: int
@@ -36,52 +36,57 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Travel:
+class CardTravelState:
     """The last use that is certain, and those that others may still come before."""
 
-    last: Use | None = None
-    waiting: tuple[Use, ...] = ()
+    last: CardUse | None = None
+    pending: tuple[CardUse, ...] = ()
 
 
-def travelled(call: Call[Travel]) -> Answer[Travel]:
+def flag_impossible_travel(context: KeyContext[CardTravelState]) -> KeyUpdate[CardTravelState]:
     """A row for each use that is too far from the one before it."""
-    known, rows = call.state or Travel(), []
-    uses = sorted([*known.waiting, *map(use, call.records)], key=lambda each: (each.at, each.payment))
-    certain = [each for each in uses if each.at < call.watermark]
-    last = known.last
-    for each in certain:
-        if last is not None and each.at < last.at:
+    state, rows = context.state or CardTravelState(), []
+    uses = sorted(
+        [*state.pending, *map(as_card_use, context.records)],
+        key=lambda card_use: (card_use.at, card_use.payment),
+    )
+    settled_uses = [card_use for card_use in uses if card_use.at < context.watermark]
+    last = state.last
+    for card_use in settled_uses:
+        if last is not None and card_use.at < last.at:
             continue
-        if last is not None and (row := too_fast(last, each)) is not None:
+        if last is not None and (row := impossible_travel_row(last, card_use)) is not None:
             rows.append(row)
-        last = each
-    waiting = tuple(uses[len(certain) :])
-    return Answer(Travel(last, waiting), rows, [Timer(waiting[0].at + 1)] if waiting else [])
+        last = card_use
+    pending = tuple(uses[len(settled_uses) :])
+    return KeyUpdate(CardTravelState(last, pending), rows, [Timer(pending[0].at + 1)] if pending else [])
 
 
-def use(payment: Read) -> Use:
+def as_card_use(payment: KeyedRecord) -> CardUse:
     """A payment as a use of its card."""
-    return Use(payment.time, payment.fields["country"], payment.fields["id"])
+    return CardUse(payment.time, payment.fields["country"], payment.fields["id"])
 
 
-def too_fast(before: Use, after: Use) -> Row | None:
+def impossible_travel_row(before: CardUse, after: CardUse) -> OutputRow | None:
     """A row for two uses between which nobody can travel."""
-    km = distance(CAPITALS[before.country], CAPITALS[after.country])
-    hours = (after.at - before.at) / HOUR
+    km = distance_km(CAPITALS[before.country], CAPITALS[after.country])
+    hours = (after.at - before.at) / HOUR_MS
     if km <= AIRCRAFT_KMH * hours:
         return None
-    told = {
+    travel_row = {
         "payment": after.payment,
         "after": before.payment,
         "came_from": before.country,
         "used_in": after.country,
     }
-    return Row({**told, "km": round(km), "minutes": round(60 * hours, 1)}, after.at)
+    return OutputRow({**travel_row, "km": round(km), "minutes": round(60 * hours, 1)}, after.at)
 
 
-def distance(here: tuple[float, float], there: tuple[float, float]) -> float:
+def distance_km(origin: tuple[float, float], destination: tuple[float, float]) -> float:
     """Kilometres between two places, over the ground."""
-    (north, east), (other_north, other_east) = ([radians(part) for part in place] for place in (here, there))
+    (north, east), (other_north, other_east) = (
+        [radians(part) for part in coordinates] for coordinates in (origin, destination)
+    )
     height = sin((other_north - north) / 2) ** 2
     width = cos(north) * cos(other_north) * sin((other_east - east) / 2) ** 2
     return 2 * EARTH_KM * asin(sqrt(height + width))
@@ -93,8 +98,8 @@ card_travel = (
     .deduplicate(within="1 hour")
     .key("card")
     .remember(
-        travelled,
-        state=Travel,
+        flag_impossible_travel,
+        state=CardTravelState,
         returns={
             "payment": "STRING",
             "after": "STRING",

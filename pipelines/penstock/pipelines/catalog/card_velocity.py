@@ -1,7 +1,7 @@
 """How quickly each card is used: payments, money and countries in ten minutes, told anew every minute."""
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import after_count, count, distinct, max_, read, repeatedly, sliding, sum_
+from penstock.stream import after_count, count, distinct, max_, read, repeatedly, sliding, sum_
 
 card_velocity = (
     read("cards", idle_after="5 seconds")

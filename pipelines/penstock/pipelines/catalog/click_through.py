@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import (
+from penstock.stream import (
     after_count,
     collect,
     count,
@@ -23,18 +23,23 @@ from penstock.pipelines.model import (
     union,
 )
 
-TEN_MINUTES = 600_000
+ATTRIBUTION_WINDOW_MS = 600_000
 
 
-def answered(session: Mapping[str, Any]) -> list[dict[str, Any]]:
+def count_attributed_clicks(session: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A showing, and how many clicks came in the ten minutes after it; nothing where only clicks came."""
     shown, clicks = session["shown_at"], session["clicked_at"] or ()
     if shown is None:
         return []
-    return [{"ad": session["ad"], "clicks": sum(0 <= clicked - shown <= TEN_MINUTES for clicked in clicks)}]
+    return [
+        {
+            "ad": session["ad"],
+            "clicks": sum(0 <= clicked - shown <= ATTRIBUTION_WINDOW_MS for clicked in clicks),
+        }
+    ]
 
 
-shown_and_clicked = (
+ad_sessions = (
     union(
         read("impressions", idle_after="5 seconds").sql("SELECT *, id AS showing FROM input"),
         read("ad-clicks", idle_after="5 seconds").sql("SELECT *, impression AS showing FROM input"),
@@ -52,8 +57,8 @@ shown_and_clicked = (
 )
 
 click_through = (
-    shown_and_clicked.then()
-    .flat_map(answered, returns={"ad": "STRING", "clicks": "BIGINT"})
+    ad_sessions.then()
+    .flat_map(count_attributed_clicks, returns={"ad": "STRING", "clicks": "BIGINT"})
     .key("ad")
     .aggregate(showings=count(), clicks=sum_("clicks"))
     .window(fixed("10 minutes"))

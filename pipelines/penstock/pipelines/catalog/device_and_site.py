@@ -1,7 +1,7 @@
 """Two computations that take different keys from one topic, in one pass: by device and by site."""
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import after_watermark, count, every, fixed, max_, mean, quantiles, read
+from penstock.stream import after_watermark, count, every, fixed, max_, mean, quantiles, read
 
 sensors = read("sensors", idle_after="10 seconds")
 early = after_watermark(early=every("10 seconds"))

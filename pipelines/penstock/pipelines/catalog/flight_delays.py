@@ -5,7 +5,7 @@ and is corrected for as long as the slowest may take.
 """
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import after_count, after_watermark, count, fixed, max_, mean, quantiles, read
+from penstock.stream import after_count, after_watermark, count, fixed, max_, mean, quantiles, read
 
 flight_delays = (
     read("flights", bound="1 hour", idle_after="1 minute")

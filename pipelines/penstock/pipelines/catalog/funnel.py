@@ -6,7 +6,7 @@ A visit's furthest step may change while late clicks join it; then it moves from
 from typing import TYPE_CHECKING
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import (
+from penstock.stream import (
     after_count,
     after_watermark,
     count,
@@ -21,16 +21,16 @@ from penstock.pipelines.model import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-STEPS = ("looked", "searched", "filled a cart", "bought")
+FUNNEL_STEPS = ("looked", "searched", "filled a cart", "bought")
 
 
-def furthest(visits: "pa.Table") -> "pa.Table":
+def add_furthest_step(visits: "pa.Table") -> "pa.Table":
     """Every visit with the furthest step that it came to."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    reached = pa.array([STEPS[0]] * visits.num_rows, pa.string())
-    for column, step in zip(("searches", "adds", "buys"), STEPS[1:], strict=True):
+    reached = pa.array([FUNNEL_STEPS[0]] * visits.num_rows, pa.string())
+    for column, step in zip(("searches", "adds", "buys"), FUNNEL_STEPS[1:], strict=True):
         reached = pc.if_else(pc.greater(visits.column(column), 0), pa.scalar(step), reached)
     return visits.append_column("reached", reached)
 
@@ -51,7 +51,7 @@ visits = (
 
 funnel = (
     visits.then()
-    .arrow(furthest)
+    .arrow(add_furthest_step)
     .key("reached")
     .aggregate(visits=count(), clicks=sum_("clicks"))
     .window(fixed("1 minute"))

@@ -7,36 +7,29 @@ every beginning of its tag, and the best three stand there. A correction of a co
 from typing import TYPE_CHECKING
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import (
-    after_count,
-    after_watermark,
-    count,
-    every,
-    read,
-    repeatedly,
-    sliding,
-    top,
-)
+from penstock.stream import after_count, after_watermark, count, every, read, repeatedly, sliding, top
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LONGEST = 8
+MAX_PREFIX_LENGTH = 8
 """Beginnings up to this length: who has typed so much is nearly there."""
 
 
-def beginnings(tags: "pa.Table") -> "pa.Table":
+def expand_prefixes(tags: "pa.Table") -> "pa.Table":
     """Every tag once for each of its beginnings."""
     import pyarrow as pa
 
     names = tags.column("tag").to_pylist()
-    lengths = [min(len(name), LONGEST) for name in names]
+    lengths = [min(len(name), MAX_PREFIX_LENGTH) for name in names]
     rows = [row for row, length in enumerate(lengths) for _ in range(length)]
-    typed = [name[: upto + 1] for name, length in zip(names, lengths, strict=True) for upto in range(length)]
-    return tags.take(pa.array(rows, pa.int64())).append_column("typed", pa.array(typed, pa.string()))
+    prefixes = [
+        name[: upto + 1] for name, length in zip(names, lengths, strict=True) for upto in range(length)
+    ]
+    return tags.take(pa.array(rows, pa.int64())).append_column("typed", pa.array(prefixes, pa.string()))
 
 
-counts = (
+tag_counts = (
     read("tweets", idle_after="5 seconds")
     .sql("SELECT *, explode(hashtags) AS tag FROM input")
     .key("tag")
@@ -48,8 +41,8 @@ counts = (
 )
 
 hashtags = (
-    counts.then()
-    .arrow(beginnings)
+    tag_counts.then()
+    .arrow(expand_prefixes)
     .key("typed")
     .aggregate(suggestions=top(3, "tag", by="uses"))
     .trigger(repeatedly(after_count(1)))

@@ -1,6 +1,6 @@
 """The last hundred readings of each device, with every tenth: a window that slides by records, not by time."""
 
-from penstock.pipelines.model import count, max_, mean, min_, moving, read, records
+from penstock.stream import count, max_, mean, min_, moving, read, records
 
 last_readings = (
     read("sensors", idle_after="5 seconds")

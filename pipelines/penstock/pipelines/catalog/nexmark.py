@@ -5,7 +5,7 @@ every two seconds over the last ten, early and corrected; a tie is decided by th
 """
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import (
+from penstock.stream import (
     after_count,
     after_watermark,
     count,

@@ -5,7 +5,7 @@ its account of records; the topic is read once for all of them.
 """
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import after_count, count, fixed, max_, read, repeatedly, sum_
+from penstock.stream import after_count, count, fixed, max_, read, repeatedly, sum_
 
 large, online, others = read("cards", idle_after="5 seconds").branches("amount > 200", "online")
 

@@ -1,7 +1,7 @@
 """The mean of each key as it grows, from a topic that is called `avg` in every course."""
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import after_count, count, global_window, mean, read, repeatedly
+from penstock.stream import after_count, count, global_window, mean, read, repeatedly
 
 running_avg = (
     read("avg")

@@ -1,6 +1,6 @@
 """Mean temperature per device and minute: a first guess every ten seconds, corrections for an hour."""
 
-from penstock.pipelines.model import after_watermark, count, every, fixed, mean, read
+from penstock.stream import after_watermark, count, every, fixed, mean, read
 
 sensor_minute = (
     read("sensors", idle_after="10 seconds")

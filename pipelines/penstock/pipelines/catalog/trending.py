@@ -1,7 +1,7 @@
 """The pages of a website that are looked at most just now: the five first of the last minute, every ten seconds."""
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import (
+from penstock.stream import (
     after_count,
     after_watermark,
     count,
@@ -13,7 +13,7 @@ from penstock.pipelines.model import (
     top,
 )
 
-looks = (
+page_looks = (
     read("clicks", idle_after="5 seconds")
     .key("page")
     .aggregate(looks=count(), visitors=distinct("user"))
@@ -24,7 +24,7 @@ looks = (
 )
 
 trending = (
-    looks.then()
+    page_looks.then()
     .aggregate(pages=top(5, "page", by="looks"))
     .trigger(repeatedly(after_count(1)))
     .write("trending", mode="latest")

@@ -4,17 +4,7 @@ The pause is short so that the clicks of the generator, which are close together
 """
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import (
-    after_watermark,
-    collect,
-    count,
-    distinct,
-    every,
-    first,
-    last,
-    read,
-    sessions,
-)
+from penstock.stream import after_watermark, collect, count, distinct, every, first, last, read, sessions
 
 visits = (
     read("clicks", idle_after="5 seconds")

@@ -1,13 +1,15 @@
 """How often each word was said in the last thirty seconds, every ten seconds, from lines as they come."""
 
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import after_watermark, count, every, read, sliding
+from penstock.stream import after_watermark, count, every, read, sliding
 
-WORDS = r"SELECT *, explode(regexp_extract_all(lower(text), '([\\p{L}\\p{N}]+)', 1)) AS word FROM input"
+SPLIT_WORDS_SQL = (
+    r"SELECT *, explode(regexp_extract_all(lower(text), '([\\p{L}\\p{N}]+)', 1)) AS word FROM input"
+)
 
 word_count = (
     read("lines", idle_after="5 seconds")
-    .sql(WORDS)
+    .sql(SPLIT_WORDS_SQL)
     .key("word")
     .aggregate(times=count())
     .window(sliding("30 seconds", "10 seconds"))

@@ -2,30 +2,30 @@
 
 from dataclasses import dataclass
 
-from penstock.pipelines.catalog.word_count import WORDS
+from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
+from penstock.pipelines.catalog.word_count import SPLIT_WORDS_SQL
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import read
-from penstock.pipelines.remembering import Answer, Call, Row
+from penstock.stream import read
 
 
 @dataclass(frozen=True)
-class Total:
+class WordTotal:
     """What was counted so far."""
 
     times: int = 0
 
 
-def counted(call: Call[Total]) -> Answer[Total]:
+def count_words(context: KeyContext[WordTotal]) -> KeyUpdate[WordTotal]:
     """The count after each batch in which the word was said."""
-    total = Total((call.state or Total()).times + len(call.records))
-    return Answer(total, [Row({"times": total.times})])
+    total = WordTotal((context.state or WordTotal()).times + len(context.records))
+    return KeyUpdate(total, [OutputRow({"times": total.times})])
 
 
 word_totals = (
     read("lines", idle_after="5 seconds")
-    .sql(WORDS)
+    .sql(SPLIT_WORDS_SQL)
     .key("word")
-    .remember(counted, state=Total, returns={"times": "BIGINT"})
+    .remember(count_words, state=WordTotal, returns={"times": "BIGINT"})
     .write("word_totals", mode="log")
 )
 

@@ -8,113 +8,140 @@ second was judged already, but is still compared, is learned from as if it had b
 from dataclasses import dataclass, field, replace
 from math import sqrt
 
+from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
 from penstock.pipelines.demonstration import Demo
-from penstock.pipelines.model import read
-from penstock.pipelines.remembering import Answer, Call, Row, Timer
+from penstock.stream import read
 
-SECOND = 1_000
-SPAN = 5
+SECOND_MS = 1_000
+JUDGED_SECONDS = 5
 """Seconds that are judged together."""
-LEARNED = 20
+MIN_LEARNED_SECONDS = 20
 """Seconds that a model must have seen before it is believed."""
-MEMORY = 30
+MEMORY_SECONDS = 30
 """Seconds after which a second counts about a third of what it did."""
-UNUSUAL, USUAL = 7.0, 3.0
+TREND_START_SIGMA, TREND_END_SIGMA = 7.0, 3.0
 """How far a count is off, in standard deviations: beyond the first a trend begins, within the second it is over.
 
 It is twice the distance of the square roots: so the spread is about 1 for counts of any size.
 """
-ACCEPTED = 60
+ACCEPTED_AFTER_SECONDS = 60
 """Seconds after which what was unusual is what there is."""
-FOREVER = 253_402_300_800_000
+END_OF_TIME_MS = 253_402_300_800_000
 """The end of the year 9999; a watermark beyond it is that of an input that has ended."""
-WORTHLESS = 0.05
+MIN_EXPECTED_RATE = 0.05
 """Questions a second below which nothing is expected, and the query is forgotten."""
 
 
 @dataclass(frozen=True)
-class Model:
+class QueryModel:
     """What is expected of a query, and what came of it lately."""
 
-    unjudged: dict[int, int] = field(default_factory=dict)
+    counts_by_second: dict[int, int] = field(default_factory=dict)
     """Questions by second, of seconds that may not be whole."""
-    recent: tuple[int, ...] = ()
+    recent_counts: tuple[int, ...] = ()
     """The last seconds that were judged, the newest at the end."""
-    judged: int = 0
+    next_second: int = 0
     """The second after these."""
-    expected: float = 0.0
-    seconds: int = 0
+    expected_rate: float = 0.0
+    seconds_learned: int = 0
     trend: str = ""
-    since: int = 0
+    trend_start: int = 0
 
 
-def trends(call: Call[Model]) -> Answer[Model]:
+def detect_trends(context: KeyContext[QueryModel]) -> KeyUpdate[QueryModel]:
     """A row for each trend that begins."""
-    model = noted(call.state or Model(), [each.time // SECOND for each in call.records])
-    rows: list[Row] = []
-    while (second := next_whole(model, call.watermark)) is not None:
-        count = model.unjudged.get(second, 0)
-        model, told = judged(model, second, count)
-        rows += told
-        if model.seconds > LEARNED and model.expected < WORTHLESS and not model.unjudged:
-            return Answer(None, rows, [])
-    return Answer(model, rows, [Timer((max(model.judged, min(model.unjudged, default=0)) + 1) * SECOND)])
+    model = add_questions(
+        context.state or QueryModel(), [record.time // SECOND_MS for record in context.records]
+    )
+    rows: list[OutputRow] = []
+    while (second := next_complete_second(model, context.watermark)) is not None:
+        count = model.counts_by_second.get(second, 0)
+        model, trend_rows = judge_second(model, second, count)
+        rows += trend_rows
+        if (
+            model.seconds_learned > MIN_LEARNED_SECONDS
+            and model.expected_rate < MIN_EXPECTED_RATE
+            and not model.counts_by_second
+        ):
+            return KeyUpdate(None, rows, [])
+    return KeyUpdate(
+        model, rows, [Timer((max(model.next_second, min(model.counts_by_second, default=0)) + 1) * SECOND_MS)]
+    )
 
 
-def noted(model: Model, seconds: list[int]) -> Model:
+def add_questions(model: QueryModel, seconds: list[int]) -> QueryModel:
     """The model with new questions; those of a second that was judged are added there, if it is not long ago."""
-    unjudged, recent, expected = dict(model.unjudged), list(model.recent), model.expected
+    counts_by_second, recent_counts, expected_rate = (
+        dict(model.counts_by_second),
+        list(model.recent_counts),
+        model.expected_rate,
+    )
     for second in seconds:
-        back = model.judged - second
-        if not model.seconds or back <= 0:
-            unjudged[second] = unjudged.get(second, 0) + 1
-        elif back <= len(recent):
-            recent[-back] += 1
-            expected += 0 if model.trend else weight(model.seconds, back)
-    return replace(model, unjudged=unjudged, recent=tuple(recent), expected=expected)
+        seconds_ago = model.next_second - second
+        if not model.seconds_learned or seconds_ago <= 0:
+            counts_by_second[second] = counts_by_second.get(second, 0) + 1
+        elif seconds_ago <= len(recent_counts):
+            recent_counts[-seconds_ago] += 1
+            expected_rate += 0 if model.trend else question_weight(model.seconds_learned, seconds_ago)
+    return replace(
+        model,
+        counts_by_second=counts_by_second,
+        recent_counts=tuple(recent_counts),
+        expected_rate=expected_rate,
+    )
 
 
-def weight(seconds: int, back: int) -> float:
+def question_weight(seconds: int, seconds_ago: int) -> float:
     """What one question more, so many seconds ago, adds to the mean of all of them; older ones fade from it."""
-    faded = max(0, min(back - 1, seconds - MEMORY))
-    return (1 - 1 / MEMORY) ** faded / min(seconds, MEMORY)
+    fading_steps = max(0, min(seconds_ago - 1, seconds - MEMORY_SECONDS))
+    return (1 - 1 / MEMORY_SECONDS) ** fading_steps / min(seconds, MEMORY_SECONDS)
 
 
-def next_whole(model: Model, watermark: int) -> int | None:
+def next_complete_second(model: QueryModel, watermark: int) -> int | None:
     """The next second to judge, once the watermark has passed its end.
 
     The end of all input is no dip: then nothing is judged behind a query's last second.
     """
-    first = min(model.unjudged, default=None)
-    second = model.judged if model.seconds else first
-    if second is None or (second + 1) * SECOND > watermark:
+    first_second = min(model.counts_by_second, default=None)
+    second = model.next_second if model.seconds_learned else first_second
+    if second is None or (second + 1) * SECOND_MS > watermark:
         return None
-    return second if first is not None or watermark < FOREVER else None
+    return second if first_second is not None or watermark < END_OF_TIME_MS else None
 
 
-def judged(model: Model, second: int, count: int) -> tuple[Model, list[Row]]:
+def judge_second(model: QueryModel, second: int, count: int) -> tuple[QueryModel, list[OutputRow]]:
     """The model after a second that is whole, and a row where a trend begins with it."""
-    recent = (*model.recent, count)[-SPAN:]
-    came, expected = sum(recent), model.expected * len(recent)
-    off = 2 * (sqrt(came) - sqrt(expected))
-    begins = model.seconds >= LEARNED and not model.trend and abs(off) > UNUSUAL
-    accepted = bool(model.trend) and second - model.since >= ACCEPTED
-    over = accepted or abs(off) < USUAL
-    trend = ("spike" if off > 0 else "dip") if begins else "" if over else model.trend
-    pace = 1 / min(model.seconds + 1, MEMORY)
-    learned = model.expected if trend else model.expected + (count - model.expected) * pace
-    after = replace(
-        model,
-        unjudged={at: number for at, number in model.unjudged.items() if at != second},
-        recent=recent,
-        judged=second + 1,
-        expected=came / len(recent) if accepted else learned,
-        seconds=model.seconds + 1,
-        trend=trend,
-        since=second if begins else model.since,
+    recent_counts = (*model.recent_counts, count)[-JUDGED_SECONDS:]
+    question_count, expected_count = sum(recent_counts), model.expected_rate * len(recent_counts)
+    deviation = 2 * (sqrt(question_count) - sqrt(expected_count))
+    starts_trend = (
+        model.seconds_learned >= MIN_LEARNED_SECONDS
+        and not model.trend
+        and abs(deviation) > TREND_START_SIGMA
     )
-    said = {"trend": trend, "asked": came, "expected": round(expected, 2)}
-    return after, [Row(said, second * SECOND)] if begins else []
+    is_accepted = bool(model.trend) and second - model.trend_start >= ACCEPTED_AFTER_SECONDS
+    is_over = is_accepted or abs(deviation) < TREND_END_SIGMA
+    trend = ("spike" if deviation > 0 else "dip") if starts_trend else "" if is_over else model.trend
+    learning_rate = 1 / min(model.seconds_learned + 1, MEMORY_SECONDS)
+    learned_rate = (
+        model.expected_rate if trend else model.expected_rate + (count - model.expected_rate) * learning_rate
+    )
+    next_model = replace(
+        model,
+        counts_by_second={
+            other_second: number
+            for other_second, number in model.counts_by_second.items()
+            if other_second != second
+        },
+        recent_counts=recent_counts,
+        next_second=second + 1,
+        expected_rate=question_count / len(recent_counts) if is_accepted else learned_rate,
+        seconds_learned=model.seconds_learned + 1,
+        trend=trend,
+        trend_start=second if starts_trend else model.trend_start,
+    )
+    trend_fields = {"trend": trend, "asked": question_count, "expected": round(expected_count, 2)}
+    return next_model, [OutputRow(trend_fields, second * SECOND_MS)] if starts_trend else []
 
 
 zeitgeist = (
@@ -122,8 +149,8 @@ zeitgeist = (
     .deduplicate(within="10 minutes")
     .key("query")
     .remember(
-        trends,
-        state=Model,
+        detect_trends,
+        state=QueryModel,
         returns={"trend": "STRING", "asked": "BIGINT", "expected": "DOUBLE"},
     )
     .write("zeitgeist", mode="log")

@@ -6,30 +6,30 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.platform.cli.choices import stream_argument
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import Steps, example, print_json, print_table
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
+from penstock.platform.cli.stream_arguments import stream_argument
 
 if TYPE_CHECKING:
-    from penstock.quality.audit.verdict import Report
+    from penstock.quality.audit.verdict import AuditReport
 
-EXAMPLE = example(
+EXAMPLES = format_examples(
     "penstock audit sensor_minute",
     "penstock audit sensor_minute --keys 0.05",
     "penstock audit sensor_minute --since 2026-01-31T12:00:00 --until 2026-01-31T18:00:00",
 )
-_time = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"])
+_time_type = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"])
 
 
-@click.command(name="audit", epilog=EXAMPLE)
+@click.command(name="audit", epilog=EXAMPLES)
 @stream_argument
 @click.option(
     "--keys", default=1.0, show_default=True, help="Compute the results of this share of the keys again."
 )
 @click.option(
-    "--since", type=_time, help="Compute again only windows that begin at this time or later, in UTC."
+    "--since", type=_time_type, help="Compute again only windows that begin at this time or later, in UTC."
 )
-@click.option("--until", type=_time, help="Compute again only windows that end by this time, in UTC.")
+@click.option("--until", type=_time_type, help="Compute again only windows that end by this time, in UTC.")
 @click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 def command(stream: str, keys: float, since: datetime | None, until: datetime | None, as_json: bool) -> int:
     """Prove that every record of a stream is accounted for, and that its tables hold what the records give.
@@ -39,26 +39,28 @@ def command(stream: str, keys: float, since: datetime | None, until: datetime | 
     journal, and the results are those of a recomputation. Ends with 1, and the first place, where anything
     differs. A check that cannot be made says why. The stream may run on: it is audited up to its last batch.
     """
-    from penstock.platform.audit import audit_stream, sample_of
+    from penstock.platform.services.audit import audit_stream, parse_sample
 
-    sample = sample_of(keys, since, until)
-    with Steps().step(f"{stream} is audited") as tell:
-        report = audit_stream(current_settings(), stream, sample, tell)
+    sample = parse_sample(keys, since, until)
+    with StepPrinter().step(f"{stream} is audited") as report_progress:
+        report = audit_stream(current_settings(), stream, sample, report_progress)
     if as_json:
         print_json(report.as_json())
     else:
-        shown(report)
-    return 0 if report.right else 1
+        print_report(report)
+    return 0 if report.is_correct else 1
 
 
-def shown(report: "Report") -> None:
+def print_report(report: "AuditReport") -> None:
     """Print what became of each check, how many are right, and the first place that differs."""
     print_table(
         ("check", "", "up to batch " + str(report.upto)),
-        [(verdict.check, verdict.state, verdict.said) for verdict in report.verdicts],
+        [(verdict.check, verdict.state, verdict.summary) for verdict in report.verdicts],
     )
     counts = Counter(verdict.state for verdict in report.verdicts)
-    told = ", ".join(f"{counts[state]} {state}" for state in ("right", "wrong", "unproven") if counts[state])
-    click.echo(f"{len(report.verdicts)} checks: {told}")
-    if report.first is not None:
-        click.secho(f"the first place where anything differs is {report.first}", fg="red")
+    counts_text = ", ".join(
+        f"{counts[state]} {state}" for state in ("right", "wrong", "unproven") if counts[state]
+    )
+    click.echo(f"{len(report.verdicts)} checks: {counts_text}")
+    if report.first_difference is not None:
+        click.secho(f"the first place where anything differs is {report.first_difference}", fg="red")

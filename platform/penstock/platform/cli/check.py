@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import Steps, example, print_json, print_table
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 
 if TYPE_CHECKING:
-    from penstock.quality.expectations.outcome import Met, Outcome
+    from penstock.quality.expectations.check_results import BatchCheckResult, ExpectationResult
 
 
-def _tables(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    from penstock.quality.expectations.suite import suite_names
+def _complete_tables(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
+    from penstock.quality.expectations.suite import list_suites
 
-    return [name for name in suite_names() if name.startswith(typed) and not name.startswith("topics/")]
+    return [name for name in list_suites() if name.startswith(prefix) and not name.startswith("topics/")]
 
 
 @click.command(
     name="check",
-    epilog=example("penstock check", "penstock check latest/sensor_minute", "penstock check --json"),
+    epilog=format_examples("penstock check", "penstock check latest/sensor_minute", "penstock check --json"),
 )
-@click.argument("tables", metavar="[FOLDER/TABLE]...", nargs=-1, shell_complete=_tables)
+@click.argument("tables", metavar="[FOLDER/TABLE]...", nargs=-1, shell_complete=_complete_tables)
 @click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 def command(tables: Sequence[str], as_json: bool) -> int:
     """Check what is expected of tables, in the windows that became final since the last time.
@@ -31,43 +31,61 @@ def command(tables: Sequence[str], as_json: bool) -> int:
     Without names, every table that has a suite is checked. Each batch is checked once; what came of it is kept, and
     shown on a page. Ends with 1 where an expectation is not met, or a suite cannot be used.
     """
-    from penstock.platform.expectations import all_suites, check_tables, newest, publish_page, table_suites
+    from penstock.platform.services.expectations import (
+        check_tables,
+        find_newest_result,
+        load_all_suites,
+        load_table_suites,
+        publish_suites_page,
+    )
 
     settings = current_settings()
-    wanted = tuple(tables) or (*table_suites(), *all_suites().broken)
-    with Steps().step(f"{', '.join(wanted)} checked") as tell:
-        checked = check_tables(settings, wanted, tell)
-    refused = {about: str(came) for about, came in checked.items() if isinstance(came, Exception)}
-    found = {
-        about: came or [last for last in [newest(settings, about)] if last]
-        for about, came in checked.items()
-        if not isinstance(came, Exception)
+    subjects = tuple(tables) or (*load_table_suites(), *load_all_suites().errors_by_subject)
+    with StepPrinter().step(f"{', '.join(subjects)} checked") as report_progress:
+        answers = check_tables(settings, subjects, report_progress)
+    errors = {subject: str(outcome) for subject, outcome in answers.items() if isinstance(outcome, Exception)}
+    results_by_subject = {
+        subject: outcome
+        or [newest_result for newest_result in [find_newest_result(settings, subject)] if newest_result]
+        for subject, outcome in answers.items()
+        if not isinstance(outcome, Exception)
     }
     if as_json:
-        told: dict[str, Any] = {about: [asdict(one) for one in outcomes] for about, outcomes in found.items()}
-        print_json({**told, **{about: {"problem": problem} for about, problem in refused.items()}})
+        output: dict[str, Any] = {
+            subject: [asdict(result) for result in outcomes]
+            for subject, outcomes in results_by_subject.items()
+        }
+        print_json({**output, **{subject: {"problem": message} for subject, message in errors.items()}})
     else:
-        _show(found)
-        for about, problem in refused.items():
-            click.echo(f"{about} was not checked: {problem}", err=True)
-        click.echo(f"the page: {publish_page(settings)}")
-    right = not refused and all(one.passed for outcomes in found.values() for one in outcomes)
-    return 0 if right else 1
+        _print_results(results_by_subject)
+        for subject, message in errors.items():
+            click.echo(f"{subject} was not checked: {message}", err=True)
+        click.echo(f"the page: {publish_suites_page(settings)}")
+    is_all_met = not errors and all(
+        result.passed for outcomes in results_by_subject.values() for result in outcomes
+    )
+    return 0 if is_all_met else 1
 
 
-def _show(found: "dict[str, list[Outcome]]") -> None:
+def _print_results(results_by_subject: "dict[str, list[BatchCheckResult]]") -> None:
     rows: list[tuple[Any, ...]] = [
-        (about, outcome.batch.label, one.name, "met" if one.passed else "not met", _count(one))
-        for about, outcomes in found.items()
+        (
+            subject,
+            outcome.batch.label,
+            result.name,
+            "met" if result.passed else "not met",
+            _format_unexpected(result),
+        )
+        for subject, outcomes in results_by_subject.items()
         for outcome in outcomes
-        for one in outcome.met
+        for result in outcome.results
     ]
     print_table(("table", "batch", "expected", "", ""), rows, empty="no window is final yet")
 
 
-def _count(one: "Met") -> str:
-    if one.problem is not None:
-        return one.problem
-    if one.unexpected is None:
-        return "" if one.observed is None else str(one.observed)
-    return f"{one.unexpected:,} of {one.checked or 0:,} rows"
+def _format_unexpected(result: "ExpectationResult") -> str:
+    if result.problem is not None:
+        return result.problem
+    if result.unexpected is None:
+        return "" if result.observed is None else str(result.observed)
+    return f"{result.unexpected:,} of {result.checked or 0:,} rows"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.interruption import stopped_by_signal
-from penstock.platform.cli.output import example
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import format_examples
+from penstock.platform.cli.stop_signals import stop_on_signal
 
 
 @click.group(name="consume")
@@ -27,7 +27,7 @@ _count = click.option("--count", type=click.IntRange(min=1), help="End after so 
 
 
 @command.command(
-    epilog=example(
+    epilog=format_examples(
         "penstock consume topic sensors", "penstock consume topic sensors --group people --pause 0.5"
     )
 )
@@ -45,34 +45,38 @@ def topic(topic: str, group: str, count: int | None, pause: float) -> None:
     from penstock.ingestion.consumers import PlainConsumer
 
     kafka = current_settings().kafka
-    with stopped_by_signal() as stop:
-        handle = _printed(stop, pause)
+    with stop_on_signal() as stop:
+        handle = _create_printer(stop, pause)
         consumer = PlainConsumer(
-            kafka.servers,
+            kafka.bootstrap_servers,
             topic,
             group,
             lambda records: handle(record.value for record in records),
-            tell=lambda now: _tell(f"{group}: {now.change}; holds {_partitions(now.held)}"),
-            client=kafka.client("host"),
+            on_assignment=lambda now: _print_note(
+                f"{group}: {now.change}; holds {_format_partitions(now.partitions)}"
+            ),
+            client_settings=kafka.client_config("host"),
         )
-        _tell(f"{consumer.run(stop, count):,} records handled and committed")
+        _print_note(f"{consumer.run(stop, count):,} records handled and committed")
 
 
-@command.command(epilog=example("penstock consume socket 127.0.0.1:9999"))
+@command.command(epilog=format_examples("penstock consume socket 127.0.0.1:9999"))
 @click.argument("place", metavar="HOST:PORT")
 @_count
 @_pause
 def socket(place: str, count: int | None, pause: float) -> None:
     """Print lines straight from whoever serves them (`nc -lk 9999`); nothing is written down anywhere."""
-    from penstock.ingestion.consumers import consume_directly
-    from penstock.ingestion.sources.opening import open_lines
+    from penstock.ingestion.consumers import consume_without_broker
+    from penstock.ingestion.sources.source_factory import open_socket_lines
 
-    with stopped_by_signal() as stop:
-        handle = _printed(stop, pause)
-        _tell(f"{consume_directly(open_lines(place), handle, stop, count):,} records handled")
+    with stop_on_signal() as stop:
+        handle = _create_printer(stop, pause)
+        _print_note(
+            f"{consume_without_broker(open_socket_lines(place), handle, stop, count):,} records handled"
+        )
 
 
-def _printed(stop: threading.Event, pause: float) -> Callable[[Iterable[bytes]], None]:
+def _create_printer(stop: threading.Event, pause: float) -> Callable[[Iterable[bytes]], None]:
     def handle(values: Iterable[bytes]) -> None:
         sys.stdout.buffer.writelines(value + b"\n" for value in values)
         sys.stdout.buffer.flush()
@@ -82,9 +86,9 @@ def _printed(stop: threading.Event, pause: float) -> Callable[[Iterable[bytes]],
     return handle
 
 
-def _partitions(held: tuple[int, ...]) -> str:
-    return f"partitions {', '.join(map(str, held))}" if held else "no partition"
+def _format_partitions(partitions: tuple[int, ...]) -> str:
+    return f"partitions {', '.join(map(str, partitions))}" if partitions else "no partition"
 
 
-def _tell(text: str) -> None:
+def _print_note(text: str) -> None:
     click.echo(text, err=True)

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import Steps, called, example, print_json, print_table
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import StepPrinter, cli_command, format_examples, print_json, print_table
 
 if TYPE_CHECKING:
-    from penstock.platform.demo.beside import Compared
-    from penstock.platform.demo.gallery import Shown
+    from penstock.platform.demo.comparisons import ComparisonResult
+    from penstock.platform.demo.gallery import FinishedDemo
 
-EXAMPLE = example(
+EXAMPLES = format_examples(
     "penstock demo --list",
     "penstock demo word_count",
     "penstock demo record_at_a_time",
@@ -20,15 +20,15 @@ EXAMPLE = example(
 )
 
 
-def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+def _complete_demos(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
     from penstock.pipelines import catalog
-    from penstock.platform.demo.beside import BESIDE
+    from penstock.platform.demo.comparisons import COMPARISONS
 
-    return [name for name in (*catalog.names(), *BESIDE) if name.startswith(typed)]
+    return [name for name in (*catalog.pipeline_names(), *COMPARISONS) if name.startswith(prefix)]
 
 
-@click.command(name="demo", epilog=EXAMPLE)
-@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=_complete)
+@click.command(name="demo", epilog=EXAMPLES)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=_complete_demos)
 @click.option("--list", "listing", is_flag=True, help="List what can be shown, and run nothing.")
 @click.option(
     "--all", "everything", is_flag=True, help="Show every pipeline, and write a page with all pictures."
@@ -50,119 +50,128 @@ def command(
     `beam`, `dstreams` and `record_at_a_time` run what others have taught beside ours; 1 where the two differ.
     """
     if listing:
-        _list(as_json)
+        _list_demos(as_json)
         return
     from penstock.pipelines import catalog
-    from penstock.platform.demo.beside import BESIDE
+    from penstock.platform.demo.comparisons import COMPARISONS
 
     if bool(names) == everything:
         raise click.UsageError("Name a pipeline, or say --all; `penstock demo --list` shows which there are.")
-    beside = [name for name in names if name in BESIDE]
-    pipelines = catalog.names() if everything else tuple(name for name in names if name not in BESIDE)
-    told = _pipelines(pipelines, out, as_json, everything) if pipelines else []
-    compared = [_beside(name, out, yes, as_json) for name in beside]
+    comparison_names = [name for name in names if name in COMPARISONS]
+    pipelines = (
+        catalog.pipeline_names() if everything else tuple(name for name in names if name not in COMPARISONS)
+    )
+    demo_results = _run_pipeline_demos(pipelines, out, as_json, everything) if pipelines else []
+    comparisons = [_show_comparison(name, out, yes, as_json) for name in comparison_names]
     if as_json:
-        print_json([*told, *map(_compared_as_json, beside, compared)])
-    if not all(one.equal for one in compared):
+        print_json([*demo_results, *map(_comparison_as_json, comparison_names, comparisons)])
+    if not all(comparison.is_equal for comparison in comparisons):
         raise SystemExit(1)
 
 
-def _pipelines(
+def _run_pipeline_demos(
     names: tuple[str, ...], out: Path | None, as_json: bool, everything: bool
 ) -> list[dict[str, object]]:
-    from penstock.platform.demo.gallery import demonstrate, index
+    from penstock.platform.demo.gallery import render_index, run_demos
 
-    told = []
-    for shown in demonstrate(current_settings(), names, out, Steps().step):
+    demo_results = []
+    for finished_demo in run_demos(current_settings(), names, out, StepPrinter().step):
         if as_json:
-            told.append(_as_json(shown))
+            demo_results.append(_demo_as_json(finished_demo))
         elif not everything:
-            _show(shown)
+            _print_demo(finished_demo)
     if everything and out is not None:
-        (out / "README.md").write_text(index(names), "utf-8")
+        (out / "README.md").write_text(render_index(names), "utf-8")
         click.echo(f"all pictures: {out / 'README.md'}", err=as_json)
-    return told
+    return demo_results
 
 
-def _beside(name: str, out: Path | None, yes: bool, as_json: bool) -> "Compared":
-    from penstock.platform.demo.beside import Setting, compare
+def _show_comparison(name: str, out: Path | None, yes: bool, as_json: bool) -> "ComparisonResult":
+    from penstock.platform.demo.comparisons import ComparisonSetup, run_comparison
 
     settings = current_settings()
     folder = settings.home / "demo" / name
-    shown = compare(
-        name, Setting(settings, folder, Steps().step, lambda asked: yes or click.confirm(asked, err=True))
+    comparison = run_comparison(
+        name,
+        ComparisonSetup(
+            settings, folder, StepPrinter().step, lambda question: yes or click.confirm(question, err=True)
+        ),
     )
     if out is not None:
-        shown = shown.moved(out)
+        comparison = comparison.copy_to(out)
     if not as_json:
-        print_table(shown.columns, shown.rows)
-        click.echo(shown.said)
-        click.echo(f"the result: {shown.result}")
-        click.echo(f"the page:   {settings.root / shown.page}")
-    return shown
+        print_table(comparison.columns, comparison.rows)
+        click.echo(comparison.summary)
+        click.echo(f"the result: {comparison.result}")
+        click.echo(f"the page:   {settings.root / comparison.page}")
+    return comparison
 
 
-def _list(as_json: bool) -> None:
+def _list_demos(as_json: bool) -> None:
     from penstock.pipelines import catalog
-    from penstock.platform.demo.beside import BESIDE
+    from penstock.platform.demo.comparisons import COMPARISONS
 
-    found = [
+    rows = [
         (
             name,
-            ", ".join(source.name for source in catalog.load(name).sources),
-            catalog.about(name).partition("\n\n")[0],
+            ", ".join(source.name for source in catalog.load_plan(name).sources),
+            catalog.read_description(name).partition("\n\n")[0],
         )
-        for name in catalog.names()
+        for name in catalog.pipeline_names()
     ]
-    found += [(name, each.reads, each.about) for name, each in BESIDE.items()]
+    rows += [
+        (name, comparison_info.input_label, comparison_info.description)
+        for name, comparison_info in COMPARISONS.items()
+    ]
     if as_json:
-        print_json([dict(zip(("pipeline", "reads", "about"), row, strict=True)) for row in found])
+        print_json([dict(zip(("pipeline", "reads", "about"), row, strict=True)) for row in rows])
     else:
-        print_table(("name", "reads", "about"), found)
+        print_table(("name", "reads", "about"), rows)
 
 
-def _show(shown: "Shown") -> None:
-    from penstock.platform.demo.page import accounted, cell, newest
+def _print_demo(finished_demo: "FinishedDemo") -> None:
+    from penstock.platform.demo.pipeline_page import describe_accounts, format_cell, select_newest_rows
 
-    columns, rows = newest(shown.ran)
-    print_table(columns, [[cell(value) for value in row] for row in rows], empty="no rows")
-    click.echo(accounted(shown.ran))
-    unmet = [one for one in shown.ran.checked if one.broken]
+    columns, rows = select_newest_rows(finished_demo.result)
+    print_table(columns, [[format_cell(value) for value in row] for row in rows], empty="no rows")
+    click.echo(describe_accounts(finished_demo.result))
+    unmet = [check for check in finished_demo.result.table_checks if check.unexpected_rows]
     click.echo(
-        f"Expectations of its tables: {len(shown.ran.checked)}, {len(unmet) or 'none'} of them not met."
+        f"Expectations of its tables: {len(finished_demo.result.table_checks)}, "
+        f"{len(unmet) or 'none'} of them not met."
     )
-    click.echo(f"the picture: {shown.picture}")
-    click.echo(f"the page:    {shown.page}")
-    click.echo(f"the tables:  PENSTOCK_WAREHOUSE={shown.ran.warehouse} {called()} table list")
+    click.echo(f"the picture: {finished_demo.picture}")
+    click.echo(f"the page:    {finished_demo.page}")
+    click.echo(f"the tables:  PENSTOCK_WAREHOUSE={finished_demo.result.warehouse} {cli_command()} table list")
 
 
-def _as_json(shown: "Shown") -> dict[str, object]:
-    from penstock.platform.demo.page import newest
+def _demo_as_json(finished_demo: "FinishedDemo") -> dict[str, object]:
+    from penstock.platform.demo.pipeline_page import select_newest_rows
 
-    columns, rows = newest(shown.ran)
+    columns, rows = select_newest_rows(finished_demo.result)
     return {
-        "pipeline": shown.ran.plan.name,
-        "picture": str(shown.picture),
-        "page": str(shown.page),
-        "warehouse": str(shown.ran.warehouse),
+        "pipeline": finished_demo.result.plan.name,
+        "picture": str(finished_demo.picture),
+        "page": str(finished_demo.page),
+        "warehouse": str(finished_demo.result.warehouse),
         "expectations": [
             {
-                "table": one.table,
-                "expectation": one.expectation.name,
-                "rows": one.rows,
-                "broken": one.broken,
+                "table": check.table,
+                "expectation": check.expectation.name,
+                "rows": check.rows,
+                "broken": check.unexpected_rows,
             }
-            for one in shown.ran.checked
+            for check in finished_demo.result.table_checks
         ],
         "rows": [dict(zip(columns, row, strict=True)) for row in rows],
     }
 
 
-def _compared_as_json(name: str, shown: "Compared") -> dict[str, object]:
+def _comparison_as_json(name: str, comparison: "ComparisonResult") -> dict[str, object]:
     return {
         "name": name,
-        "equal": shown.equal,
-        "result": str(shown.result),
-        "page": str(shown.page),
-        "rows": [dict(zip(shown.columns, row, strict=True)) for row in shown.rows],
+        "equal": comparison.is_equal,
+        "result": str(comparison.result),
+        "page": str(comparison.page),
+        "rows": [dict(zip(comparison.columns, row, strict=True)) for row in comparison.rows],
     }

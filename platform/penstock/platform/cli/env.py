@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import Steps, example, print_json, print_table
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 from penstock.platform.errors import SettingsError
 from penstock.platform.settings import check_settings, find_root
-from penstock.platform.settings.names import FILE
+from penstock.platform.settings.naming import SETTINGS_FILE_NAME
 
 if TYPE_CHECKING:
-    from penstock.infra.environments import Catalog, Environment
-    from penstock.infra.terraform import Plan, ResourceChange
+    from penstock.infra.environments import Environment, EnvironmentCatalog
+    from penstock.infra.terraform import ResourceChange, TerraformPlan
 
 
 @click.group(name="env")
@@ -21,11 +21,11 @@ def command() -> None:
     """Environments: see what would change, then change it; what is applied was shown first."""
 
 
-def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    return [name for name in _catalog("embedded").names() if name.startswith(typed)]
+def _complete_environments(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
+    return [name for name in _open_catalog("embedded").names() if name.startswith(prefix)]
 
 
-_name = click.argument("name", shell_complete=_complete)
+_name = click.argument("name", shell_complete=_complete_environments)
 _json = click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 _engine = click.option(
@@ -36,30 +36,30 @@ _engine = click.option(
 )
 
 
-@command.command(name="list", epilog=example("penstock env list"))
+@command.command(name="list", epilog=format_examples("penstock env list"))
 @_json
 def list_(as_json: bool) -> None:
     """List the environments."""
-    names = _catalog("embedded").names()
+    names = _open_catalog("embedded").names()
     if as_json:
         print_json(names)
     else:
         print_table(("environment",), [(name,) for name in names])
 
 
-@command.command(epilog=example("penstock env plan local", "penstock env plan aws --json"))
+@command.command(epilog=format_examples("penstock env plan local", "penstock env plan aws --json"))
 @_name
 @click.option("--destroy", is_flag=True, help="Plan to remove everything.")
 @_engine
 @_json
 def plan(name: str, destroy: bool, engine: str, as_json: bool) -> int:
     """Show what would be changed, and keep the plan; ends with 1 when anything would be."""
-    made = _planned(_open(name, engine), destroy)
-    _show(made, as_json)
-    return 0 if made.is_empty else 1
+    terraform_plan = _make_plan(_open_environment(name, engine), destroy)
+    _print_plan(terraform_plan, as_json)
+    return 0 if terraform_plan.is_empty else 1
 
 
-@command.command(epilog=example("penstock env approve aws 3f1c0a9b7d21"))
+@command.command(epilog=format_examples("penstock env approve aws 3f1c0a9b7d21"))
 @_name
 @click.argument("plan_id")
 @_engine
@@ -67,13 +67,15 @@ def approve(name: str, plan_id: str, engine: str) -> None:
     """Say that a plan may be applied, by you and now; Dagster applies no other."""
     from datetime import UTC, datetime
 
-    environment = _open(name, engine)
-    _show(environment.shown(plan_id), as_json=False)
+    environment = _open_environment(name, engine)
+    _print_plan(environment.load_plan(plan_id), as_json=False)
     approval = environment.approve(plan_id, getpass.getuser(), datetime.now(UTC))
-    click.echo(f"plan {approval.plan_id} of {name} was approved by {approval.by}")
+    click.echo(f"plan {approval.plan_id} of {name} was approved by {approval.approver}")
 
 
-@command.command(epilog=example("penstock env apply local", "penstock env apply aws --plan 3f1c0a9b7d21"))
+@command.command(
+    epilog=format_examples("penstock env apply local", "penstock env apply aws --plan 3f1c0a9b7d21")
+)
 @_name
 @click.option(
     "--plan", "plan_id", help="A plan that was shown before; without it a new one is made and shown."
@@ -82,37 +84,41 @@ def approve(name: str, plan_id: str, engine: str) -> None:
 @_engine
 def apply(name: str, plan_id: str | None, yes: bool, engine: str) -> None:
     """Make an environment as its folder says, by a plan that was shown."""
-    environment = _open(name, engine)
-    made = environment.shown(plan_id) if plan_id else _planned(environment, destroy=False)
-    _carry_out(environment, made, yes)
+    environment = _open_environment(name, engine)
+    terraform_plan = environment.load_plan(plan_id) if plan_id else _make_plan(environment, destroy=False)
+    _confirm_and_apply(environment, terraform_plan, yes)
 
 
-@command.command(epilog=example("penstock env destroy local"))
+@command.command(epilog=format_examples("penstock env destroy local"))
 @_name
 @_yes
 @_engine
 def destroy(name: str, yes: bool, engine: str) -> None:
     """Remove an environment, with all the data in it."""
-    environment = _open(name, engine)
-    _carry_out(environment, _planned(environment, destroy=True), yes)
+    environment = _open_environment(name, engine)
+    _confirm_and_apply(environment, _make_plan(environment, destroy=True), yes)
 
 
-@command.command(epilog=example("penstock env drift local"))
+@command.command(epilog=format_examples("penstock env drift local"))
 @_name
 @_engine
 @_json
 def drift(name: str, engine: str, as_json: bool) -> int:
     """Show what differs from what was applied; ends with 1 when anything does."""
-    with Steps().step(f"compare {name} with what was applied"):
-        found = _open(name, engine).drift()
+    with StepPrinter().step(f"compare {name} with what was applied"):
+        environment_drift = _open_environment(name, engine).find_drift()
     if as_json:
-        print_json({"environment": name, "changes": [_row(change) for change in found.changes]})
+        print_json(
+            {"environment": name, "changes": [_change_row(change) for change in environment_drift.changes]}
+        )
     else:
-        _print_changes(found.changes, "nothing differs from what was applied")
-    return 1 if found else 0
+        _print_changes(environment_drift.changes, "nothing differs from what was applied")
+    return 1 if environment_drift else 0
 
 
-@command.command(epilog=example("penstock env cost aws", "penstock env cost aws --spark-hours 200 --json"))
+@command.command(
+    epilog=format_examples("penstock env cost aws", "penstock env cost aws --spark-hours 200 --json")
+)
 @_name
 @click.option(
     "--spark-hours", default=730, show_default=True, help="Busy hours of each Spark worker in a month."
@@ -123,50 +129,68 @@ def drift(name: str, engine: str, as_json: bool) -> int:
 @_json
 def cost(name: str, spark_hours: int, warehouse_gb: int, log_gb: int, engine: str, as_json: bool) -> None:
     """Estimate what an environment costs a month once its plan is applied."""
-    from penstock.infra.environments.cost import Usage, estimate, read_prices
+    from penstock.infra.environments.cost import MonthlyUsage, estimate_cost, read_price_table
 
-    environment = _open(name, engine)
-    made = _planned(environment, destroy=False)
-    environment.drop(made.plan_id)
-    found = estimate(made.resources, Usage(spark_hours, warehouse_gb, log_gb), read_prices())
-    rows = [(str(item.monthly), item.what, item.address) for item in found.items]
+    environment = _open_environment(name, engine)
+    terraform_plan = _make_plan(environment, destroy=False)
+    environment.drop_plan(terraform_plan.plan_id)
+    cost_estimate = estimate_cost(
+        terraform_plan.resources, MonthlyUsage(spark_hours, warehouse_gb, log_gb), read_price_table()
+    )
+    rows = [(str(item.monthly_usd), item.description, item.address) for item in cost_estimate.items]
     if as_json:
         items = [dict(zip(("usd", "what", "address"), row, strict=True)) for row in rows]
-        about = {"region": found.region, "date": found.date, "never_compared": found.never_compared}
-        print_json({"usd": str(found.monthly), **about, "not_counted": found.not_counted, "items": items})
+        price_source = {
+            "region": cost_estimate.region,
+            "date": cost_estimate.price_date,
+            "never_compared": cost_estimate.unverified_prices,
+        }
+        print_json(
+            {
+                "usd": str(cost_estimate.monthly_usd),
+                **price_source,
+                "not_counted": cost_estimate.excluded_costs,
+                "items": items,
+            }
+        )
         return
     print_table(("USD a month", "for", "resource"), rows, empty="nothing in it has a price")
-    click.echo(f"{found.monthly} USD a month, at list prices of {found.region} of {found.date}")
-    click.echo(f"prices of {', '.join(found.never_compared)} were never compared with a published copy")
-    click.echo(f"not counted: {'; '.join(found.not_counted)}")
+    click.echo(
+        f"{cost_estimate.monthly_usd} USD a month, at list prices of {cost_estimate.region} "
+        f"of {cost_estimate.price_date}"
+    )
+    click.echo(
+        f"prices of {', '.join(cost_estimate.unverified_prices)} were never compared with a published copy"
+    )
+    click.echo(f"not counted: {'; '.join(cost_estimate.excluded_costs)}")
 
 
-@command.command(epilog=example("penstock env use local", "penstock env use --none"))
-@click.argument("name", required=False, shell_complete=_complete)
+@command.command(epilog=format_examples("penstock env use local", "penstock env use --none"))
+@click.argument("name", required=False, shell_complete=_complete_environments)
 @click.option("--none", "nothing", is_flag=True, help="Go back to the settings' own values.")
 @_engine
 def use(name: str | None, nothing: bool, engine: str) -> None:
     """Have the platform take its settings from an environment, by lines in penstock.toml."""
     from penstock.infra.environments import platform_settings
-    from penstock.infra.environments.settings_file import with_settings, without_marked
+    from penstock.infra.environments.settings_file import apply_settings, remove_marked_lines
 
     if (name is None) != nothing:
         raise click.UsageError("Name an environment, or say --none.")
-    path = find_root() / FILE
+    path = find_root() / SETTINGS_FILE_NAME
     text = path.read_text("utf-8") if path.exists() else ""
     if name is None:
         # Without asking for the settings: this is the way back from lines that no command can use.
-        path.write_text(without_marked(text), "utf-8")
+        path.write_text(remove_marked_lines(text), "utf-8")
         click.echo(f"{path} names no environment any more")
         return
-    settings = platform_settings(_open(name, engine).outputs())
-    changed = with_settings(text, settings, name)
-    _refuse_what_cannot_be_used(changed, name)
-    path.write_text(changed, "utf-8")
+    settings = platform_settings(_open_environment(name, engine).read_outputs())
+    changed_text = apply_settings(text, settings, name)
+    _check_resulting_settings(changed_text, name)
+    path.write_text(changed_text, "utf-8")
     print_table(("setting", "value"), sorted(settings.items()))
 
 
-@command.command(epilog=example("penstock env unlock aws 0b52708d-0ef1-8619-b37f-bbf64ff78648"))
+@command.command(epilog=format_examples("penstock env unlock aws 0b52708d-0ef1-8619-b37f-bbf64ff78648"))
 @_name
 @click.argument("lock_id")
 @_yes
@@ -175,68 +199,79 @@ def unlock(name: str, lock_id: str, yes: bool, engine: str) -> None:
     """Release a lock that somebody left behind; an error that names it says its id."""
     if not yes:
         click.confirm("Is it certain that nobody works on it any more?", abort=True)
-    _open(name, engine).workspace.unlock(lock_id)
+    _open_environment(name, engine).workspace.unlock(lock_id)
     click.echo(f"the state of {name} is unlocked")
 
 
-def _refuse_what_cannot_be_used(text: str, name: str) -> None:
+def _check_resulting_settings(text: str, name: str) -> None:
     """Settings that the platform cannot use would stop every command, also the one that takes them back."""
     try:
         check_settings(text)
     except SettingsError as error:
-        raise SettingsError(f"The platform cannot run on {name}, and {FILE} is as it was: {error}") from None
+        raise SettingsError(
+            f"The platform cannot run on {name}, and {SETTINGS_FILE_NAME} is as it was: {error}"
+        ) from None
 
 
-def _catalog(engine: str) -> "Catalog":
-    from penstock.infra.environments import Catalog
+def _open_catalog(engine: str) -> "EnvironmentCatalog":
+    from penstock.infra.environments import EnvironmentCatalog
 
     settings = current_settings()
-    return Catalog(settings.root, settings.home, engine)
+    return EnvironmentCatalog(settings.root, settings.home, engine)
 
 
-def _open(name: str, engine: str) -> "Environment":
+def _open_environment(name: str, engine: str) -> "Environment":
     settings = current_settings()
-    other = settings.jars != settings.home / "jars"
-    return _catalog(engine).open(name, {"jars": str(settings.jars)} if other and name == "local" else None)
+    has_own_jars = settings.jars != settings.home / "jars"
+    return _open_catalog(engine).open(
+        name, {"jars": str(settings.jars)} if has_own_jars and name == "local" else None
+    )
 
 
-def _planned(environment: "Environment", destroy: bool) -> "Plan":
-    with Steps().step(f"plan {environment.name}") as tell:
-        return environment.plan(destroy=destroy, on_event=lambda event: tell(str(event)))
+def _make_plan(environment: "Environment", destroy: bool) -> "TerraformPlan":
+    with StepPrinter().step(f"plan {environment.name}") as report_progress:
+        return environment.plan(destroy=destroy, on_event=lambda event: report_progress(str(event)))
 
 
-def _carry_out(environment: "Environment", made: "Plan", yes: bool) -> None:
-    _show(made, as_json=False)
-    if made.is_empty:
-        environment.drop(made.plan_id)
+def _confirm_and_apply(environment: "Environment", terraform_plan: "TerraformPlan", yes: bool) -> None:
+    _print_plan(terraform_plan, as_json=False)
+    if terraform_plan.is_empty:
+        environment.drop_plan(terraform_plan.plan_id)
         return
     if not yes:
         click.confirm(f"Apply this to {environment.name}?", abort=True)
-    with Steps().step(f"apply plan {made.plan_id} to {environment.name}") as tell:
-        environment.apply(made.plan_id, on_event=lambda event: tell(str(event)))
+    with StepPrinter().step(f"apply plan {terraform_plan.plan_id} to {environment.name}") as report_progress:
+        environment.apply(terraform_plan.plan_id, on_event=lambda event: report_progress(str(event)))
 
 
-def _show(made: "Plan", as_json: bool) -> None:
-    changes = [change for change in made.changes if change.changes_something]
+def _print_plan(terraform_plan: "TerraformPlan", as_json: bool) -> None:
+    changes = [change for change in terraform_plan.changes if change.has_effect]
     if as_json:
-        rows = [_row(change) for change in changes]
-        print_json({"plan": made.plan_id, "empty": made.is_empty, "destroys": made.destroys, "changes": rows})
+        rows = [_change_row(change) for change in changes]
+        print_json(
+            {
+                "plan": terraform_plan.plan_id,
+                "empty": terraform_plan.is_empty,
+                "destroys": terraform_plan.destroys,
+                "changes": rows,
+            }
+        )
         return
     _print_changes(changes, "nothing to change")
-    if not made.is_empty:
-        click.echo(f"plan {made.plan_id}: {made}")
+    if not terraform_plan.is_empty:
+        click.echo(f"plan {terraform_plan.plan_id}: {terraform_plan}")
 
 
-def _print_changes(changes: "list[ResourceChange] | tuple[ResourceChange, ...]", nothing: str) -> None:
-    rows = [(row["action"], row["resource"], row["why"]) for row in map(_row, changes)]
-    print_table(("action", "resource", "change"), rows, empty=nothing)
+def _print_changes(changes: "list[ResourceChange] | tuple[ResourceChange, ...]", empty_text: str) -> None:
+    rows = [(row["action"], row["resource"], row["why"]) for row in map(_change_row, changes)]
+    print_table(("action", "resource", "change"), rows, empty=empty_text)
 
 
-def _row(change: "ResourceChange") -> dict[str, str]:
-    known = [value for value in change.values if value.before is not None and value.path != "id"]
-    why = ", ".join(f"{value.path}: {value.before} -> {value.after}" for value in known)
+def _change_row(change: "ResourceChange") -> dict[str, str]:
+    attribute_changes = [value for value in change.values if value.before is not None and value.path != "id"]
+    change_text = ", ".join(f"{value.path}: {value.before} -> {value.after}" for value in attribute_changes)
     return {
         "action": str(change.action),
         "resource": change.address,
-        "why": why if change.action != "delete" else "",
+        "why": change_text if change.action != "delete" else "",
     }

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.platform.cli.choices import stream_argument
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import example, print_json
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import format_examples, print_json
+from penstock.platform.cli.stream_arguments import stream_argument
 
 if TYPE_CHECKING:
-    from penstock.pipelines.explain import Size
+    from penstock.engine.explain import StateSize
 
-EXAMPLE = example("penstock explain sensor_minute", "penstock explain hashtags --mermaid > hashtags.mmd")
+EXAMPLES = format_examples(
+    "penstock explain sensor_minute", "penstock explain hashtags --mermaid > hashtags.mmd"
+)
 
 
-@click.command(name="explain", epilog=EXAMPLE)
+@click.command(name="explain", epilog=EXAMPLES)
 @stream_argument
 @click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 @click.option("--mermaid", "as_graph", is_flag=True, help="Print the graph of its stages in Mermaid's words.")
@@ -28,31 +30,31 @@ def command(stream: str, as_json: bool, as_graph: bool) -> None:
     """
     if as_json and as_graph:
         raise click.UsageError("--json and --mermaid print two things; write one of them")
-    from penstock.pipelines.explain import explain, mermaid
-    from penstock.pipelines.spark.physical import physical
-    from penstock.platform.parallelism import parallelism
-    from penstock.platform.streams import plan_of
+    from penstock.engine.explain import explain, render_mermaid
+    from penstock.engine.spark.physical_plan import describe_physical_plan
+    from penstock.platform.services.parallelism import derive_parallelism
+    from penstock.platform.services.stream_catalog import load_plan
 
-    plan = plan_of(stream)
+    plan = load_plan(stream)
     settings = current_settings()
-    running = physical(plan, parallelism(plan, settings))
+    physical_plan = describe_physical_plan(plan, derive_parallelism(plan, settings))
     if as_graph:
-        click.echo(mermaid(plan, running), nl=False)
+        click.echo(render_mermaid(plan, physical_plan), nl=False)
         return
-    sizes = tuple(kept_now(settings.home / "streams", stream))
-    explanation = explain(plan, running, sizes)
+    sizes = tuple(read_state_sizes(settings.home / "streams", stream))
+    explanation = explain(plan, physical_plan, sizes)
     if as_json:
         print_json(explanation.as_json())
     else:
-        click.echo(explanation.text(), nl=False)
+        click.echo(explanation.as_text(), nl=False)
 
 
-def kept_now(streams: Path, stream: str) -> "Iterator[Size]":
+def read_state_sizes(streams: Path, stream: str) -> "Iterator[StateSize]":
     """Yield how much each stage keeps after the newest batch; nothing where none was decided."""
-    from penstock.pipelines.batch.inspecting import batches, state_at
-    from penstock.pipelines.explain import Size
-    from penstock.pipelines.host.folders import folder_of_stream
+    from penstock.engine.batch.state_inspection import list_available_batches, read_state_at
+    from penstock.engine.explain import StateSize
+    from penstock.engine.host.stream_folders import resolve_stream_folder
 
-    folder = folder_of_stream(streams, stream)
-    for kept in state_at(folder).values() if batches(folder) else ():
-        yield Size(kept.stage, kept.batch_id, kept.rows, kept.bytes)
+    folder = resolve_stream_folder(streams, stream)
+    for snapshot in read_state_at(folder).values() if list_available_batches(folder) else ():
+        yield StateSize(snapshot.stage, snapshot.batch_id, snapshot.rows, snapshot.bytes)

@@ -7,63 +7,68 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.infra.readiness import tell_ready
+from penstock.infra.readiness import report_ready
 
 if TYPE_CHECKING:
-    from penstock.ingestion.feed import Progress
+    from penstock.ingestion.feed import FeedProgress
 
-TOLD_EVERY_MS = 60_000
+PROGRESS_INTERVAL_MS = 60_000
 
 
 @contextmanager
-def showing(doing: str, count: int | None) -> "Iterator[Callable[[Progress], None]]":
+def show_progress(description: str, count: int | None) -> "Iterator[Callable[[FeedProgress], None]]":
     """Yield what is told of progress. With the first acknowledgement the feed is ready: who keeps it is told."""
-    with _bar(doing, count) if sys.stderr.isatty() else _lines(doing) as show:
-        ready = False
+    with _show_bar(description, count) if sys.stderr.isatty() else _show_lines(description) as show_counts:
+        is_ready = False
 
-        def told(now: "Progress") -> None:
-            nonlocal ready
-            if now.acknowledged and not ready:
-                ready = True
-                tell_ready()
-            show(now)
+        def on_progress(progress: "FeedProgress") -> None:
+            nonlocal is_ready
+            if progress.acknowledged_records and not is_ready:
+                is_ready = True
+                report_ready()
+            show_counts(progress)
 
-        yield told
+        yield on_progress
 
 
 @contextmanager
-def _bar(doing: str, count: int | None) -> "Iterator[Callable[[Progress], None]]":
+def _show_bar(description: str, count: int | None) -> "Iterator[Callable[[FeedProgress], None]]":
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(30), TimeElapsedColumn())
     with Bar(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(doing, total=count)
-        yield lambda now: bar.update(
-            task, completed=now.acknowledged, description=f"{doing}: {in_words(now, count)}"
+        task = bar.add_task(description, total=count)
+        yield lambda progress: bar.update(
+            task,
+            completed=progress.acknowledged_records,
+            description=f"{description}: {describe_progress(progress, count)}",
         )
 
 
 @contextmanager
-def _lines(doing: str) -> "Iterator[Callable[[Progress], None]]":
-    click.echo(doing, err=True)
-    last = 0
+def _show_lines(description: str) -> "Iterator[Callable[[FeedProgress], None]]":
+    click.echo(description, err=True)
+    last_shown_ms = 0
 
-    def show(now: "Progress") -> None:
-        nonlocal last
-        if now.milliseconds - last >= TOLD_EVERY_MS:
-            last = now.milliseconds
-            click.echo(in_words(now, None), err=True)
+    def show_counts(progress: "FeedProgress") -> None:
+        nonlocal last_shown_ms
+        if progress.elapsed_ms - last_shown_ms >= PROGRESS_INTERVAL_MS:
+            last_shown_ms = progress.elapsed_ms
+            click.echo(describe_progress(progress, None), err=True)
 
-    yield show
+    yield show_counts
 
 
-def in_words(now: "Progress", count: int | None) -> str:
+def describe_progress(progress: "FeedProgress", count: int | None) -> str:
     """Say how many records are where, how quickly, and what the broker does if it does not keep up."""
-    rate = now.acknowledged * 1_000 / now.milliseconds if now.milliseconds else 0.0
-    aim = f" of {count:,}" if count else ""
-    words = [f"{now.acknowledged:,}{aim} acknowledged", f"{now.sent - now.acknowledged:,} in flight"]
-    words += [f"{now.dead_letters:,} dead letters"] if now.dead_letters else []
-    words.append(f"{rate:,.0f}/s")
-    return ", ".join(words) + (f"; waiting: {now.heard}" if now.heard else "")
+    rate = progress.acknowledged_records * 1_000 / progress.elapsed_ms if progress.elapsed_ms else 0.0
+    target = f" of {count:,}" if count else ""
+    parts = [
+        f"{progress.acknowledged_records:,}{target} acknowledged",
+        f"{progress.sent_records - progress.acknowledged_records:,} in flight",
+    ]
+    parts += [f"{progress.dead_letters:,} dead letters"] if progress.dead_letters else []
+    parts.append(f"{rate:,.0f}/s")
+    return ", ".join(parts) + (f"; waiting: {progress.broker_error}" if progress.broker_error else "")

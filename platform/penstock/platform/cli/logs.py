@@ -6,23 +6,23 @@ from pathlib import Path
 
 import click
 
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import example
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import format_examples
 from penstock.platform.errors import StackError
 
-LOOK_AGAIN_SECONDS = 0.3
+POLL_INTERVAL_S = 0.3
 
 
-def _programs() -> list[str]:
+def _list_programs() -> list[str]:
     return sorted(path.stem for path in (current_settings().home / "logs").glob("*.log"))
 
 
-def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    return [name for name in _programs() if name.startswith(typed)]
+def _complete_programs(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
+    return [name for name in _list_programs() if name.startswith(prefix)]
 
 
-@click.command(name="logs", epilog=example("penstock logs", "penstock logs host --follow"))
-@click.argument("programs", nargs=-1, shell_complete=_complete)
+@click.command(name="logs", epilog=format_examples("penstock logs", "penstock logs host --follow"))
+@click.argument("programs", nargs=-1, shell_complete=_complete_programs)
 @click.option(
     "--lines",
     "-n",
@@ -35,32 +35,34 @@ def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) 
 def command(programs: tuple[str, ...], lines: int, follow: bool) -> None:
     """Show the end of the programs' logs: all of them, or those named."""
     folder = current_settings().home / "logs"
-    known = _programs()
+    known_programs = _list_programs()
     for name in programs:
-        if name not in known:
-            raise StackError(f"{name} has no log in {folder}; there are: {', '.join(known) or 'none yet'}")
-    chosen = [folder / f"{name}.log" for name in programs or known]
-    for path in chosen:
-        said = path.read_text("utf-8", "replace").splitlines()
-        for line in said[max(len(said) - lines, 0) :]:
-            _print(path, line)
+        if name not in known_programs:
+            raise StackError(
+                f"{name} has no log in {folder}; there are: {', '.join(known_programs) or 'none yet'}"
+            )
+    log_files = [folder / f"{name}.log" for name in programs or known_programs]
+    for path in log_files:
+        log_lines = path.read_text("utf-8", "replace").splitlines()
+        for line in log_lines[max(len(log_lines) - lines, 0) :]:
+            _print_line(path, line)
     if follow:
-        _follow(chosen)
+        _follow_logs(log_files)
 
 
-def _follow(paths: list[Path]) -> None:
-    tails = {path: _tail(path) for path in paths}
+def _follow_logs(log_files: list[Path]) -> None:
+    tails = {path: _tail_file(path) for path in log_files}
     while True:
-        said = False
+        has_output = False
         for path, tail in tails.items():
             while (line := next(tail)) is not None:
-                _print(path, line)
-                said = True
-        if not said:
-            time.sleep(LOOK_AGAIN_SECONDS)
+                _print_line(path, line)
+                has_output = True
+        if not has_output:
+            time.sleep(POLL_INTERVAL_S)
 
 
-def _tail(path: Path) -> Iterator[str | None]:
+def _tail_file(path: Path) -> Iterator[str | None]:
     """Lines as they are added, None while there are none; goes on in the new file after a rotation."""
     file = path.open("r", encoding="utf-8", errors="replace")
     file.seek(0, 2)
@@ -74,5 +76,5 @@ def _tail(path: Path) -> Iterator[str | None]:
             yield None
 
 
-def _print(path: Path, line: str) -> None:
+def _print_line(path: Path, line: str) -> None:
     click.echo(f"{click.style(f'{path.stem:10}', fg='cyan')} {line}")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.platform.cli.context import control_store, current_settings
-from penstock.platform.cli.output import Steps, example, print_json, print_table
+from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 
 if TYPE_CHECKING:
     from dagster import DagsterInstance
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command(
     name="maintain",
-    epilog=example("penstock maintain", "penstock maintain --dry-run", "penstock maintain --json"),
+    epilog=format_examples("penstock maintain", "penstock maintain --dry-run", "penstock maintain --json"),
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print for programs.")
@@ -27,19 +27,23 @@ def command(dry_run: bool, as_json: bool) -> None:
     of old batches, and old events and runs of Dagster go. The settings `maintenance.…` say what is old. Dagster
     does the same by a schedule.
     """
-    from penstock.platform.clock import now_ms
-    from penstock.platform.maintenance import maintain
+    from penstock.core.clock import now_ms
+    from penstock.platform.maintenance import run_maintenance
 
     settings = current_settings()
-    with control_store(settings) as store, Steps().step("maintenance") as tell:
-        done = maintain(settings, store, _instance(settings), now_ms(), tell, dry_run=dry_run)
+    with use_control_store(settings) as store, StepPrinter().step("maintenance") as report_progress:
+        actions = run_maintenance(
+            settings, store, _open_dagster_instance(settings), now_ms(), report_progress, dry_run=dry_run
+        )
     if as_json:
-        print_json([asdict(each) for each in done])
+        print_json([asdict(action) for action in actions])
     else:
-        print_table(("where", "what", "count"), [(each.where, each.what, each.count) for each in done])
+        print_table(
+            ("where", "what", "count"), [(action.target, action.action, action.count) for action in actions]
+        )
 
 
-def _instance(settings: "Settings") -> "DagsterInstance | None":
+def _open_dagster_instance(settings: "Settings") -> "DagsterInstance | None":
     """Dagster's instance in the home folder; None where there is none yet."""
     from penstock.platform.stack.dagster_home import dagster_home
 

@@ -17,35 +17,35 @@ import click
 Row = Sequence[object]
 
 
-def example(*lines: str) -> str:
+def format_examples(*lines: str) -> str:
     """The end of a help text: lines that a person may type as they are."""
-    starts = ("Example:  ", *("          " for _ in lines[1:]))
-    return "\b\n" + "\n".join(start + line for start, line in zip(starts, lines, strict=True))
+    prefixes = ("Example:  ", *("          " for _ in lines[1:]))
+    return "\b\n" + "\n".join(start + line for start, line in zip(prefixes, lines, strict=True))
 
 
-def called() -> str:
+def cli_command() -> str:
     """How the person who reads this says `penstock`: by its place where it is on no path."""
     return "penstock" if shutil.which("penstock") else sys.argv[0]
 
 
 def print_json(value: Any) -> None:
     """Print a value for programs; numbers that JSON does not know are texts, as in published topics."""
-    click.echo(json.dumps(_known_to_json(value), indent=2, default=str, allow_nan=False))
+    click.echo(json.dumps(_to_json_value(value), indent=2, default=str, allow_nan=False))
 
 
 def print_json_line(value: Any) -> None:
     """Print a value for programs in one line."""
-    click.echo(json.dumps(_known_to_json(value), default=str, allow_nan=False))
+    click.echo(json.dumps(_to_json_value(value), default=str, allow_nan=False))
 
 
-def _known_to_json(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     match value:
         case float() if not isfinite(value):
             return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case Mapping():
-            return {name: _known_to_json(each) for name, each in value.items()}
+            return {name: _to_json_value(item) for name, item in value.items()}
         case list() | tuple():
-            return [_known_to_json(each) for each in value]
+            return [_to_json_value(item) for item in value]
         case _:
             return value
 
@@ -64,7 +64,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Row], empty: str = "nothi
 
 def _print_plain(columns: Sequence[str], cells: list[list[str]]) -> None:
     lines = [list(columns), *cells]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(columns))]
     for line in lines:
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         click.echo("  ".join(padded).rstrip())
@@ -94,47 +94,47 @@ _STYLES = {
 }
 
 
-class Steps:
+class StepPrinter:
     """Shows one step after another, with how long each took."""
 
-    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
-        self._seconds = seconds
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
 
     @contextmanager
-    def step(self, doing: str) -> Iterator[Callable[[str], None]]:
+    def step(self, description: str) -> Iterator[Callable[[str], None]]:
         """Show that something is being done; the function it yields says how it is getting on."""
-        began = self._seconds()
+        started_s = self._clock()
         if sys.stderr.isatty():
-            with _spinner(doing) as tell:
-                yield tell
+            with _show_spinner(description) as report_progress:
+                yield report_progress
         else:
             yield lambda _text: None
-        self.done(doing, self._seconds() - began)
+        self.print_done(description, self._clock() - started_s)
 
-    def done(self, what: str, seconds: float = 0.0) -> None:
+    def print_done(self, description: str, seconds: float = 0.0) -> None:
         """Say that something is done."""
-        took = f"  ({seconds:.1f} s)" if seconds >= 0.1 else ""
-        click.echo(f"{click.style('✓', fg='green')} {what}{took}", err=True)
+        duration_text = f"  ({seconds:.1f} s)" if seconds >= 0.1 else ""
+        click.echo(f"{click.style('✓', fg='green')} {description}{duration_text}", err=True)
 
-    def missing(self, what: str) -> None:
+    def report_skipped(self, description: str) -> None:
         """Say what is gone on without."""
-        click.echo(f"{click.style('!', fg='yellow')} {what}", err=True)
+        click.echo(f"{click.style('!', fg='yellow')} {description}", err=True)
 
 
 @contextmanager
-def _spinner(doing: str) -> Iterator[Callable[[str], None]]:
+def _show_spinner(description: str) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
 
-    with Console(stderr=True).status(doing) as status:
-        yield lambda text: status.update(f"{doing}  [dim]{text}[/dim]")
+    with Console(stderr=True).status(description) as status:
+        yield lambda text: status.update(f"{description}  [dim]{text}[/dim]")
 
 
-def ago(then_ms: int | None, now_ms: int) -> str:
+def format_age(then_ms: int | None, now_ms: int) -> str:
     """How long ago, in one unit that a person would choose."""
     if then_ms is None:
         return ""
     seconds = (now_ms - then_ms) / 1000
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if abs(seconds) >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
+    for unit_name, unit_seconds in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if abs(seconds) >= 2 * unit_seconds:
+            return f"{seconds / unit_seconds:.0f} {unit_name}"
     return f"{seconds:.1f} s"

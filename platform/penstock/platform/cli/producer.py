@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import example, print_json, print_table
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import format_examples, print_json, print_table
 
 if TYPE_CHECKING:
-    from penstock.ingestion.ledger import LedgerState
+    from penstock.ingestion.ledger import DeliveryLedgerState
 
 
 @click.group(name="producer")
@@ -20,31 +20,31 @@ def command() -> None:
 _json = click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 
 
-def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    return [path.name for path in _ledgers() if path.name.startswith(typed)]
+def _complete_producers(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
+    return [path.name for path in _list_ledgers() if path.name.startswith(prefix)]
 
 
-@command.command(name="list", epilog=example("penstock producer list"))
+@command.command(name="list", epilog=format_examples("penstock producer list"))
 @_json
 def list_(as_json: bool) -> None:
     """List the producers of this home: how far each is, and what of its last run is in doubt."""
-    from penstock.ingestion.ledger import read_state
+    from penstock.ingestion.ledger import read_ledger_state
 
-    found = {path.name: read_state(path) for path in _ledgers()}
-    rows = [(name, *_told(state).values()) for name, state in found.items()]
+    states = {path.name: read_ledger_state(path) for path in _list_ledgers()}
+    rows = [(name, *_state_fields(state).values()) for name, state in states.items()]
     if as_json:
-        print_json([{"producer": name, **_told(state)} for name, state in found.items()])
+        print_json([{"producer": name, **_state_fields(state)} for name, state in states.items()])
     else:
         columns = ("producer", "topic", "source", "settled", "in doubt")
         print_table(columns, rows, empty="no producer yet: `penstock ingest sensors --count 10` is one")
 
 
 @command.command(
-    epilog=example(
+    epilog=format_examples(
         "penstock producer where sensors-1 41", "penstock producer where sensors-1 0 --count 100 --json"
     )
 )
-@click.argument("name", shell_complete=_complete)
+@click.argument("name", shell_complete=_complete_producers)
 @click.argument("sequence", type=click.IntRange(min=0))
 @click.option("--count", default=1, show_default=True, type=click.IntRange(min=1), help="So many from there.")
 @_json
@@ -55,44 +55,55 @@ def where(name: str, sequence: int, count: int, as_json: bool) -> int:
     """
     from penstock.ingestion.ledger import read_addresses
 
-    ledger = _ledger(name)
-    found = list(read_addresses(ledger, sequence, count))
+    ledger = _find_ledger(name)
+    addresses = list(read_addresses(ledger, sequence, count))
     if as_json:
-        print_json([address._asdict() for address in found])
+        print_json([address._asdict() for address in addresses])
     else:
-        print_table(("sequence", "topic", "partition", "offset"), found, empty="none of them has an address")
-    missing = sorted({*range(sequence, sequence + count)} - {address.sequence for address in found})
-    if missing:
-        click.echo(
-            f"{len(missing):,} without an address, from {missing[0]} on: {_why(ledger, missing[0])}", err=True
+        print_table(
+            ("sequence", "topic", "partition", "offset"), addresses, empty="none of them has an address"
         )
-    return 1 if missing else 0
+    missing_sequences = sorted(
+        {*range(sequence, sequence + count)} - {address.sequence for address in addresses}
+    )
+    if missing_sequences:
+        click.echo(
+            f"{len(missing_sequences):,} without an address, from {missing_sequences[0]} on: "
+            f"{_explain_missing(ledger, missing_sequences[0])}",
+            err=True,
+        )
+    return 1 if missing_sequences else 0
 
 
-def _told(state: "LedgerState") -> dict[str, str | int]:
+def _state_fields(state: "DeliveryLedgerState") -> dict[str, str | int]:
     topic = state.targets[0][0] if state.targets else ""
-    doubted = sum(intent.count for intent in state.intents)
-    return {"topic": topic, "source": state.source, "settled": state.reached, "in_doubt": doubted}
+    in_doubt = sum(intent.record_count for intent in state.pending_intents)
+    return {"topic": topic, "source": state.source, "settled": state.acknowledged_until, "in_doubt": in_doubt}
 
 
-def _why(ledger: Path, sequence: int) -> str:
-    from penstock.ingestion.ledger import read_state
+def _explain_missing(ledger: Path, sequence: int) -> str:
+    from penstock.ingestion.ledger import read_ledger_state
 
-    state = read_state(ledger)
-    if sequence < state.reached:
+    state = read_ledger_state(ledger)
+    if sequence < state.acknowledged_until:
         return "abandoned by a source that cannot repeat itself, or older than the topic keeps records"
-    if any(intent.first <= sequence < intent.first + intent.count for intent in state.intents):
+    if any(
+        intent.first_sequence <= sequence < intent.first_sequence + intent.record_count
+        for intent in state.pending_intents
+    ):
         return "sent, and not acknowledged so far; the next run of this producer settles it"
-    return f"not sent: the producer is at {state.reached}"
+    return f"not sent: the producer is at {state.acknowledged_until}"
 
 
-def _ledgers() -> list[Path]:
+def _list_ledgers() -> list[Path]:
     folder = current_settings().home / "producers"
     return sorted({path.parent for path in folder.glob("*/*.ledger")})
 
 
-def _ledger(name: str) -> Path:
-    known = {path.name: path for path in _ledgers()}
-    if name not in known:
-        raise click.BadParameter(f"{name!r} is no producer here; there are {', '.join(known) or 'none'}")
-    return known[name]
+def _find_ledger(name: str) -> Path:
+    ledgers_by_name = {path.name: path for path in _list_ledgers()}
+    if name not in ledgers_by_name:
+        raise click.BadParameter(
+            f"{name!r} is no producer here; there are {', '.join(ledgers_by_name) or 'none'}"
+        )
+    return ledgers_by_name[name]

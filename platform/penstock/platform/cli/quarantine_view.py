@@ -5,46 +5,50 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from penstock.quality.quarantine.standing import Standing
+    from penstock.quality.quarantine.record_status import QuarantineStatus
 
-COLUMNS = ("address", "arrived", "reason", "by", "contract", "state", "value")
-_WIDEST = 60
+RECORD_COLUMNS = ("address", "arrived", "reason", "by", "contract", "state", "value")
+_MAX_VALUE_CHARS = 60
 
 
-def row_of(one: "Standing", now: set[str]) -> tuple[object, ...]:
+def to_row(status: "QuarantineStatus", current_versions: set[str]) -> tuple[object, ...]:
     """A record as a row; `now` are the versions of the contract by which streams judge."""
-    record = one.record
-    judged = "as now" if set(record.contracts) <= now else "older"
-    arrived = record.arrived.strftime("%Y-%m-%d %H:%M:%S") if record.arrived else ""
+    record = status.record
+    contract_label = "as now" if set(record.contracts) <= current_versions else "older"
+    arrived = record.arrived_at.strftime("%Y-%m-%d %H:%M:%S") if record.arrived_at else ""
     streams, text = ", ".join(dict.fromkeys(record.streams)), repr(record.value)[2:-1] if record.value else ""
-    shown = text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…"
-    return record.place, arrived, record.reason, streams, judged, _stands(one), shown
+    value_text = text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
+    return record.position, arrived, record.reason, streams, contract_label, _format_state(status), value_text
 
 
-def _stands(one: "Standing") -> str:
-    return one.state if one.address is None else f"replayed to {one.address.partition}:{one.address.offset}"
+def _format_state(status: "QuarantineStatus") -> str:
+    return (
+        status.state
+        if status.address is None
+        else f"replayed to {status.address.partition}:{status.address.offset}"
+    )
 
 
-def as_data(one: "Standing") -> dict[str, Any]:
+def to_data(status: "QuarantineStatus") -> dict[str, Any]:
     """Everything that is known of a record, for programs."""
-    record, decision = one.record, one.decision
+    record, decision = status.record, status.decision
     return {
         "topic": record.topic,
-        "partition": record.place.partition,
-        "offset": record.place.offset,
-        "arrived": record.arrived.isoformat() if record.arrived else None,
+        "partition": record.position.partition,
+        "offset": record.position.offset,
+        "arrived": record.arrived_at.isoformat() if record.arrived_at else None,
         "reason": record.reason,
         "streams": list(record.streams),
         "contracts": list(record.contracts),
-        "state": _stands(one),
+        "state": _format_state(status),
         "decided": datetime.fromtimestamp(decision.at_ms / 1000, UTC).isoformat() if decision else None,
         "why": decision.why if decision and decision.why else None,
-        **_shown_bytes("key", record.key),
-        **_shown_bytes("value", record.value),
+        **_format_bytes("key", record.key),
+        **_format_bytes("value", record.value),
     }
 
 
-def _shown_bytes(name: str, value: bytes | None) -> dict[str, str | None]:
+def _format_bytes(name: str, value: bytes | None) -> dict[str, str | None]:
     """Bytes as text where they are text, and else in base64."""
     if value is None:
         return {name: None}

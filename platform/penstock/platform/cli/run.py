@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.platform.cli.choices import stream_argument
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import Steps, example, print_json, print_table
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
+from penstock.platform.cli.stream_arguments import stream_argument
 
 if TYPE_CHECKING:
-    from penstock.platform.bounded import Ran
+    from penstock.platform.services.bounded_runs import BoundedRunResult
 
-EXAMPLE = example(
+EXAMPLES = format_examples(
     "penstock run sensor_minute",
     "penstock run sensor_minute --from delta:raw/sensors --name audit",
     "penstock run sensor_minute --day 2026-01-31",
@@ -22,7 +22,7 @@ EXAMPLE = example(
 )
 
 
-@click.command(name="run", epilog=EXAMPLE)
+@click.command(name="run", epilog=EXAMPLES)
 @stream_argument
 @click.option(
     "--from",
@@ -54,21 +54,23 @@ def command(
     Its values are those of the last panes that a live stream shows of the same records, except for records that
     came too late there. They go to tables of the run's own, in the warehouse's folder runs/STREAM/NAME.
     """
-    from penstock.platform.bounded import run_stored
+    from penstock.platform.services.bounded_runs import run_over_stored_records
 
     if origin and day:
         raise click.UsageError("Say --from or --day: a day is one of the archive's.")
-    settings, of = current_settings(), day.date() if day else None
-    with Steps().step(f"{stream} over stored records") as tell:
-        ran = run_stored(settings, stream, origin, name, records_per_batch, tell, of)
+    settings, archive_day = current_settings(), day.date() if day else None
+    with StepPrinter().step(f"{stream} over stored records") as report_progress:
+        run_result = run_over_stored_records(
+            settings, stream, origin, name, records_per_batch, report_progress, archive_day
+        )
     if as_json:
-        print_json(ran.as_json())
+        print_json(run_result.as_json())
     else:
-        _show(ran)
+        _print_result(run_result)
 
 
-def _show(ran: "Ran") -> None:
-    counted = ran.accounts
-    print_table(list(counted), [list(counted.values())])
-    click.echo(f"{ran.tables}:")
-    print_table(["table", "rows"], [[str(Path(name)), rows] for name, rows in ran.rows.items()])
+def _print_result(run_result: "BoundedRunResult") -> None:
+    accounts = run_result.accounts
+    print_table(list(accounts), [list(accounts.values())])
+    click.echo(f"{run_result.tables}:")
+    print_table(["table", "rows"], [[str(Path(name)), rows] for name, rows in run_result.rows.items()])

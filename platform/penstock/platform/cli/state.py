@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.platform.cli.choices import stream_argument
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import example, print_json, print_table
-from penstock.platform.cli.state_erase import erase, key_of
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import format_examples, print_json, print_table
+from penstock.platform.cli.state_erase import erase, parse_key
+from penstock.platform.cli.stream_arguments import stream_argument
 
 if TYPE_CHECKING:
-    from penstock.pipelines.batch.inspecting import KeptState
+    from penstock.engine.batch.state_inspection import StageSnapshot
 
 
 @click.group(name="state")
@@ -31,35 +31,35 @@ _key = click.option(
 )
 
 
-@command.command(name="list", epilog=example("penstock state list sensor_minute"))
+@command.command(name="list", epilog=format_examples("penstock state list sensor_minute"))
 @stream_argument
 @_batch
 @_json
 def list_stages(stream: str, batch: int | None, as_json: bool) -> None:
     """List the stages of a stream, and how much each keeps."""
-    from penstock.pipelines.batch.inspecting import batches, state_at
+    from penstock.engine.batch.state_inspection import list_available_batches, read_state_at
 
-    directory = _directory(stream)
+    directory = _find_stream_folder(stream)
     rows = [
         {
-            "stage": kept.stage,
-            "batch": kept.batch_id,
-            "rows": kept.rows,
-            "files": len(kept.runs),
-            "bytes": kept.bytes,
+            "stage": snapshot.stage,
+            "batch": snapshot.batch_id,
+            "rows": snapshot.rows,
+            "files": len(snapshot.runs),
+            "bytes": snapshot.bytes,
         }
-        for kept in state_at(directory, batch).values()
+        for snapshot in read_state_at(directory, batch).values()
     ]
     if as_json:
         print_json(rows)
         return
     print_table(tuple(rows[0]), [tuple(row.values()) for row in rows])
-    reach = batches(directory)
-    click.echo(f"batches {reach[0]} to {reach[-1]} can be asked for")
+    available_batches = list_available_batches(directory)
+    click.echo(f"batches {available_batches[0]} to {available_batches[-1]} can be asked for")
 
 
 @command.command(
-    epilog=example(
+    epilog=format_examples(
         "penstock state show sensor_minute --key device=device-0001",
         "penstock state show hashtags --stage hashtag_counts --limit 5 --json",
     )
@@ -74,9 +74,11 @@ def show(
     stream: str, stage: str | None, batch: int | None, key: Sequence[str], limit: int, as_json: bool
 ) -> None:
     """Show what is kept of windows or keys."""
-    from penstock.pipelines.batch.inspecting import of_key, unpacked
+    from penstock.engine.batch.state_inspection import decode_packed_columns, select_key_rows
 
-    rows = unpacked(of_key(_kept(stream, stage, batch), key_of(key)).slice(0, limit))
+    rows = decode_packed_columns(
+        select_key_rows(_read_stage_snapshot(stream, stage, batch), parse_key(key)).slice(0, limit)
+    )
     if as_json:
         print_json(rows.to_pylist())
     else:
@@ -85,7 +87,7 @@ def show(
 
 
 @command.command(
-    epilog=example(
+    epilog=format_examples(
         "penstock state export sensor_minute --to state.parquet",
         "penstock state export sensor_minute --key device=device-0001 --to device.parquet",
     )
@@ -101,34 +103,34 @@ def export(stream: str, stage: str | None, batch: int | None, key: Sequence[str]
     """Write what a stage keeps, or what it keeps of a key, into a Parquet file."""
     import pyarrow.parquet as pq
 
-    from penstock.pipelines.batch.inspecting import of_key, unpacked
+    from penstock.engine.batch.state_inspection import decode_packed_columns, select_key_rows
 
     if not to.parent.is_dir():
         raise click.UsageError(f"there is no folder {to.parent} to write {to.name} into; make it first")
-    rows = unpacked(of_key(_kept(stream, stage, batch), key_of(key)))
-    partial = to.with_name(f"{to.name}.partial")
-    pq.write_table(rows, partial)
-    partial.replace(to)
+    rows = decode_packed_columns(select_key_rows(_read_stage_snapshot(stream, stage, batch), parse_key(key)))
+    temp_path = to.with_name(f"{to.name}.partial")
+    pq.write_table(rows, temp_path)
+    temp_path.replace(to)
     click.echo(f"{rows.num_rows} rows in {to}")
 
 
-def _directory(stream: str) -> Path:
-    from penstock.pipelines.host.folders import folder_of_stream
-    from penstock.platform.lifecycle import check_known
-    from penstock.platform.streams import stream_names
+def _find_stream_folder(stream: str) -> Path:
+    from penstock.engine.host.stream_folders import resolve_stream_folder
+    from penstock.platform.services.stream_catalog import list_stream_names
+    from penstock.platform.services.stream_lifecycle import check_stream_exists
 
-    folder = folder_of_stream(current_settings().home / "streams", stream)
+    folder = resolve_stream_folder(current_settings().home / "streams", stream)
     # What a pipeline kept that is no longer in the catalog can still be looked at.
     if not folder.exists():
-        check_known(stream, stream_names())
+        check_stream_exists(stream, list_stream_names())
     return folder
 
 
-def _kept(stream: str, stage: str | None, batch: int | None) -> "KeptState":
-    from penstock.pipelines.batch.inspecting import state_at
+def _read_stage_snapshot(stream: str, stage: str | None, batch: int | None) -> "StageSnapshot":
+    from penstock.engine.batch.state_inspection import read_state_at
 
-    states = state_at(_directory(stream), batch)
-    name = next(iter(states)) if stage is None else stage
-    if name not in states:
-        raise click.UsageError(f"{stream} has no stage {name!r}; there are: {', '.join(states)}")
-    return states[name]
+    snapshots = read_state_at(_find_stream_folder(stream), batch)
+    name = next(iter(snapshots)) if stage is None else stage
+    if name not in snapshots:
+        raise click.UsageError(f"{stream} has no stage {name!r}; there are: {', '.join(snapshots)}")
+    return snapshots[name]

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import click
 
-from penstock.platform.cli.choices import stream_argument
-from penstock.platform.cli.context import control_store, current_settings
-from penstock.platform.cli.output import Steps, example, print_json, print_table
+from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
+from penstock.platform.cli.stream_arguments import stream_argument
 
 
-def key_of(pairs: Sequence[str]) -> dict[str, str]:
+def parse_key(pairs: Sequence[str]) -> dict[str, str]:
     """Read `--key FIELD=VALUE`, given several times."""
     for pair in pairs:
         if "=" not in pair:
@@ -18,7 +18,7 @@ def key_of(pairs: Sequence[str]) -> dict[str, str]:
 
 
 @click.command(
-    epilog=example(
+    epilog=format_examples(
         "penstock state erase sensor_minute --key device=device-0001",
         "penstock state erase card_alerts --key card=4711 --by dpo@example.org --yes --json",
     )
@@ -43,24 +43,29 @@ def erase(stream: str, key: Sequence[str], asked_by: str, yes: bool, as_json: bo
     import getpass
     from dataclasses import asdict
 
-    from penstock.platform.erasing import EraseOrder, erase_key, would_erase
+    from penstock.platform.services.erasure import KeyErasureRequest, erase_key, preview_erasure
 
     settings = current_settings()
-    order = EraseOrder(stream, key_of(key), asked_by or getpass.getuser())
-    found = would_erase(settings, order)
+    request = KeyErasureRequest(stream, parse_key(key), asked_by or getpass.getuser())
+    window_counts = preview_erasure(settings, request)
     if not as_json:
-        print_table(("stage", "windows"), [(name, _shown(count)) for name, count in found.items()])
+        print_table(
+            ("stage", "windows"), [(name, _format_count(count)) for name, count in window_counts.items()]
+        )
     if not yes:
         click.confirm("Erase them?", abort=True)
-    with control_store(settings) as store, Steps().step(f"{stream} forgets a key") as tell:
-        batch, erased = erase_key(settings, store, order, tell)
+    with (
+        use_control_store(settings) as store,
+        StepPrinter().step(f"{stream} forgets a key") as report_progress,
+    ):
+        batch, account = erase_key(settings, store, request, report_progress)
     if as_json:
-        print_json({"batch": batch, **asdict(erased)})
+        print_json({"batch": batch, **asdict(account)})
     else:
         click.echo(
-            f"batch {batch} erased {erased.total} windows; `penstock table show {stream} --kind erasures`"
+            f"batch {batch} erased {account.total_windows} windows; `penstock table show {stream} --kind erasures`"
         )
 
 
-def _shown(count: int | None) -> object:
+def _format_count(count: int | None) -> object:
     return "not by this key" if count is None else count

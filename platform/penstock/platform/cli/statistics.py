@@ -4,23 +4,23 @@ from datetime import UTC, datetime
 
 import click
 
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import example, print_json, print_table
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import format_examples, print_json, print_table
 
 
-def _tables(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    from penstock.platform.statistics import measured
+def _complete_tables(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
+    from penstock.platform.services.statistics import list_measured_suites
 
-    return [suite.about for suite in measured() if suite.about.startswith(typed)]
+    return [suite.subject for suite in list_measured_suites() if suite.subject.startswith(prefix)]
 
 
 @click.command(
     name="statistics",
-    epilog=example(
+    epilog=format_examples(
         "penstock statistics latest/sensor_minute", "penstock statistics latest/sensor_minute --json"
     ),
 )
-@click.argument("table", metavar="FOLDER/TABLE", shell_complete=_tables)
+@click.argument("table", metavar="FOLDER/TABLE", shell_complete=_complete_tables)
 @click.option(
     "--limit", default=24, show_default=True, type=click.IntRange(min=1), help="How many stretches."
 )
@@ -31,26 +31,27 @@ def command(table: str, limit: int, as_json: bool) -> int:
     Its suite says how long a stretch is, and how unlike the others the last one may be. Ends with 1 where it is
     more unlike than that.
     """
-    from penstock.platform.statistics import publish_statistics, statistics_of
-    from penstock.quality.statistics.change import LOOKED_BACK
+    from penstock.platform.services.statistics import measure_table, publish_statistics
+    from penstock.quality.statistics.change_detection import MAX_PREVIOUS_INTERVALS
 
     settings = current_settings()
-    found = statistics_of(settings, table, max(limit, LOOKED_BACK + 1))
+    statistics = measure_table(settings, table, max(limit, MAX_PREVIOUS_INTERVALS + 1))
     if as_json:
-        print_json(found.as_json())
-        return 1 if found.changes else 0
-    for points in (found.windows, found.fates):
+        print_json(statistics.as_json())
+        return 1 if statistics.changes else 0
+    for points in (statistics.window_points, statistics.fate_points):
         names = list(points[-1].figures) if points else []
         rows = [
-            [_time(point.at_ms), *(f"{point.figures[name]:g}" for name in names)] for point in points[-limit:]
+            [_format_time(point.at_ms), *(f"{point.figures[name]:g}" for name in names)]
+            for point in points[-limit:]
         ]
         print_table(["from", *names], rows, empty="no stretch is over yet")
         click.echo()
-    for change in found.changes:
+    for change in statistics.changes:
         click.secho(f"sudden: {change}", fg="red")
-    click.echo(f"plotted in {publish_statistics(settings, found)}")
-    return 1 if found.changes else 0
+    click.echo(f"plotted in {publish_statistics(settings, statistics)}")
+    return 1 if statistics.changes else 0
 
 
-def _time(at_ms: int) -> str:
+def _format_time(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")

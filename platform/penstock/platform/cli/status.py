@@ -6,29 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.platform.cli.context import loaded_settings
-from penstock.platform.cli.output import ago, example, print_json, print_table
-from penstock.platform.settings import Loaded, Settings
-from penstock.platform.settings.variables import as_text
-from penstock.platform.written import changed_since
+from penstock.platform.cli.command_context import load_current_settings
+from penstock.platform.cli.output import format_age, format_examples, print_json, print_table
+from penstock.platform.services.definition_files import find_changed_file
+from penstock.platform.settings import LoadedSettings, Settings
+from penstock.platform.settings.environment_variables import format_setting
 
 if TYPE_CHECKING:
     from penstock.platform.control.reports import StreamOverview
-    from penstock.platform.stack.view import View
-    from penstock.platform.standstill import Standstill
+    from penstock.platform.services.stream_hold import StreamHold
+    from penstock.platform.stack.stack_view import StackView
 
-AT_WORK = ("running", "paused")
-PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^@/]*(?=@)")
+ACTIVE_STATES = ("running", "paused")
+PASSWORD_PATTERN = re.compile(r"(?<=://)([^:/@]*):[^@/]*(?=@)")
 
 
 @click.command(
-    name="status", epilog=example("penstock status", "penstock status --settings", "penstock status --json")
+    name="status",
+    epilog=format_examples("penstock status", "penstock status --settings", "penstock status --json"),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 @click.option("--settings", "settings_only", is_flag=True, help="Show each setting, and where it came from.")
 def command(as_json: bool, settings_only: bool) -> int:
     """Show what runs; ends with 1 when anything that should run does not."""
-    loaded = loaded_settings()
+    loaded = load_current_settings()
     if settings_only:
         _show_settings(loaded, as_json)
         return 0
@@ -37,133 +38,154 @@ def command(as_json: bool, settings_only: bool) -> int:
 
 def show_status(settings: Settings, as_json: bool = False) -> bool:
     """Print programs and streams; returns whether all is as it should be."""
-    from penstock.platform.clock import now_ms
-    from penstock.platform.stack.view import look
+    from penstock.core.clock import now_ms
+    from penstock.platform.stack.stack_view import read_stack_view
 
-    view = look(settings, now_ms)
+    view = read_stack_view(settings, now_ms)
     if as_json:
-        print_json(_as_data(view, settings))
+        print_json(_to_data(view, settings))
     else:
         _print_programs(view)
         click.echo()
         _print_hosts(view)
         _print_streams(view)
-    return view.right
+    return view.is_healthy
 
 
-def _print_programs(view: "View") -> None:
+def _print_programs(view: "StackView") -> None:
     rows = []
     for program in view.programs:
         state = program.state if program.ready or program.state != "running" else "starting"
-        since = ago(round(program.since * 1000), view.at_ms) if program.since else ""
+        since = format_age(round(program.since * 1000), view.at_ms) if program.since else ""
         rows.append((program.name, state, since, program.pid, program.restarts or "", program.detail))
     columns = ("program", "state", "for", "pid", "restarts", "")
     print_table(columns, rows, empty="nothing runs: `penstock up` starts it")
 
 
-def _print_hosts(view: "View") -> None:
+def _print_hosts(view: "StackView") -> None:
     """Where hosts show what they do; nothing where none was heard of lately."""
-    rows = [(host.host, host.address, ago(host.began_at_ms, view.at_ms)) for host in view.hosts]
+    rows = [(host.host, host.address, format_age(host.began_at_ms, view.at_ms)) for host in view.hosts]
     if rows:
         print_table(("host", "metrics and health", "for"), rows)
         click.echo()
 
 
-def _print_streams(view: "View") -> None:
+def _print_streams(view: "StackView") -> None:
     rows = [_stream_row(view, stream) for stream in view.streams]
     columns = ("stream", "wanted", "state", "batch", "committed", "records", "rows", "watermark", "lag", "")
     print_table(columns, rows, empty="no stream was ever started")
 
 
-def _stream_row(view: "View", stream: "StreamOverview") -> tuple[object, ...]:
-    wanted = stream.desired.desired if stream.desired else ""
-    reason = _reason(view, stream)
-    last = stream.last
-    if last is None:
-        return (stream.stream, wanted, _state(view, stream), "", "", "", "", "", "", reason)
+def _stream_row(view: "StackView", stream: "StreamOverview") -> tuple[object, ...]:
+    desired = stream.desired.desired if stream.desired else ""
+    reason = _describe_reason(view, stream)
+    last_batch = stream.last
+    if last_batch is None:
+        return (stream.stream, desired, _describe_state(view, stream), "", "", "", "", "", "", reason)
     return (
         stream.stream,
-        wanted,
-        _state(view, stream),
-        last.batch_id,
-        f"{ago(last.clock_ms, view.at_ms)} ago",
-        sum(account.read for account in last.accounts),
-        last.rows,
-        f"{ago(last.watermark_ms, view.at_ms)} ago" if last.watermark_ms is not None else "none",
+        desired,
+        _describe_state(view, stream),
+        last_batch.batch_id,
+        f"{format_age(last_batch.clock_ms, view.at_ms)} ago",
+        sum(account.read for account in last_batch.accounts),
+        last_batch.rows,
+        f"{format_age(last_batch.watermark_ms, view.at_ms)} ago"
+        if last_batch.watermark_ms is not None
+        else "none",
         stream.lag_records,
         reason,
     )
 
 
-def _reason(view: "View", stream: "StreamOverview") -> str:
+def _describe_reason(view: "StackView", stream: "StreamOverview") -> str:
     """What its host says of it; of one that runs, whether its pipeline has been changed since it was begun."""
-    if still := view.standstills.get(stream.stream):
-        return _standing(view, stream, still)
-    told = None if _gave_up(stream) else stream.health
-    if told is None or told.reason or not view.held(stream):
-        return told.reason if told else ""
-    changed = changed_since(stream.stream, told.at_ms)
-    if changed is None:
+    if hold := view.standstills.get(stream.stream):
+        return _describe_hold(view, stream, hold)
+    health = None if _is_stopped_after_failure(stream) else stream.health
+    if health is None or health.reason or not view.is_leased(stream):
+        return health.reason if health else ""
+    changed_file = find_changed_file(stream.stream, health.at_ms)
+    if changed_file is None:
         return ""
-    return f"{changed.name} was changed after it began: `penstock stream plan-upgrade {stream.stream}`"
+    return f"{changed_file.name} was changed after it began: `penstock stream plan-upgrade {stream.stream}`"
 
 
-def _standing(view: "View", stream: "StreamOverview", still: "Standstill") -> str:
-    if view.held(stream):
-        return f"stands still for {still.what}, and is to be {still.desired} afterwards"
-    verb = "start" if still.desired == "running" else "pause"
+def _describe_hold(view: "StackView", stream: "StreamOverview", hold: "StreamHold") -> str:
+    if view.is_leased(stream):
+        return f"stands still for {hold.operation}, and is to be {hold.desired} afterwards"
+    command_name = "start" if hold.desired == "running" else "pause"
     return (
-        f"stands still since {still.what} was cut off, and was to be {still.desired}: do that again, or "
-        f"`penstock stream {verb} {stream.stream}`"
+        f"stands still since {hold.operation} was cut off, and was to be {hold.desired}: do that again, or "
+        f"`penstock stream {command_name} {stream.stream}`"
     )
 
 
-def _state(view: "View", stream: "StreamOverview") -> str:
+def _describe_state(view: "StackView", stream: "StreamOverview") -> str:
     """What its host says; a stream that nobody holds does not run, whatever was last said of it."""
     # Loaded when asked: it takes the control store along, which `--help` does without.
-    from penstock.platform.lifecycle import is_of
+    from penstock.platform.services.stream_lifecycle import is_from_lease_holder
 
-    told, wish = stream.health, stream.desired
-    if stream.lease is not None and view.held(stream):
-        begun = told is not None and is_of(told, stream.lease)
+    health, desired_state = stream.health, stream.desired
+    if stream.lease is not None and view.is_leased(stream):
+        is_reported = health is not None and is_from_lease_holder(health, stream.lease)
         return (
-            "starting" if wish is not None and wish.held and not begun else told.state if told else "drained"
+            "starting"
+            if desired_state is not None and desired_state.needs_host and not is_reported
+            else health.state
+            if health
+            else "drained"
         )
-    if told is None or told.state in AT_WORK:
+    if health is None or health.state in ACTIVE_STATES:
         return "stopped"
-    return wish.desired.value if wish is not None and _gave_up(stream) else told.state
+    return (
+        desired_state.desired.value
+        if desired_state is not None and _is_stopped_after_failure(stream)
+        else health.state
+    )
 
 
-def _gave_up(stream: "StreamOverview") -> bool:
+def _is_stopped_after_failure(stream: "StreamOverview") -> bool:
     """Whether the stream failed, and somebody put it to rest after that: no host may be there to say so."""
-    from penstock.platform.lifecycle import FAILED, PARKED
+    from penstock.platform.services.stream_lifecycle import FAILED_STATE, PARKED_STATE
 
-    told, wish = stream.health, stream.desired
-    return told is not None and told.state in (FAILED, PARKED) and wish is not None and not wish.held
+    health, desired_state = stream.health, stream.desired
+    return (
+        health is not None
+        and health.state in (FAILED_STATE, PARKED_STATE)
+        and desired_state is not None
+        and not desired_state.needs_host
+    )
 
 
-def _as_data(view: "View", settings: Settings) -> dict[str, Any]:
+def _to_data(view: "StackView", settings: Settings) -> dict[str, Any]:
     return {
-        "right": view.right,
+        "right": view.is_healthy,
         "ui": f"http://127.0.0.1:{settings.dagster.port}",
         "programs": [asdict(program) for program in view.programs],
         "hosts": [asdict(host) for host in view.hosts],
         "streams": [
             {
                 **asdict(stream),
-                "state": _state(view, stream),
-                "right": view.stream_right(stream),
-                "note": _reason(view, stream),
+                "state": _describe_state(view, stream),
+                "right": view.is_stream_healthy(stream),
+                "note": _describe_reason(view, stream),
             }
             for stream in view.streams
         ],
     }
 
 
-def _show_settings(loaded: Loaded, as_json: bool) -> None:
-    shown = [(one, PASSWORD.sub(r"\1:***", as_text(one.value))) for one in loaded.provenance()]
+def _show_settings(loaded: LoadedSettings, as_json: bool) -> None:
+    setting_texts = [
+        (provenance, PASSWORD_PATTERN.sub(r"\1:***", format_setting(provenance.value)))
+        for provenance in loaded.list_provenance()
+    ]
     if as_json:
-        print_json([{**asdict(one), "value": text} for one, text in shown])
+        print_json([{**asdict(provenance), "value": text} for provenance, text in setting_texts])
         return
-    rows = [(one.name, text, one.source or one.origin, one.description) for one, text in shown]
+    rows = [
+        (provenance.name, text, provenance.source or provenance.origin, provenance.description)
+        for provenance, text in setting_texts
+    ]
     print_table(("setting", "value", "from", "what it is"), rows)

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.platform.cli.choices import streams_argument
-from penstock.platform.cli.context import control_store, current_settings
-from penstock.platform.cli.output import Steps, example
-from penstock.platform.cli.stream_history import HISTORY
+from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.output import StepPrinter, format_examples
+from penstock.platform.cli.stream_arguments import streams_argument
+from penstock.platform.cli.stream_history import HISTORY_COMMANDS
 
 if TYPE_CHECKING:
     from penstock.platform.settings import Settings
@@ -31,7 +31,7 @@ _wait = click.option(
 
 
 @command.command(
-    epilog=example(
+    epilog=format_examples(
         "penstock stream start sensor_minute", "penstock stream start sensor_minute archive-sensors"
     )
 )
@@ -39,26 +39,26 @@ _wait = click.option(
 @_wait
 def start(streams: tuple[str, ...], wait: float) -> None:
     """Have streams run; one that runs is left alone, one that failed or is parked is tried at once."""
-    _ask(streams, "start", wait)
+    _request_states(streams, "start", wait)
 
 
-@command.command(epilog=example("penstock stream drain sensor_minute"))
+@command.command(epilog=format_examples("penstock stream drain sensor_minute"))
 @streams_argument
 @_wait
 def drain(streams: tuple[str, ...], wait: float) -> None:
     """Let streams finish their batch, commit it, and stop."""
-    _ask(streams, "drain", wait)
+    _request_states(streams, "drain", wait)
 
 
-@command.command(epilog=example("penstock stream stop sensor_minute"))
+@command.command(epilog=format_examples("penstock stream stop sensor_minute"))
 @streams_argument
 @_wait
 def stop(streams: tuple[str, ...], wait: float) -> None:
     """Stop streams now; a batch in flight is cut off, and repeated whole at the next start."""
-    _ask(streams, "stop", wait)
+    _request_states(streams, "stop", wait)
 
 
-@command.command(epilog=example("penstock stream pause sensor_minute"))
+@command.command(epilog=format_examples("penstock stream pause sensor_minute"))
 @streams_argument
 @_wait
 def pause(streams: tuple[str, ...], wait: float) -> None:
@@ -66,52 +66,61 @@ def pause(streams: tuple[str, ...], wait: float) -> None:
 
     They keep their place in the host, and what the clock alone brings goes on: timers, partitions that fall idle.
     """
-    _ask(streams, "pause", wait)
+    _request_states(streams, "pause", wait)
 
 
-@command.command(epilog=example("penstock stream resume sensor_minute"))
+@command.command(epilog=format_examples("penstock stream resume sensor_minute"))
 @streams_argument
 @_wait
 def resume(streams: tuple[str, ...], wait: float) -> None:
     """Have streams that were paused read on from where they were."""
-    _ask(streams, "resume", wait)
+    _request_states(streams, "resume", wait)
 
 
-@command.command(epilog=example("penstock stream restart sensor_minute"))
+@command.command(epilog=format_examples("penstock stream restart sensor_minute"))
 @streams_argument
 @_wait
 def restart(streams: tuple[str, ...], wait: float) -> None:
     """Drain streams and start them again at once, with their pipelines read anew."""
-    _ask(streams, "restart", wait)
+    _request_states(streams, "restart", wait)
 
 
-def _ask(streams: tuple[str, ...], word: str, wait: float) -> None:
-    from penstock.platform.lifecycle import VERBS, ask, check_known, wait_for
+def _request_states(streams: tuple[str, ...], command_name: str, timeout_s: float) -> None:
+    from penstock.platform.services.stream_lifecycle import (
+        STREAM_COMMANDS,
+        check_stream_exists,
+        request_state,
+        wait_for_state,
+    )
 
-    settings, verb = current_settings(), VERBS[word]
-    known = _known(settings, streams, to_rest=verb in (VERBS["drain"], VERBS["stop"]))
+    settings, stream_command = current_settings(), STREAM_COMMANDS[command_name]
+    known_streams = _list_known_streams(
+        settings, streams, is_stopping=stream_command in (STREAM_COMMANDS["drain"], STREAM_COMMANDS["stop"])
+    )
     for stream in streams:
-        check_known(stream, known)
-    with control_store(settings) as store:
-        for asked in [ask(store, stream, verb, known) for stream in streams]:
-            if wait > 0:
-                with Steps().step(f"{asked.stream} is {verb.desired}"):
-                    wait_for(store, asked, wait)
+        check_stream_exists(stream, known_streams)
+    with use_control_store(settings) as store:
+        for request in [request_state(store, stream, stream_command, known_streams) for stream in streams]:
+            if timeout_s > 0:
+                with StepPrinter().step(f"{request.stream} is {stream_command.desired}"):
+                    wait_for_state(store, request, timeout_s)
             else:
-                click.echo(f"{asked.stream} is to be {verb.desired}")
+                click.echo(f"{request.stream} is to be {stream_command.desired}")
 
 
-def _known(settings: "Settings", streams: tuple[str, ...], *, to_rest: bool) -> tuple[str, ...]:
+def _list_known_streams(
+    settings: "Settings", streams: tuple[str, ...], *, is_stopping: bool
+) -> tuple[str, ...]:
     """Every stream that there is; to be put to rest also those that somebody wanted, and whose pipeline is gone."""
-    from penstock.platform.control import control_exists
-    from penstock.platform.streams import stream_names
+    from penstock.platform.control import control_store_exists
+    from penstock.platform.services.stream_catalog import list_stream_names
 
-    known = stream_names()
-    if not to_rest or {*streams} <= {*known} or not control_exists(settings.control_url):
-        return known
-    with control_store(settings) as store:
-        return (*known, *sorted({*store.desired()} - {*known}))
+    known_streams = list_stream_names()
+    if not is_stopping or {*streams} <= {*known_streams} or not control_store_exists(settings.control_url):
+        return known_streams
+    with use_control_store(settings) as store:
+        return (*known_streams, *sorted({*store.read_desired_states()} - {*known_streams}))
 
 
-for each in HISTORY:
-    command.add_command(each)
+for history_command in HISTORY_COMMANDS:
+    command.add_command(history_command)

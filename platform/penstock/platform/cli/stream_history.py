@@ -4,21 +4,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.platform.cli.choices import stream_argument
-from penstock.platform.cli.context import control_store, current_settings
-from penstock.platform.cli.output import Steps, example, print_json, print_table
+from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
+from penstock.platform.cli.stream_arguments import stream_argument
 
 if TYPE_CHECKING:
-    from penstock.platform.upgrades import Planned
+    from penstock.platform.services.upgrades import UpgradePlan
 
-REPLAY = example(
+REPLAY_EXAMPLES = format_examples(
     "penstock stream replay sensor_minute",
     "penstock stream replay sensor_minute --from archive",
     "penstock stream replay sensor_minute --from time:2026-01-31T12:00 --beside",
 )
 
 
-@click.command(name="replay", epilog=REPLAY)
+@click.command(name="replay", epilog=REPLAY_EXAMPLES)
 @stream_argument
 @click.option(
     "--from",
@@ -59,19 +59,19 @@ def replay(
     """
     from dataclasses import asdict
 
-    from penstock.platform.replay import Order
-    from penstock.platform.replay import replay as run
+    from penstock.platform.services.replay import ReplayRequest
+    from penstock.platform.services.replay import replay_stream as run
 
     settings = current_settings()
-    order = Order(stream, start, switch, drop_earlier, name, records_per_batch)
-    with control_store(settings) as store, Steps().step(f"{stream} is replayed") as tell:
-        done = run(settings, store, order, tell)
+    request = ReplayRequest(stream, start, switch, drop_earlier, name, records_per_batch)
+    with use_control_store(settings) as store, StepPrinter().step(f"{stream} is replayed") as report_progress:
+        result = run(settings, store, request, report_progress)
     if as_json:
-        print_json(asdict(done))
+        print_json(asdict(result))
         return
-    print_table(list(done.accounts), [list(done.accounts.values())])
-    after = "" if done.batch is None else f"; the stream goes on after batch {done.batch}"
-    click.echo(f"the results are in {done.tables}{after}")
+    print_table(list(result.accounts), [list(result.accounts.values())])
+    after_text = "" if result.batch is None else f"; the stream goes on after batch {result.batch}"
+    click.echo(f"the results are in {result.tables}{after_text}")
 
 
 _from_now = click.option(
@@ -91,7 +91,7 @@ _start = click.option(
 
 @click.command(
     name="plan-upgrade",
-    epilog=example(
+    epilog=format_examples(
         "penstock stream plan-upgrade sensor_minute", "penstock stream plan-upgrade sensor_minute --json"
     ),
 )
@@ -104,23 +104,23 @@ def plan_upgrade(stream: str, from_now: tuple[str, ...], start: str, as_json: bo
 
     Nothing is changed. Ends with 1 where the stream would not start with it by itself.
     """
-    from penstock.pipelines.upgrade.classes import Class
-    from penstock.platform.upgrades import UpgradeOrder
-    from penstock.platform.upgrades import plan_upgrade as look
+    from penstock.engine.upgrade.upgrade_class import UpgradeClass
+    from penstock.platform.services.upgrades import UpgradeRequest
+    from penstock.platform.services.upgrades import plan_upgrade as look
 
     settings = current_settings()
-    with control_store(settings) as store:
-        planned = look(settings, store, UpgradeOrder(stream, from_now, start))
+    with use_control_store(settings) as store:
+        assessed_plan = look(settings, store, UpgradeRequest(stream, from_now, start))
     if as_json:
-        print_json(planned.as_json())
+        print_json(assessed_plan.as_json())
     else:
-        _show_upgrade(planned)
-    return 1 if planned.takes > Class.COMPATIBLE else 0
+        _print_upgrade_plan(assessed_plan)
+    return 1 if assessed_plan.upgrade_class > UpgradeClass.COMPATIBLE else 0
 
 
 @click.command(
     name="upgrade",
-    epilog=example(
+    epilog=format_examples(
         "penstock stream upgrade sensor_minute", "penstock stream upgrade sensor_minute --from-now warmest"
     ),
 )
@@ -132,35 +132,57 @@ def upgrade(stream: str, from_now: tuple[str, ...], start: str, yes: bool) -> No
     """Have a stream go by its pipeline as it is written now, by what that takes: a restart, or more."""
     from dataclasses import replace
 
-    from penstock.pipelines.upgrade.classes import Class
-    from penstock.platform.upgrades import UpgradeOrder
-    from penstock.platform.upgrades import plan_upgrade as look
-    from penstock.platform.upgrades import upgrade as run
+    from penstock.engine.upgrade.upgrade_class import UpgradeClass
+    from penstock.platform.services.upgrades import UpgradeRequest
+    from penstock.platform.services.upgrades import plan_upgrade as look
+    from penstock.platform.services.upgrades import upgrade_stream as run
 
     settings = current_settings()
-    order = UpgradeOrder(stream, from_now, start)
-    with control_store(settings) as store:
-        planned = look(settings, store, order)
-        _show_upgrade(planned)
-        if planned.takes > Class.COMPATIBLE and not yes:
+    request = UpgradeRequest(stream, from_now, start)
+    with use_control_store(settings) as store:
+        assessed_plan = look(settings, store, request)
+        _print_upgrade_plan(assessed_plan)
+        if assessed_plan.upgrade_class > UpgradeClass.COMPATIBLE and not yes:
             click.confirm("Do it?", abort=True)
-        with Steps().step(f"{stream} goes by its new definition") as tell:
+        with StepPrinter().step(f"{stream} goes by its new definition") as report_progress:
             # The file may be changed again while somebody thinks it over: what was shown is what is accepted.
-            run(settings, store, replace(order, accept=max(planned.takes, Class.COMPATIBLE)), tell)
+            run(
+                settings,
+                store,
+                replace(request, accept=max(assessed_plan.upgrade_class, UpgradeClass.COMPATIBLE)),
+                report_progress,
+            )
 
 
-def _show_upgrade(planned: "Planned") -> None:
-    found = planned.upgrade
-    rows = [(d.what, d.before, d.after, d.takes.word, d.note) for d in (found.differences if found else ())]
+def _print_upgrade_plan(upgrade_plan: "UpgradePlan") -> None:
+    plan_changes = upgrade_plan.plan_changes
+    rows = [
+        (
+            difference.subject,
+            difference.before,
+            difference.after,
+            difference.upgrade_class.label,
+            difference.note,
+        )
+        for difference in (plan_changes.differences if plan_changes else ())
+    ]
     print_table(("what", "was", "is", "takes", ""), rows, empty="nothing differs")
-    cost = planned.cost
-    click.echo(f"{planned.stream}: {planned.takes.word}: {planned.takes.says}")
-    if planned.takes.word == "migratable":
+    cost = upgrade_plan.cost
+    click.echo(
+        f"{upgrade_plan.stream}: {upgrade_plan.upgrade_class.label}: {upgrade_plan.upgrade_class.description}"
+    )
+    if upgrade_plan.upgrade_class.label == "migratable":
         click.echo(f"to rewrite: {cost.windows:,} rows of state, {cost.state_bytes / 1e6:,.1f} MB")
-    if planned.takes.word == "replay":
-        pace = f", about {cost.seconds:,.0f} s by the stream's own pace" if cost.seconds is not None else ""
-        click.echo(f"to read, from the {planned.start}: up to {cost.records:,} records{pace}")
+    if upgrade_plan.upgrade_class.label == "replay":
+        duration_text = (
+            f", about {cost.estimated_seconds:,.0f} s by the stream's own pace"
+            if cost.estimated_seconds is not None
+            else ""
+        )
+        click.echo(
+            f"to read, from the {upgrade_plan.replay_start}: up to {cost.records:,} records{duration_text}"
+        )
 
 
-HISTORY = (replay, plan_upgrade, upgrade)
+HISTORY_COMMANDS = (replay, plan_upgrade, upgrade)
 """What `penstock stream` has of these."""

@@ -2,14 +2,14 @@
 
 import click
 
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.interruption import stopped_by_signal
-from penstock.platform.cli.output import example, print_json
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import format_examples, print_json
+from penstock.platform.cli.stop_signals import stop_on_signal
 
-TABLE = "hashtags"
+SUGGESTIONS_TABLE = "hashtags"
 
 
-@click.command(name="suggest", epilog=example("penstock suggest ra", "penstock suggest --port 8088"))
+@click.command(name="suggest", epilog=format_examples("penstock suggest ra", "penstock suggest --port 8088"))
 @click.argument("typed", required=False)
 @click.option(
     "--port",
@@ -25,18 +25,18 @@ def command(typed: str | None, port: int, as_json: bool) -> None:
     In the page one types, and sees the suggestions change while people talk. It also answers
     /suggest?typed=ra with JSON. Ctrl-C ends it.
     """
-    from penstock.platform.suggestions.lookup import Lookup
-    from penstock.platform.suggestions.server import as_json as answered
-    from penstock.platform.suggestions.server import serving
+    from penstock.platform.suggestions.page_server import serve_suggestions
+    from penstock.platform.suggestions.page_server import to_json as answered
+    from penstock.platform.suggestions.suggestion_lookup import SuggestionLookup
 
-    lookup = Lookup(current_settings().tables / "latest" / TABLE)
+    lookup = SuggestionLookup(current_settings().warehouse_path / "latest" / SUGGESTIONS_TABLE)
     if typed is not None:
         if as_json:
             print_json(answered(lookup, typed))
         else:
-            click.echo("\n".join(lookup.of(typed).suggestions) or "nobody talks of it")
+            click.echo("\n".join(lookup.suggest(typed).suggestions) or "nobody talks of it")
         return
-    with stopped_by_signal() as stop, serving(lookup, port) as address:
+    with stop_on_signal() as stop, serve_suggestions(lookup, port) as address:
         if as_json:
             print_json({"page": address})
         else:

@@ -4,9 +4,9 @@ from datetime import datetime
 
 import click
 
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import example, print_json, print_table
-from penstock.platform.tables import KINDS, find_table, newest_rows, tables
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import format_examples, print_json, print_table
+from penstock.platform.services.warehouse_tables import TABLE_KINDS, find_table, iter_tables, read_newest_rows
 
 
 @click.group(name="table")
@@ -17,47 +17,55 @@ def command() -> None:
 _json = click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 
 
-def _complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    found = {table.name for table in tables(current_settings().tables)}
-    return sorted(name for name in found if name.startswith(typed))
+def _complete_tables(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
+    table_names = {table.name for table in iter_tables(current_settings().warehouse_path)}
+    return sorted(name for name in table_names if name.startswith(prefix))
 
 
-@command.command(name="list", epilog=example("penstock table list"))
+@command.command(name="list", epilog=format_examples("penstock table list"))
 @_json
 def list_tables(as_json: bool) -> None:
     """List the tables of the warehouse."""
-    found = list(tables(current_settings().tables))
+    warehouse_tables = list(iter_tables(current_settings().warehouse_path))
     if as_json:
-        print_json([{"kind": t.kind, "name": t.name, "address": t.address} for t in found])
+        print_json(
+            [{"kind": table.kind, "name": table.name, "address": table.address} for table in warehouse_tables]
+        )
     else:
         print_table(
             ("kind", "table", "where"),
-            [(table.kind, table.name, table.address) for table in found],
+            [(table.kind, table.name, table.address) for table in warehouse_tables],
             empty="no tables yet: `penstock up` starts the first stream",
         )
 
 
 @command.command(
-    epilog=example("penstock table show sensor_minute", "penstock table show sensor_minute --kind panes")
+    epilog=format_examples(
+        "penstock table show sensor_minute", "penstock table show sensor_minute --kind panes"
+    )
 )
-@click.argument("name", shell_complete=_complete)
+@click.argument("name", shell_complete=_complete_tables)
 @click.option(
-    "--kind", type=click.Choice(KINDS), help="Which folder of the warehouse; the first that has the name."
+    "--kind",
+    type=click.Choice(TABLE_KINDS),
+    help="Which folder of the warehouse; the first that has the name.",
 )
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many rows.")
 @_json
 def show(name: str, kind: str | None, limit: int, as_json: bool) -> None:
     """Show a table's newest rows."""
-    columns, rows = newest_rows(find_table(current_settings().tables, name, kind), limit)
+    columns, rows = read_newest_rows(find_table(current_settings().warehouse_path, name, kind), limit)
     if as_json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
     else:
         print_table(
-            columns, [[_cell(value) for value in row] for row in rows], empty="the table has no rows yet"
+            columns,
+            [[_format_cell(value) for value in row] for row in rows],
+            empty="the table has no rows yet",
         )
 
 
-def _cell(value: object) -> object:
+def _format_cell(value: object) -> object:
     match value:
         case float():
             return f"{value:.3f}"

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import Steps, example, print_json, print_table
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 from penstock.platform.settings import Settings
 
 if TYPE_CHECKING:
-    from penstock.ingestion.topics import Change, TopicContents, TopicPlan
+    from penstock.ingestion.topics import TopicChange, TopicDescription, TopicPlan
 
 
 @click.group(name="topics")
@@ -19,19 +19,19 @@ def command() -> None:
     """Topics as code: see what there is and what would change, then change it."""
 
 
-def _known(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str | None:
+def _check_environment(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str | None:
     """Refuse an environment that no contract speaks of."""
-    from penstock.ingestion.contracts import declared
-    from penstock.ingestion.topics import environments
+    from penstock.ingestion.contracts import load_catalog
+    from penstock.ingestion.topics import list_environments
 
-    if name is not None and name not in (known := environments(declared().sound)):
-        raise click.BadParameter(f"no contract declares {name!r}; there are {', '.join(known)}")
+    if name is not None and name not in (known_environments := list_environments(load_catalog().contracts)):
+        raise click.BadParameter(f"no contract declares {name!r}; there are {', '.join(known_environments)}")
     return name
 
 
 _environment = click.option(
     "--environment",
-    callback=_known,
+    callback=_check_environment,
     help="Whose layout to take from the contracts; that of the settings without.",
 )
 _destroy = click.option(
@@ -45,18 +45,18 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print for programs
 
 
 @dataclass(frozen=True)
-class Found:
+class TopicDifferences:
     """What differs: topics of the broker, and the versions that schemas would become, by topic.
 
     A topic whose contract is broken is not compared; it is told of with the reason.
     """
 
-    topics: "TopicPlan"
-    schemas: Mapping[str, int]
-    broken: Mapping[str, str]
+    topic_plan: "TopicPlan"
+    schema_versions: Mapping[str, int]
+    contract_errors: Mapping[str, str]
 
 
-@command.command(name="list", epilog=example("penstock topics list", "penstock topics list sensors"))
+@command.command(name="list", epilog=format_examples("penstock topics list", "penstock topics list sensors"))
 @click.argument("topic", required=False)
 @_json
 def list_topics(topic: str | None, as_json: bool) -> None:
@@ -64,39 +64,53 @@ def list_topics(topic: str | None, as_json: bool) -> None:
 
     With a TOPIC: its partitions, with the first offset and the next one of each.
     """
-    from penstock.ingestion.topics import contents
+    from penstock.ingestion.topics import describe_topics
     from penstock.platform.errors import UnknownTopicError
 
     settings = current_settings()
-    found = contents(settings.kafka.servers, settings.kafka.client("topics"))
-    if topic is not None and not (found := tuple(each for each in found if each.name == topic)):
+    broker_topics = describe_topics(settings.kafka.bootstrap_servers, settings.kafka.client_config("topics"))
+    if topic is not None and not (
+        broker_topics := tuple(entry for entry in broker_topics if entry.name == topic)
+    ):
         raise UnknownTopicError(
-            f"there is no topic {topic!r} at {settings.kafka.servers}; `penstock topics apply` makes those that "
-            "are declared"
+            f"there is no topic {topic!r} at {settings.kafka.bootstrap_servers}; `penstock topics apply` makes "
+            "those that are declared"
         )
     if as_json:
-        print_json([asdict(each) for each in found])
+        print_json([asdict(entry) for entry in broker_topics])
     elif topic is None:
         print_table(
             ("topic", "partitions", "replicas", "retention", "records"),
-            [(t.name, len(t.partitions), t.replicas, _kept(t), f"{t.records:,}") for t in found],
+            [
+                (
+                    broker_topic.name,
+                    len(broker_topic.partitions),
+                    broker_topic.replicas,
+                    _format_retention(broker_topic),
+                    f"{broker_topic.record_count:,}",
+                )
+                for broker_topic in broker_topics
+            ],
             empty="no topics yet: `penstock topics apply` makes those that are declared",
         )
     else:
-        (only,) = found
-        rows = [(each.partition, each.first, each.end, f"{each.records:,}") for each in only.partitions]
+        (topic_contents,) = broker_topics
+        rows = [
+            (entry.partition, entry.start_offset, entry.end_offset, f"{entry.record_count:,}")
+            for entry in topic_contents.partitions
+        ]
         print_table(("partition", "first offset", "next offset", "records"), rows)
 
 
-def _kept(topic: "TopicContents") -> str:
+def _format_retention(topic: "TopicDescription") -> str:
     """Say how long records stay."""
-    if topic.compacted:
+    if topic.is_compacted:
         return "the last of each key"
     return "for ever" if topic.retention_ms < 0 else f"{topic.retention_ms / 86_400_000:g} days"
 
 
 @command.command(
-    epilog=example("penstock topics plan", "penstock topics plan --environment production --json")
+    epilog=format_examples("penstock topics plan", "penstock topics plan --environment production --json")
 )
 @_environment
 @_destroy
@@ -106,12 +120,20 @@ def plan(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> in
 
     A contract that its registered versions forbid is refused, with the field and the rule that it breaks.
     """
-    found = _found(current_settings(), environment, destroy)
-    _show(found, found.topics.changes, as_json, "topics and schemas are as declared")
-    return 1 if found.topics.changes or found.schemas or found.broken else 0
+    differences = _compare_topics(current_settings(), environment, destroy)
+    _print_differences(
+        differences, differences.topic_plan.changes, as_json, "topics and schemas are as declared"
+    )
+    return (
+        1
+        if differences.topic_plan.changes or differences.schema_versions or differences.contract_errors
+        else 0
+    )
 
 
-@command.command(epilog=example("penstock topics apply", "penstock topics apply --allow-destroy old_topic"))
+@command.command(
+    epilog=format_examples("penstock topics apply", "penstock topics apply --allow-destroy old_topic")
+)
 @_environment
 @_destroy
 @_json
@@ -123,60 +145,84 @@ def apply(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> i
     """
     from penstock.ingestion.contracts import load_contract
     from penstock.ingestion.registry import register_contract
-    from penstock.ingestion.topics import apply_plan
-    from penstock.platform.registry import registry_of
+    from penstock.ingestion.topics import apply_topic_plan
+    from penstock.platform.services.schema_registry import open_schema_registry
 
     settings = current_settings()
-    found = _found(settings, environment, destroy)
-    done = apply_plan(settings.kafka.servers, found.topics, destroy, settings.kafka.client("topics"))
-    for topic in found.schemas:
-        register_contract(registry_of(settings), load_contract(topic))
-    _show(found, done, as_json, "nothing to do: topics and schemas are as declared")
-    return 1 if found.broken else 0
+    differences = _compare_topics(settings, environment, destroy)
+    applied = apply_topic_plan(
+        settings.kafka.bootstrap_servers,
+        differences.topic_plan,
+        destroy,
+        settings.kafka.client_config("topics"),
+    )
+    for topic in differences.schema_versions:
+        register_contract(open_schema_registry(settings), load_contract(topic))
+    _print_differences(differences, applied, as_json, "nothing to do: topics and schemas are as declared")
+    return 1 if differences.contract_errors else 0
 
 
-def _found(settings: Settings, environment: str | None, destroy: tuple[str, ...]) -> Found:
-    from penstock.ingestion.contracts import declared, load_contract
-    from penstock.ingestion.registry import check_contract
-    from penstock.ingestion.topics import plan_for
-    from penstock.platform.registry import registry_of
+def _compare_topics(
+    settings: Settings, environment: str | None, destroy: tuple[str, ...]
+) -> TopicDifferences:
+    from penstock.ingestion.contracts import load_catalog, load_contract
+    from penstock.ingestion.registry import check_registration
+    from penstock.ingestion.topics import plan_cluster_changes
+    from penstock.platform.services.schema_registry import open_schema_registry
 
-    kafka, registry, there = settings.kafka, registry_of(settings), declared()
+    kafka, registry, contract_catalog = settings.kafka, open_schema_registry(settings), load_catalog()
     for topic in destroy:
-        if topic in there.broken:
+        if topic in contract_catalog.errors_by_topic:
             load_contract(topic)  # what cannot be read is declared all the same, and says so
-    versions = {contract.topic: check_contract(registry, contract) for contract in there.sound}
+    versions = {
+        contract.topic: check_registration(registry, contract) for contract in contract_catalog.contracts
+    }
     layout = environment or kafka.layout
-    with Steps().step(f"compared with the broker at {kafka.servers}"):
-        topics = plan_for(kafka.servers, there.sound, layout, destroy, kafka.client("topics"))
-    broken = {name for topic in there.broken for name in (topic, f"{topic}.dead-letters")}
-    undeclared = tuple(name for name in topics.undeclared if name not in broken)
-    return Found(
+    with StepPrinter().step(f"compared with the broker at {kafka.bootstrap_servers}"):
+        topics = plan_cluster_changes(
+            kafka.bootstrap_servers,
+            contract_catalog.contracts,
+            layout,
+            destroy,
+            kafka.client_config("topics"),
+        )
+    broken_topics = {
+        name for topic in contract_catalog.errors_by_topic for name in (topic, f"{topic}.dead-letters")
+    }
+    undeclared = tuple(name for name in topics.undeclared if name not in broken_topics)
+    return TopicDifferences(
         replace(topics, undeclared=undeclared),
         {topic: version for topic, version in versions.items() if version is not None},
-        {topic: str(problem) for topic, problem in there.broken.items()},
+        {topic: str(error) for topic, error in contract_catalog.errors_by_topic.items()},
     )
 
 
-def _show(found: Found, changes: "tuple[Change, ...]", as_json: bool, none: str) -> None:
-    undeclared = found.topics.undeclared
+def _print_differences(
+    differences: TopicDifferences, changes: "tuple[TopicChange, ...]", as_json: bool, empty_text: str
+) -> None:
+    undeclared = differences.topic_plan.undeclared
     if as_json:
-        listed = [asdict(change) for change in changes]
-        told = {"changes": listed, "schemas": found.schemas, "undeclared": undeclared}
-        print_json({**told, "broken": found.broken})
+        change_list = [asdict(change) for change in changes]
+        output = {"changes": change_list, "schemas": differences.schema_versions, "undeclared": undeclared}
+        print_json({**output, "broken": differences.contract_errors})
         return
     rows: list[tuple[str, str, str, str]]
-    rows = [(change.action, change.topic, _detail(change), change.destroys or "") for change in changes]
-    rows += [("register", topic, f"schema version {version}", "") for topic, version in found.schemas.items()]
-    print_table(("action", "topic", "change", "destroys"), rows, empty=none)
+    rows = [
+        (change.action, change.topic, _describe_change(change), change.data_loss or "") for change in changes
+    ]
+    rows += [
+        ("register", topic, f"schema version {version}", "")
+        for topic, version in differences.schema_versions.items()
+    ]
+    print_table(("action", "topic", "change", "destroys"), rows, empty=empty_text)
     if undeclared:
         click.echo(f"not declared, left alone: {', '.join(undeclared)}")
-    for topic, problem in found.broken.items():
-        click.echo(f"{topic} is left alone until its contract is mended: {problem}", err=True)
+    for topic, message in differences.contract_errors.items():
+        click.echo(f"{topic} is left alone until its contract is mended: {message}", err=True)
 
 
-def _detail(change: "Change") -> str:
-    if change.action == "create" and change.after:
-        copies = f", {change.after.replicas} copies" if change.after.replicas > 1 else ""
-        return f"{change.after.partitions} partitions{copies}"
+def _describe_change(change: "TopicChange") -> str:
+    if change.action == "create" and change.target_spec:
+        replicas_text = f", {change.target_spec.replicas} copies" if change.target_spec.replicas > 1 else ""
+        return f"{change.target_spec.partitions} partitions{replicas_text}"
     return ", ".join(f"{name}: {before} -> {after}" for name, before, after in change.differences)

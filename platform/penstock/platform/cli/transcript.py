@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.platform.cli.context import current_settings
-from penstock.platform.cli.output import example, print_json_line
+from penstock.platform.cli.command_context import current_settings
+from penstock.platform.cli.output import format_examples, print_json_line
 
 if TYPE_CHECKING:
-    from penstock.pipelines.transcripts import Engine, Found, Verdict
+    from penstock.conformance import CaseVerdict, ConformanceEngine, LocatedCase
 
 
 @click.group(name="transcript")
@@ -21,13 +21,13 @@ def command() -> None:
     """Cases that say which panes and late records some input must bring about."""
 
 
-EXAMPLE = example(
+EXAMPLES = format_examples(
     "penstock transcript run cases.json",
     "penstock transcript run cases.json --engine reference --id one --json",
 )
 
 
-@command.command(epilog=EXAMPLE)
+@command.command(epilog=EXAMPLES)
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
@@ -49,68 +49,78 @@ def run(files: tuple[Path, ...], engine: str, ids: tuple[str, ...], as_json: boo
     With Spark, each case is a stream: its records go through Spark, its batches are folded into a state, and its
     panes are read back from Delta tables.
     """
-    from penstock.pipelines.transcripts import found_in, passed, run_nodes
+    from penstock.conformance import find_cases, report_verdicts, run_cases
 
-    found = found_in(files, ids)
-    say = _say_json if as_json or not sys.stdout.isatty() else _say
+    located_cases = find_cases(files, ids)
+    print_verdict = _print_verdict_json if as_json or not sys.stdout.isatty() else _print_verdict
     malformed: list[str] = []
-    with _progress(len(found)) as tell, _engine(engine, tell) as chosen:
-        verdicts = run_nodes([case.node for case in found], chosen)
-        good = passed(_counted(_noted(verdicts, found, malformed), tell, len(found)), say)
-    for sentence in malformed:
-        click.secho(f"penstock: {sentence}", fg="red", err=True)
-    return 2 if malformed else 0 if good else 1
+    with (
+        _show_progress(len(located_cases)) as report_progress,
+        _open_engine(engine, report_progress) as selected_engine,
+    ):
+        verdicts = run_cases([case.node for case in located_cases], selected_engine)
+        all_passed = report_verdicts(
+            _report_count(
+                _collect_malformed(verdicts, located_cases, malformed), report_progress, len(located_cases)
+            ),
+            print_verdict,
+        )
+    for message in malformed:
+        click.secho(f"penstock: {message}", fg="red", err=True)
+    return 2 if malformed else 0 if all_passed else 1
 
 
 @contextmanager
-def _engine(name: str, tell: Callable[[str], None]) -> "Iterator[Engine]":
-    from penstock.pipelines.transcripts import ReferenceEngine
+def _open_engine(name: str, report_progress: Callable[[str], None]) -> "Iterator[ConformanceEngine]":
+    from penstock.conformance import ReferenceEngine
 
     if name == "reference":
         yield ReferenceEngine()
         return
-    from penstock.pipelines.transcripts.on_spark import SparkEngine
-    from penstock.platform.local_spark import spark_session
+    from penstock.conformance.on_spark import SparkEngine
+    from penstock.platform.services.command_spark import open_command_spark
 
-    with spark_session(current_settings(), "transcripts", tell) as session:
+    with open_command_spark(current_settings(), "transcripts", report_progress) as session:
         yield SparkEngine(session)
 
 
-def _noted(
-    verdicts: "Iterator[Verdict]", found: "Sequence[Found]", malformed: list[str]
-) -> "Iterator[Verdict]":
+def _collect_malformed(
+    verdicts: "Iterator[CaseVerdict]", located_cases: "Sequence[LocatedCase]", malformed: list[str]
+) -> "Iterator[CaseVerdict]":
     """Note of each case that is not of the schema where it stands, and what is wrong."""
-    for case, verdict in zip(found, verdicts, strict=True):
+    for case, verdict in zip(located_cases, verdicts, strict=True):
         if verdict.malformed:
-            malformed.append(f"{case.place}: {verdict.malformed}")
+            malformed.append(f"{case.location}: {verdict.malformed}")
         yield verdict
 
 
-def _counted(verdicts: "Iterator[Verdict]", tell: Callable[[str], None], cases: int) -> "Iterator[Verdict]":
+def _report_count(
+    verdicts: "Iterator[CaseVerdict]", report_progress: Callable[[str], None], case_count: int
+) -> "Iterator[CaseVerdict]":
     for number, verdict in enumerate(verdicts, 1):
-        tell(f"{number} of {cases}")
+        report_progress(f"{number} of {case_count}")
         yield verdict
 
 
 @contextmanager
-def _progress(cases: int) -> Iterator[Callable[[str], None]]:
+def _show_progress(case_count: int) -> Iterator[Callable[[str], None]]:
     """Show how far the run is, on a terminal that the lines themselves do not fill."""
     if not sys.stderr.isatty():
         yield lambda _text: None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(f"{cases} cases") as status:
+    with Console(stderr=True).status(f"{case_count} cases") as status:
         yield lambda text: status.update(f"cases  [dim]{text}[/dim]")
 
 
-def _say_json(verdict: "Verdict") -> None:
+def _print_verdict_json(verdict: "CaseVerdict") -> None:
     print_json_line(verdict.as_json())
 
 
-def _say(verdict: "Verdict") -> None:
-    colour = "green" if verdict.ok else "yellow" if verdict.engine_specific else "red"
-    click.echo(f"{click.style('ok     ' if verdict.ok else 'differs', fg=colour)} {verdict.id}")
-    if not verdict.ok:
+def _print_verdict(verdict: "CaseVerdict") -> None:
+    color = "green" if verdict.is_ok else "yellow" if verdict.engine_specific else "red"
+    click.echo(f"{click.style('ok     ' if verdict.is_ok else 'differs', fg=color)} {verdict.id}")
+    if not verdict.is_ok:
         click.echo(f"  expected {json.dumps(verdict.expected, default=str)}")
-        click.echo(f"  got      {json.dumps(verdict.got, default=str)}")
+        click.echo(f"  got      {json.dumps(verdict.actual, default=str)}")

@@ -2,11 +2,11 @@
 
 import click
 
-from penstock.platform.cli.context import control_store, current_settings
-from penstock.platform.cli.output import Steps, called, example
+from penstock.platform.cli.command_context import current_settings, use_control_store
+from penstock.platform.cli.output import StepPrinter, cli_command, format_examples
 
 
-@click.command(name="up", epilog=example("penstock up", "PENSTOCK_DAGSTER__PORT=3100 penstock up"))
+@click.command(name="up", epilog=format_examples("penstock up", "PENSTOCK_DAGSTER__PORT=3100 penstock up"))
 @click.option(
     "--wait", default=90.0, show_default=True, help="Seconds to wait for first results; 0 for none."
 )
@@ -16,24 +16,26 @@ def command(wait: float) -> int:
     Said again it changes nothing that is already right. A start that fails leaves nothing running.
     """
     from penstock.platform.cli.status import show_status
-    from penstock.platform.stack.results import wait_for_results
-    from penstock.platform.stack.start import bring_up
-    from penstock.platform.streams import check_stream, shown_by
+    from penstock.platform.services.stream_catalog import find_stream_error, table_show_command
+    from penstock.platform.stack.first_rows import wait_for_first_rows
+    from penstock.platform.stack.startup import bring_up_stack
 
-    settings, steps, penstock = current_settings(), Steps(), called()
-    bring_up(settings, steps)
-    broken = [stream for stream in settings.streams if check_stream(stream) is not None]
-    missing: tuple[str, ...] = ()
+    settings, steps, command_name = current_settings(), StepPrinter(), cli_command()
+    bring_up_stack(settings, steps)
+    broken_streams = [stream for stream in settings.streams if find_stream_error(stream) is not None]
+    missing_streams: tuple[str, ...] = ()
     if wait > 0:
-        sound = [stream for stream in settings.streams if stream not in broken]
-        with steps.step("first results are looked for"), control_store(settings) as store:
-            missing = wait_for_results(store, sound, wait)
+        valid_streams = [stream for stream in settings.streams if stream not in broken_streams]
+        with steps.step("first results are looked for"), use_control_store(settings) as store:
+            missing_streams = wait_for_first_rows(store, valid_streams, wait)
     click.echo()
     show_status(settings)
     click.echo(f"\nDagster's UI       http://127.0.0.1:{settings.dagster.port}")
     for stream in settings.streams:
-        why = f"not there yet: {penstock} status" if stream in missing else ""
-        why = "waits for its file to be mended" if stream in broken else why
-        click.echo(f"Results            {shown_by(stream, penstock)}{f'  ({why})' if why else ''}")
-    click.echo(f"How it fares       {penstock} status\nTo stop it         {penstock} down")
-    return 1 if missing or broken else 0
+        note = f"not there yet: {command_name} status" if stream in missing_streams else ""
+        note = "waits for its file to be mended" if stream in broken_streams else note
+        click.echo(
+            f"Results            {table_show_command(stream, command_name)}{f'  ({note})' if note else ''}"
+        )
+    click.echo(f"How it fares       {command_name} status\nTo stop it         {command_name} down")
+    return 1 if missing_streams or broken_streams else 0

@@ -3,7 +3,7 @@
 SQLite on one machine, PostgreSQL where hosts are on several. `open_control` brings the schema up to date.
 """
 
-from penstock.platform.control.open import control_exists, open_control
+from penstock.platform.control.open_store import control_store_exists, open_control_store
 from penstock.platform.control.store import ControlStore
 
-__all__ = ["ControlStore", "control_exists", "open_control"]
+__all__ = ["ControlStore", "control_store_exists", "open_control_store"]

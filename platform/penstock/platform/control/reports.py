@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Select, case, func, select
 
-from penstock.pipelines.host.control import BatchRecord, DesiredState, Lease, StreamHealth, Waiting
-from penstock.platform.control.rows import COUNTS, TIMINGS, batch_record
+from penstock.engine.host.control import BatchRecord, DesiredState, Lease, StreamBacklog, StreamHealth
+from penstock.platform.control.row_mapping import ACCOUNT_COUNTS, PANE_TIMINGS, from_batch_row
 from penstock.platform.control.store import ControlStore
 from penstock.platform.control.tables import batches, health, leases, streams, waiting
 
@@ -52,7 +52,7 @@ class StreamOverview:
     lease: Lease | None
     last: BatchRecord | None
     health: StreamHealth | None
-    waiting: Waiting | None = None
+    waiting: StreamBacklog | None = None
 
     @property
     def lag_records(self) -> int:
@@ -62,31 +62,35 @@ class StreamOverview:
         return 0 if self.last is None else self.last.lag_records
 
 
-def summarise(store: ControlStore, stream: str, after: int, before: int | None = None) -> BatchSummary | None:
+def summarize_batches(
+    store: ControlStore, stream: str, after_batch: int, before_batch: int | None = None
+) -> BatchSummary | None:
     """What a stream did after a batch (-1: from its first), and before another; None where it did nothing.
 
     Sums are the database's, over the table's key: what it costs follows the new batches, not the old ones.
     """
-    sums = [func.coalesce(func.sum(batches.c[name]), 0).label(name) for name in _SUMMED]
-    scope = [batches.c.stream == stream, batches.c.batch_id > after]
-    scope += [] if before is None else [batches.c.batch_id < before]
+    sum_columns = [func.coalesce(func.sum(batches.c[name]), 0).label(name) for name in _SUMMED_COLUMNS]
+    conditions = [batches.c.stream == stream, batches.c.batch_id > after_batch]
+    conditions += [] if before_batch is None else [batches.c.batch_id < before_batch]
     query = select(
         func.count().label("batches"),
         func.min(batches.c.batch_id).label("first"),
         func.max(batches.c.batch_id).label("last"),
         func.max(batches.c.duration_ms).label("longest_ms"),
         func.coalesce(func.sum(case((batches.c.replaced, 1), else_=0)), 0).label("replaced"),
-        *sums,
-    ).where(*scope)
+        *sum_columns,
+    ).where(*conditions)
     with store.engine.connect() as connection:
         row = dict(connection.execute(query).mappings().one())
         if not row["batches"]:
             return None
         # The newest as counted: a batch that was committed in between belongs to the next summary.
-        newest = select(batches).where(batches.c.stream == stream, batches.c.batch_id == row["last"])
-        record = batch_record(dict(connection.execute(newest).mappings().one()))
-    panes = {timing: int(row.pop(f"panes_{timing}")) for timing in TIMINGS}
-    counts = {name: int(row.pop(name)) for name in (*COUNTS, "rows", "batches", "first", "last", "replaced")}
+        newest_query = select(batches).where(batches.c.stream == stream, batches.c.batch_id == row["last"])
+        record = from_batch_row(dict(connection.execute(newest_query).mappings().one()))
+    panes = {timing: int(row.pop(f"panes_{timing}")) for timing in PANE_TIMINGS}
+    counts = {
+        name: int(row.pop(name)) for name in (*ACCOUNT_COUNTS, "rows", "batches", "first", "last", "replaced")
+    }
     return BatchSummary(
         stream=stream,
         panes=panes,
@@ -97,133 +101,149 @@ def summarise(store: ControlStore, stream: str, after: int, before: int | None =
     )
 
 
-def read_by_topic(store: ControlStore, summary: BatchSummary) -> Mapping[str, int]:
+def count_reads_by_topic(store: ControlStore, summary: BatchSummary) -> Mapping[str, int]:
     """How many records of each topic the batches of a summary read."""
-    of_stream = batches.c.stream == summary.stream
+    is_of_stream = batches.c.stream == summary.stream
     query = select(batches.c.accounts).where(
-        of_stream, batches.c.batch_id.between(summary.first, summary.last)
+        is_of_stream, batches.c.batch_id.between(summary.first, summary.last)
     )
-    read: Counter[str] = Counter()
+    read_counts: Counter[str] = Counter()
     with store.engine.connect() as connection:
         for accounts in connection.execute(query).scalars():
             for account in accounts:
-                read[account["topic"]] += account["read"]
-    return read
+                read_counts[account["topic"]] += account["read"]
+    return read_counts
 
 
-def rows_given(store: ControlStore, summary: BatchSummary) -> Mapping[str, int]:
+def count_result_rows(store: ControlStore, summary: BatchSummary) -> Mapping[str, int]:
     """How many rows the batches of a summary gave to each table and topic; nothing where one does not tell.
 
     A table of newest values is given a row for each window that a batch shows, however often it did before.
     """
-    of_stream = batches.c.stream == summary.stream
+    is_of_stream = batches.c.stream == summary.stream
     query = select(batches.c.given, batches.c.rows).where(
-        of_stream, batches.c.batch_id.between(summary.first, summary.last)
+        is_of_stream, batches.c.batch_id.between(summary.first, summary.last)
     )
-    given: Counter[str] = Counter()
+    row_counts: Counter[str] = Counter()
     with store.engine.connect() as connection:
-        for told, rows in connection.execute(query):
-            if rows and not told:  # a host of an older version wrote it
+        for result_rows, rows in connection.execute(query):
+            if rows and not result_rows:  # a host of an older version wrote it
                 return {}
-            given.update(told)
-    return given
+            row_counts.update(result_rows)
+    return row_counts
 
 
-def summaries(
-    store: ControlStore, stream: str, after: int, step_ms: int, most: int
+def summarize_in_intervals(
+    store: ControlStore, stream: str, after_batch: int, step_ms: int, max_summaries: int
 ) -> Iterator[BatchSummary]:
     """What a stream did after a batch, from old to new, in stretches of its batches' own clock.
 
     A stretch is no longer than `step_ms`, unless there would be more than about `most` of them.
     """
-    if (span_ms := _span_ms(store, stream, after)) is None:
+    if (span_ms := _batches_span_ms(store, stream, after_batch)) is None:
         return
-    step_ms, following = max(step_ms, ceil(span_ms / most)), True
-    while following:
-        end = _end_of_stretch(store, stream, after, step_ms) if span_ms >= step_ms else None
-        if summary := summarise(store, stream, after, end):
+    step_ms, has_more = max(step_ms, ceil(span_ms / max_summaries)), True
+    while has_more:
+        end_batch = _find_interval_end(store, stream, after_batch, step_ms) if span_ms >= step_ms else None
+        if summary := summarize_batches(store, stream, after_batch, end_batch):
             yield summary
-            after = summary.last
-        following = end is not None
+            after_batch = summary.last
+        has_more = end_batch is not None
 
 
-def _span_ms(store: ControlStore, stream: str, after: int) -> int | None:
+def _batches_span_ms(store: ControlStore, stream: str, after_batch: int) -> int | None:
     """How long the batches after one took by their own clock; None where there is none."""
-    clocks = select(batches.c.clock_ms).where(batches.c.stream == stream, batches.c.batch_id > after)
-    ends = [
+    clocks = select(batches.c.clock_ms).where(batches.c.stream == stream, batches.c.batch_id > after_batch)
+    first_and_last_clock = [
         clocks.order_by(order).limit(1).scalar_subquery()
         for order in (batches.c.batch_id, batches.c.batch_id.desc())
     ]
     with store.engine.connect() as connection:
-        first, last = connection.execute(select(*ends)).one()
-    return None if first is None else last - first
+        first_clock_ms, last_clock_ms = connection.execute(select(*first_and_last_clock)).one()
+    return None if first_clock_ms is None else last_clock_ms - first_clock_ms
 
 
-def _end_of_stretch(store: ControlStore, stream: str, after: int, step_ms: int) -> int | None:
+def _find_interval_end(store: ControlStore, stream: str, after_batch: int, step_ms: int) -> int | None:
     """The first batch that is `step_ms` younger than the one after `after`; None where none is."""
-    mine = batches.c.stream == stream, batches.c.batch_id > after
-    begin = select(batches.c.clock_ms).where(*mine).order_by(batches.c.batch_id).limit(1).scalar_subquery()
-    younger = select(batches.c.batch_id).where(*mine, batches.c.clock_ms >= begin + step_ms)
+    conditions = batches.c.stream == stream, batches.c.batch_id > after_batch
+    first_clock = (
+        select(batches.c.clock_ms).where(*conditions).order_by(batches.c.batch_id).limit(1).scalar_subquery()
+    )
+    later_batches = select(batches.c.batch_id).where(*conditions, batches.c.clock_ms >= first_clock + step_ms)
     with store.engine.connect() as connection:
-        found: int | None = connection.execute(younger.order_by(batches.c.batch_id).limit(1)).scalar()
-        return found
+        batch_id: int | None = connection.execute(
+            later_batches.order_by(batches.c.batch_id).limit(1)
+        ).scalar()
+        return batch_id
 
 
-def overview(store: ControlStore) -> list[StreamOverview]:
+def read_overview(store: ControlStore) -> list[StreamOverview]:
     """Every stream that anybody asked for, or that ever wrote."""
-    desired = store.desired()
+    desired_by_stream = store.read_desired_states()
     with store.engine.connect() as connection:
-        since = {row.stream: row.changed_at_ms for row in connection.execute(select(streams))}
-        held = {row["stream"]: Lease(**row) for row in connection.execute(select(leases)).mappings()}
-        told = {row["stream"]: StreamHealth(**row) for row in connection.execute(select(health)).mappings()}
-        waits = {row["stream"]: Waiting(**row) for row in connection.execute(select(waiting)).mappings()}
-        rows = connection.execute(_newest_batches()).mappings()
-        last = {row["stream"]: batch_record(dict(row)) for row in rows}
+        changed_at_by_stream = {row.stream: row.changed_at_ms for row in connection.execute(select(streams))}
+        lease_by_stream = {
+            row["stream"]: Lease(**row) for row in connection.execute(select(leases)).mappings()
+        }
+        health_by_stream = {
+            row["stream"]: StreamHealth(**row) for row in connection.execute(select(health)).mappings()
+        }
+        backlog_by_stream = {
+            row["stream"]: StreamBacklog(**row) for row in connection.execute(select(waiting)).mappings()
+        }
+        rows = connection.execute(_select_newest_batches()).mappings()
+        last_batch_by_stream = {row["stream"]: from_batch_row(dict(row)) for row in rows}
     return [
         StreamOverview(
             stream=stream,
-            desired=desired.get(stream),
-            desired_at_ms=since.get(stream, 0),
-            lease=held.get(stream),
-            last=last.get(stream),
-            health=told.get(stream),
-            waiting=_still(waits.get(stream), held.get(stream), last.get(stream)),
+            desired=desired_by_stream.get(stream),
+            desired_at_ms=changed_at_by_stream.get(stream, 0),
+            lease=lease_by_stream.get(stream),
+            last=last_batch_by_stream.get(stream),
+            health=health_by_stream.get(stream),
+            waiting=_current_backlog(
+                backlog_by_stream.get(stream), lease_by_stream.get(stream), last_batch_by_stream.get(stream)
+            ),
         )
-        for stream in sorted({*desired, *held})
+        for stream in sorted({*desired_by_stream, *lease_by_stream})
     ]
 
 
-def _still(told: Waiting | None, lease: Lease | None, last: BatchRecord | None) -> Waiting | None:
+def _current_backlog(
+    backlog: StreamBacklog | None, lease: Lease | None, last_batch: BatchRecord | None
+) -> StreamBacklog | None:
     """What was said of records that wait, where it still is so: by who has the lease, and no batch came since."""
-    if told is None or lease is None or told.epoch != lease.epoch or not told.records:
+    if backlog is None or lease is None or backlog.epoch != lease.epoch or not backlog.records:
         return None
-    return told if told.batch_id == (-1 if last is None else last.batch_id) else None
+    return backlog if backlog.batch_id == (-1 if last_batch is None else last_batch.batch_id) else None
 
 
-def _newest_batches() -> Select[Any]:
+def _select_newest_batches() -> Select[Any]:
     """The newest batch of each stream, by one statement that goes down the table's key once a stream."""
-    known = select(streams.c.stream).union(select(leases.c.stream)).subquery()
-    of_stream = batches.alias()
-    newest = select(func.max(of_stream.c.batch_id)).where(of_stream.c.stream == known.c.stream)
+    known_streams = select(streams.c.stream).union(select(leases.c.stream)).subquery()
+    stream_batches = batches.alias()
+    newest_batch_id = select(func.max(stream_batches.c.batch_id)).where(
+        stream_batches.c.stream == known_streams.c.stream
+    )
     return select(batches).join(
-        known,
-        (batches.c.stream == known.c.stream)
-        & (batches.c.batch_id == newest.correlate(known).scalar_subquery()),
+        known_streams,
+        (batches.c.stream == known_streams.c.stream)
+        & (batches.c.batch_id == newest_batch_id.correlate(known_streams).scalar_subquery()),
     )
 
 
-_SUMMED = (*COUNTS, *(f"panes_{timing}" for timing in TIMINGS), "rows", "duration_ms")
+_SUMMED_COLUMNS = (*ACCOUNT_COUNTS, *(f"panes_{timing}" for timing in PANE_TIMINGS), "rows", "duration_ms")
 
 
-def history(store: ControlStore, stream: str) -> list[BatchRecord]:
+def read_batch_history(store: ControlStore, stream: str) -> list[BatchRecord]:
     """Every batch of a stream that the store knows and no replay replaced, from old to young."""
-    mine = batches.c.stream == stream, ~batches.c.replaced
-    query = select(batches).where(*mine).order_by(batches.c.batch_id)
+    conditions = batches.c.stream == stream, ~batches.c.replaced
+    query = select(batches).where(*conditions).order_by(batches.c.batch_id)
     with store.engine.connect() as connection:
-        return [batch_record(dict(row)) for row in connection.execute(query).mappings()]
+        return [from_batch_row(dict(row)) for row in connection.execute(query).mappings()]
 
 
-def has_rows(store: ControlStore, stream: str) -> bool:
+def has_written_rows(store: ControlStore, stream: str) -> bool:
     """Whether a stream ever wrote a row."""
     query = select(batches.c.batch_id).where(batches.c.stream == stream, batches.c.rows > 0).limit(1)
     with store.engine.connect() as connection:

@@ -36,189 +36,228 @@ from dagster import (
 )
 from dagster import AssetChecksDefinition as Check
 
+from penstock.core.errors import PenstockError
 from penstock.infra.environments import Environment, EnvironmentOutputs
 from penstock.infra.environments.errors import NotAppliedError
-from penstock.infra.errors import InfraError
-from penstock.infra.terraform import Plan, ResourceChange
+from penstock.infra.terraform import ResourceChange, TerraformPlan
 from penstock.infra.terraform.errors import StateLockedError
 
-Open = Callable[[str], Environment]
-GROUP = "environments"
-CHECK = "drift"
-_COLUMNS = ("action", "resource", "change")
+EnvironmentOpener = Callable[[str], Environment]
+ASSET_GROUP = "environments"
+DRIFT_CHECK = "drift"
+_CHANGE_COLUMNS = ("action", "resource", "change")
 
 
 @dataclass(frozen=True)
-class Around:
+class EnvironmentContext:
     """What the definitions need of the platform: how to open one, the time, and who answers for it.
 
     `begun` says which have anything to look at, `drift_cron` how often those are looked at.
     """
 
-    open: Open
-    begun: Callable[[], Sequence[str]]
+    open_environment: EnvironmentOpener
+    list_applied: Callable[[], Sequence[str]]
     now: Callable[[], datetime]
     owner: str
     drift_cron: str = "*/15 * * * *"
 
 
-def environment_definitions(names: Sequence[str], around: Around) -> Definitions:
+def build_environment_definitions(
+    names: Sequence[str], environment_context: EnvironmentContext
+) -> Definitions:
     """Assets, checks, jobs and schedule of these environments; none is opened at load."""
-    checks = [_drift_check(name, around) for name in names]
-    watch = define_asset_job("environment_drift", selection=AssetSelection.checks(*checks))
+    checks = [_build_drift_check(name, environment_context) for name in names]
+    drift_job = define_asset_job("environment_drift", selection=AssetSelection.checks(*checks))
     schedule = ScheduleDefinition(
         name="environment_drift",
-        job=watch,
-        cron_schedule=around.drift_cron,
-        execution_fn=lambda _context: _due(around.begun()),
+        job=drift_job,
+        cron_schedule=environment_context.drift_cron,
+        execution_fn=lambda _context: _request_drift_checks(environment_context.list_applied()),
         default_status=DefaultScheduleStatus.RUNNING,
         description="Compares environments with what was applied; where none is, it does nothing.",
     )
     return Definitions(
-        assets=[spec for name in names for spec in _specs(name, around.owner)],
+        assets=[spec for name in names for spec in _build_specs(name, environment_context.owner)],
         asset_checks=checks,
-        jobs=[*_jobs(names, around), watch],
+        jobs=[*_build_jobs(names, environment_context), drift_job],
         schedules=[schedule],
     )
 
 
-def _due(begun: Sequence[str]) -> RunRequest | SkipReason:
-    keys = [AssetCheckKey(environment_key(name), CHECK) for name in begun]
+def _request_drift_checks(applied_names: Sequence[str]) -> RunRequest | SkipReason:
+    keys = [AssetCheckKey(environment_key(name), DRIFT_CHECK) for name in applied_names]
     return RunRequest(asset_check_keys=keys) if keys else SkipReason("no environment was applied from here")
 
 
 def environment_key(name: str) -> AssetKey:
     """The asset of an environment."""
-    return AssetKey([GROUP, name])
+    return AssetKey([ASSET_GROUP, name])
 
 
-def _specs(name: str, owner: str) -> Iterator[AssetSpec]:
-    whole = environment_key(name)
+def _build_specs(name: str, owner: str) -> Iterator[AssetSpec]:
+    environment_asset = environment_key(name)
     yield AssetSpec(
-        whole, group_name=GROUP, owners=[owner], kinds={"terraform"}, description=f"The environment {name}."
+        environment_asset,
+        group_name=ASSET_GROUP,
+        owners=[owner],
+        kinds={"terraform"},
+        description=f"The environment {name}.",
     )
-    for part, what in (("kafka", "Kafka's brokers"), ("spark", "The Spark cluster")):
-        key = AssetKey([GROUP, name, part])
+    for part, component in (("kafka", "Kafka's brokers"), ("spark", "The Spark cluster")):
+        key = AssetKey([ASSET_GROUP, name, part])
         yield AssetSpec(
             key,
-            deps=[whole],
-            group_name=GROUP,
+            deps=[environment_asset],
+            group_name=ASSET_GROUP,
             owners=[owner],
             kinds={part},
-            description=f"{what} of {name}.",
+            description=f"{component} of {name}.",
         )
 
 
-def _drift_check(name: str, around: Around) -> Check:
-    @asset_check(asset=environment_key(name), name=CHECK, description="Is it still as it was applied?")
-    def drift() -> AssetCheckResult:
+def _build_drift_check(name: str, environment_context: EnvironmentContext) -> Check:
+    @asset_check(asset=environment_key(name), name=DRIFT_CHECK, description="Is it still as it was applied?")
+    def check_drift() -> AssetCheckResult:
         try:
-            found = around.open(name).drift()
+            environment_drift = environment_context.open_environment(name).find_drift()
         except NotAppliedError as error:
             return AssetCheckResult(passed=True, metadata={"state": str(error)})
         except StateLockedError as error:
-            return _unknown(error, AssetCheckSeverity.WARN)
-        except InfraError as error:
-            return _unknown(error, AssetCheckSeverity.ERROR)
+            return _undetermined_result(error, AssetCheckSeverity.WARN)
+        except PenstockError as error:
+            return _undetermined_result(error, AssetCheckSeverity.ERROR)
         return AssetCheckResult(
-            passed=not found,
+            passed=not environment_drift,
             severity=AssetCheckSeverity.ERROR,
-            metadata={"changes": _table(found.changes), "count": len(found.changes)},
+            metadata={
+                "changes": _format_changes(environment_drift.changes),
+                "count": len(environment_drift.changes),
+            },
         )
 
-    return drift
+    return check_drift
 
 
-def _unknown(error: InfraError, severity: AssetCheckSeverity) -> AssetCheckResult:
+def _undetermined_result(error: PenstockError, severity: AssetCheckSeverity) -> AssetCheckResult:
     """Whether it drifted could not be found out: that is not the same as that it did not."""
     return AssetCheckResult(passed=False, severity=severity, metadata={"not_looked_at": str(error)})
 
 
-def _jobs(names: Sequence[str], around: Around) -> Iterator[JobDefinition]:
-    name = Field(str, description=f"which environment: {', '.join(names)}")
-    plan_id = Field(str, description="the id of a plan that was shown")
-    destroy = Field(bool, default_value=False, description="plan to remove everything")
-    by = Field(str, description="who approves of it, as they say: Dagster has no users to compare it with")
-
-    def plan(context: OpExecutionContext, values: Mapping[str, str]) -> None:
-        made = around.open(values["environment"]).plan(destroy=bool(values["destroy"]))
-        context.add_output_metadata(_of_plan(made))
-        context.log.info("plan %s: %s", made.plan_id, made)
-
-    def approve(context: OpExecutionContext, values: Mapping[str, str]) -> None:
-        by = f"{values['by']} (as said in run {context.run_id})"
-        given = around.open(values["environment"]).approve(values["plan"], by, around.now())
-        context.log.info("plan %s was approved by %s", given.plan_id, given.by)
-
-    def apply(context: OpExecutionContext, values: Mapping[str, str]) -> None:
-        environment = around.open(values["environment"])
-        told = context.log.info
-        environment.apply(values["plan"], approved=True, on_event=lambda event: told("%s", event))
-        if environment.workspace.resources():
-            for one in _materializations(environment.name, environment.outputs()):
-                context.log_event(one)
-
-    yield _job(
-        "plan", "Find out what would be changed, and show it.", plan, environment=name, destroy=destroy
+def _build_jobs(names: Sequence[str], environment_context: EnvironmentContext) -> Iterator[JobDefinition]:
+    name_field = Field(str, description=f"which environment: {', '.join(names)}")
+    plan_field = Field(str, description="the id of a plan that was shown")
+    destroy_field = Field(bool, default_value=False, description="plan to remove everything")
+    approver_field = Field(
+        str, description="who approves of it, as they say: Dagster has no users to compare it with"
     )
-    yield _job("approve", "Say that a plan may be applied.", approve, environment=name, plan=plan_id, by=by)
-    yield _job("apply", "Apply a plan that was shown and approved.", apply, environment=name, plan=plan_id)
+
+    def run_plan(context: OpExecutionContext, values: Mapping[str, str]) -> None:
+        terraform_plan = environment_context.open_environment(values["environment"]).plan(
+            destroy=bool(values["destroy"])
+        )
+        context.add_output_metadata(_plan_metadata(terraform_plan))
+        context.log.info("plan %s: %s", terraform_plan.plan_id, terraform_plan)
+
+    def run_approve(context: OpExecutionContext, values: Mapping[str, str]) -> None:
+        approver = f"{values['by']} (as said in run {context.run_id})"
+        approval = environment_context.open_environment(values["environment"]).approve(
+            values["plan"], approver, environment_context.now()
+        )
+        context.log.info("plan %s was approved by %s", approval.plan_id, approval.approver)
+
+    def run_apply(context: OpExecutionContext, values: Mapping[str, str]) -> None:
+        environment = environment_context.open_environment(values["environment"])
+        log_info = context.log.info
+        environment.apply(values["plan"], require_approval=True, on_event=lambda event: log_info("%s", event))
+        if environment.workspace.list_resources():
+            for materialization in _build_materializations(environment.name, environment.read_outputs()):
+                context.log_event(materialization)
+
+    yield _build_job(
+        "plan",
+        "Find out what would be changed, and show it.",
+        run_plan,
+        environment=name_field,
+        destroy=destroy_field,
+    )
+    yield _build_job(
+        "approve",
+        "Say that a plan may be applied.",
+        run_approve,
+        environment=name_field,
+        plan=plan_field,
+        by=approver_field,
+    )
+    yield _build_job(
+        "apply",
+        "Apply a plan that was shown and approved.",
+        run_apply,
+        environment=name_field,
+        plan=plan_field,
+    )
 
 
-def _job(
-    verb: str, description: str, do: Callable[[OpExecutionContext, Mapping[str, str]], None], **schema: Field
+def _build_job(
+    verb: str,
+    description: str,
+    run_step: Callable[[OpExecutionContext, Mapping[str, str]], None],
+    **schema: Field,
 ) -> JobDefinition:
-    step = f"{verb}_environment"
+    op_name = f"{verb}_environment"
 
-    @op(name=step, description=description, config_schema=schema)
-    def act(context: OpExecutionContext) -> None:
-        do(context, context.op_config)
+    @op(name=op_name, description=description, config_schema=schema)
+    def environment_op(context: OpExecutionContext) -> None:
+        run_step(context, context.op_config)
 
     @graph(name=f"environment_{verb}", description=description)
-    def whole() -> None:
-        act()
+    def job_graph() -> None:
+        environment_op()
 
     @config_mapping(config_schema=schema)
-    def flat(values: dict[str, object]) -> dict[str, object]:
-        return {"ops": {step: {"config": values}}}
+    def map_config(values: dict[str, object]) -> dict[str, object]:
+        return {"ops": {op_name: {"config": values}}}
 
-    return whole.to_job(config=flat, executor_def=in_process_executor)
+    return job_graph.to_job(config=map_config, executor_def=in_process_executor)
 
 
-def _materializations(name: str, outputs: EnvironmentOutputs) -> Iterator[AssetMaterialization]:
+def _build_materializations(name: str, outputs: EnvironmentOutputs) -> Iterator[AssetMaterialization]:
     yield AssetMaterialization(
         environment_key(name),
         metadata={"warehouse": outputs.warehouse.root, "control_store": outputs.control_store.url},
     )
     kafka, spark = outputs.kafka, outputs.spark
     yield AssetMaterialization(
-        AssetKey([GROUP, name, "kafka"]),
+        AssetKey([ASSET_GROUP, name, "kafka"]),
         metadata={"brokers": kafka.bootstrap, "protocol": kafka.security.protocol},
     )
     yield AssetMaterialization(
-        AssetKey([GROUP, name, "spark"]),
+        AssetKey([ASSET_GROUP, name, "spark"]),
         metadata={"kind": spark.kind, "where": spark.master or spark.application},
     )
 
 
-def _of_plan(made: Plan) -> dict[str, MetadataValue]:
+def _plan_metadata(terraform_plan: TerraformPlan) -> dict[str, MetadataValue]:
     return {
-        "plan": MetadataValue.text(made.plan_id),
-        "summary": MetadataValue.text(str(made)),
-        "changes": _table([change for change in made.changes if change.changes_something]),
+        "plan": MetadataValue.text(terraform_plan.plan_id),
+        "summary": MetadataValue.text(str(terraform_plan)),
+        "changes": _format_changes([change for change in terraform_plan.changes if change.has_effect]),
     }
 
 
-def _table(changes: Sequence[ResourceChange]) -> MetadataValue:
+def _format_changes(changes: Sequence[ResourceChange]) -> MetadataValue:
     """The changes as Dagster shows a table; sensitive values are masked in them already."""
     return MetadataValue.table(
-        records=[TableRecord(dict(zip(_COLUMNS, _cells(change), strict=True))) for change in changes],
-        schema=TableSchema(columns=[TableColumn(name, "string") for name in _COLUMNS]),
+        records=[
+            TableRecord(dict(zip(_CHANGE_COLUMNS, _change_cells(change), strict=True))) for change in changes
+        ],
+        schema=TableSchema(columns=[TableColumn(name, "string") for name in _CHANGE_COLUMNS]),
     )
 
 
-def _cells(change: ResourceChange) -> tuple[str, str, str]:
+def _change_cells(change: ResourceChange) -> tuple[str, str, str]:
     values = ", ".join(
-        f"{one.path}: {one.before} -> {one.after}" for one in change.values if one.path != "id"
+        f"{attribute_change.path}: {attribute_change.before} -> {attribute_change.after}"
+        for attribute_change in change.values
+        if attribute_change.path != "id"
     )
     return str(change.action), change.address, values

@@ -6,92 +6,134 @@ from typing import TYPE_CHECKING
 
 from dagster import Definitions
 
+from penstock.core.clock import now_ms
+from penstock.engine.archive.archive_names import archive_name, list_archive_names, records_path
+from penstock.engine.storage.file_access import is_delta_table
 from penstock.pipelines import catalog
-from penstock.pipelines.archive.names import archive_names, archive_of, records_path
-from penstock.pipelines.store.files import is_table
-from penstock.platform.alerts import Alerts
-from penstock.platform.clock import now_ms
 from penstock.platform.control import ControlStore
-from penstock.platform.definitions.backfills import backfill_definitions
-from penstock.platform.definitions.failures import failure_sensor
-from penstock.platform.definitions.freshness import Freshness, Limits, freshness_definitions
-from penstock.platform.definitions.maintenance import maintenance
-from penstock.platform.definitions.names import topics_of
-from penstock.platform.definitions.replays import replay_job, upgrade_job
-from penstock.platform.maintenance import maintain
-from penstock.platform.replay import replay
+from penstock.platform.definitions.asset_keys import list_plan_topics
+from penstock.platform.definitions.failure_sensor import build_failure_sensor
+from penstock.platform.definitions.maintenance_job import build_maintenance_definitions
+from penstock.platform.definitions.streams.backfills import build_backfill_definitions
+from penstock.platform.definitions.streams.freshness import (
+    FreshnessLimits,
+    FreshnessMonitor,
+    build_freshness_definitions,
+)
+from penstock.platform.definitions.streams.history_jobs import build_replay_job, build_upgrade_job
+from penstock.platform.maintenance import run_maintenance
+from penstock.platform.services.alerts import AlertDispatcher
+from penstock.platform.services.replay import replay_stream
+from penstock.platform.services.stream_catalog import find_definition_error, load_plan
+from penstock.platform.services.upgrades import upgrade_stream
 from penstock.platform.settings import Settings
-from penstock.platform.settings.model import AlertSettings, OwnLimits
-from penstock.platform.streams import plan_of, problem_of
-from penstock.platform.upgrades import upgrade
+from penstock.platform.settings.model import AlertSettings, StreamAlertLimits
 
 if TYPE_CHECKING:
-    from penstock.platform.bounded import Ran
+    from penstock.platform.services.bounded_runs import BoundedRunResult
 
-Store = Callable[[], ControlStore]
+StoreFactory = Callable[[], ControlStore]
 
 
-def operations_definitions(settings: Settings, store: Store) -> Definitions:
+def build_operations_definitions(settings: Settings, open_store: StoreFactory) -> Definitions:
     """Everything of it, for the pipelines of the catalog."""
     return Definitions.merge(
-        _histories(settings, store), _watching(settings, store), _maintenance(settings, store)
+        _build_history_definitions(settings, open_store),
+        _build_watch_definitions(settings, open_store),
+        _build_maintenance(settings, open_store),
     )
 
 
-def _histories(settings: Settings, store: Store) -> Definitions:
-    def run_day(stream: str, day: date, most: int | None, tell: Callable[[str], None]) -> "Ran":
-        from penstock.platform.bounded import run_stored
+def _build_history_definitions(settings: Settings, open_store: StoreFactory) -> Definitions:
+    def run_day(
+        stream: str, day: date, records_per_batch: int | None, report_progress: Callable[[str], None]
+    ) -> "BoundedRunResult":
+        from penstock.platform.services.bounded_runs import run_over_stored_records
 
-        return run_stored(settings, stream, None, None, most, tell, day)
+        return run_over_stored_records(settings, stream, None, None, records_per_batch, report_progress, day)
 
-    names = catalog.names()
-    replays = replay_job(names, lambda order, tell: replay(settings, store(), order, tell))
-    upgrades = upgrade_job(names, lambda order, tell: upgrade(settings, store(), order, tell))
-    wanted = settings.dagster
-    backfills = backfill_definitions(
-        {name: topics_of(plan_of(name)) if problem_of(name) is None else () for name in names},
-        date.fromisoformat(wanted.first_day),
+    pipelines = catalog.pipeline_names()
+    replay_job = build_replay_job(
+        pipelines, lambda order, tell: replay_stream(settings, open_store(), order, tell)
+    )
+    upgrade_job = build_upgrade_job(
+        pipelines, lambda order, tell: upgrade_stream(settings, open_store(), order, tell)
+    )
+    dagster_settings = settings.dagster
+    backfills = build_backfill_definitions(
+        {
+            name: list_plan_topics(load_plan(name)) if find_definition_error(name) is None else ()
+            for name in pipelines
+        },
+        date.fromisoformat(dagster_settings.first_day),
         run_day,
-        wanted.nightly_backfills,
-        lambda stream: _unarchived(settings, stream),
+        dagster_settings.nightly_backfills,
+        lambda stream: _explain_missing_archive(settings, stream),
     )
-    return Definitions.merge(Definitions(jobs=[replays, upgrades]), backfills)
+    return Definitions.merge(Definitions(jobs=[replay_job, upgrade_job]), backfills)
 
 
-def _unarchived(settings: Settings, stream: str) -> str | None:
+def _explain_missing_archive(settings: Settings, stream: str) -> str | None:
     """Why a stream has no archive to be run over; None where it has."""
-    if (problem := problem_of(stream)) is not None:
-        return str(problem)
-    tables = {topic: settings.tables / records_path(topic) for topic in topics_of(plan_of(stream))}
-    topic = next((topic for topic, table in tables.items() if not is_table(table)), None)
-    return None if topic is None else f"{topic} has no archive: `penstock stream start {archive_of(topic)}`"
-
-
-def freshness_of(settings: Settings, store: Store) -> Freshness:
-    """What judges the streams of the catalog, by the limits that are set."""
-    told = settings.alerts
-    own = {stream: _limits(told, told.of[stream]) for stream in told.of}
-    return Freshness(catalog.names(), archive_names(), store, now_ms, _limits(told, OwnLimits()), own)
-
-
-def _watching(settings: Settings, store: Store) -> Definitions:
-    alert = Alerts(settings.alerts.webhook)
-    return Definitions.merge(
-        freshness_definitions(freshness_of(settings, store), alert),
-        Definitions(sensors=[failure_sensor(alert, now_ms)]),
+    if (error := find_definition_error(stream)) is not None:
+        return str(error)
+    archive_paths = {
+        missing_topic: settings.warehouse_path / records_path(missing_topic)
+        for missing_topic in list_plan_topics(load_plan(stream))
+    }
+    missing_topic = next(
+        (
+            missing_topic
+            for missing_topic, archive_path in archive_paths.items()
+            if not is_delta_table(archive_path)
+        ),
+        None,
+    )
+    return (
+        None
+        if missing_topic is None
+        else f"{missing_topic} has no archive: `penstock stream start {archive_name(missing_topic)}`"
     )
 
 
-def _limits(told: AlertSettings, own: OwnLimits) -> Limits:
-    minutes = told.watermark_minutes if own.watermark_minutes is None else own.watermark_minutes
-    records = told.lag_records if own.lag_records is None else own.lag_records
-    return Limits(int(minutes * 60_000), records, int(told.without_host_seconds * 1000))
+def build_freshness_monitor(settings: Settings, open_store: StoreFactory) -> FreshnessMonitor:
+    """What judges the streams of the catalog, by the limits that are set."""
+    alert_settings = settings.alerts
+    stream_limits = {
+        stream: _build_limits(alert_settings, alert_settings.of[stream]) for stream in alert_settings.of
+    }
+    return FreshnessMonitor(
+        catalog.pipeline_names(),
+        list_archive_names(),
+        open_store,
+        now_ms,
+        _build_limits(alert_settings, StreamAlertLimits()),
+        stream_limits,
+    )
 
 
-def _maintenance(settings: Settings, store: Store) -> Definitions:
-    return maintenance(
-        lambda instance, tell, dry_run: maintain(
-            settings, store(), instance, now_ms(), tell, dry_run=dry_run
+def _build_watch_definitions(settings: Settings, open_store: StoreFactory) -> Definitions:
+    alerts = AlertDispatcher(settings.alerts.webhook)
+    return Definitions.merge(
+        build_freshness_definitions(build_freshness_monitor(settings, open_store), alerts),
+        Definitions(sensors=[build_failure_sensor(alerts, now_ms)]),
+    )
+
+
+def _build_limits(alert_settings: AlertSettings, overrides: StreamAlertLimits) -> FreshnessLimits:
+    minutes = (
+        alert_settings.watermark_minutes
+        if overrides.watermark_minutes is None
+        else overrides.watermark_minutes
+    )
+    records = alert_settings.lag_records if overrides.lag_records is None else overrides.lag_records
+    return FreshnessLimits(int(minutes * 60_000), records, int(alert_settings.without_host_seconds * 1000))
+
+
+def _build_maintenance(settings: Settings, open_store: StoreFactory) -> Definitions:
+    return build_maintenance_definitions(
+        lambda instance, tell, dry_run: run_maintenance(
+            settings, open_store(), instance, now_ms(), tell, dry_run=dry_run
         ),
         settings.maintenance.schedule,
     )

@@ -6,15 +6,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.engine.diagrams import build_scene, render_pane_diagram
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines import catalog
-from penstock.pipelines.pictures import picture, scene
-from penstock.platform.demo.beside import BESIDE
-from penstock.platform.demo.page import page
-from penstock.platform.demo.run import Ran, Tell, run_demo
+from penstock.platform.demo.comparisons import COMPARISONS
+from penstock.platform.demo.demo_run import DemoResult, ProgressReporter, run_demo
+from penstock.platform.demo.pipeline_page import render_page
 from penstock.platform.errors import UnknownStreamError
-from penstock.platform.local_spark import spark_session
+from penstock.platform.services.command_spark import open_command_spark
 from penstock.platform.settings import Settings
 
 INTRODUCTION = """\
@@ -29,65 +29,74 @@ the last dot: its input comes from a seed, its clock is that of the input.
 `penstock demo beam` ([Apache Beam](../beam.md)), `dstreams` ([Spark's DStreams](../dstreams.md)) and
 `record_at_a_time` ([Spark's real-time mode](../record_at_a_time.md))."""
 
-Step = Callable[[str], AbstractContextManager[Tell]]
+StepContext = Callable[[str], AbstractContextManager[ProgressReporter]]
 
 
 @dataclass(frozen=True)
-class Shown:
+class FinishedDemo:
     """A demonstration that is over, and where to look."""
 
-    ran: Ran
+    result: DemoResult
     page: Path
     picture: Path
 
 
-def demonstrate(settings: Settings, names: Sequence[str], out: Path | None, step: Step) -> Iterator[Shown]:
+def run_demos(
+    settings: Settings, names: Sequence[str], out: Path | None, step: StepContext
+) -> Iterator[FinishedDemo]:
     """Yield each demonstration when it is over; without a folder its page is beside its tables."""
     for name in names:
-        if name not in catalog.names():
+        if name not in catalog.pipeline_names():
             raise UnknownStreamError(
-                f"there is no pipeline {name!r} to show; there are: {', '.join((*catalog.names(), *BESIDE))}"
+                f"there is no pipeline {name!r} to show; there are: "
+                f"{', '.join((*catalog.pipeline_names(), *COMPARISONS))}"
             )
     home = settings.home / "demo"
     shutil.rmtree(home / "broker", ignore_errors=True)
-    with step("a broker of the demonstration's own") as tell:
+    with step("a broker of the demonstration's own") as report_progress:
         jars = ensure_jars(
-            settings.jars, ["kafka"], lambda done, total, jar: tell(f"jar {done} of {total}: {jar}")
+            settings.jars,
+            ["kafka"],
+            lambda done, total, jar: report_progress(f"jar {done} of {total}: {jar}"),
         )
         broker = LocalBroker.in_directory(home / "broker", jars).start()
     try:
-        with spark_session(settings, "demo") as session:
+        with open_command_spark(settings, "demo") as session:
             for name in names:
-                with step(name) as tell:
-                    ran = run_demo(name, session, broker.bootstrap, home / name, tell)
-                    shown = written(ran, home / name if out is None else out)
-                yield shown
+                with step(name) as report_progress:
+                    result = run_demo(name, session, broker.bootstrap, home / name, report_progress)
+                    finished_demo = write_demo_files(result, home / name if out is None else out)
+                yield finished_demo
     finally:
         broker.stop()
 
 
-def written(ran: Ran, folder: Path) -> Shown:
+def write_demo_files(result: DemoResult, folder: Path) -> FinishedDemo:
     """Write the page and the picture of a demonstration."""
     folder.mkdir(parents=True, exist_ok=True)
-    shown = Shown(ran, folder / f"{ran.plan.name}.md", folder / f"{ran.plan.name}.svg")
-    shown.picture.write_text(picture(scene(ran.told, ran.demo.key)), "utf-8")
-    shown.page.write_text(page(ran), "utf-8")
-    return shown
+    finished_demo = FinishedDemo(
+        result, folder / f"{result.plan.name}.md", folder / f"{result.plan.name}.svg"
+    )
+    finished_demo.picture.write_text(
+        render_pane_diagram(build_scene(result.run_data, result.demo.key)), "utf-8"
+    )
+    finished_demo.page.write_text(render_page(result), "utf-8")
+    return finished_demo
 
 
-def index(names: Sequence[str]) -> str:
+def render_index(names: Sequence[str]) -> str:
     """Return the page that shows all pictures."""
-    return "\n".join(index_lines(names)) + "\n"
+    return "\n".join(iter_index_lines(names)) + "\n"
 
 
-def index_lines(names: Sequence[str]) -> Iterator[str]:
+def iter_index_lines(names: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the page that shows all pictures."""
     yield INTRODUCTION
     for name in names:
-        first = " ".join(catalog.about(name).partition("\n\n")[0].split())
+        first_paragraph = " ".join(catalog.read_description(name).partition("\n\n")[0].split())
         yield ""
         yield f"## [{name}]({name}.md)"
-        yield first
+        yield first_paragraph
         yield ""
         yield f"![Panes of {name}]({name}.svg)"
         yield ""

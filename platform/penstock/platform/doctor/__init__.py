@@ -1,8 +1,8 @@
 """What a person asks when something does not work: is it installed, locked, writable, written right, reachable."""
 
-from penstock.platform.doctor.finding import Finding
-from penstock.platform.doctor.installed import installed
-from penstock.platform.doctor.reachable import reachable
-from penstock.platform.doctor.usable import usable
+from penstock.platform.doctor.definition_checks import check_definitions
+from penstock.platform.doctor.finding import DoctorFinding
+from penstock.platform.doctor.installation_checks import check_installation
+from penstock.platform.doctor.service_checks import check_services
 
-__all__ = ["Finding", "installed", "reachable", "usable"]
+__all__ = ["DoctorFinding", "check_definitions", "check_installation", "check_services"]

@@ -3,24 +3,21 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from penstock.infra.errors import InfraError
-from penstock.ingestion.errors import IngestionError
-from penstock.pipelines.errors import PipelineError
-from penstock.platform.errors import PlatformError
+from penstock.core.errors import PenstockError
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     """What was looked at, whether it is as it should be, and what was seen; a fault says the way out."""
 
-    what: str
+    check: str
     ok: bool
     detail: str
 
 
-def look(what: str, see: Callable[[], str]) -> Finding:
-    """Turn an error of ours into a finding: its sentence already says what to do."""
+def run_check(check_name: str, check: Callable[[], str]) -> DoctorFinding:
+    """Turn a Penstock error into a finding; its text already says what to do."""
     try:
-        return Finding(what, True, see())
-    except (InfraError, IngestionError, PipelineError, PlatformError) as error:
-        return Finding(what, False, str(error))
+        return DoctorFinding(check_name, True, check())
+    except PenstockError as error:
+        return DoctorFinding(check_name, False, str(error))

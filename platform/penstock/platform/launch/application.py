@@ -11,18 +11,18 @@ from pathlib import Path
 
 def main() -> None:
     """Run the host, and drain its streams when the word is taken back."""
-    from penstock.platform.host.compose import run_host
-    from penstock.platform.launch.word import when_taken_back
-    from penstock.platform.logs import write_logs
+    from penstock.platform.host.composition import run_host
+    from penstock.platform.launch.run_token import watch_run_token
+    from penstock.platform.logging_setup import configure_logging
     from penstock.platform.settings import load_settings
 
     settings = load_settings().settings
-    write_logs(settings.host.log_format)
-    when_taken_back(Path(sys.argv[1]), _ask_to_end)
+    configure_logging(settings.host.log_format)
+    watch_run_token(Path(sys.argv[1]), _request_stop)
     run_host(settings)
 
 
-def _ask_to_end() -> None:
+def _request_stop() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 

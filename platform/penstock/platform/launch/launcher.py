@@ -8,27 +8,27 @@ from collections.abc import Callable, Mapping
 
 from penstock.platform.settings import Settings
 
-Launcher = Callable[[Settings], int]
+HostLauncher = Callable[[Settings], int]
 
 
-def launch(settings: Settings) -> int:
+def launch_host(settings: Settings) -> int:
     """Run the stream host as `spark.launch` says."""
     return LAUNCHERS[settings.spark.launch](settings)
 
 
-def in_a_session_of_its_own(settings: Settings) -> int:
+def launch_in_session(settings: Settings) -> int:
     """The host is this process, and Spark's Java machine its child."""
-    from penstock.platform.host.compose import run_host
+    from penstock.platform.host.composition import run_host
 
     run_host(settings)
     return 0
 
 
-def by_spark_submit(settings: Settings) -> int:
+def launch_by_spark_submit(settings: Settings) -> int:
     """The host is an application that spark-submit begins, here or on the cluster; this process waits for it."""
-    from penstock.platform.launch.submitted import run_submitted
+    from penstock.platform.launch.spark_submit import run_spark_submit
 
-    return run_submitted(settings)
+    return run_spark_submit(settings)
 
 
-LAUNCHERS: Mapping[str, Launcher] = {"session": in_a_session_of_its_own, "submit": by_spark_submit}
+LAUNCHERS: Mapping[str, HostLauncher] = {"session": launch_in_session, "submit": launch_by_spark_submit}

@@ -3,7 +3,13 @@
 Only this package reads the environment and `penstock.toml`. Everything else is handed what it needs.
 """
 
-from penstock.platform.settings.load import Loaded, Origin, check_settings, find_root, load_settings
+from penstock.platform.settings.loader import (
+    LoadedSettings,
+    SettingOrigin,
+    check_settings,
+    find_root,
+    load_settings,
+)
 from penstock.platform.settings.model import Settings
 
-__all__ = ["Loaded", "Origin", "Settings", "check_settings", "find_root", "load_settings"]
+__all__ = ["LoadedSettings", "SettingOrigin", "Settings", "check_settings", "find_root", "load_settings"]

@@ -7,59 +7,65 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from penstock.infra.kafka_access import KafkaAccess, kafka_client
-from penstock.pipelines.errors import StoreError
-from penstock.pipelines.store import Address, Place, Store, place_of
-from penstock.platform.settings.launching import contradiction
-from penstock.platform.settings.security import KafkaSecurity, Section
+from penstock.engine.errors import StorageAddressError
+from penstock.engine.storage import ObjectStoreConfig, ObjectStorePath, StoragePath, parse_storage_path
+from penstock.infra.kafka_access import KafkaAccess, kafka_client_config
+from penstock.platform.settings.kafka_security import KafkaSecuritySettings, SettingsSection
+from penstock.platform.settings.launch_rules import find_launch_conflict
 
-Port = Annotated[int, Field(ge=1, le=65535)]
+PortNumber = Annotated[int, Field(ge=1, le=65535)]
 LOOPBACK = "127.0.0.1"
 
 
-class KafkaSettings(Section):
+class KafkaSettings(SettingsSection):
     """The broker: a local one on these ports, or somebody else's where `bootstrap` names it."""
 
-    port: Port = Field(9092, description="where the local broker listens")
-    controller_port: Port = Field(9093, description="where the local broker's controller listens")
+    port: PortNumber = Field(9092, description="where the local broker listens")
+    controller_port: PortNumber = Field(9093, description="where the local broker's controller listens")
     heap_mb: int = Field(256, ge=64, description="the local broker's heap, in MB")
     bootstrap: str | None = Field(None, description="another broker to use; no local one is started then")
     registry: str | None = Field(None, description="a schema registry's address; a folder in home without it")
     registry_login: str = Field("", description="place of the registry's user:password: a file, or env:NAME")
     layout: str = Field("local", description="whose partitions and copies topics have, by their contracts")
-    security: KafkaSecurity = KafkaSecurity()
+    security: KafkaSecuritySettings = KafkaSecuritySettings()
 
     @model_validator(mode="after")
-    def _local_is_open(self) -> Self:
-        if self.security.is_on and not self.bootstrap:
+    def _check_security_has_bootstrap(self) -> Self:
+        if self.security.is_secured and not self.bootstrap:
             raise ValueError(
                 "kafka.security is for another broker: set kafka.bootstrap, too, or `penstock env use NAME`"
             )
         return self
 
     @model_validator(mode="after")
-    def _a_folder_wants_no_login(self) -> Self:
+    def _check_login_has_registry(self) -> Self:
         if self.registry_login and not self.registry:
             raise ValueError("kafka.registry_login is for a registry over HTTP: set kafka.registry, too")
         return self
 
     @property
-    def servers(self) -> str:
+    def bootstrap_servers(self) -> str:
         """The bootstrap servers that clients use."""
         return self.bootstrap or f"{LOOPBACK}:{self.port}"
 
     @property
-    def access(self) -> KafkaAccess:
+    def kafka_access(self) -> KafkaAccess:
         """What clients' settings are made from, once a user's password was read."""
-        how = self.security
-        return KafkaAccess(self.servers, how.protocol, how.mechanism, how.ca, how.secrets.model_dump())
+        security = self.security
+        return KafkaAccess(
+            self.bootstrap_servers,
+            security.protocol,
+            security.mechanism,
+            security.ca,
+            security.secrets.model_dump(),
+        )
 
-    def client(self, user: Literal["ingestion", "host", "topics"]) -> dict[str, str]:
+    def client_config(self, user: Literal["ingestion", "host", "topics"]) -> dict[str, str]:
         """Settings of a client of librdkafka for one of the platform's users; its password is among them."""
-        return kafka_client(self.access, user)
+        return kafka_client_config(self.kafka_access, user)
 
 
-class SparkSettings(Section):
+class SparkSettings(SettingsSection):
     """Where Spark runs and what it may take."""
 
     master: str = Field("local[*]", description="local[*], spark://host:port, yarn or k8s://address")
@@ -91,7 +97,7 @@ class SparkSettings(Section):
     )
 
 
-class HostSettings(Section):
+class HostSettings(SettingsSection):
     """The stream host: what it shows of itself, and how long its word counts."""
 
     metrics_port: Annotated[int, Field(ge=0, le=65535)] = Field(
@@ -116,14 +122,14 @@ class HostSettings(Section):
     log_format: Literal["text", "json"] = Field("text", description="how the host writes its log")
 
 
-class DagsterSettings(Section):
+class DagsterSettings(SettingsSection):
     """The orchestrator's processes and storage."""
 
-    port: Port = Field(3000, description="where the webserver listens")
+    port: PortNumber = Field(3000, description="where the webserver listens")
     viewer_port: Annotated[int, Field(ge=0, le=65535)] = Field(
         0, description="where a second webserver listens that only shows; 0 for none"
     )
-    code_port: Port = Field(4000, description="where the code server listens")
+    code_port: PortNumber = Field(4000, description="where the code server listens")
     storage_url: str | None = Field(None, description="postgresql://…; SQLite in the home folder without it")
     first_day: str = Field(
         "2026-01-01", pattern=r"^\d{4}-\d\d-\d\d$", description="the first day that backfills offer"
@@ -139,7 +145,7 @@ class DagsterSettings(Section):
     report_seconds: float = Field(30.0, ge=0, description="least time between materializations of one stream")
 
 
-class MaintenanceSettings(Section):
+class MaintenanceSettings(SettingsSection):
     """What is old, and when it is looked for."""
 
     schedule: str = Field("0 3 * * *", description="when Dagster runs maintenance, as cron has it, in UTC")
@@ -148,7 +154,7 @@ class MaintenanceSettings(Section):
     events_days: int = Field(30, ge=1, description="how long Dagster keeps events of assets, and runs")
 
 
-class WarehouseStoreSettings(Section):
+class ObjectStoreSettings(SettingsSection):
     """The object store that tables are in, where `warehouse` is an address; keys are found as AWS's tools do."""
 
     endpoint: str = Field(
@@ -157,14 +163,14 @@ class WarehouseStoreSettings(Section):
     region: str = Field("", description="the bucket's region; as AWS_REGION says without it")
 
 
-class OwnLimits(Section):
+class StreamAlertLimits(SettingsSection):
     """What one stream may, where that is something else than for the others."""
 
     watermark_minutes: float | None = Field(None, gt=0)
     lag_records: int | None = Field(None, ge=0)
 
 
-class AlertSettings(Section):
+class AlertSettings(SettingsSection):
     """What people are told at once, and where."""
 
     webhook: str = Field("", description="an address that gets alerts as JSON; the log has them anyway")
@@ -175,12 +181,12 @@ class AlertSettings(Section):
         60.0, gt=0, description="how long a stream that is to run may be without a host"
     )
     lag_records: int = Field(100_000, ge=0, description="how many records may wait for a stream")
-    of: dict[str, OwnLimits] = Field(
+    of: dict[str, StreamAlertLimits] = Field(
         {}, description="watermark_minutes and lag_records of single streams, by their names"
     )
 
 
-class FeedSettings(Section):
+class FeedSettings(SettingsSection):
     """The feed of sensor readings that a fresh stack shows its results with."""
 
     enabled: bool = Field(True, description="whether the stack runs the feed")
@@ -188,7 +194,7 @@ class FeedSettings(Section):
     seed: int = Field(1, description="where the feed's random numbers begin")
 
 
-class LineageSettings(Section):
+class LineageSettings(SettingsSection):
     """Where it is told which tables come from which topics, for catalogs that understand OpenLineage."""
 
     to: str = Field(
@@ -224,18 +230,18 @@ class Settings(BaseSettings):
     lineage: LineageSettings = LineageSettings()
     alerts: AlertSettings = AlertSettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
-    warehouse_store: WarehouseStoreSettings = WarehouseStoreSettings()
+    warehouse_store: ObjectStoreSettings = ObjectStoreSettings()
 
     @field_validator("streams", mode="before")
     @classmethod
-    def _split(cls, value: object) -> object:
+    def _split_streams(cls, value: object) -> object:
         return (
             [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
         )
 
     @model_validator(mode="before")
     @classmethod
-    def _place(cls, values: dict[str, object]) -> dict[str, object]:
+    def _resolve_paths(cls, values: dict[str, object]) -> dict[str, object]:
         """Make paths absolute, so that every process means the same folder."""
         root = Path(str(values["root"])).expanduser().resolve()
         home = root / Path(str(values.get("home") or ".penstock")).expanduser()
@@ -244,18 +250,18 @@ class Settings(BaseSettings):
             "root": root,
             "home": home,
             "jars": root / Path(str(values.get("jars") or home / "jars")).expanduser(),
-            "warehouse": _placed(root, str(values.get("warehouse") or home / "warehouse")),
+            "warehouse": _resolve_warehouse(root, str(values.get("warehouse") or home / "warehouse")),
             "control_url": values.get("control_url") or f"sqlite:///{home / 'control.db'}",
         }
 
     @model_validator(mode="after")
-    def _host_can_be_begun(self) -> Self:
-        if problem := contradiction(self):
+    def _check_host_launch(self) -> Self:
+        if problem := find_launch_conflict(self):
             raise ValueError(problem)
         return self
 
     @model_validator(mode="after")
-    def _ports_differ(self) -> Self:
+    def _check_ports_differ(self) -> Self:
         taken: dict[int, str] = {}
         for name, port in self.ports.items():
             if port in taken:
@@ -264,23 +270,25 @@ class Settings(BaseSettings):
         return self
 
     @property
-    def tables(self) -> Place:
+    def warehouse_path(self) -> StoragePath:
         """Where the tables are."""
-        how = self.warehouse_store
-        return place_of(self.warehouse, Store(how.endpoint, how.region))
+        store_settings = self.warehouse_store
+        return parse_storage_path(
+            self.warehouse, ObjectStoreConfig(store_settings.endpoint, store_settings.region)
+        )
 
     @property
     def spark_jar_sets(self) -> tuple[str, ...]:
         """The jars that Spark takes: where tables are in an object store, those that read there, too."""
-        return ("spark", "store") if isinstance(self.tables, Address) else ("spark",)
+        return ("spark", "store") if isinstance(self.warehouse_path, ObjectStorePath) else ("spark",)
 
     @property
-    def registry(self) -> str:
+    def registry_location(self) -> str:
         """The schema registry: an address, or a folder."""
         return self.kafka.registry or str(self.home / "registry")
 
     @property
-    def host_port(self) -> int:
+    def host_metrics_port(self) -> int:
         """Where the host shows itself on this machine; 0 where it does not, or where nobody can know."""
         return self.host.metrics_port if self.spark.deploy_mode == "client" else 0
 
@@ -290,17 +298,19 @@ class Settings(BaseSettings):
         return {
             "kafka.port": self.kafka.port,
             "kafka.controller_port": self.kafka.controller_port,
-            **({"host.metrics_port": self.host_port} if self.host_port else {}),
+            **({"host.metrics_port": self.host_metrics_port} if self.host_metrics_port else {}),
             "dagster.port": self.dagster.port,
             "dagster.code_port": self.dagster.code_port,
             **({"dagster.viewer_port": self.dagster.viewer_port} if self.dagster.viewer_port else {}),
         }
 
 
-def _placed(root: Path, address: str) -> str:
+def _resolve_warehouse(root: Path, address: str) -> str:
     """An address as it is; a path, absolute. ValueError for an address that tables cannot be at."""
     try:
-        place = place_of(address)
-    except StoreError as problem:
+        warehouse_path = parse_storage_path(address)
+    except StorageAddressError as problem:
         raise ValueError(str(problem)) from None
-    return str(place if isinstance(place, Address) else root / place.expanduser())
+    return str(
+        warehouse_path if isinstance(warehouse_path, ObjectStorePath) else root / warehouse_path.expanduser()
+    )

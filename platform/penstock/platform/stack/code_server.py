@@ -12,37 +12,37 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-ASKED_EVERY_S = 1.0
+POLL_INTERVAL_S = 1.0
 
 
-def end_without_code() -> None:
+def exit_when_code_process_ends() -> None:
     """Wait until a process that holds the code is there, and then until none is; then end this one at once."""
-    was_there = False
-    while (there := any(_holding_code())) or not was_there:
-        was_there = was_there or there
-        time.sleep(ASKED_EVERY_S)
+    had_code_process = False
+    while (has_code_process := any(_probe_code_processes())) or not had_code_process:
+        had_code_process = had_code_process or has_code_process
+        time.sleep(POLL_INTERVAL_S)
     sys.stderr.write("the process that held the code has ended; this one ends too, and begins again\n")
     sys.stderr.flush()
     os._exit(1)  # its threads wait for calls that nobody answers
 
 
-def _holding_code() -> Iterator[bool]:
+def _probe_code_processes() -> Iterator[bool]:
     """For each child of any thread of this process whether it holds code; one that has ended does not."""
-    for listed in Path("/proc/self/task").glob("*/children"):
+    for children_file in Path("/proc/self/task").glob("*/children"):
         try:
-            children = listed.read_text("ascii").split()
+            children = children_file.read_text("ascii").split()
         except OSError:
             continue  # the thread has ended meanwhile
-        for child in children:
+        for child_pid in children:
             try:
-                yield b"grpc" in Path("/proc", child, "cmdline").read_bytes()  # empty once it has ended
+                yield b"grpc" in Path("/proc", child_pid, "cmdline").read_bytes()  # empty once it has ended
             except OSError:
                 continue
 
 
 def main(arguments: list[str]) -> None:
     """Become Dagster's code server."""
-    threading.Thread(target=end_without_code, name="code", daemon=True).start()
+    threading.Thread(target=exit_when_code_process_ends, name="code", daemon=True).start()
     sys.argv = ["dagster", *arguments]
     runpy.run_module("dagster", run_name="__main__")
 

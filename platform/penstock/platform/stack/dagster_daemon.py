@@ -10,48 +10,48 @@ import threading
 
 from dagster import DagsterInstance
 
-from penstock.infra.readiness import tell_ready
-from penstock.platform.clock import now_ms
-from penstock.platform.definitions.names import SPARK
+from penstock.core.clock import now_ms
+from penstock.infra.readiness import report_ready
+from penstock.platform.definitions.asset_keys import SPARK_POOL
 
-ASKED_EVERY_S = 0.25
+POLL_INTERVAL_S = 0.25
 
 
-def tell_when_all_live(begun_ms: int, stopped: threading.Event) -> None:
+def report_ready_when_live(started_ms: int, stopped: threading.Event) -> None:
     """Return once every part that this instance needs has lived since that moment, or when told to stop."""
     with DagsterInstance.get() as instance:
-        needed = set(instance.get_required_daemon_types())
-        while not needed <= _living(instance, begun_ms):
-            if stopped.wait(ASKED_EVERY_S):
+        required_types = set(instance.get_required_daemon_types())
+        while not required_types <= _live_daemon_types(instance, started_ms):
+            if stopped.wait(POLL_INTERVAL_S):
                 return
-    tell_ready()
+    report_ready()
 
 
-def _living(instance: DagsterInstance, since_ms: int) -> set[str]:
-    beats = instance.get_daemon_heartbeats()
-    return {kind for kind, beat in beats.items() if beat.timestamp * 1000 >= since_ms}
+def _live_daemon_types(instance: DagsterInstance, since_ms: int) -> set[str]:
+    heartbeats = instance.get_daemon_heartbeats()
+    return {kind for kind, beat in heartbeats.items() if beat.timestamp * 1000 >= since_ms}
 
 
-def limit_pool() -> None:
+def set_pool_limit() -> None:
     """Have Dagster know how many runs may start a Spark: by itself it learns that too late for the first ones."""
     with DagsterInstance.get() as instance:
-        instance.event_log_storage.initialize_concurrency_limit_to_default(SPARK)
+        instance.event_log_storage.initialize_concurrency_limit_to_default(SPARK_POOL)
 
 
 def main(arguments: list[str]) -> None:
     """Become Dagster's daemon."""
-    limit_pool()
+    set_pool_limit()
     stopped = threading.Event()
-    watching = threading.Thread(
-        target=tell_when_all_live, args=(now_ms(), stopped), name="ready", daemon=True
+    watcher = threading.Thread(
+        target=report_ready_when_live, args=(now_ms(), stopped), name="ready", daemon=True
     )
-    watching.start()
+    watcher.start()
     sys.argv = ["dagster-daemon", *arguments]
     try:
         runpy.run_module("dagster._daemon", run_name="__main__")
     finally:
         stopped.set()
-        watching.join()
+        watcher.join()
 
 
 if __name__ == "__main__":

@@ -7,20 +7,20 @@ import yaml
 
 from penstock.platform.settings import Settings
 from penstock.platform.settings.model import LOOPBACK
-from penstock.platform.settings.names import variable
+from penstock.platform.settings.naming import variable_name
 
-LOCATION = "penstock"
+CODE_LOCATION = "penstock"
 """The code location's name, the same on the code server and in the workspace: runs find their code by it."""
 
-MODULE = "penstock.platform.definitions.location"
+CODE_LOCATION_MODULE = "penstock.platform.definitions.location"
 
 
 def write_dagster_home(settings: Settings) -> Path:
     """Write dagster.yaml and workspace.yaml where they differ from the settings, and return the folder."""
     home = dagster_home(settings)
     home.mkdir(parents=True, exist_ok=True)
-    _write(home / "dagster.yaml", instance(settings))
-    _write(workspace_file(settings), workspace(settings))
+    _write_yaml(home / "dagster.yaml", dagster_config(settings))
+    _write_yaml(workspace_file(settings), workspace_config(settings))
     return home
 
 
@@ -34,10 +34,10 @@ def workspace_file(settings: Settings) -> Path:
     return dagster_home(settings) / "workspace.yaml"
 
 
-def instance(settings: Settings) -> dict[str, Any]:
+def dagster_config(settings: Settings) -> dict[str, Any]:
     """What Dagster is told of itself."""
-    days = settings.dagster.keep_days
-    found: dict[str, Any] = {
+    keep_days = settings.dagster.keep_days
+    config: dict[str, Any] = {
         "telemetry": {"enabled": False},
         "nux": {"enabled": False},
         "concurrency": {
@@ -49,26 +49,26 @@ def instance(settings: Settings) -> dict[str, Any]:
         "run_monitoring": {"enabled": True},
         "freshness": {"enabled": True},
         "retention": {
-            "schedule": {"purge_after_days": days},
+            "schedule": {"purge_after_days": keep_days},
             # A sensor that found nothing leaves a tick every few seconds: a day of these is plenty.
-            "sensor": {"purge_after_days": {"skipped": 1, "failure": days, "success": days}},
+            "sensor": {"purge_after_days": {"skipped": 1, "failure": keep_days, "success": keep_days}},
         },
     }
     if settings.dagster.storage_url:
         # By name: the password stays out of the file.
-        found["storage"] = {"postgres": {"postgres_url": {"env": variable("dagster.storage_url")}}}
-    return found
+        config["storage"] = {"postgres": {"postgres_url": {"env": variable_name("dagster.storage_url")}}}
+    return config
 
 
-def workspace(settings: Settings) -> dict[str, Any]:
+def workspace_config(settings: Settings) -> dict[str, Any]:
     """Where the webserver and the daemon find the code."""
-    server = {"host": LOOPBACK, "port": settings.dagster.code_port, "location_name": LOCATION}
-    return {"load_from": [{"grpc_server": server}]}
+    grpc_server = {"host": LOOPBACK, "port": settings.dagster.code_port, "location_name": CODE_LOCATION}
+    return {"load_from": [{"grpc_server": grpc_server}]}
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
+def _write_yaml(path: Path, content: dict[str, Any]) -> None:
     text = yaml.safe_dump(content, sort_keys=False)
     if not path.is_file() or path.read_text("utf-8") != text:
-        written = path.with_suffix(".new")
-        written.write_text(text, "utf-8")
-        written.replace(path)
+        temporary = path.with_suffix(".new")
+        temporary.write_text(text, "utf-8")
+        temporary.replace(path)

@@ -4,25 +4,25 @@ from collections.abc import Iterator
 
 import psutil
 
-from penstock.infra.processes import Manager
+from penstock.infra.processes import ProcessManager
 from penstock.platform.settings import Settings
 
 
-def manager_of(settings: Settings) -> Manager:
+def stack_manager(settings: Settings) -> ProcessManager:
     """The manager of the stack in the home folder, running or not."""
-    return Manager(settings.home / "run", settings.home / "logs")
+    return ProcessManager(settings.home / "run", settings.home / "logs")
 
 
-def ports_held(manager: Manager) -> set[int]:
+def listening_ports(manager: ProcessManager) -> set[int]:
     """The ports on which programs of a running stack listen."""
-    return {port for pid in manager.pids().values() for port in _listening(pid)}
+    return {port for pid in manager.list_pids().values() for port in _process_ports(pid)}
 
 
-def _listening(pid: int) -> Iterator[int]:
+def _process_ports(pid: int) -> Iterator[int]:
     try:
         process = psutil.Process(pid)
-        family = [process, *process.children(recursive=True)]
-        connections = [connection for member in family for connection in member.net_connections("tcp")]
+        process_tree = [process, *process.children(recursive=True)]
+        connections = [connection for member in process_tree for connection in member.net_connections("tcp")]
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return
     for connection in connections:

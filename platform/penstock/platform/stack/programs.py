@@ -6,25 +6,34 @@ from pathlib import Path
 
 from penstock.infra.broker import BrokerConfig, broker_command
 from penstock.infra.processes import Program
-from penstock.ingestion.contracts import declared
+from penstock.ingestion.contracts import load_catalog
 from penstock.platform.settings import Settings
+from penstock.platform.settings.environment_variables import (
+    HOST_SECTIONS,
+    LOCATION_SECTIONS,
+    settings_to_variables,
+)
 from penstock.platform.settings.model import LOOPBACK
-from penstock.platform.settings.variables import FOR_HOST, PLACES, as_variables
-from penstock.platform.stack.dagster_home import LOCATION, MODULE, dagster_home, workspace_file
+from penstock.platform.stack.dagster_home import (
+    CODE_LOCATION,
+    CODE_LOCATION_MODULE,
+    dagster_home,
+    workspace_file,
+)
 
-PENSTOCK = (sys.executable, "-m", "penstock.platform.cli")
+CLI_COMMAND = (sys.executable, "-m", "penstock.platform.cli")
 
-FED = "sensors"
+FEED_TOPIC = "sensors"
 """The topic that the feed of a fresh stack writes to."""
 
-DAEMON = "penstock.platform.stack.dagster_daemon"
-CODE_SERVER = "penstock.platform.stack.code_server"
+DAEMON_MODULE = "penstock.platform.stack.dagster_daemon"
+CODE_SERVER_MODULE = "penstock.platform.stack.code_server"
 
 # What is fed by another stops before it: the feed first, the broker last.
-BROKER_ORDER, DAGSTER_ORDER, HOST_ORDER, FEED_ORDER = 10, 40, 60, 70
+BROKER_START_ORDER, DAGSTER_START_ORDER, HOST_START_ORDER, FEED_START_ORDER = 10, 40, 60, 70
 
-_FOR_DAGSTER = (*PLACES, "kafka", "dagster")
-_FOR_RUNS = (*_FOR_DAGSTER, "spark", "host", "maintenance", "alerts")
+_DAGSTER_SECTIONS = (*LOCATION_SECTIONS, "kafka", "dagster")
+_RUN_SECTIONS = (*_DAGSTER_SECTIONS, "spark", "host", "maintenance", "alerts")
 
 
 def broker_config(settings: Settings) -> BrokerConfig:
@@ -35,94 +44,102 @@ def broker_config(settings: Settings) -> BrokerConfig:
 
 def stack_programs(settings: Settings, jars: Sequence[Path]) -> list[Program]:
     """Every program of the stack, in the order in which they are of use; no feed of a topic without a contract."""
-    local = [] if settings.kafka.bootstrap else [broker(settings, jars)]
-    feeds = [feed(settings)] if settings.feed.enabled and FED not in declared().broken else []
-    return [*local, *dagster(settings), host(settings), *feeds]
+    local_programs = [] if settings.kafka.bootstrap else [broker_program(settings, jars)]
+    feeds = (
+        [feed_program(settings)]
+        if settings.feed.enabled and FEED_TOPIC not in load_catalog().errors_by_topic
+        else []
+    )
+    return [*local_programs, *dagster_programs(settings), host_program(settings), *feeds]
 
 
-def broker(settings: Settings, jars: Sequence[Path]) -> Program:
+def broker_program(settings: Settings, jars: Sequence[Path]) -> Program:
     """The broker; what it acknowledged is on disk, also when it is ended by force."""
     config = broker_config(settings)
     return Program(
         "broker",
         tuple(broker_command(config, jars)),
-        start_order=BROKER_ORDER,
+        start_order=BROKER_START_ORDER,
         stop_seconds=8.0,
         answers_at=(config.host, config.port),
     )
 
 
-def host(settings: Settings) -> Program:
+def host_program(settings: Settings) -> Program:
     """The stream host; its command is told to finish the batches in flight when it is stopped."""
     return Program(
         "host",
-        (*PENSTOCK, "host", "run"),
-        environment=as_variables(settings, FOR_HOST),
-        start_order=HOST_ORDER,
+        (*CLI_COMMAND, "host", "run"),
+        environment=settings_to_variables(settings, HOST_SECTIONS),
+        start_order=HOST_START_ORDER,
         stop_seconds=8.0,
         waits_for=_broker_address(settings),
-        answers_at=(LOOPBACK, settings.host_port) if settings.host_port else None,
-        tells_ready=True,
+        answers_at=(LOOPBACK, settings.host_metrics_port) if settings.host_metrics_port else None,
+        reports_ready=True,
     )
 
 
-def feed(settings: Settings) -> Program:
+def feed_program(settings: Settings) -> Program:
     """The feed of sensor readings; it goes on where its ledger ended."""
     options = ("--rate", f"{settings.feed.rate:g}", "--seed", str(settings.feed.seed))
     return Program(
         "feed",
-        (*PENSTOCK, "ingest", FED, *options),
-        environment=as_variables(settings, (*PLACES, "kafka")),
-        start_order=FEED_ORDER,
+        (*CLI_COMMAND, "ingest", FEED_TOPIC, *options),
+        environment=settings_to_variables(settings, (*LOCATION_SECTIONS, "kafka")),
+        start_order=FEED_START_ORDER,
         waits_for=_broker_address(settings),
-        tells_ready=True,
+        reports_ready=True,
     )
 
 
-def dagster(settings: Settings) -> list[Program]:
+def dagster_programs(settings: Settings) -> list[Program]:
     """Dagster's code server, webserver and daemon; the last two begin when there is code to show."""
     environment = {
-        **as_variables(settings, _FOR_DAGSTER),
+        **settings_to_variables(settings, _DAGSTER_SECTIONS),
         "DAGSTER_HOME": str(dagster_home(settings)),
         "DAGSTER_DISABLE_TELEMETRY": "1",
         "PYTHONUNBUFFERED": "1",
     }
     port = settings.dagster.code_port
-    serve = ("code-server", "start", "-m", MODULE, "-h", LOOPBACK, "-p", str(port))
-    code = (LOOPBACK, port)
-    viewer = settings.dagster.viewer_port
-    viewers = [_webserver("viewer", settings, environment, viewer, "--read-only")] if viewer else []
+    server_arguments = ("code-server", "start", "-m", CODE_LOCATION_MODULE, "-h", LOOPBACK, "-p", str(port))
+    code_address = (LOOPBACK, port)
+    viewer_port = settings.dagster.viewer_port
+    viewer_programs = (
+        [_webserver_program("viewer", settings, environment, viewer_port, "--read-only")]
+        if viewer_port
+        else []
+    )
     return [
         Program(
             "code",
-            (sys.executable, "-m", CODE_SERVER, *serve, "--location-name", LOCATION),
+            (sys.executable, "-m", CODE_SERVER_MODULE, *server_arguments, "--location-name", CODE_LOCATION),
             # Runs are its children: replays start Spark, maintenance knows what is old.
-            environment=environment | as_variables(settings, _FOR_RUNS),
-            start_order=DAGSTER_ORDER,
-            answers_at=code,
+            environment=environment | settings_to_variables(settings, _RUN_SECTIONS),
+            start_order=DAGSTER_START_ORDER,
+            answers_at=code_address,
         ),
-        _webserver("webserver", settings, environment, settings.dagster.port),
-        *viewers,
+        _webserver_program("webserver", settings, environment, settings.dagster.port),
+        *viewer_programs,
         Program(
             "daemon",
-            (sys.executable, "-m", DAEMON, "run", "-w", str(workspace_file(settings))),
+            (sys.executable, "-m", DAEMON_MODULE, "run", "-w", str(workspace_file(settings))),
             environment=environment,
-            start_order=DAGSTER_ORDER + 1,
-            waits_for=(code,),
-            tells_ready=True,
+            start_order=DAGSTER_START_ORDER + 1,
+            waits_for=(code_address,),
+            reports_ready=True,
         ),
     ]
 
 
-def _webserver(
-    name: str, settings: Settings, environment: Mapping[str, str], port: int, *more: str
+def _webserver_program(
+    name: str, settings: Settings, environment: Mapping[str, str], port: int, *extra_arguments: str
 ) -> Program:
-    show = ("-h", LOOPBACK, "-p", str(port), "-w", str(workspace_file(settings)), *more)
+    arguments = ("-h", LOOPBACK, "-p", str(port), "-w", str(workspace_file(settings)), *extra_arguments)
     return Program(
         name,
-        (sys.executable, "-m", "dagster_webserver", *show),
+        (sys.executable, "-m", "dagster_webserver", *arguments),
         environment=environment,
-        start_order=DAGSTER_ORDER + 1,
+        start_order=DAGSTER_START_ORDER + 1,
         waits_for=((LOOPBACK, settings.dagster.code_port),),
         answers_at=(LOOPBACK, port),
     )
@@ -130,5 +147,5 @@ def _webserver(
 
 def _broker_address(settings: Settings) -> tuple[tuple[str, int], ...]:
     """Where the first of the bootstrap servers is to answer."""
-    name, _, port = settings.kafka.servers.split(",")[0].rpartition(":")
+    name, _, port = settings.kafka.bootstrap_servers.split(",")[0].rpartition(":")
     return ((name, int(port)),)

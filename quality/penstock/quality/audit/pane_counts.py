@@ -5,26 +5,29 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from penstock.pipelines.host.control import BatchRecord
-from penstock.quality.audit.verdict import Difference
+from penstock.engine.host.control import BatchRecord
+from penstock.quality.audit.verdict import AuditDifference
 
 
-def pane_counts(batches: Sequence[BatchRecord], panes: pa.Table, table: str) -> Iterator[Difference]:
+def check_pane_counts(
+    batches: Sequence[BatchRecord], panes: pa.Table, table: str
+) -> Iterator[AuditDifference]:
     """Yield the batches whose rows are not all in the table, each once; `panes` needs batch, timing and kind."""
-    found = counted(panes)
-    first = batches[0].batch_id if batches else 0
-    told = {batch.batch_id: dict(batch.panes) for batch in batches}
-    for batch in sorted({*told, *(number for number in found if number >= first)}):
-        wrote, there = told.get(batch, {}), found.get(batch, {})
-        for kind in sorted({*wrote, *there}):
-            if wrote.get(kind, 0) != there.get(kind, 0):
-                yield Difference(
+    stored_counts = count_panes(panes)
+    first_batch = batches[0].batch_id if batches else 0
+    recorded_counts = {batch.batch_id: dict(batch.panes) for batch in batches}
+    for batch in sorted({*recorded_counts, *(number for number in stored_counts if number >= first_batch)}):
+        recorded, stored = recorded_counts.get(batch, {}), stored_counts.get(batch, {})
+        for kind in sorted({*recorded, *stored}):
+            if recorded.get(kind, 0) != stored.get(kind, 0):
+                yield AuditDifference(
                     f"{table}, batch {batch}",
-                    f"it wrote {wrote.get(kind, 0)} rows of kind {kind}, and the table has {there.get(kind, 0)}",
+                    f"it wrote {recorded.get(kind, 0)} rows of kind {kind}, "
+                    f"and the table has {stored.get(kind, 0)}",
                 )
 
 
-def counted(panes: pa.Table) -> Mapping[int, Mapping[str, int]]:
+def count_panes(panes: pa.Table) -> Mapping[int, Mapping[str, int]]:
     """Return how many rows of each timing, and of each kind that is no insert, every batch has."""
     counts: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     grouped = panes.group_by(["batch_id", "timing", "kind"]).aggregate([([], "count_all")])

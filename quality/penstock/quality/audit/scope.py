@@ -8,37 +8,43 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.pipelines.archive.names import ledger_path, records_path
-from penstock.pipelines.batch.inputs import topic_of
-from penstock.pipelines.batch.journal import kept_outcomes
-from penstock.pipelines.batch.outcome import Outcome
-from penstock.pipelines.batch.tables import LEDGER
-from penstock.pipelines.errors import JournalError
-from penstock.pipelines.host.control import BatchRecord
-from penstock.pipelines.plan import Plan, Stage
-from penstock.pipelines.plan.codec import fingerprint
-from penstock.pipelines.spark.avro import Schemas, no_registry
-from penstock.pipelines.store import Place
-from penstock.pipelines.tables.places import late_of, ledger_of, own_tables, quarantines, results
-from penstock.pipelines.upgrade.changes import Change, changes
-from penstock.quality.audit.tables import Due, needed, opened_table, rows
-from penstock.quality.errors import DamagedTableError, NothingYetError
+from penstock.engine.archive.archive_names import ledger_path, records_path
+from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.batch.journal import read_retained_outcomes
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.stream_tables import LEDGER_SCHEMA
+from penstock.engine.errors import JournalError
+from penstock.engine.host.control import BatchRecord
+from penstock.engine.plan import Plan, Stage
+from penstock.engine.plan.codec import fingerprint
+from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
+from penstock.engine.storage import StoragePath
+from penstock.engine.tables.table_paths import (
+    late_records_path,
+    list_owned_paths,
+    list_quarantine_paths,
+    list_result_paths,
+    stage_ledger_path,
+)
+from penstock.engine.upgrade.definition_changes import DefinitionChange, read_definition_changes
+from penstock.quality.audit.table_reads import TableRequirements, open_table, read_required_rows, read_rows
+from penstock.quality.errors import DamagedTableError, NoBatchesYetError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
-class Broker:
+class BrokerAccess:
     """Where topics are, and what clients of either kind want of it."""
 
     bootstrap: str
-    client: Mapping[str, str] = field(default_factory=dict, repr=False)
-    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    client_config: Mapping[str, str] = field(default_factory=dict, repr=False)
+    spark_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
-class Scope:
+class AuditScope:
     """A stream as it was after the newest of `batches`: what came later is no part of the audit.
 
     The batches are read before anything else, for a host tells of a batch when all of its tables have it.
@@ -46,31 +52,31 @@ class Scope:
 
     plan: Plan
     batches: Sequence[BatchRecord]
-    warehouse: Place
+    warehouse: StoragePath
     journal: Path
-    producers: Mapping[str, Path]
+    producer_ledgers: Mapping[str, Path]
     """The ledger of each producer, by its name."""
-    broker: Broker
-    decisions: Path
+    broker: BrokerAccess
+    decisions_folder: Path
     """The folder of what was decided of quarantined records."""
-    scratch: Path
+    scratch_folder: Path
     """A folder for what is computed again; emptied before and after."""
     clock: Callable[[], int]
-    session: Callable[[], "SparkSession"] = field(repr=False)
+    open_session: Callable[[], "SparkSession"] = field(repr=False)
     """Opens Spark, or returns what was opened."""
-    archives: Collection[str] = ()
+    archived_topics: Collection[str] = ()
     """The topics whose archives have committed batches."""
-    compacted: Collection[str] = ()
+    compacted_topics: Collection[str] = ()
     """The topics in which a record gives way to the next one of its key."""
     archive_journals: Mapping[str, Path] = field(default_factory=dict)
     """Where the archive of each topic keeps its journal."""
-    schemas: Schemas = field(default=no_registry, repr=False)
+    schemas: SchemaLookup = field(default=refuse_without_registry, repr=False)
     """Where the schemas of records in Avro are found."""
-    tell: Callable[[str], None] = lambda _: None
+    report_progress: Callable[[str], None] = lambda _: None
 
     def __post_init__(self) -> None:
         if not self.batches:
-            raise NothingYetError(
+            raise NoBatchesYetError(
                 f"{self.plan.name} has committed no batch, so there is nothing to audit: "
                 f"`penstock stream start {self.plan.name}` starts it, `penstock status` shows how far it is"
             )
@@ -93,56 +99,66 @@ class Scope:
     @cached_property
     def ledger(self) -> pa.Table:
         """The ledger of the stream."""
-        return self.ledger_by(self.plan.first)
+        return self.stage_ledger(self.plan.first_source_stage)
 
     @property
-    def ledger_name(self) -> str:
+    def ledger_table(self) -> str:
         """Where the ledger is, below the warehouse."""
-        return ledger_of(self.plan, self.plan.first)
+        return stage_ledger_path(self.plan, self.plan.first_source_stage)
 
-    def ledger_by(self, stage: Stage) -> pa.Table:
+    def stage_ledger(self, stage: Stage) -> pa.Table:
         """The account of what a first stage did with what was read."""
-        place = self.warehouse / ledger_of(self.plan, stage)
-        found = needed(place, self.upto, LEDGER.names)
-        empty = [name for name in LEDGER.names if found.column(name).null_count]
-        if empty:
+        path = self.warehouse / stage_ledger_path(self.plan, stage)
+        ledger_rows = read_required_rows(path, self.upto, LEDGER_SCHEMA.names)
+        null_columns = [name for name in LEDGER_SCHEMA.names if ledger_rows.column(name).null_count]
+        if null_columns:
             raise DamagedTableError(
-                place, f"has a row without {', '.join(empty)}: a batch writes every number"
+                path, f"has a row without {', '.join(null_columns)}: a batch writes every number"
             )
-        return found
+        return ledger_rows
 
     @property
-    def sinks(self) -> list[str]:
+    def result_tables(self) -> list[str]:
         """Where the tables of results are, below the warehouse."""
-        return results(self.plan)
+        return list_result_paths(self.plan)
 
     @property
     def tables(self) -> list[str]:
         """Every table that the stream writes or that its records are kept in, below the warehouse."""
         archives = [path for topic in self.topics for path in (records_path(topic), ledger_path(topic))]
-        return [*own_tables(self.plan), *quarantines(self.plan), *archives]
+        return [*list_owned_paths(self.plan), *list_quarantine_paths(self.plan), *archives]
 
     @property
-    def made(self) -> set[str]:
+    def required_tables(self) -> set[str]:
         """The tables that must be there: a stream makes its own when it starts, before any batch.
 
         Of a stream that is defined otherwise since its last batch, only those are known that its journal names.
         """
-        archives = {path for topic in self.archives for path in (records_path(topic), ledger_path(topic))}
-        told = list(self.outcomes())
-        if told and told[-1].plan not in ("", fingerprint(self.plan)):
-            return archives | {table for outcome in told for table in outcome.changes} & set(self.tables)
-        return archives | {*own_tables(self.plan), *quarantines(self.plan)}
+        archive_tables = {
+            path for topic in self.archived_topics for path in (records_path(topic), ledger_path(topic))
+        }
+        outcomes = list(self.outcomes())
+        if outcomes and outcomes[-1].plan not in ("", fingerprint(self.plan)):
+            return archive_tables | {table for outcome in outcomes for table in outcome.changes} & set(
+                self.tables
+            )
+        return archive_tables | {*list_owned_paths(self.plan), *list_quarantine_paths(self.plan)}
 
-    def due(self, table: str) -> Due:
+    def table_requirements(self, table: str) -> TableRequirements:
         """What a table of the stream must have; of one that others write as well, what is its own."""
-        if table not in {*own_tables(self.plan), *quarantines(self.plan)}:
-            return Due()
-        told = (outcome.batch_id for outcome in self._outcomes_or_none if table in outcome.changes)
-        return Due(COLUMNS.get(table.partition("/")[0], ()), self.plan.name, max(told, default=-1))
+        if table not in {*list_owned_paths(self.plan), *list_quarantine_paths(self.plan)}:
+            return TableRequirements()
+        writing_batches = (
+            outcome.batch_id for outcome in self._readable_outcomes if table in outcome.changes
+        )
+        return TableRequirements(
+            REQUIRED_COLUMNS.get(table.partition("/")[0], ()),
+            self.plan.name,
+            max(writing_batches, default=-1),
+        )
 
     @cached_property
-    def _outcomes_or_none(self) -> list[Outcome]:
+    def _readable_outcomes(self) -> list[BatchOutcome]:
         """The outcomes; none where the journal is damaged, which is a finding of its own."""
         try:
             return list(self.outcomes())
@@ -150,49 +166,49 @@ class Scope:
             return []
 
     @cached_property
-    def late(self) -> pa.Table:
+    def late_rows(self) -> pa.Table:
         """Records that came too late for a window; without a row where none did."""
-        return self.late_by(self.plan.first)
+        return self.stage_late_rows(self.plan.first_source_stage)
 
-    def late_by(self, stage: Stage) -> pa.Table:
+    def stage_late_rows(self, stage: Stage) -> pa.Table:
         """Records that came too late for a window of a first stage."""
-        found = rows(self.warehouse / late_of(self.plan, stage), self.upto)
-        return ADDRESSES.empty_table() if found is None else found
+        late_rows = read_rows(self.warehouse / late_records_path(self.plan, stage), self.upto)
+        return ADDRESS_SCHEMA.empty_table() if late_rows is None else late_rows
 
     @cached_property
-    def quarantined(self) -> pa.Table:
+    def quarantined_rows(self) -> pa.Table:
         """Records of all its topics that the stream found to be no good."""
-        found = [
-            rows(self.warehouse / f"quarantine/{source.name}", self.upto, stream=self.plan.name)
+        tables_or_none = [
+            read_rows(self.warehouse / f"quarantine/{source.name}", self.upto, stream=self.plan.name)
             for source in self.plan.sources
         ]
-        there = [table for table in found if table is not None]
-        return pa.concat_tables(there) if there else ADDRESSES.empty_table()
+        existing_tables = [table for table in tables_or_none if table is not None]
+        return pa.concat_tables(existing_tables) if existing_tables else ADDRESS_SCHEMA.empty_table()
 
     def is_archived(self, topic: str) -> bool:
         """Whether records of a topic are kept in an archive."""
-        return opened_table(self.warehouse / records_path(topic)) is not None
+        return open_table(self.warehouse / records_path(topic)) is not None
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self) -> Iterator[BatchOutcome]:
         """The outcomes that the stream's journal still has, from old to young. JournalError for a damaged one."""
-        return (told for told in kept_outcomes(self.journal) if told.batch_id <= self.upto)
+        return (outcome for outcome in read_retained_outcomes(self.journal) if outcome.batch_id <= self.upto)
 
     @cached_property
-    def changes(self) -> Sequence[Change]:
+    def definition_changes(self) -> Sequence[DefinitionChange]:
         """The changes of its definition before the last batch that is audited. JournalError for a damaged file."""
-        return [each for each in changes(self.journal) if each.after < self.upto]
+        return [change for change in read_definition_changes(self.journal) if change.after < self.upto]
 
     @property
     def changed_after(self) -> int:
         """The last batch that was made by another definition than the present one; -1 where none was."""
-        return max((each.after for each in self.changes), default=-1)
+        return max((change.after for change in self.definition_changes), default=-1)
 
-    def begins_after(self, table: str) -> int:
+    def table_starts_after(self, table: str) -> int:
         """The batch after which a table of results was written first; -1 where that was the stream's begin."""
-        return max((each.after for each in self.changes if table in each.tables), default=-1)
+        return max((change.after for change in self.definition_changes if table in change.tables), default=-1)
 
 
-ADDRESSES = pa.schema(
+ADDRESS_SCHEMA = pa.schema(
     [
         pa.field("topic", pa.string()),
         pa.field("partition", pa.int32()),
@@ -205,15 +221,15 @@ ADDRESSES = pa.schema(
 )
 """What is told of records that are late or no good; an empty table made here would load pandas at each import."""
 
-AT = ("topic", "partition", "offset", "batch_id")
-WINDOW = ("window_start", "window_end")
-COLUMNS: Mapping[str, Collection[str]] = {
-    "ledger": (*LEDGER.names, "batch_id"),
-    "late": (*AT, "event_time", *WINDOW),
-    "quarantine": (*AT, "reason", "stream"),
-    "panes": ("batch_id", "timing", "kind", *WINDOW),
-    "final": ("batch_id", *WINDOW),
-    "latest": WINDOW,
-    "complete": WINDOW,
+ROW_ADDRESS_COLUMNS = ("topic", "partition", "offset", "batch_id")
+WINDOW_COLUMNS = ("window_start", "window_end")
+REQUIRED_COLUMNS: Mapping[str, Collection[str]] = {
+    "ledger": (*LEDGER_SCHEMA.names, "batch_id"),
+    "late": (*ROW_ADDRESS_COLUMNS, "event_time", *WINDOW_COLUMNS),
+    "quarantine": (*ROW_ADDRESS_COLUMNS, "reason", "stream"),
+    "panes": ("batch_id", "timing", "kind", *WINDOW_COLUMNS),
+    "final": ("batch_id", *WINDOW_COLUMNS),
+    "latest": WINDOW_COLUMNS,
+    "complete": WINDOW_COLUMNS,
 }
 """The columns that the audit goes by, in the tables of each folder."""

@@ -4,88 +4,94 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.pipelines.plan.predicates import literal as text_of
-from penstock.pipelines.plan.predicates import quoted
-from penstock.quality.errors import NotInStreamError
+from penstock.engine.plan.predicates import quote_column
+from penstock.engine.plan.predicates import sql_literal as text_of
+from penstock.quality.errors import NotCheckableInStreamError
 from penstock.quality.expectations.suite import Expectation
 
-Columns = Mapping[str, str]
+ColumnTypes = Mapping[str, str]
 """The type of each column, in Spark's words."""
 
-NUMBERS = frozenset({"INT", "BIGINT", "FLOAT", "DOUBLE", "SMALLINT", "TINYINT"})
-WHOLE = frozenset({"INT", "BIGINT", "SMALLINT", "TINYINT"})
-BEYOND_ROWS = {"mostly": 1, "row_condition": None, "condition_parser": None}
+NUMERIC_TYPES = frozenset({"INT", "BIGINT", "FLOAT", "DOUBLE", "SMALLINT", "TINYINT"})
+INTEGER_TYPES = frozenset({"INT", "BIGINT", "SMALLINT", "TINYINT"})
+MULTI_ROW_ARGUMENTS = {"mostly": 1, "row_condition": None, "condition_parser": None}
 """Arguments that speak of many rows, or of which rows; each with the value at which it says nothing."""
 
-IGNORED = frozenset({"severity", "catch_exceptions", "result_format", "description", "meta", "notes"})
+IGNORED_ARGUMENTS = frozenset(
+    {"severity", "catch_exceptions", "result_format", "description", "meta", "notes"}
+)
 """Arguments that do not change a verdict."""
 
 
-class Arguments:
+class ExpectationArguments:
     """The arguments of an expectation; each is taken once, and none may be left."""
 
-    def __init__(self, one: Expectation, columns: Columns) -> None:
-        self._one = one
+    def __init__(self, expectation: Expectation, columns: ColumnTypes) -> None:
+        self._expectation = expectation
         self._columns = columns
-        self._left = {n: v for n, v in one.kwargs.items() if n not in IGNORED and n not in BEYOND_ROWS}
+        self._remaining = {
+            name: value
+            for name, value in expectation.kwargs.items()
+            if name not in IGNORED_ARGUMENTS and name not in MULTI_ROW_ARGUMENTS
+        }
 
     def take(self, name: str, default: Any = None) -> Any:
         """Take an argument."""
-        return self._left.pop(name, default)
+        return self._remaining.pop(name, default)
 
-    def said(self, name: str, *, default: bool = False) -> bool:
+    def take_flag(self, name: str, *, default: bool = False) -> bool:
         """Take an argument that is true or false; the library reads some texts as one of them."""
         value = self.take(name, default)
         if not isinstance(value, bool):
-            raise self.refused(f"{name} is {value!r}", "Write true or false")
+            raise self.refusal(f"{name} is {value!r}", "Write true or false")
         return value
 
-    def texts(self, name: str) -> list[str]:
+    def take_texts(self, name: str) -> list[str]:
         """Take an argument that is a list of texts; a text alone is no list."""
         value = self.take(name)
-        if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
-            raise self.refused(f"{name} is {value!r}", "Give a list of texts")
+        if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
+            raise self.refusal(f"{name} is {value!r}", "Give a list of texts")
         return value
 
-    def column(self, name: str = "column") -> tuple[str, str]:
+    def take_column(self, name: str = "column") -> tuple[str, str]:
         """Take the name of a column, and return its SQL and its type."""
-        return self.named(self.take(name))
+        return self.resolve_column(self.take(name))
 
-    def named(self, column: Any) -> tuple[str, str]:
+    def resolve_column(self, column: Any) -> tuple[str, str]:
         """Return the SQL and the type of a column."""
         if not isinstance(column, str) or column not in self._columns:
             fields = ", ".join(self._columns)
-            raise self.refused(f"there is no field {column!r}", f"Name one of: {fields}")
-        return quoted(column), self._columns[column]
+            raise self.refusal(f"there is no field {column!r}", f"Name one of: {fields}")
+        return quote_column(column), self._columns[column]
 
-    def done(self) -> None:
+    def refuse_remaining(self) -> None:
         """Refuse what was not asked for."""
-        if self._left:
-            raise self.refused(
-                f"{', '.join(self._left)} is not known here", "Leave it out, or check it at rest"
+        if self._remaining:
+            raise self.refusal(
+                f"{', '.join(self._remaining)} is not known here", "Leave it out, or check it at rest"
             )
 
-    def refused(self, found: str, fix: str) -> NotInStreamError:
+    def refusal(self, finding: str, fix: str) -> NotCheckableInStreamError:
         """Return the error that refuses the expectation."""
-        return NotInStreamError(self._one.name, found, fix)
+        return NotCheckableInStreamError(self._expectation.name, finding, fix)
 
-    def text(self, name: str = "column") -> str:
+    def take_text_column(self, name: str = "column") -> str:
         """Take a column that must hold text."""
-        sql, kind = self.column(name)
+        sql, kind = self.take_column(name)
         if kind != "STRING":
-            raise self.refused(f"{sql} is {kind}", "Name a field of text")
+            raise self.refusal(f"{sql} is {kind}", "Name a field of text")
         return sql
 
-    def comparable(self, kind: str, values: list[Any]) -> None:
+    def check_comparable(self, kind: str, values: list[Any]) -> None:
         """Refuse values that a column of this type cannot be compared with: that would stop the stream."""
         for value in values:
-            if value is not None and not fits(kind, value):
-                raise self.refused(
+            if value is not None and not is_comparable(kind, value):
+                raise self.refusal(
                     f"{value!r} cannot be compared with {kind}", "Write values of the field's type"
                 )
 
 
-def literal(value: Any) -> str:
+def sql_literal(value: Any) -> str:
     """Return a value as SQL."""
     match value:
         case bool():
@@ -100,15 +106,15 @@ def literal(value: Any) -> str:
             return text_of(str(value))
 
 
-def fits(kind: str, value: Any) -> bool:
+def is_comparable(kind: str, value: Any) -> bool:
     """Tell whether a column of a type can be compared with a value, whatever the column holds."""
     match value:
         case bool():
             return kind == "BOOLEAN"
         case int():
-            return kind in NUMBERS and abs(value) < 2**63
+            return kind in NUMERIC_TYPES and abs(value) < 2**63
         case float():
-            return kind in NUMBERS - WHOLE or kind in WHOLE
+            return kind in NUMERIC_TYPES - INTEGER_TYPES or kind in INTEGER_TYPES
         case str():
             return kind == "STRING"
         case _:

@@ -14,15 +14,15 @@ from typing import Literal
 import msgspec
 
 from penstock.quality.errors import QuarantineError
-from penstock.quality.quarantine.records import Place
+from penstock.quality.quarantine.quarantined_records import RecordPosition
 
-Fate = Literal["replayed", "discarded"]
+DecisionFate = Literal["replayed", "discarded"]
 
 
-class Decision(msgspec.Struct, frozen=True):
+class QuarantineDecision(msgspec.Struct, frozen=True):
     """What becomes of the record at an address: sent again as `value`, or given up. `why` is for people."""
 
-    fate: Fate
+    fate: DecisionFate
     partition: int
     offset: int
     at_ms: int
@@ -30,50 +30,54 @@ class Decision(msgspec.Struct, frozen=True):
     value: bytes = b""
 
     @property
-    def place(self) -> Place:
+    def position(self) -> RecordPosition:
         """Where the record is that was decided on."""
-        return Place(self.partition, self.offset)
+        return RecordPosition(self.partition, self.offset)
 
 
-class Decisions:
+class DecisionLog:
     """The decisions on one topic's quarantined records."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def all(self) -> list[Decision]:
+    def read_all(self) -> list[QuarantineDecision]:
         """Return every decision, in the order in which they were taken."""
-        return [decision for decision, _ in self.lines()]
+        return [decision for decision, _ in self.read_lines()]
 
-    def lines(self, place: int = 0) -> Iterator[tuple[Decision, int]]:
+    def read_lines(self, byte_offset: int = 0) -> Iterator[tuple[QuarantineDecision, int]]:
         """Yield decisions from a byte of the file on, and where each ends."""
         if not self.path.exists():
             return
         with self.path.open("rb") as file:
-            file.seek(place)
+            file.seek(byte_offset)
             for line in file:
-                place += len(line)
+                byte_offset += len(line)
                 if not line.endswith(b"\n"):
                     return  # its writer was killed: what is not whole was not decided
-                yield self._read(line), place
+                yield self._decode_line(line), byte_offset
 
-    def take(self, wanted: Sequence[Decision]) -> list[Decision]:
+    def record(self, wanted: Sequence[QuarantineDecision]) -> list[QuarantineDecision]:
         """Write decisions down, and return those that were taken: no record is decided on twice.
 
         What is returned survives a power cut.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._alone() as handle:
-            known = {decision.place for decision in self.all()}
-            fresh = {decision.place: decision for decision in reversed(wanted) if decision.place not in known}
-            taken = [decision for decision in wanted if fresh.get(decision.place) is decision]
-            self._cut_torn_end(handle)
-            os.write(handle, b"".join(msgspec.json.encode(decision) + b"\n" for decision in taken))
+        with self._lock() as handle:
+            decided_positions = {decision.position for decision in self.read_all()}
+            new_decisions = {
+                decision.position: decision
+                for decision in reversed(wanted)
+                if decision.position not in decided_positions
+            }
+            recorded = [decision for decision in wanted if new_decisions.get(decision.position) is decision]
+            self._truncate_torn_line(handle)
+            os.write(handle, b"".join(msgspec.json.encode(decision) + b"\n" for decision in recorded))
             os.fsync(handle)
-        return taken
+        return recorded
 
     @contextmanager
-    def _alone(self) -> Iterator[int]:
+    def _lock(self) -> Iterator[int]:
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -81,13 +85,13 @@ class Decisions:
         finally:
             os.close(handle)
 
-    def _cut_torn_end(self, handle: int) -> None:
-        whole = max((end for _, end in self.lines()), default=0)
-        os.ftruncate(handle, whole)
+    def _truncate_torn_line(self, handle: int) -> None:
+        whole_bytes = max((end for _, end in self.read_lines()), default=0)
+        os.ftruncate(handle, whole_bytes)
 
-    def _read(self, line: bytes) -> Decision:
+    def _decode_line(self, line: bytes) -> QuarantineDecision:
         try:
-            return msgspec.json.decode(line, type=Decision)
+            return msgspec.json.decode(line, type=QuarantineDecision)
         except msgspec.DecodeError as problem:
             raise QuarantineError(
                 f"{self.path} cannot be read ({problem}): restore it from a backup, for it says what was sent again"

@@ -10,8 +10,8 @@ import pytest
 from tests.infra.terraform.aws.cloud import REGION, Cloud, cloud
 from tests.infra.terraform.checkouts import copy_environments
 
-from penstock.infra.terraform import Limits, Workspace, embedded_engine, find_mirrors
-from penstock.infra.terraform.mirrors import holds
+from penstock.infra.terraform import TerraformTimeouts, TerraformWorkspace, embedded_engine, find_mirrors
+from penstock.infra.terraform.provider_mirrors import has_provider
 
 PROVIDER = ("hashicorp/aws", "5.100.0")
 STATE_BUCKET = "penstock-states"
@@ -25,7 +25,7 @@ VARIABLES = {"image_tag": "1", "max_retries": 3, "protected": False, "region": R
 @pytest.fixture(scope="session")
 def mirrors() -> tuple[Path, ...]:
     found = find_mirrors()
-    if not any(holds(mirror, *PROVIDER) for mirror in found):
+    if not any(has_provider(mirror, *PROVIDER) for mirror in found):
         pytest.skip("the provider {} {} is in no filesystem mirror of this machine".format(*PROVIDER))
     return found
 
@@ -57,7 +57,7 @@ def infra(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def environment(
     infra: Path, mirrors: tuple[Path, ...], surroundings: dict[str, str], aws: tuple[Cloud, str]
-) -> Callable[..., Workspace]:
+) -> Callable[..., TerraformWorkspace]:
     """The environment with other values of variables; its state is in a bucket, and locked there."""
     import boto3
 
@@ -75,16 +75,16 @@ def environment(
         "use_path_style": "true",
     }
 
-    def with_variables(**variables: object) -> Workspace:
-        return Workspace(
+    def with_variables(**variables: object) -> TerraformWorkspace:
+        return TerraformWorkspace(
             directory,
             infra / "work",
             embedded_engine(),
             variables=VARIABLES | variables,
-            backend=backend,
+            backend_options=backend,
             environment=surroundings,
             mirrors=mirrors,
-            limits=Limits(apply=600, grace=30),
+            timeouts=TerraformTimeouts(apply_timeout_s=600, grace_s=30),
         )
 
     return with_variables

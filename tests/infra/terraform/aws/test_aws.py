@@ -13,22 +13,22 @@ from typing import Any
 
 import pytest
 
-from penstock.infra.environments.outputs import platform_settings, read_outputs
-from penstock.infra.environments.settings_file import with_settings
-from penstock.infra.terraform import Action, Plan, Workspace
+from penstock.infra.environments.outputs import parse_outputs, platform_settings
+from penstock.infra.environments.settings_file import apply_settings
+from penstock.infra.terraform import PlanAction, TerraformPlan, TerraformWorkspace
 from penstock.infra.terraform.errors import PlanFailedError
 from penstock.platform.settings import Settings, load_settings
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(900)]
 
-Environment = Callable[..., Workspace]
+Environment = Callable[..., TerraformWorkspace]
 
 
-def values(plan: Plan, kind: str) -> list[dict[str, Any]]:
+def values(plan: TerraformPlan, kind: str) -> list[dict[str, Any]]:
     return [resource.values for resource in plan.resources if resource.kind == kind]
 
 
-def statements(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
+def statements(plan: TerraformPlan) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every statement of every policy, of roles, keys, buckets and topics alike."""
     for resource in plan.resources:
         for name in ("policy", "assume_role_policy"):
@@ -43,35 +43,35 @@ def as_list(value: str | list[str]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def first_plan(environment: Environment) -> Plan:
+def first_plan(environment: Environment) -> TerraformPlan:
     """The plan of an environment that is not there yet."""
     return environment().plan()
 
 
 @pytest.fixture(scope="module")
-def applied(environment: Environment, first_plan: Plan) -> Workspace:
+def applied(environment: Environment, first_plan: TerraformPlan) -> TerraformWorkspace:
     workspace = environment()
     workspace.apply(first_plan)
     return workspace
 
 
 @pytest.fixture(scope="module")
-def settled(applied: Workspace) -> Plan:
+def settled(applied: TerraformWorkspace) -> TerraformPlan:
     """The plan right after the apply: it knows every value."""
     return applied.plan()
 
 
-def test_a_first_plan_only_creates(first_plan: Plan) -> None:
-    creating = [change for change in first_plan.changes if change.changes_something]
-    assert first_plan.count(Action.CREATE) == len(creating) > 80
+def test_a_first_plan_only_creates(first_plan: TerraformPlan) -> None:
+    creating = [change for change in first_plan.changes if change.has_effect]
+    assert first_plan.count_actions(PlanAction.CREATE) == len(creating) > 80
 
 
-def test_a_plan_right_after_apply_shows_no_change(settled: Plan) -> None:
+def test_a_plan_right_after_apply_shows_no_change(settled: TerraformPlan) -> None:
     assert settled.is_empty, [(c.address, c.action, c.values) for c in settled.changes]
 
 
-def test_outputs_have_the_form_of_every_environment(applied: Workspace) -> None:
-    outputs = {name: output.value for name, output in applied.outputs().items()}
+def test_outputs_have_the_form_of_every_environment(applied: TerraformWorkspace) -> None:
+    outputs = {name: output.value for name, output in applied.read_outputs().items()}
     assert outputs["kafka"]["brokers"] == [
         f"b-{n}.penstock.kafka.eu-west-1.amazonaws.com:9096" for n in (1, 2, 3)
     ]
@@ -86,12 +86,12 @@ def test_outputs_have_the_form_of_every_environment(applied: Workspace) -> None:
 
 
 def test_outputs_give_all_settings_that_the_platform_needs_there(
-    applied: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    applied: TerraformWorkspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """What `penstock env use aws` writes, read as every command reads it, and used as a client uses it."""
     forget_settings(monkeypatch)
     monkeypatch.setenv("PENSTOCK_ROOT", str(tmp_path))
-    text = with_settings("", platform_settings(read_outputs(applied.outputs())), "aws")
+    text = apply_settings("", platform_settings(parse_outputs(applied.read_outputs())), "aws")
     (tmp_path / "penstock.toml").write_text(text)
     settings = load_settings().settings
     assert settings.spark.master == "local[*]"
@@ -99,12 +99,12 @@ def test_outputs_give_all_settings_that_the_platform_needs_there(
     assert settings.kafka.layout == "production"
     for user in ("ingestion", "host", "topics"):
         monkeypatch.setenv(f"KAFKA_{user.upper()}", json.dumps({"username": user, "password": f"of {user}"}))
-        client = settings.kafka.client(user)
+        client = settings.kafka.client_config(user)
         assert (client["sasl.username"], client["sasl.password"]) == (user, f"of {user}")
         assert client["sasl.mechanism"] == "SCRAM-SHA-512"
 
 
-def containers(plan: Plan) -> dict[str, dict[str, Any]]:
+def containers(plan: TerraformPlan) -> dict[str, dict[str, Any]]:
     """Every task's container, by its service's name."""
     found = [
         container
@@ -125,12 +125,12 @@ def told_settings(container: dict[str, Any], monkeypatch: pytest.MonkeyPatch) ->
     for one in container["environment"]:
         monkeypatch.setenv(one["name"], one["value"])
     loaded = load_settings()
-    assert loaded.unknown == ()
+    assert loaded.unknown_warnings == ()
     return loaded.settings
 
 
 def test_host_and_dagsters_code_are_told_by_settings_that_the_platform_has(
-    settled: Plan, monkeypatch: pytest.MonkeyPatch
+    settled: TerraformPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = containers(settled)
     assert found.keys() == {"host", "code", "webserver", "daemon"}
@@ -150,7 +150,7 @@ def test_host_and_dagsters_code_are_told_by_settings_that_the_platform_has(
         assert "/dagster?sslmode=verify-full&" in storage
 
 
-def test_host_and_runs_share_a_home_that_outlives_their_tasks(settled: Plan) -> None:
+def test_host_and_runs_share_a_home_that_outlives_their_tasks(settled: TerraformPlan) -> None:
     (system,), (door,) = values(settled, "aws_efs_file_system"), values(settled, "aws_efs_access_point")
     for definition in values(settled, "aws_ecs_task_definition"):
         (container,) = json.loads(definition["container_definitions"])
@@ -173,7 +173,7 @@ SECRETS = {
 }
 
 
-def test_a_service_is_handed_its_own_secrets_and_may_hand_over_no_other(settled: Plan) -> None:
+def test_a_service_is_handed_its_own_secrets_and_may_hand_over_no_other(settled: TerraformPlan) -> None:
     found = containers(settled)
     named = {name: {one["name"] for one in container["secrets"]} for name, container in found.items()}
     assert named == SECRETS
@@ -194,7 +194,7 @@ def arn(place: str) -> str:
     return ":".join(place.split(":")[:7])
 
 
-def test_each_service_wears_a_group_of_its_own(settled: Plan) -> None:
+def test_each_service_wears_a_group_of_its_own(settled: TerraformPlan) -> None:
     groups = {group["id"]: group["name"] for group in values(settled, "aws_security_group")}
     worn = {
         service["name"]: [groups[one] for one in service["network_configuration"][0]["security_groups"]]
@@ -203,11 +203,11 @@ def test_each_service_wears_a_group_of_its_own(settled: Plan) -> None:
     assert worn == {name: [f"penstock-{name}"] for name in ("host", "code", "webserver", "daemon")}
 
 
-def test_nothing_is_started_before_its_secrets_have_values(settled: Plan) -> None:
+def test_nothing_is_started_before_its_secrets_have_values(settled: TerraformPlan) -> None:
     assert {service["desired_count"] for service in values(settled, "aws_ecs_service")} == {0}
 
 
-def test_no_policy_allows_a_wildcard_action(settled: Plan) -> None:
+def test_no_policy_allows_a_wildcard_action(settled: TerraformPlan) -> None:
     found = list(statements(settled))
     assert len(found) > 20
     for address, statement in found:
@@ -218,7 +218,7 @@ def test_no_policy_allows_a_wildcard_action(settled: Plan) -> None:
             assert not everybody or "aws_vpc_endpoint" in address, address
 
 
-def test_nothing_is_public(settled: Plan) -> None:
+def test_nothing_is_public(settled: TerraformPlan) -> None:
     rules = values(settled, "aws_vpc_security_group_ingress_rule")
     assert rules
     assert not [rule for rule in rules if rule["cidr_ipv4"] or rule["cidr_ipv6"]]
@@ -234,7 +234,7 @@ def test_nothing_is_public(settled: Plan) -> None:
     )
 
 
-def test_everything_is_encrypted_with_the_customers_key(settled: Plan) -> None:
+def test_everything_is_encrypted_with_the_customers_key(settled: TerraformPlan) -> None:
     (key,) = values(settled, "aws_kms_key")
     own = key["arn"]
     (cluster,) = values(settled, "aws_msk_cluster")
@@ -249,13 +249,13 @@ def test_everything_is_encrypted_with_the_customers_key(settled: Plan) -> None:
     assert {topic["kms_master_key_id"] for topic in values(settled, "aws_sns_topic")} == {own}
 
 
-def test_everything_says_which_environment_it_belongs_to(settled: Plan) -> None:
+def test_everything_says_which_environment_it_belongs_to(settled: TerraformPlan) -> None:
     for resource in settled.resources:
         tags = resource.values.get("tags_all")
         assert tags is None or tags.get("environment") == "penstock", resource.address
 
 
-def test_the_state_is_in_the_bucket_and_holds_no_password(applied: Workspace, aws: Any) -> None:
+def test_the_state_is_in_the_bucket_and_holds_no_password(applied: TerraformWorkspace, aws: Any) -> None:
     import boto3
 
     client = boto3.client(
@@ -271,17 +271,17 @@ def test_the_state_is_in_the_bucket_and_holds_no_password(applied: Workspace, aw
     assert "secret_string" not in state
 
 
-def test_growing_changes_in_place(applied: Workspace, environment: Environment) -> None:
+def test_growing_changes_in_place(applied: TerraformWorkspace, environment: Environment) -> None:
     larger = environment(brokers=6, broker_storage_gb=300, workers=3, monthly_usd=3000)
     plan = larger.plan()
-    changes = {(change.kind, change.action) for change in plan.changes if change.changes_something}
+    changes = {(change.kind, change.action) for change in plan.changes if change.has_effect}
     assert changes == {
-        ("aws_msk_cluster", Action.UPDATE),
-        ("aws_emrserverless_application", Action.UPDATE),
-        ("aws_budgets_budget", Action.UPDATE),
-        ("aws_cloudwatch_metric_alarm", Action.CREATE),
+        ("aws_msk_cluster", PlanAction.UPDATE),
+        ("aws_emrserverless_application", PlanAction.UPDATE),
+        ("aws_budgets_budget", PlanAction.UPDATE),
+        ("aws_cloudwatch_metric_alarm", PlanAction.CREATE),
     }
-    assert plan.count(Action.CREATE) == 3, "each new broker's disk is watched"
+    assert plan.count_actions(PlanAction.CREATE) == 3, "each new broker's disk is watched"
     larger.apply(plan)
     again = larger.plan()
     assert again.is_empty
@@ -290,7 +290,7 @@ def test_growing_changes_in_place(applied: Workspace, environment: Environment) 
 
 
 def test_users_are_given_to_kafka_and_services_start_once_their_secrets_have_values(
-    applied: Workspace, environment: Environment
+    applied: TerraformWorkspace, environment: Environment
 ) -> None:
     filled = environment(
         brokers=6,
@@ -300,7 +300,7 @@ def test_users_are_given_to_kafka_and_services_start_once_their_secrets_have_val
         secrets_filled=True,
     )
     plan = filled.plan()
-    assert {change.kind for change in plan.changes if change.changes_something} == {
+    assert {change.kind for change in plan.changes if change.has_effect} == {
         "aws_msk_scram_secret_association",
         "aws_ecs_service",
     }
@@ -325,7 +325,7 @@ def test_a_bad_name_is_refused_before_anything_is_asked(environment: Environment
 def test_destroy_leaves_nothing(environment: Environment, aws: Any) -> None:
     workspace = environment(secrets_filled=True)
     workspace.apply(workspace.plan(destroy=True))
-    assert workspace.resources() == ()
+    assert workspace.list_resources() == ()
     from moto.backends import get_backend
 
     assert not get_backend("kafka")["123456789012"]["eu-west-1"].clusters

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.infra.terraform.checkouts import INFRA, copy_environments
 
-from penstock.infra.environments.outputs import read_outputs
-from penstock.infra.terraform import Action, Workspace, embedded_engine
+from penstock.infra.environments.outputs import parse_outputs
+from penstock.infra.terraform import PlanAction, TerraformWorkspace, embedded_engine
 from penstock.infra.terraform.errors import ApplyFailedError, PlanFailedError
 
 pytestmark = pytest.mark.whole
@@ -30,15 +30,15 @@ def asked(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make(checkout: Path, asked: Path) -> Callable[..., Workspace]:
+def make(checkout: Path, asked: Path) -> Callable[..., TerraformWorkspace]:
     engine = checkout / "engine"
     engine.write_text(
         f'#!/bin/sh\necho "$*" >> {asked}\n[ ! -e {checkout}/broken ] || {{ echo no engine >&2; exit 1; }}\n'
     )
     engine.chmod(0o755)
 
-    def workspace(**variables: object) -> Workspace:
-        return Workspace(
+    def workspace(**variables: object) -> TerraformWorkspace:
+        return TerraformWorkspace(
             checkout / "infra" / "environments" / "docker",
             checkout / "work",
             embedded_engine(),
@@ -49,25 +49,27 @@ def make(checkout: Path, asked: Path) -> Callable[..., Workspace]:
 
 
 def test_apply_brings_the_stack_up_and_a_second_plan_is_empty(
-    make: Callable[..., Workspace], asked: Path, checkout: Path
+    make: Callable[..., TerraformWorkspace], asked: Path, checkout: Path
 ) -> None:
     stack = make()
     stack.apply(stack.plan())
     file = f"{checkout}/docker/compose.yaml"
     assert asked.read_text() == f"compose --file {file} up --detach --wait --build --scale spark-worker=2\n"
     assert stack.plan().is_empty
-    outputs = read_outputs(stack.outputs())
+    outputs = parse_outputs(stack.read_outputs())
     assert outputs.kafka.bootstrap == "kafka-1:9092,kafka-2:9092,kafka-3:9092"
     assert outputs.control_store.secret == f"{checkout}/docker/secrets/control_store"
 
 
-def test_more_workers_change_what_runs_and_end_nothing(make: Callable[..., Workspace], asked: Path) -> None:
+def test_more_workers_change_what_runs_and_end_nothing(
+    make: Callable[..., TerraformWorkspace], asked: Path
+) -> None:
     make().apply(make().plan())
     asked.unlink()
     more = make(workers=4)
     plan = more.plan()
     assert {c.address: c.action for c in plan.changes} == {
-        "module.stack.terraform_data.running": Action.REPLACE
+        "module.stack.terraform_data.running": PlanAction.REPLACE
     }
     more.apply(plan)
     assert asked.read_text().endswith("--scale spark-worker=4\n")
@@ -79,14 +81,14 @@ PARTS = (
     "docker/dagster.lock",
     "docker/postgres/dagster.sql",
     "requirements.lock",
-    "pipelines/penstock/pipelines/engine.py",
+    "pipelines/penstock/engine/engine.py",
 )
 
 
 def test_what_an_image_is_built_from_is_part_of_the_plan(
-    make: Callable[..., Workspace], checkout: Path
+    make: Callable[..., TerraformWorkspace], checkout: Path
 ) -> None:
-    code = checkout / "pipelines" / "penstock" / "pipelines"
+    code = checkout / "pipelines" / "penstock" / "engine"
     (code / "__pycache__").mkdir(parents=True)
     (code / "engine.py").touch()
     (checkout / "requirements.lock").touch()
@@ -100,7 +102,9 @@ def test_what_an_image_is_built_from_is_part_of_the_plan(
         (checkout / part).write_text(before)
 
 
-def test_destroy_takes_the_stack_down_with_what_it_kept(make: Callable[..., Workspace], asked: Path) -> None:
+def test_destroy_takes_the_stack_down_with_what_it_kept(
+    make: Callable[..., TerraformWorkspace], asked: Path
+) -> None:
     make().apply(make().plan())
     asked.unlink()
     make().apply(make().plan(destroy=True))
@@ -108,7 +112,7 @@ def test_destroy_takes_the_stack_down_with_what_it_kept(make: Callable[..., Work
 
 
 def test_without_a_password_nothing_is_started(
-    make: Callable[..., Workspace], checkout: Path, asked: Path
+    make: Callable[..., TerraformWorkspace], checkout: Path, asked: Path
 ) -> None:
     (checkout / "docker" / "secrets" / "control_store").unlink()
     with pytest.raises(PlanFailedError, match="write one into"):
@@ -116,17 +120,19 @@ def test_without_a_password_nothing_is_started(
     assert not asked.exists()
 
 
-def test_an_engine_that_fails_is_named(make: Callable[..., Workspace], checkout: Path) -> None:
+def test_an_engine_that_fails_is_named(make: Callable[..., TerraformWorkspace], checkout: Path) -> None:
     (checkout / "broken").touch()
     with pytest.raises(ApplyFailedError, match="no engine") as caught:
         make().apply(make().plan())
     assert caught.value.resources == ("module.stack.terraform_data.running",)
 
 
-def test_the_password_is_in_neither_state_nor_plan(make: Callable[..., Workspace], checkout: Path) -> None:
+def test_the_password_is_in_neither_state_nor_plan(
+    make: Callable[..., TerraformWorkspace], checkout: Path
+) -> None:
     stack = make()
     plan = stack.plan()
-    kept = [path.read_bytes() for path in stack.plans.directory.rglob("*") if path.is_file()]
+    kept = [path.read_bytes() for path in stack.saved_plans.directory.rglob("*") if path.is_file()]
     stack.apply(plan)
     kept += [path.read_bytes() for path in (checkout / ".penstock").rglob("*") if path.is_file()]
     assert len(kept) >= 3

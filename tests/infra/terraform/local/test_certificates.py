@@ -10,8 +10,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from penstock.infra.local.certificates import LASTS, make_certificates
-from penstock.infra.local.private import secret_in, write_private
+from penstock.infra.local.certificates import VALIDITY, make_certificates
+from penstock.infra.local.private_files import read_or_create_secret, write_private_file
 
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
 
@@ -29,7 +29,7 @@ def test_a_broker_is_signed_by_the_authority_for_this_machine_alone(tmp_path: Pa
     assert [str(one) for one in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1"]
     assert broker.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == "penstock-broker"
     assert not broker.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    assert broker.not_valid_before_utc < NOON < broker.not_valid_after_utc <= NOON + LASTS
+    assert broker.not_valid_before_utc < NOON < broker.not_valid_after_utc <= NOON + VALIDITY
 
 
 def test_the_authoritys_key_is_kept_nowhere(tmp_path: Path) -> None:
@@ -50,13 +50,13 @@ def test_certificates_are_made_once(tmp_path: Path) -> None:
 
 
 def test_a_secret_is_made_once_and_is_another_each_time(tmp_path: Path) -> None:
-    first = secret_in(tmp_path / "one")
-    assert secret_in(tmp_path / "one") == first != secret_in(tmp_path / "two")
+    first = read_or_create_secret(tmp_path / "one")
+    assert read_or_create_secret(tmp_path / "one") == first != read_or_create_secret(tmp_path / "two")
     assert len(first) >= 32
 
 
 def test_a_private_file_is_replaced_whole(tmp_path: Path) -> None:
-    write_private(tmp_path / "deep" / "file", "one")
-    write_private(tmp_path / "deep" / "file", b"two")
+    write_private_file(tmp_path / "deep" / "file", "one")
+    write_private_file(tmp_path / "deep" / "file", b"two")
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["file"]
     assert (tmp_path / "deep" / "file").read_text() == "two"

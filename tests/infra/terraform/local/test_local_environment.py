@@ -21,16 +21,16 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.infra.terraform.checkouts import PORTS, block_of_ports, copy_environments, local_environment
-from tests.ingestion.topics_for_tests import sensors_like
+from tests.ingestion.topics_for_tests import sensors_contract
 
-from penstock.infra.ports import LOCALHOST, answers
-from penstock.infra.terraform import Action, Plan, Workspace
+from penstock.core.waiting import wait_until
+from penstock.infra.ports import LOCALHOST, accepts_connections
+from penstock.infra.terraform import PlanAction, TerraformPlan, TerraformWorkspace
 from penstock.infra.terraform.errors import PlanFailedError
-from penstock.infra.waiting import wait_until
 from penstock.ingestion.feed import Feed
-from penstock.ingestion.feed import Limits as FeedLimits
-from penstock.ingestion.generators import Sensors
-from penstock.ingestion.sources import Generated
+from penstock.ingestion.feed import FeedLimits as FeedLimits
+from penstock.ingestion.generators import SensorGenerator
+from penstock.ingestion.sources import GeneratorSource
 from penstock.ingestion.topics import ensure_topics
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
@@ -46,7 +46,7 @@ def clock() -> int:
 class Story:
     """The environment and what has been written to it so far."""
 
-    make: Callable[..., Workspace]
+    make: Callable[..., TerraformWorkspace]
     run: Path
     first_port: int
     acknowledged: dict[bytes, tuple[int, int]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Story:
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(self.make().outputs()["kafka"].value["brokers"])
+        return ",".join(self.make().read_outputs()["kafka"].value["brokers"])
 
     def record(self, name: str) -> dict[str, Any]:
         return json.loads((self.run / f"{name}.json").read_text())  # type: ignore[no-any-return]
@@ -132,7 +132,7 @@ def lives(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
-def changed(plan: Plan) -> dict[str, Action]:
+def changed(plan: TerraformPlan) -> dict[str, PlanAction]:
     return {change.address: change.action for change in plan.changes}
 
 
@@ -142,13 +142,13 @@ def story(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
     copy_environments(root)
     first, jars = block_of_ports(), pytestconfig.rootpath / ".penstock" / "jars"
 
-    def make(**variables: object) -> Workspace:
+    def make(**variables: object) -> TerraformWorkspace:
         return local_environment(root, jars, first, **variables)
 
     story = Story(make, root / ".penstock" / "environments" / "local" / "run", first)
     yield story
     workspace = make()
-    if workspace.resources():
+    if workspace.list_resources():
         workspace.apply(workspace.plan(destroy=True))
 
 
@@ -188,9 +188,15 @@ def test_a_topic_has_three_copies_and_needs_two(story: Story) -> None:
 def test_a_killed_leader_loses_nothing_that_was_acknowledged(story: Story, tmp_path: Path) -> None:
     """Whoever writes goes on, and a feed that begins at that moment waits until others lead."""
     killed = story.leader(0)
-    contract = sensors_like("begun")
+    contract = sensors_contract("begun")
     ensure_topics(story.bootstrap, [contract], "production")
-    feed = Feed(Generated(Sensors(1), contract, clock), contract, story.bootstrap, tmp_path / "feed", clock)
+    feed = Feed(
+        GeneratorSource(SensorGenerator(1), contract, clock),
+        contract,
+        story.bootstrap,
+        tmp_path / "feed",
+        clock,
+    )
 
     def kill(number: int) -> None:
         if number == 500:
@@ -210,7 +216,9 @@ def test_a_killed_broker_is_drift_that_plan_shows_and_apply_mends(story: Story) 
     down = [name for name, pid in story.pids().items() if not lives(pid)]
     assert len(down) == 1
     node = down[0].removeprefix("broker-")
-    assert changed(plan) == {f'module.kafka.module.broker["{node}"].terraform_data.running': Action.REPLACE}
+    assert changed(plan) == {
+        f'module.kafka.module.broker["{node}"].terraform_data.running': PlanAction.REPLACE
+    }
     told = {str(one.after).partition(" at ")[0] for change in plan.changes for one in change.values}
     assert "found down" in told
     others = {name: pid for name, pid in story.pids().items() if name not in down}
@@ -226,7 +234,7 @@ def test_growing_and_a_larger_heap_are_applied_in_place_while_others_write(story
     before = story.pids()
     larger = story.make(broker_heap_mb=448, brokers=4, workers=3)
     plan = larger.plan()
-    assert not plan.count(Action.DELETE)
+    assert not plan.count_actions(PlanAction.DELETE)
     assert 'module.kafka.module.broker["1"].terraform_data.place' not in changed(plan)
     written, refused = len(story.acknowledged), len(story.refused)
     with story.writing():
@@ -275,6 +283,6 @@ def test_destroy_leaves_no_process_port_or_file(story: Story) -> None:
     assert not [name for name, pid in pids.items() if lives(pid)]
     left = [process.info for process in psutil.process_iter(["cmdline"])]
     assert not [one for one in left if any(str(story.run) in word for word in one["cmdline"] or [])]
-    assert not [n for n in range(PORTS) if answers(LOCALHOST, story.first_port + n, 0.05)]
+    assert not [n for n in range(PORTS) if accepts_connections(LOCALHOST, story.first_port + n, 0.05)]
     assert not story.run.exists()
-    assert workspace.resources() == ()
+    assert workspace.list_resources() == ()

@@ -11,12 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from penstock.infra.local import programs
-from penstock.infra.local.errors import LocalEnvironmentError, OrderError
+from penstock.core.waiting import wait_until
+from penstock.infra.local import detached_programs
+from penstock.infra.local.action_requests import BrokerRequest, ProgramRequest, parse_request
+from penstock.infra.local.detached_programs import DetachedProgram, ProgramRecord
+from penstock.infra.local.errors import ActionRequestError, LocalEnvironmentError
 from penstock.infra.local.folders import remove_tree
-from penstock.infra.local.orders import BrokerOrder, ProgramOrder, read_order
-from penstock.infra.local.programs import Program, Record
-from penstock.infra.waiting import wait_until
 
 IDLE = "import signal, sys; print(sys.argv[1], flush=True); signal.pause()"
 DEAF = """
@@ -32,28 +32,30 @@ print(subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]).
 signal.pause()
 """
 
-Make = Callable[..., Program]
+Make = Callable[..., DetachedProgram]
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    made: list[Program] = []
+    made: list[DetachedProgram] = []
 
-    def program(code: str = IDLE, name: str = "idle") -> Program:
+    def program(code: str = IDLE, name: str = "idle") -> DetachedProgram:
         marker = f"{tmp_path}/{name}"
-        made.append(Program(name, (sys.executable, "-c", code, marker), marker, tmp_path / "run"))
+        made.append(DetachedProgram(name, (sys.executable, "-c", code, marker), marker, tmp_path / "run"))
         return made[-1]
 
     yield program
     for one in made:
-        programs.stop(one.directory, one.name, 0.1)
+        detached_programs.stop_program(one.directory, one.name, 0.1)
 
 
-def said(program: Program) -> str:
+def said(program: DetachedProgram) -> str:
     wait_until(
-        lambda: program.log.exists() and program.log.read_text() != "", 20, "the program to say something"
+        lambda: program.log_file.exists() and program.log_file.read_text() != "",
+        20,
+        "the program to say something",
     )
-    return program.log.read_text().strip()
+    return program.log_file.read_text().strip()
 
 
 def gone(pid: int) -> bool:
@@ -62,10 +64,10 @@ def gone(pid: int) -> bool:
 
 def test_a_record_names_the_process_and_how_it_was_started(make: Make) -> None:
     program = make()
-    record = programs.start(program, "planned at noon", "abc")
-    assert Record.read(program.directory, "idle") == record
+    record = detached_programs.start_program(program, "planned at noon", "abc")
+    assert ProgramRecord.read(program.directory, "idle") == record
     assert (record.token, record.settings) == ("planned at noon", "abc")
-    assert programs.runs(program.directory, "idle")
+    assert detached_programs.is_program_running(program.directory, "idle")
     assert said(program) == program.marker
 
 
@@ -73,56 +75,60 @@ def test_a_program_is_seen_to_run_from_the_moment_it_was_started(make: Make) -> 
     """A process has no command line for an instant: many starts, none of them taken for an end."""
     for number in range(40):
         program = make(name=f"idle-{number}")
-        programs.start(program, "t")
-        assert programs.runs(program.directory, program.name)
+        detached_programs.start_program(program, "t")
+        assert detached_programs.is_program_running(program.directory, program.name)
 
 
 def test_a_killed_program_does_not_run(make: Make) -> None:
     program = make()
-    record = programs.start(program, "t")
+    record = detached_programs.start_program(program, "t")
     os.kill(record.pid, signal.SIGKILL)
-    wait_until(lambda: not programs.runs(program.directory, "idle"), 10, "the program to be gone")
-    assert Record.read(program.directory, "idle") == record
+    wait_until(
+        lambda: not detached_programs.is_program_running(program.directory, "idle"),
+        10,
+        "the program to be gone",
+    )
+    assert ProgramRecord.read(program.directory, "idle") == record
 
 
 def test_a_process_that_got_the_same_number_is_not_the_program(make: Make) -> None:
     program = make()
-    Record(os.getpid(), program.marker, "t", "").write(tmp := program.directory.parent, "idle")
-    assert not programs.runs(tmp, "idle")
+    ProgramRecord(os.getpid(), program.marker, "t", "").write(tmp := program.directory.parent, "idle")
+    assert not detached_programs.is_program_running(tmp, "idle")
 
 
 def test_stopping_ends_it_and_its_record(make: Make) -> None:
     program = make()
-    record = programs.start(program, "t")
+    record = detached_programs.start_program(program, "t")
     said(program)
-    programs.stop(program.directory, "idle", 10)
+    detached_programs.stop_program(program.directory, "idle", 10)
     assert gone(record.pid)
-    assert Record.read(program.directory, "idle") is None
-    programs.stop(program.directory, "idle", 10)
+    assert ProgramRecord.read(program.directory, "idle") is None
+    detached_programs.stop_program(program.directory, "idle", 10)
 
 
 def test_a_deaf_program_is_killed(make: Make) -> None:
     program = make(DEAF)
-    record = programs.start(program, "t")
+    record = detached_programs.start_program(program, "t")
     said(program)
-    programs.stop(program.directory, "idle", 0.2)
+    detached_programs.stop_program(program.directory, "idle", 0.2)
     assert gone(record.pid)
 
 
 def test_a_paused_program_ends(make: Make) -> None:
     program = make()
-    record = programs.start(program, "t")
+    record = detached_programs.start_program(program, "t")
     said(program)
     os.kill(record.pid, signal.SIGSTOP)
-    programs.stop(program.directory, "idle", 10)
+    detached_programs.stop_program(program.directory, "idle", 10)
     assert gone(record.pid)
 
 
 def test_what_a_program_started_ends_with_it(make: Make) -> None:
     program = make(PARENT)
-    programs.start(program, "t")
+    detached_programs.start_program(program, "t")
     child = int(said(program))
-    programs.stop(program.directory, "idle", 10)
+    detached_programs.stop_program(program.directory, "idle", 10)
     wait_until(lambda: gone(child), 10, "the child to be gone")
 
 
@@ -140,8 +146,8 @@ def test_a_folder_that_cannot_be_removed_is_named(tmp_path: Path) -> None:
 
 
 def test_an_order_is_read_strictly() -> None:
-    assert read_order('{"directory": "/d", "name": "n"}', ProgramOrder).remove == ""
-    with pytest.raises(OrderError, match="not a ProgramOrder"):
-        read_order('{"directory": "/d", "name": "n", "more": 1}', ProgramOrder)
-    with pytest.raises(OrderError, match="BrokerOrder"):
-        read_order("{}", BrokerOrder)
+    assert parse_request('{"directory": "/d", "name": "n"}', ProgramRequest).remove == ""
+    with pytest.raises(ActionRequestError, match="is no program request"):
+        parse_request('{"directory": "/d", "name": "n", "more": 1}', ProgramRequest)
+    with pytest.raises(ActionRequestError, match="is no broker request"):
+        parse_request("{}", BrokerRequest)

@@ -21,10 +21,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.infra.terraform.checkouts import block_of_ports, copy_environments, local_environment
 from tests.infra.terraform.searching import holding
 
-from penstock.infra.environments.outputs import EnvironmentOutputs, read_outputs
-from penstock.infra.kafka_access import kafka_client
+from penstock.infra.environments.outputs import EnvironmentOutputs, parse_outputs
+from penstock.infra.kafka_access import kafka_client_config
 from penstock.infra.local.certificates import make_certificates
-from penstock.infra.terraform import Event, Workspace
+from penstock.infra.terraform import TerraformEvent, TerraformWorkspace
 from penstock.infra.terraform.errors import PlanFailedError
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(400)]
@@ -36,14 +36,14 @@ Client = dict[str, str | int]
 
 
 @pytest.fixture(scope="module")
-def told() -> list[Event]:
+def told() -> list[TerraformEvent]:
     return []
 
 
 @pytest.fixture(scope="module")
 def workspace(
-    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config, told: list[Event]
-) -> Iterator[Workspace]:
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config, told: list[TerraformEvent]
+) -> Iterator[TerraformWorkspace]:
     root = tmp_path_factory.mktemp("secured")
     copy_environments(root)
     jars = pytestconfig.rootpath / ".penstock" / "jars"
@@ -54,12 +54,12 @@ def workspace(
 
 
 @pytest.fixture(scope="module")
-def outputs(workspace: Workspace) -> EnvironmentOutputs:
-    return read_outputs(workspace.outputs())
+def outputs(workspace: TerraformWorkspace) -> EnvironmentOutputs:
+    return parse_outputs(workspace.read_outputs())
 
 
 def client(outputs: EnvironmentOutputs, user: str) -> Client:
-    return {**kafka_client(outputs.kafka.access, user), "log_level": 0}
+    return {**kafka_client_config(outputs.kafka.kafka_access, user), "log_level": 0}
 
 
 def produce(settings: Client, value: bytes) -> KafkaError | None:
@@ -71,7 +71,9 @@ def produce(settings: Client, value: bytes) -> KafkaError | None:
     return errors[0]
 
 
-def test_a_plan_right_after_apply_shows_no_change(workspace: Workspace, outputs: EnvironmentOutputs) -> None:
+def test_a_plan_right_after_apply_shows_no_change(
+    workspace: TerraformWorkspace, outputs: EnvironmentOutputs
+) -> None:
     assert workspace.plan().is_empty
     assert outputs.kafka.security.protocol == "SASL_SSL"
     assert set(outputs.kafka.security.secrets) == {"ingestion", "host", "topics"}
@@ -182,14 +184,14 @@ def test_spark_takes_a_job_that_knows_the_secret(outputs: EnvironmentOutputs) ->
 
 
 def test_no_secret_is_where_it_should_not_be(
-    workspace: Workspace, outputs: EnvironmentOutputs, told: list[Event]
+    workspace: TerraformWorkspace, outputs: EnvironmentOutputs, told: list[TerraformEvent]
 ) -> None:
     """Every file of the environment, every event and every command line is searched for every secret."""
     files = [Path(path) for path in outputs.kafka.security.secrets.values()] + [Path(outputs.spark.secret)]
     values = {path.read_bytes() for path in files}
     assert len(values) == 4
     plan = workspace.plan()
-    root = workspace.work.parent
+    root = workspace.work_directory.parent
     may_hold = {*files, *Path(outputs.spark.secret).parent.glob("*.properties")}
     searched = [path for path in root.rglob("*") if path.is_file() and path not in may_hold]
     assert any(path.name == "terraform.tfstate" for path in searched)
@@ -209,7 +211,7 @@ def test_secrets_and_keys_are_their_owners_alone(outputs: EnvironmentOutputs) ->
     assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o600}
 
 
-def test_a_cluster_is_not_opened_afterwards(workspace: Workspace) -> None:
+def test_a_cluster_is_not_opened_afterwards(workspace: TerraformWorkspace) -> None:
     import dataclasses
 
     opened = dataclasses.replace(workspace, variables={**workspace.variables, "secured": False})

@@ -1,0 +1,1 @@
+"""What every other package may import: it knows nothing of Penstock's own packages."""

@@ -1,0 +1,39 @@
+"""The root of every error that Penstock raises on purpose.
+
+PenstockError
+├── DurationError     a text is not a duration
+├── WaitTimeoutError  a condition did not become true before its deadline
+└── SecretError       a secret cannot be read
+
+The other packages draw their own trees in their `errors.py`; each of them starts here.
+"""
+
+from typing import ClassVar
+
+
+class PenstockError(Exception):
+    """The text says what is wrong, where, and how to fix it; `exit_code` is what a command ends with.
+
+    0 means done, 1 that something is not as it should be, 2 wrong usage or configuration.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+
+class DurationError(PenstockError):
+    """A text that is not a duration: what is wrong with it, and what to write instead."""
+
+    exit_code = 2
+
+    def __init__(self, problem: str, fix: str) -> None:
+        super().__init__(f"{problem}. {fix}.")
+        self.problem = problem
+        self.fix = fix
+
+
+class WaitTimeoutError(PenstockError):
+    """A condition that did not become true before its deadline."""
+
+
+class SecretError(PenstockError):
+    """A secret that cannot be read. Its value is in no message."""

@@ -1,0 +1,22 @@
+"""What all clients of Kafka have in common: where the cluster is, and how it lets them in."""
+
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+KafkaClientSettings = Mapping[str, str | int | bool]
+"""Settings of librdkafka for every client of a cluster, such as those of TLS and SASL. They win over ours."""
+
+PLAINTEXT_CLIENT: KafkaClientSettings = {}
+"""The settings for a cluster that is not secured."""
+
+
+def create_admin_client(bootstrap: str, client_settings: KafkaClientSettings) -> AdminClient:
+    """Return a client that asks for and changes topics and groups; it says what is wrong by its errors alone."""
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, **client_settings})
+
+
+def describe_kafka_error(error: KafkaException) -> str:
+    """Return what the broker or the client library says of an error, in its words."""
+    return str(error.args[0].str()) if error.args and hasattr(error.args[0], "str") else str(error)

@@ -1,0 +1,120 @@
+"""The virtual environment: made from the lock, every file by its hash, and the project put into it."""
+
+import hashlib
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from penstock.infra.bootstrap.checkout import BootstrapCheckout
+from penstock.infra.bootstrap.steps import report_step, run_command
+from penstock.infra.errors import BootstrapError
+
+
+def is_environment_current(checkout: BootstrapCheckout, profile: str) -> bool:
+    """Say whether the environment is whole and made from just what the checkout holds now."""
+    if checkout.unfinished_marker.exists() or not (checkout.environment / "bin" / "penstock").exists():
+        return False
+    try:
+        return checkout.python.exists() and checkout.stamp_file.read_text("utf-8") == checkout.compute_stamp(
+            profile
+        )
+    except OSError:
+        return False
+
+
+def make_environment(checkout: BootstrapCheckout, profile: str) -> None:
+    """Make the environment, or bring it up to date.
+
+    One whose making was cut off, or whose Python is gone or another, is made anew. Raises BootstrapError.
+    """
+    installer = _ensure_installer(checkout)
+    if not _is_intact(checkout):
+        report_step("making the virtual environment .venv")
+        _remove_path(checkout.environment)
+        run_command(
+            [str(installer), "venv", "-q", "--python", sys.executable, str(checkout.environment)],
+            lambda output: f"The virtual environment {checkout.environment} could not be made: {output}",
+            _installer_environment(checkout),
+        )
+    checkout.unfinished_marker.touch()
+    checkout.stamp_file.unlink(missing_ok=True)
+    report_step(f"installing packages from {checkout.requirements_lock(profile).name} (by hash)")
+    _run_installer(
+        checkout, installer, ["sync", "--require-hashes", str(checkout.requirements_lock(profile))]
+    )
+    report_step("installing this checkout into it, editable")
+    _run_installer(
+        checkout, installer, ["install", "--no-deps", "--no-build-isolation", "-e", str(checkout.root)]
+    )
+    checkout.stamp_file.write_text(checkout.compute_stamp(profile), "utf-8")
+    checkout.unfinished_marker.unlink()
+
+
+def _is_intact(checkout: BootstrapCheckout) -> bool:
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    libraries = checkout.environment / "lib" / version / "site-packages"
+    return checkout.python.exists() and libraries.is_dir() and not checkout.unfinished_marker.exists()
+
+
+def _run_installer(checkout: BootstrapCheckout, installer: Path, arguments: list[str]) -> None:
+    is_interactive = sys.stderr.isatty()
+    quiet_options = [] if is_interactive else ["-q", "--no-progress"]
+    run_command(
+        [
+            str(installer),
+            "pip",
+            arguments[0],
+            *quiet_options,
+            "--python",
+            str(checkout.python),
+            *arguments[1:],
+        ],
+        lambda output: (
+            f"Packages could not be installed into {checkout.environment}: {output} "
+            "(is there a network, and room on the disk? Then say it again: it goes on from what was fetched)"
+        ),
+        _installer_environment(checkout),
+        is_quiet=not is_interactive,
+    )
+
+
+def _ensure_installer(checkout: BootstrapCheckout) -> Path:
+    """Return uv, in an environment of its own, made with pip and checked by hash like all else."""
+    expected_stamp = hashlib.sha256(checkout.tools_lock.read_bytes()).hexdigest()
+    stamp_file = checkout.tools_environment / "made-from"
+    installer = checkout.tools_environment / "bin" / "uv"
+    if installer.exists() and stamp_file.exists() and stamp_file.read_text("utf-8") == expected_stamp:
+        return installer
+    report_step("fetching the installer (uv)")
+    _remove_path(checkout.tools_environment)
+    describe_failure = "The installer uv could not be fetched: {} (is there a network?)".format
+    run_command([sys.executable, "-m", "venv", str(checkout.tools_environment)], describe_failure)
+    pip = [str(checkout.tools_environment / "bin" / "python"), "-m", "pip", "install", "-q", "--no-deps"]
+    run_command([*pip, "--require-hashes", "-r", str(checkout.tools_lock)], describe_failure)
+    stamp_file.write_text(expected_stamp, "utf-8")
+    return installer
+
+
+def _installer_environment(checkout: BootstrapCheckout) -> dict[str, str]:
+    """Return what uv is told: to trust what the system trusts, and pip's index where only pip has one."""
+    variables = {"UV_SYSTEM_CERTS": "1", "VIRTUAL_ENV": str(checkout.environment)}
+    if not any(os.environ.get(name) for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL")):
+        index = os.environ.get("PIP_INDEX_URL") or _read_pip_setting(checkout, "global.index-url")
+        variables |= {"UV_DEFAULT_INDEX": index} if index else {}
+    return variables
+
+
+def _read_pip_setting(checkout: BootstrapCheckout, name: str) -> str:
+    pip = [str(checkout.tools_environment / "bin" / "python"), "-m", "pip", "config", "get", name]
+    try:
+        return run_command(pip, str).strip()
+    except BootstrapError:
+        return ""  # pip says by its exit code that it is not set
+
+
+def _remove_path(directory: Path) -> None:
+    if directory.is_symlink() or directory.is_file():
+        directory.unlink()
+    elif directory.exists():
+        shutil.rmtree(directory)

@@ -1,0 +1,77 @@
+"""Making a segment small once nothing is added to it any more.
+
+A slow feed writes an intent and an acknowledgement for every few records, a hundred bytes a record. Of a segment
+that is over nobody asks what was intended; and the addresses of consecutive records, put together, take one to two
+bytes each.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from penstock.ingestion.ledger.addresses import OffsetRunsByTarget, pack_target_ids, unpack_target_ids
+from penstock.ingestion.ledger.entries import (
+    Abandonment,
+    Acknowledgement,
+    DeliveryIntent,
+    LedgerEntry,
+    ProducerClosing,
+    ProducerSession,
+)
+from penstock.ingestion.ledger.journal import DeliveryJournal, read_entries
+
+MAX_MERGED_RECORDS = 100_000
+
+
+def compact_segment(path: Path) -> None:
+    """Write a segment that is over anew, with the same addresses in it; whole or not at all."""
+    compacted = DeliveryJournal(path.with_suffix(".packed"))
+    os.truncate(compacted.path, 0)
+    for entry in compact_entries(read_entries(path)):
+        compacted.append(entry)
+    compacted.close()
+    compacted.path.replace(path)
+
+
+def compact_entries(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:
+    """Return entries that tell the same addresses in fewer words."""
+    pending: list[Acknowledgement] = []
+    count = 0
+    for entry in entries:
+        if isinstance(entry, Acknowledgement) and count < MAX_MERGED_RECORDS:
+            pending.append(entry)
+            count += entry.record_count
+        elif isinstance(entry, ProducerSession | Abandonment | Acknowledgement):
+            yield from _merge_acknowledgements(pending)
+            pending, count = ([entry], entry.record_count) if isinstance(entry, Acknowledgement) else ([], 0)
+            if not pending:
+                yield entry
+        else:
+            assert isinstance(entry, DeliveryIntent | ProducerClosing)
+    yield from _merge_acknowledgements(pending)
+
+
+def _merge_acknowledgements(entries: list[Acknowledgement]) -> Iterator[Acknowledgement]:
+    if not entries:
+        return
+    target_ids: list[int] = []
+    merged_runs: OffsetRunsByTarget = {}
+    for entry in entries:
+        target_ids += unpack_target_ids(entry.target_ids)
+        for target_id, target_runs in entry.offset_runs.items():
+            _extend_runs(merged_runs.setdefault(target_id, []), target_runs)
+    yield Acknowledgement(
+        entries[0].first_sequence,
+        len(target_ids),
+        pack_target_ids(target_ids),
+        merged_runs,
+        entries[-1].at_ms,
+    )
+
+
+def _extend_runs(runs: list[tuple[int, int]], next_runs: Iterable[tuple[int, int]]) -> None:
+    for first, length in next_runs:
+        if runs and sum(runs[-1]) == first:
+            runs[-1] = (runs[-1][0], runs[-1][1] + length)
+        else:
+            runs.append((first, length))

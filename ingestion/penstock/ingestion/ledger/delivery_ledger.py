@@ -1,0 +1,200 @@
+"""The delivery ledger of one producer: a folder of segments, with one writer at a time."""
+
+import fcntl
+import os
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from penstock.ingestion.errors import LedgerError
+from penstock.ingestion.ledger.addresses import OffsetRunsByTarget, pack_target_ids
+from penstock.ingestion.ledger.compaction import compact_segment
+from penstock.ingestion.ledger.entries import (
+    Abandonment,
+    Acknowledgement,
+    DeliveryIntent,
+    LedgerEntry,
+    ProducerClosing,
+    ProducerSession,
+)
+from penstock.ingestion.ledger.journal import DeliveryJournal, read_entries, truncate_torn_entry
+from penstock.ingestion.ledger.reader import DeliveryLedgerState, list_segments, replay_segments
+
+Clock = Callable[[], int]
+MAX_SEGMENT_BYTES = 8_388_608
+
+
+class DeliveryLedger:
+    """Writes a producer's ledger.
+
+    Promises that an entry of `acknowledge` is on the disk when the call returns, and that no second process
+    writes the same ledger meanwhile. It does not promise that what is not in it is not in the topic: that is
+    what the intents are for.
+    Addresses are kept for `keep_ms`, as long as the topic keeps its records; for ever without it.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        clock: Clock,
+        max_segment_bytes: int = MAX_SEGMENT_BYTES,
+        retention_ms: int | None = None,
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self._clock = clock
+        self._max_segment_bytes = max_segment_bytes
+        self._retention_ms = retention_ms
+        self._lock_handle: int | None = _lock_directory(directory)
+        try:
+            self.state, self._journal = _open_journal(directory)
+        except BaseException:
+            os.close(self._lock_handle)
+            raise
+
+    @property
+    def producer_name(self) -> str:
+        """The producer's name."""
+        return self.directory.name
+
+    def start_session(
+        self,
+        targets: Sequence[tuple[str, int]],
+        last_offsets: Sequence[int],
+        source: str,
+        partitioner_name: str = "",
+    ) -> None:
+        """Note the targets of a new session and their last offsets before anything is sent."""
+        state = self.state
+        now = self._clock()
+        self._append_entry(
+            ProducerSession(
+                list(targets),
+                list(last_offsets),
+                state.acknowledged_until,
+                source,
+                state.last_intent,
+                now,
+                partitioner_name,
+            )
+        )
+        self._journal.sync()
+
+    def record_intent(
+        self,
+        first_sequence: int,
+        record_count: int,
+        position: Any,
+        skip_records: int = 0,
+        position_after: Any = None,
+    ) -> None:
+        """Note that records are about to be sent; this survives a kill, not a power cut."""
+        if self._journal.size_bytes > self._max_segment_bytes:
+            self._roll_segment()
+        self._append_entry(
+            DeliveryIntent(
+                first_sequence, record_count, position, skip_records, self._clock(), position_after
+            )
+        )
+
+    def record_acknowledgements(
+        self, chunks: Sequence[tuple[int, Sequence[int], OffsetRunsByTarget]]
+    ) -> None:
+        """Note the addresses of consecutive records, given as first sequence, targets and runs; then sync."""
+        for first_sequence, target_ids, offset_runs in chunks:
+            if first_sequence != self.state.acknowledged_until:
+                raise LedgerError(
+                    f"{self.directory}: {first_sequence} was acknowledged before {self.state.acknowledged_until}"
+                )
+            self._append_entry(
+                Acknowledgement(
+                    first_sequence, len(target_ids), pack_target_ids(target_ids), offset_runs, self._clock()
+                )
+            )
+        self._journal.sync()
+
+    def record_abandonment(self, first_sequence: int, record_count: int) -> None:
+        """Note that nobody can tell, or send again, these records."""
+        self._append_entry(Abandonment(first_sequence, record_count, self._clock()))
+        self._journal.sync()
+
+    def close(self, *, clean: bool) -> None:
+        """Close the file and let go of the lock; `in_order` says that nothing is in flight. Twice is no harm."""
+        if self._lock_handle is None:
+            return
+        if clean:
+            self._append_entry(ProducerClosing(self._clock()))
+        self._journal.close()
+        os.close(self._lock_handle)
+        self._lock_handle = None
+
+    def _append_entry(self, entry: LedgerEntry) -> None:
+        self._journal.append(entry)
+        self.state.apply_entry(entry)
+
+    def _roll_segment(self) -> None:
+        self._journal.close()
+        full_segment = self._journal.path
+        path = _segment_path(self.directory, _segment_number(full_segment) + 1)
+        state, now = self.state, self._clock()
+        # Under another name until it is whole: a segment without its head would forget what was reached.
+        partial_path = path.with_suffix(".new")
+        partial_path.unlink(missing_ok=True)
+        partial_journal = DeliveryJournal(partial_path)
+        session = ProducerSession(
+            state.targets,
+            state.last_offsets,
+            state.acknowledged_until,
+            state.source,
+            state.last_intent,
+            now,
+            state.partitioner_name,
+        )
+        partial_journal.append(session, *state.pending_intents)
+        partial_journal.close()
+        partial_journal.path.rename(path)
+        self._journal = DeliveryJournal(path)
+        compact_segment(full_segment)
+        self._delete_expired_segments(now)
+
+    def _delete_expired_segments(self, now: int) -> None:
+        """Remove the segments that ended, which is when the next one began, before what is to be kept."""
+        if self._retention_ms is None:
+            return
+        for path, next_path in pairwise(list_segments(self.directory)):
+            if _segment_start_ms(next_path) >= now - self._retention_ms:
+                return
+            path.unlink()
+
+
+def _open_journal(directory: Path) -> tuple[DeliveryLedgerState, DeliveryJournal]:
+    paths = list_segments(directory)
+    if paths:
+        truncate_torn_entry(paths[-1])
+    return replay_segments(paths), DeliveryJournal(paths[-1] if paths else _segment_path(directory, 0))
+
+
+def _segment_path(directory: Path, number: int) -> Path:
+    return directory / f"{number:08d}.ledger"
+
+
+def _segment_number(segment: Path) -> int:
+    return int(segment.stem)
+
+
+def _segment_start_ms(segment: Path) -> int:
+    """Return when a segment was begun: its first entry says so."""
+    return next(entry.at_ms for entry in read_entries(segment))
+
+
+def _lock_directory(directory: Path) -> int:
+    handle = os.open(directory / "lock", os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise LedgerError(
+            f"another process writes the ledger in {directory}; wait for it, stop it, or use another name"
+        ) from error
+    return handle

@@ -1,0 +1,96 @@
+"""Checking a batch against its contract, on its way to the producer."""
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, Protocol
+
+import msgspec
+
+from penstock.ingestion.contracts import Contract, json_codec
+from penstock.ingestion.errors import InvalidRecordError
+from penstock.ingestion.producer.batch import SourceBatch
+
+# A number takes more as the text of a key than in Avro, or in JSON with an exponent.
+_MAX_NUMBER_BYTES = 64
+
+
+class RecordChecker(Protocol):
+    """Finds the keys of a batch, and which of its records break the contract."""
+
+    def check(self, batch: SourceBatch) -> SourceBatch:
+        """Return the batch as it is to be sent; one that has keys was checked before."""
+
+
+class JsonChecker:
+    """Checks JSON values; those that keep the contract go on byte for byte."""
+
+    def __init__(self, contract: Contract) -> None:
+        self._codec = json_codec(contract)
+        self._size_limit = RecordSizeLimit(contract)
+        self._find_key = make_key_function(contract)
+
+    def check(self, batch: SourceBatch) -> SourceBatch:
+        """Return the batch with its keys, and with what is wrong with the records that break the contract."""
+        if batch.keys is not None:
+            return batch
+        keys: list[bytes | None] = []
+        invalid: dict[int, InvalidRecordError] = {}
+        decode: Callable[[bytes], msgspec.Struct] = self._codec.decode
+        find_key: Callable[[msgspec.Struct], bytes | None] = self._find_key
+        must_check_size = max(map(len, batch.values), default=0) > self._size_limit.safe_value_bytes
+        if not must_check_size:
+            decode = self._codec.decode_any_size
+        for index, value in enumerate(batch.values):
+            try:
+                key = find_key(decode(value))
+                if must_check_size:
+                    self._size_limit.check(key, value)
+                keys.append(key)
+            except (InvalidRecordError, *self._codec.decode_errors) as error:
+                keys.append(None)
+                invalid[index] = self._codec.to_invalid_record(error)
+        return batch.with_check_result(keys, invalid)
+
+
+class RecordSizeLimit:
+    """What a record may weigh, its key and its value together: the topic is made to take that much."""
+
+    def __init__(self, contract: Contract) -> None:
+        self._max_bytes = contract.max_bytes
+
+    @property
+    def safe_value_bytes(self) -> int:
+        """How many bytes a value may have that is not too large with any key, which is a field of it as text."""
+        return (self._max_bytes - _MAX_NUMBER_BYTES) // 2
+
+    def check(self, key: bytes | None, value: bytes) -> None:
+        """Raise BrokenRecordError for a record that is too large."""
+        size_bytes = len(key or b"") + len(value)
+        if size_bytes > self._max_bytes:
+            raise InvalidRecordError(
+                "too large", f"{size_bytes} bytes with its key, and the contract allows {self._max_bytes}"
+            )
+
+
+def make_key_function(contract: Contract) -> Callable[[msgspec.Struct], bytes | None]:
+    """Return the function that finds the Kafka key of a record."""
+    if contract.key is None:
+        return lambda _record: None
+    value_of = attrgetter(contract.key)
+    if contract.get_field(contract.key).type == "string":
+        text_of: Callable[[msgspec.Struct], str] = value_of
+        return lambda record: text_of(record).encode()
+    return lambda record: str(value_of(record)).encode()
+
+
+EncodeRecord = Callable[[msgspec.Struct], bytes]
+
+
+def encode_batch(
+    contract: Contract, records: Sequence[msgspec.Struct], position: Any, encode: EncodeRecord
+) -> SourceBatch:
+    """Return records that were made by this program as a batch that needs no check."""
+    find_key = make_key_function(contract)
+    return SourceBatch(
+        [encode(record) for record in records], position, [find_key(record) for record in records]
+    )

@@ -1,0 +1,146 @@
+"""The Kafka client as this platform wants it, and what can be asked of a topic."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from penstock.core.kafka_client import KafkaClientSettings, describe_kafka_error
+from penstock.ingestion.errors import TopicAdminError
+
+TargetPartitions = list[tuple[str, int]]
+# Told again and again while somebody waits for the broker; ends the waiting by raising.
+WaitCallback = Callable[[], None]
+RequestResult = TypeVar("RequestResult")
+_BROKER_TIMEOUT_S = 30.0
+_RETRY_PAUSE_S = 0.2
+_REQUEST_TIMEOUT_S = 3.0
+_TRANSIENT_ERRORS = {
+    "_ALL_BROKERS_DOWN",
+    "_TIMED_OUT",
+    "_DESTROY_BROKER",
+    "_TRANSPORT",
+    "FENCED_LEADER_EPOCH",
+    "LEADER_NOT_AVAILABLE",
+    "NOT_LEADER_FOR_PARTITION",
+    "UNKNOWN_LEADER_EPOCH",
+}
+
+
+def ignore_wait() -> None:
+    """Wait, and tell nobody."""
+
+
+def create_producer(
+    bootstrap: str, on_error: Callable[[KafkaError], None], client_settings: KafkaClientSettings
+) -> Producer:
+    """Return an idempotent producer that waits for the broker for as long as it takes.
+
+    A record that is refused stops it with a fatal error, instead of leaving a gap and going on.
+    """
+    return Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "enable.idempotence": True,
+            "enable.gapless.guarantee": True,
+            "acks": "all",
+            "message.timeout.ms": 0,
+            "linger.ms": 5,
+            "batch.size": 1_000_000,
+            "compression.type": "lz4",
+            "reconnect.backoff.ms": 50,
+            "reconnect.backoff.max.ms": 1_000,
+            "error_cb": on_error,
+            "log_level": 2,
+            **client_settings,
+        },
+        logger=logging.getLogger("penstock.ingestion.kafka"),
+    )
+
+
+def create_reader(bootstrap: str, client_settings: KafkaClientSettings) -> Consumer:
+    """Return a consumer that belongs to no group's balance and commits nothing."""
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "penstock-reader",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "isolation.level": "read_uncommitted",
+            "fetch.message.max.bytes": 4_194_304,
+            "log_level": 2,
+            **client_settings,
+        },
+        logger=logging.getLogger("penstock.ingestion.kafka"),
+    )
+
+
+def list_targets(
+    bootstrap: str, reader: Consumer, topic: str, dead_letter_topic: str, on_wait: WaitCallback = ignore_wait
+) -> TargetPartitions:
+    """Return the partitions of a topic, and last the partition that takes its dead letters."""
+    for name in (topic, dead_letter_topic):
+        partition_count = _count_partitions(bootstrap, reader, name, on_wait)
+        if not partition_count:
+            raise TopicAdminError(
+                f"there is no topic {name} at {bootstrap}; `penstock topics apply` makes it"
+            )
+        if name == topic:
+            targets = [(topic, partition) for partition in range(partition_count)]
+    return [*targets, (dead_letter_topic, 0)]
+
+
+def read_offset_ranges(
+    reader: Consumer, targets: Sequence[tuple[str, int]], on_wait: WaitCallback = ignore_wait
+) -> list[tuple[int, int]]:
+    """Return for each target its first offset and the one after its last.
+
+    Where a broker has just gone it waits, as long as for any answer, until another one leads its partitions.
+    """
+    deadline = time.monotonic() + _BROKER_TIMEOUT_S
+    return [_read_offset_range(reader, TopicPartition(*target), deadline, on_wait) for target in targets]
+
+
+def _read_offset_range(
+    reader: Consumer, partition: TopicPartition, deadline: float, on_wait: WaitCallback
+) -> tuple[int, int]:
+    def refresh_leader() -> None:
+        on_wait()
+        reader.poll(_RETRY_PAUSE_S)
+        # What it cannot be told now it is told, or not, when it asks again.
+        with suppress(KafkaException):
+            reader.list_topics(partition.topic, timeout=_REQUEST_TIMEOUT_S)
+
+    return _retry_transient(
+        lambda seconds: reader.get_watermark_offsets(partition, timeout=seconds), deadline, refresh_leader
+    )
+
+
+def _retry_transient(
+    request: Callable[[float], RequestResult], deadline: float, on_wait: WaitCallback
+) -> RequestResult:
+    """Ask until there is an answer; between two tries `waiting` is told, which may end the waiting by raising."""
+    while True:
+        try:
+            return request(_REQUEST_TIMEOUT_S)
+        except KafkaException as error:
+            if error.args[0].name() not in _TRANSIENT_ERRORS or time.monotonic() > deadline:
+                raise
+        on_wait()
+
+
+def _count_partitions(bootstrap: str, reader: Consumer, topic: str, on_wait: WaitCallback) -> int:
+    deadline = time.monotonic() + _BROKER_TIMEOUT_S
+    try:
+        metadata = _retry_transient(
+            lambda seconds: reader.list_topics(topic, timeout=seconds), deadline, on_wait
+        ).topics[topic]
+    except KafkaException as error:
+        raise TopicAdminError(
+            f"topic {topic} at {bootstrap} cannot be looked up: {describe_kafka_error(error)}; is the broker up?"
+        ) from error
+    return 0 if metadata.error is not None else len(metadata.partitions)

@@ -1,0 +1,36 @@
+"""How the records of a contract are checked and encoded, by its encoding."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from penstock.ingestion.contracts import Contract, json_codec
+from penstock.ingestion.contracts.avro_codec import AvroCodec
+from penstock.ingestion.errors import RegistryError
+from penstock.ingestion.producer.avro_checker import AvroChecker
+from penstock.ingestion.producer.checker import JsonChecker, RecordChecker
+from penstock.ingestion.registry import SchemaRegistry, register_contract
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFormat:
+    """What checks records that come in, and what encodes and decodes them."""
+
+    checker: RecordChecker
+    encode: Callable[[msgspec.Struct], bytes]
+    decode: Callable[[bytes], msgspec.Struct]
+
+
+def create_record_format(contract: Contract, registry: SchemaRegistry | None = None) -> RecordFormat:
+    """Return the format of a contract; one in Avro is registered first, and refused if it is incompatible."""
+    plain_codec = json_codec(contract)
+    if contract.encoding == "json":
+        if registry is not None:
+            register_contract(registry, contract)
+        return RecordFormat(JsonChecker(contract), plain_codec.encode, plain_codec.decode)
+    if registry is None:
+        raise RegistryError(f"contract {contract.topic} is in Avro, which needs a schema registry; name one")
+    registered = register_contract(registry, contract)
+    codec = AvroCodec(contract, registered.id, registry.find_schema)
+    return RecordFormat(AvroChecker(codec), codec.encode, codec.decode)

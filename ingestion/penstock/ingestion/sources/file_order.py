@@ -1,0 +1,63 @@
+"""The files of a folder in the order in which they were found, which is written down."""
+
+import os
+from pathlib import Path
+
+from penstock.ingestion.errors import SourceError
+
+
+class FileOrder:
+    """Numbers files: a single one, or those of a folder that grows.
+
+    Files are taken up in the order of their times of change, then of their names, as they are found; the order is
+    kept in `index`, so that a number means the same file after a restart. Files have to appear whole: move them
+    into the folder. Names that begin with a dot or an underscore, or end in `.tmp` or `.part`, are left alone.
+    """
+
+    def __init__(self, path: Path, index: Path | None = None) -> None:
+        self._path = path
+        self._index = index
+        self._names: list[str] = []
+        if not path.exists():
+            raise SourceError(f"there is no {path}; name a file or a folder that is there")
+        if path.is_dir() and index is None:
+            raise SourceError(f"{path} is a folder, and its files need an index to be numbered in; name one")
+        if index is not None and index.exists():
+            self._names = index.read_text(encoding="utf-8").splitlines()
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether these are the files of a folder, each of which is whole once it is there."""
+        return self._index is not None
+
+    def find_file(self, number: int) -> Path | None:
+        """Return a file by its number, after looking for new ones; None where there are not so many."""
+        if not self._path.is_dir():
+            return self._path if number == 0 else None
+        if number >= len(self._names):
+            self._scan_folder()
+        return self._path / self._names[number] if number < len(self._names) else None
+
+    def _scan_folder(self) -> None:
+        known_names = set(self._names)
+        new_entries = [
+            (entry.stat().st_mtime_ns, entry.name)
+            for entry in os.scandir(self._path)
+            if entry.is_file() and entry.name not in known_names and _is_complete_file(entry.name)
+        ]
+        new_names = [name for _, name in sorted(new_entries)]
+        if new_names:
+            self._append_to_index(new_names)
+            self._names += new_names
+
+    def _append_to_index(self, names: list[str]) -> None:
+        assert self._index is not None
+        self._index.parent.mkdir(parents=True, exist_ok=True)
+        with self._index.open("a", encoding="utf-8") as file:
+            file.writelines(f"{name}\n" for name in names)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _is_complete_file(name: str) -> bool:
+    return not name.startswith((".", "_")) and not name.endswith((".tmp", ".part")) and "\n" not in name

@@ -1,0 +1,264 @@
+"""A case of the schema `anchor-transcript/1`, made ready to run: a plan, its batches, and what is checked when."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Literal, TypeAlias, TypeVar, cast
+
+from penstock.conformance.aggregate_parser import parse_outputs
+from penstock.conformance.engines import Script
+from penstock.conformance.expectation_validation import EXPECTATION_VALIDATORS
+from penstock.conformance.field_validation import (
+    case_name,
+    describe_python_error,
+    parse_flag,
+    prefix_errors,
+    refuse_misspelled_fields,
+)
+from penstock.conformance.step_parser import StepParser
+from penstock.conformance.time_units import INFINITE_TIMES, TimeUnit, parse_unit
+from penstock.conformance.trigger_parser import parse_trigger
+from penstock.conformance.window_parser import parse_window
+from penstock.engine.errors import DefinitionError, TranscriptError, UnsupportedCaseError
+from penstock.engine.plan.aggregates import AggregateOutput, Mean, Sum
+from penstock.engine.plan.policies import DeltaPolicy
+from penstock.engine.plan.sinks import PaneLog
+from penstock.engine.plan.sources import Column, PlanSource, TopicOrigin
+from penstock.engine.plan.stages import AccumulationMode, FinalPanePolicy, OnTimePanePolicy, Plan, Stage
+from penstock.engine.plan.triggers import Default
+from penstock.engine.plan.validation.argument_checks import require_non_negative
+from penstock.engine.plan.validation.plans import check_stage
+from penstock.engine.plan.windows import SlidingOrder, Tumbling, is_processing_time, is_record_ordered
+
+CheckKind: TypeAlias = Literal["expect", "expect_all", "expect_late", "state_sum", "state_windows"]
+CHECK_KINDS: tuple[CheckKind, ...] = ("expect", "expect_late", "state_sum", "state_windows", "expect_all")
+
+ACCUMULATION_MODES: dict[str, AccumulationMode] = {
+    "accumulating": "accumulating",
+    "discarding": "discarding",
+    "retracting": "retracting",
+    "accumulating_and_retracting": "retracting",
+    "accumulating_retracting": "retracting",
+}
+ON_TIME_PANE_MODES: dict[str, OnTimePanePolicy] = {
+    "always": "always",
+    "fire_always": "always",
+    "when_changed": "when_changed",
+    "fire_if_non_empty": "when_changed",
+}
+
+
+FINAL_PANE_MODES: dict[str, FinalPanePolicy] = {
+    "never": "never",
+    "when_changed": "when_changed",
+    "always": "always",
+}
+
+CASE_FIELDS = (
+    *("name", "unit", "window", "trigger", "accumulation", "allowed_lateness", "allowed_lateness_ms"),
+    *("on_time_pane", "on_time_behavior", "final_pane", "combine", "aggregate", "timestamp_combiner"),
+    *("steps", "must_fail_with", "engine_specific"),
+)
+"""What a case may say beside its steps."""
+
+COMMENT_FIELDS = ("comment", "note", "notes", "state_not_observable")
+"""What a step may say to people alone."""
+
+Choice = TypeVar("Choice")
+
+UNLIMITED_LATENESS_MS = 10**15
+
+
+@dataclass(frozen=True)
+class CaseCheck:
+    """What is expected once so many batches have run."""
+
+    kind: CheckKind
+    after_batches: int
+    expected: Any
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case. `must_fail` turns the verdict round; an `engine_specific` case informs and does not fail."""
+
+    id: str
+    script: Script
+    checks: tuple[CaseCheck, ...]
+    unit: TimeUnit
+    must_fail: bool = False
+    engine_specific: bool = False
+
+
+def parse_case(node: Mapping[str, Any]) -> Case:
+    """Read a case; what it says that cannot be run is refused in a sentence."""
+    name = case_name(node)
+    if "cannot" in node:
+        raise UnsupportedCaseError(str(node["cannot"]))
+    if "broken" in node:
+        raise TranscriptError(f"the case is not of its file's schema: {node['broken']}")
+    try:
+        return build_case(name, node)
+    except DefinitionError as problem:
+        raise TranscriptError(str(problem)) from problem
+    except RecursionError as problem:
+        raise TranscriptError("the case is nested too deep. Mend its form") from problem
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
+        raise TranscriptError(f"the case is not of the schema: {describe_python_error(problem)}") from problem
+
+
+def build_case(name: str, node: Mapping[str, Any]) -> Case:
+    """Read the parts of a case."""
+    refuse_misspelled_fields(node, CASE_FIELDS, "the case")
+    unit = parse_unit(node.get("unit"))
+    steps = require_steps(node)
+    validate_expectations(steps, node)
+    checks = collect_checks([*steps, node])
+    outputs = parse_outputs(node, [pane for check in checks for pane in expected_panes(check)])
+    batches = StepParser(unit, node).parse_batches(steps)
+    values: list[Any] = [record.fields["value"] for batch in batches for record in batch.records]
+    plan = build_plan(node, unit, outputs, values)
+    refuse_non_numeric_values(plan)
+    check_stage(plan, plan.only_stage)
+    script = Script(name, plan, tuple(batches))
+    must_fail = node.get("must_fail_with") is not None
+    return Case(name, script, checks, unit, must_fail, parse_flag(node, "engine_specific", ""))
+
+
+def require_steps(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the steps; one that says nothing which is known would pass unseen."""
+    steps = node["steps"]
+    if not isinstance(steps, list) or not steps:
+        raise TranscriptError(f"the case is not of the schema: `steps` is {steps!r}; write a list of steps")
+    for number, step in enumerate(steps, 1):
+        keys = set(step) if isinstance(step, Mapping) else set()
+        if not keys & {*StepParser.MOVE_FIELDS, *CHECK_KINDS, *COMMENT_FIELDS}:
+            allowed = ", ".join([*sorted(StepParser.MOVE_FIELDS), *CHECK_KINDS])
+            raise TranscriptError(f"step {number} is {step!r}; write one of {allowed}")
+        refuse_misspelled_fields(step, {*StepParser.MOVE_FIELDS, *CHECK_KINDS}, f"step {number}")
+    return steps
+
+
+def validate_expectations(steps: Sequence[Mapping[str, Any]], case: Mapping[str, Any]) -> None:
+    """Refuse what could not be expected of any run."""
+    labelled_nodes = [*((f"step {number}, ", step) for number, step in enumerate(steps, 1)), ("", case)]
+    for label, node in labelled_nodes:
+        for kind in CHECK_KINDS:
+            if kind in node:
+                EXPECTATION_VALIDATORS[kind](node[kind], f"{label}`{kind}`")
+
+
+def parse_choice(node: Mapping[str, Any], names: Sequence[str], choices: Mapping[str, Choice]) -> Choice:
+    """Return what a word stands for; where none of the fields is there, what the first word does."""
+    chosen = next((node[name] for name in names if name in node), next(iter(choices)))
+    if not isinstance(chosen, str) or chosen.lower() not in choices:
+        raise TranscriptError(
+            f"the case is not of the schema: `{names[0]}` is {chosen!r}; write one of {', '.join(choices)}"
+        )
+    return choices[chosen.lower()]
+
+
+def refuse_non_numeric_values(plan: Plan) -> None:
+    """Refuse sums and distances of what is no number."""
+    value_type = next(column.type for column in plan.sources[0].columns if column.name == "value")
+    numeric_uses = [
+        output.name for output in plan.only_stage.aggregates if isinstance(output.aggregate, Sum | Mean)
+    ]
+    match plan.only_stage.window:
+        case (
+            Tumbling(DeltaPolicy()) | SlidingOrder(evict=DeltaPolicy()) | SlidingOrder(trigger=DeltaPolicy())
+        ):
+            numeric_uses.append("delta")
+    if numeric_uses and value_type not in ("long", "double"):
+        raise TranscriptError(f"{numeric_uses[0]} needs numbers, and its values are of type {value_type}")
+
+
+def collect_checks(steps: Iterable[Mapping[str, Any]]) -> tuple[CaseCheck, ...]:
+    """Return what is checked, and after how many batches.
+
+    What comes after the last `expect` is expected to be nothing, unless all panes are compared at the end, or
+    the case looks at the state alone.
+    """
+    checks: list[CaseCheck] = []
+    batches = 0
+    for step in steps:
+        batches += bool(step.keys() & StepParser.MOVE_FIELDS)
+        checks += [CaseCheck(kind, batches, step[kind]) for kind in CHECK_KINDS if kind in step]
+    kinds = {check.kind for check in checks}
+    if "expect" in kinds or not kinds:
+        checks.append(CaseCheck("expect", batches, []))
+    return tuple(checks)
+
+
+def expected_panes(check: CaseCheck) -> Sequence[Mapping[str, Any]]:
+    """Return the panes that a check expects."""
+    if check.kind in ("expect", "expect_all"):
+        return cast("Sequence[Mapping[str, Any]]", check.expected)
+    return [check.expected] if isinstance(check.expected, Mapping) else []
+
+
+def build_plan(
+    node: Mapping[str, Any], unit: TimeUnit, outputs: tuple[AggregateOutput, ...], values: list[Any]
+) -> Plan:
+    """Return the plan of a case; its triggers may finish, as those of other systems do.
+
+    It is named after nothing in the case, so that cases which ask for the same have equal plans.
+    """
+    with prefix_errors("`window`"):
+        window = parse_window(node["window"], unit)
+    with prefix_errors("`trigger`"):
+        trigger = Default() if is_record_ordered(window) else parse_trigger(node.get("trigger"), unit)
+    lateness = 0 if is_record_ordered(window) or is_processing_time(window) else parse_lateness(node, unit)
+    stage = Stage(
+        name="transcript",
+        inputs=("elements",),
+        window=window,
+        aggregates=outputs,
+        key=("key",),
+        trigger=trigger,
+        lateness=lateness,
+        accumulation=parse_choice(node, ["accumulation"], ACCUMULATION_MODES),
+        on_time_pane=parse_choice(node, ["on_time_pane", "on_time_behavior"], ON_TIME_PANE_MODES),
+        final_pane=parse_choice(node, ["final_pane"], FINAL_PANE_MODES),
+        may_finish=True,
+        sinks=(PaneLog("transcript"),),
+    )
+    return Plan("transcript", (build_source(values),), (stage,))
+
+
+def parse_lateness(node: Mapping[str, Any], unit: TimeUnit) -> int:
+    """Return how late an element may come; for ever is longer than any case."""
+    raw_lateness = node.get("allowed_lateness")
+    if isinstance(raw_lateness, str) and INFINITE_TIMES.get(raw_lateness) == inf:
+        return UNLIMITED_LATENESS_MS
+    lateness = unit.parse_optional_field(node, "allowed_lateness")
+    require_non_negative(lateness, "allowed_lateness")
+    return lateness
+
+
+def build_source(values: Iterable[Any]) -> PlanSource:
+    """Return the source of a case: elements with key, value, time and mark."""
+    columns = (
+        Column("key", "string"),
+        Column("value", infer_value_type(values)),
+        Column("ts", "BIGINT"),
+        Column("punctuation", "boolean"),
+        Column("output_time", "long"),
+    )
+    return PlanSource("elements", TopicOrigin("elements"), columns, "ts")
+
+
+def infer_value_type(values: Iterable[Any]) -> str:
+    """Return the type that holds all values."""
+    kinds = {type(value) for value in values if value is not None}
+    for type_name, python_types in (
+        ("long", {int}),
+        ("double", {int, float}),
+        ("boolean", {bool}),
+        ("string", {str}),
+    ):
+        if kinds <= python_types:
+            return type_name
+    raise TranscriptError(
+        f"its values are of several types: {', '.join(sorted(kind.__name__ for kind in kinds))}"
+    )

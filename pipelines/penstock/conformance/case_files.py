@@ -1,0 +1,112 @@
+"""Case files: a document with `cases`, or a case a line, in which a line with `"header": true` is skipped.
+
+A document is JSON, or YAML where the file's name says so.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from penstock.conformance.dialects import translate_case
+from penstock.engine.errors import TranscriptError
+
+
+def read_case_nodes(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the cases of a file as its schema has them, translated where a case is of another dialect."""
+    text = read_text(path)
+    document = (
+        parse_yaml_document(text, path) if path.suffix in (".yaml", ".yml") else parse_json_document(text)
+    )
+    for number, node in enumerate(
+        list_cases(document, path) if document else parse_json_lines(text, path), 1
+    ):
+        if not isinstance(node, Mapping):
+            raise TranscriptError(f"{path}: case {number} is no object. Write one object a case")
+        if not node.get("header"):
+            yield translate_case(node)
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as problem:
+        raise TranscriptError(f"{path} cannot be read: {problem.strerror}. Name a file of cases") from problem
+    except UnicodeDecodeError as problem:
+        raise TranscriptError(f"{path} is no text: {problem}. Name a file of cases") from problem
+
+
+def list_cases(document: Any, path: Path) -> Iterable[Any]:
+    """Return the cases of a document; one that holds none is refused."""
+    match document:
+        case {"cases": list(cases)}:
+            return cases
+        case {"cases": other}:
+            raise TranscriptError(f"{path}: `cases` is no list but {other!r:.80}. Write a list of objects")
+        case {"steps": _} | {"window": _} | {"header": _}:
+            return [document]
+        case list(cases):
+            return cases
+        case _:
+            fix = "Write a document with `cases`, a list of cases, or a case a line"
+            raise TranscriptError(f"{path}: it is a document without cases. {fix}")
+
+
+def parse_json_document(text: str) -> Any:
+    """Return the document, or None where the text is not one."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def parse_yaml_document(text: str, path: Path) -> Any:
+    """Return a document of YAML."""
+    try:
+        document = yaml.safe_load(text)
+    except RecursionError as problem:
+        raise TranscriptError(f"{path} is nested too deep. Mend its form") from problem
+    except (yaml.YAMLError, ValueError) as problem:
+        raise TranscriptError(
+            f"{path} is no YAML: {' '.join(str(problem).split())}. Mend its form"
+        ) from problem
+    try:
+        json.dumps(document, default=str, skipkeys=True)
+    except (ValueError, RecursionError) as problem:
+        raise TranscriptError(
+            f"{path}: an anchor in it holds itself. Write out what it stands for"
+        ) from problem
+    return document
+
+
+def parse_json_lines(text: str, path: Path) -> Iterator[Any]:
+    """Yield what each line holds."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            yield json.loads(line)
+        except RecursionError as problem:
+            raise TranscriptError(f"{path}, line {number} is nested too deep. Mend its form") from problem
+        except ValueError as problem:
+            location, reason = locate_json_error(problem, text, number)
+            raise TranscriptError(
+                f"{path}, {location} is no JSON: {reason}. Write a document with cases, or a case a line"
+            ) from problem
+
+
+def locate_json_error(problem: ValueError, text: str, number: int) -> tuple[str, str]:
+    """Return where a file stops being JSON, and how: as a whole where not even its first line is a case."""
+    if not any(line.strip() for line in text.split("\n")[: number - 1]):
+        try:
+            json.loads(text)
+        except ValueError as whole_problem:
+            problem, number = whole_problem, 1
+    match problem:
+        case json.JSONDecodeError():
+            return f"line {problem.lineno + number - 1}, column {problem.colno}", problem.msg
+        case _:
+            return f"line {number}", str(problem)

@@ -1,0 +1,104 @@
+"""The form of a case: what stands in a field that cannot stand there is refused by its place, with what can."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any
+
+from penstock.engine.errors import TranscriptError, UnsupportedCaseError
+
+COMMENT_KEYS = frozenset({"raw", "note", "notes", "comment", "id", "source", "confidence", "raw_timestamp"})
+"""What says something to people alone, wherever it stands."""
+
+MIN_SIMILARITY = 0.8
+"""So alike are two words of which one is the other misspelt."""
+
+UNNAMED_CASE = "without id"
+
+
+def case_name(node: Mapping[str, Any]) -> str:
+    """Return what a case is called."""
+    return str(next((node[name] for name in ("id", "name") if node.get(name) is not None), UNNAMED_CASE))
+
+
+def invalid_field_error(path: str, value: object, fix: str) -> TranscriptError:
+    """Return the complaint about what stands at a place of a case."""
+    return TranscriptError(f"{path} is {value!r}; write {fix}")
+
+
+@contextmanager
+def prefix_errors(path: str) -> Iterator[None]:
+    """Name the place of which is complained inside."""
+    try:
+        yield
+    except UnsupportedCaseError:
+        raise
+    except TranscriptError as problem:
+        raise TranscriptError(f"{path}: {problem}") from problem
+
+
+def require_object(value: Any, path: str, fix: str) -> Mapping[str, Any]:
+    """Return an object, or refuse what is none."""
+    if not isinstance(value, Mapping):
+        raise invalid_field_error(path, value, fix)
+    return value
+
+
+def require_objects(value: Any, path: str, fix: str) -> list[Mapping[str, Any]]:
+    """Return a list of objects, or refuse what is none."""
+    if not isinstance(value, list):
+        raise invalid_field_error(path, value, fix)
+    return [require_object(item, f"{path}[{number}]", "an object") for number, item in enumerate(value)]
+
+
+def refuse_misspelled_fields(node: Mapping[str, Any], known_fields: Collection[str], path: str) -> None:
+    """Refuse a field that is nearly one which means something and is not there: it would pass unseen."""
+    absent = [word for word in known_fields if word not in node]
+    for name in node.keys() - {*known_fields, *COMMENT_KEYS}:
+        suggestions = get_close_matches(str(name), absent, 1, MIN_SIMILARITY)
+        if suggestions:
+            raise TranscriptError(
+                f"{path} has a field {name!r}, which means nothing; write {suggestions[0]!r}"
+            )
+
+
+def is_flag(value: Any) -> bool:
+    """Tell whether it is true or false."""
+    return isinstance(value, bool)
+
+
+def is_integer(value: Any) -> bool:
+    """Tell whether it is a whole number."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether it is a number that has a place among others."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+def is_scalar(value: Any) -> bool:
+    """Tell whether it is one value, as a field of a record has it."""
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def parse_flag(node: Mapping[str, Any], name: str, path: str) -> bool:
+    """Return a field that is true or false; without it, it is false."""
+    value = node.get(name, False)
+    if not is_flag(value):
+        raise invalid_field_error(f"{path}`{name}`", value, "true or false")
+    return bool(value)
+
+
+def matches_one_of(*choices: str) -> Callable[[Any], bool]:
+    """Return what tells whether something is one of these words, in capitals or not."""
+    return lambda found: isinstance(found, str) and found.lower() in choices
+
+
+def describe_python_error(problem: Exception) -> str:
+    """Say what Python found, without its words: they speak of our code."""
+    match problem:
+        case KeyError(args=(str(name),)):
+            return f"{name!r} is missing"
+        case _:
+            return "a part of it is of another kind than the schema has there"

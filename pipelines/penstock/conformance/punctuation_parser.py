@@ -1,0 +1,28 @@
+"""What a case calls a punctuation: a condition in words, a value, or a mark on the element."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.conformance.field_validation import invalid_field_error, is_scalar
+from penstock.engine.plan.predicates import Comparison, Predicate
+from penstock.stream.condition_parser import parse_condition
+
+MARK_FIELD = "punctuation"
+CONDITION_FIELDS = ("predicate", "condition", "when")
+VALUE_FIELDS = ("value", "equals")
+PUNCTUATION_FIELDS = (*CONDITION_FIELDS, *VALUE_FIELDS)
+
+
+def parse_predicate(node: Mapping[str, Any]) -> Predicate:
+    """Read the condition of a punctuation; by default it is the element's own mark."""
+    for name in CONDITION_FIELDS:
+        if name in node:
+            return parse_condition(node[name], f"punctuation.{name}")
+    for name in VALUE_FIELDS:
+        if name in node:
+            if node[name] is None or not is_scalar(node[name]):
+                raise invalid_field_error(
+                    f"punctuation.{name}", node[name], "a number, a text, true or false"
+                )
+            return Comparison("value", "=", node[name])
+    return Comparison(MARK_FIELD, "=", value=True)

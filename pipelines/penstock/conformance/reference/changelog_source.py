@@ -1,0 +1,65 @@
+"""Panes that another stream published, shown as they are."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.conformance.reference.input_records import (
+    MAX_TIMESTAMP,
+    MIN_TIMESTAMP,
+    RecordAddress,
+    StageElement,
+)
+from penstock.conformance.reference.number_semantics import canonicalize
+from penstock.conformance.reference.output_rows import Pane
+from penstock.conformance.reference.pane_emission import ReferenceBatchTime
+from penstock.engine.plan.changelog import PANE_CHANGE_COLUMN, ChangelogWindows
+
+
+@dataclass
+class ReferenceChangelogOperator:
+    """The panes that came in a batch; nothing of them is kept."""
+
+    window: ChangelogWindows
+    elements: list[StageElement] = field(default_factory=list)
+
+    def process_elements(
+        self, elements: Sequence[StageElement], batch_time: ReferenceBatchTime
+    ) -> set[RecordAddress]:
+        """Take the panes."""
+        del batch_time
+        self.elements = list(elements)
+        return {element.address for element in elements}
+
+    def emit_panes(self, batch_time: ReferenceBatchTime) -> Iterator[Pane]:
+        """Show those that are changes."""
+        for element in self.elements:
+            change = element.fields[PANE_CHANGE_COLUMN]
+            if change:
+                yield self.build_pane(element, "insert" if change > 0 else "retract", batch_time)
+
+    def build_pane(self, element: StageElement, kind: Any, batch_time: ReferenceBatchTime) -> Pane:
+        """Return a pane as it was shown: in its window, with its values."""
+        start, end = (element.fields.get(f"window_{bound}") for bound in ("start", "end"))
+        values = (
+            (column.name, canonicalize(element.fields.get(column.name))) for column in self.window.columns
+        )
+        return Pane(
+            key=(),
+            start=MIN_TIMESTAMP if start is None else start,
+            end=MAX_TIMESTAMP if end is None else end,
+            values=tuple(values),
+            pane_index=0,
+            timing="on_time",
+            on_time_index=0,
+            final=False,
+            kind=kind,
+            records=1,
+            batch=batch_time.batch,
+            clock=batch_time.clock,
+            watermark=batch_time.stream_watermark,
+        )
+
+    def take_late_rows(self) -> list[Any]:
+        """Return nothing: no pane is late for a relay."""
+        return []

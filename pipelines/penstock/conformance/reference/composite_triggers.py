@@ -1,0 +1,260 @@
+"""When: the rows of the contract's trigger table that are made of others."""
+
+from collections.abc import Sequence
+
+from penstock.conformance.reference.primitive_triggers import (
+    ArrivalCounts,
+    MergedTrigger,
+    ReferenceAfterCount,
+    ReferenceAfterWatermark,
+    ReferenceNever,
+    ReferenceProcessingTimer,
+    ReferenceTrigger,
+    ReferenceTriggerContext,
+    TriggerReadiness,
+)
+from penstock.engine.plan.triggers import (
+    AfterAll,
+    AfterAny,
+    AfterCount,
+    AfterEach,
+    AfterProcessingTime,
+    AfterPunctuation,
+    AfterWatermark,
+    Default,
+    Every,
+    OrFinally,
+    Repeatedly,
+    Trigger,
+)
+
+
+def create_trigger(trigger: Trigger) -> ReferenceTrigger:
+    """Return the trigger at its beginning."""
+    match trigger:
+        case AfterWatermark(None, None):
+            return ReferenceAfterWatermark()
+        case AfterWatermark(early, late):
+            return ReferenceEarlyLate(early, AfterCount(1) if late is None else late)
+        case AfterCount(count):
+            return ReferenceAfterCount(count)
+        case AfterPunctuation(predicate):
+            return ReferenceAfterCount(1, predicate)
+        case AfterProcessingTime() | Every():
+            return ReferenceProcessingTimer(trigger)
+        case AfterAny(inner):
+            return ReferenceAfterAny([create_trigger(part) for part in inner])
+        case AfterAll(inner):
+            return ReferenceAfterAll([create_trigger(part) for part in inner])
+        case AfterEach(inner):
+            return ReferenceAfterEach(inner)
+        case OrFinally(inner, until):
+            return ReferenceOrFinally(create_trigger(inner), create_trigger(until))
+        case Repeatedly(inner):
+            return ReferenceRepeatedly(inner)
+        case Default():
+            return ReferenceRepeatedly(AfterWatermark())
+
+
+class ReferenceCompositeTrigger(ReferenceTrigger):
+    """What `after_any` and `after_all` share: all parts see everything, and all end at the first firing."""
+
+    def __init__(self, parts: list[ReferenceTrigger]) -> None:
+        self.parts = parts
+
+    def on_elements(self, arrivals: ArrivalCounts) -> None:
+        """Tell every part."""
+        for part in self.parts:
+            part.on_elements(arrivals)
+
+    def on_fire(self, context: ReferenceTriggerContext) -> bool:
+        """Finish."""
+        return True
+
+    def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
+        """Merge part by part."""
+        triggers = [
+            (part.has_pending, part.trigger)
+            for part in merged
+            if isinstance(part.trigger, ReferenceCompositeTrigger)
+        ]
+        for index, own_part in enumerate(self.parts):
+            own_part.on_merge(
+                [MergedTrigger(trigger.parts[index], has_pending) for has_pending, trigger in triggers],
+                context,
+            )
+
+
+class ReferenceAfterAny(ReferenceCompositeTrigger):
+    """`after_any`."""
+
+    def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
+        """As ready as the readiest part."""
+        return max(part.check_readiness(context) for part in self.parts)
+
+
+class ReferenceAfterAll(ReferenceCompositeTrigger):
+    """`after_all`. A part once ready stays so by itself, since none is told of a firing before all are ready."""
+
+    def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
+        """Ready when all are; at the end when the end is what one of them waited for."""
+        part_readiness = [part.check_readiness(context) for part in self.parts]
+        return TriggerReadiness.WAITING if TriggerReadiness.WAITING in part_readiness else max(part_readiness)
+
+
+class ReferenceAfterEach(ReferenceTrigger):
+    """`after_each`: the present part alone sees elements; when it finishes the next begins, from nothing."""
+
+    def __init__(self, triggers: tuple[Trigger, ...]) -> None:
+        self.triggers = triggers
+        self.current_index = 0
+        self.current = create_trigger(triggers[0])
+
+    def on_elements(self, arrivals: ArrivalCounts) -> None:
+        """Tell the present part."""
+        self.current.on_elements(arrivals)
+
+    def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
+        """As ready as the present part."""
+        return self.current.check_readiness(context)
+
+    def on_fire(self, context: ReferenceTriggerContext) -> bool:
+        """Go on to the next part when the present one finishes; finish with the last."""
+        if not self.current.on_fire(context):
+            return False
+        if self.current_index + 1 == len(self.triggers):
+            return True
+        self.current_index += 1
+        self.current = create_trigger(self.triggers[self.current_index])
+        return False
+
+    def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
+        """Go on from the least advanced of the merged windows."""
+        triggers = [(part, part.trigger) for part in merged if isinstance(part.trigger, ReferenceAfterEach)]
+        self.current_index = min(trigger.current_index for _, trigger in triggers)
+        self.current = create_trigger(self.triggers[self.current_index])
+        least_advanced = [
+            MergedTrigger(trigger.current, part.has_pending)
+            for part, trigger in triggers
+            if trigger.current_index == self.current_index
+        ]
+        self.current.on_merge(least_advanced, context)
+
+
+class ReferenceOrFinally(ReferenceTrigger):
+    """`or_finally`: as `of`, until `until` fires or `of` finishes."""
+
+    def __init__(self, main: ReferenceTrigger, until: ReferenceTrigger) -> None:
+        self.main = main
+        self.until = until
+
+    def on_elements(self, arrivals: ArrivalCounts) -> None:
+        """Tell both."""
+        self.main.on_elements(arrivals)
+        self.until.on_elements(arrivals)
+
+    def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
+        """As ready as the readier."""
+        return max(self.main.check_readiness(context), self.until.check_readiness(context))
+
+    def on_fire(self, context: ReferenceTriggerContext) -> bool:
+        """Finish if `until` was ready; otherwise it was `of` that fired, and `until` keeps its count."""
+        if self.until.check_readiness(context) is not TriggerReadiness.WAITING:
+            return True
+        return self.main.on_fire(context)
+
+    def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
+        """Merge each with its like."""
+        triggers = [
+            (part.has_pending, part.trigger)
+            for part in merged
+            if isinstance(part.trigger, ReferenceOrFinally)
+        ]
+        self.main.on_merge(
+            [MergedTrigger(trigger.main, has_pending) for has_pending, trigger in triggers], context
+        )
+        self.until.on_merge(
+            [MergedTrigger(trigger.until, has_pending) for has_pending, trigger in triggers], context
+        )
+
+
+class ReferenceRepeatedly(ReferenceTrigger):
+    """`repeatedly`: when the trigger finishes it begins again, whole, with no count and no timer left."""
+
+    def __init__(self, definition: Trigger) -> None:
+        self.definition = definition
+        self.inner = create_trigger(definition)
+
+    def on_elements(self, arrivals: ArrivalCounts) -> None:
+        """Tell the trigger."""
+        self.inner.on_elements(arrivals)
+
+    def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
+        """As ready as the trigger."""
+        return self.inner.check_readiness(context)
+
+    def on_fire(self, context: ReferenceTriggerContext) -> bool:
+        """Begin again if the trigger finished; never finish."""
+        if self.inner.on_fire(context):
+            self.inner = create_trigger(self.definition)
+        return False
+
+    def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
+        """Merge the trigger."""
+        inner_parts = [
+            MergedTrigger(part.trigger.inner, part.has_pending)
+            for part in merged
+            if isinstance(part.trigger, ReferenceRepeatedly)
+        ]
+        self.inner.on_merge(inner_parts, context)
+
+
+class ReferenceEarlyLate(ReferenceTrigger):
+    """`after_watermark(early, late)`: before the end, once at the end, after it."""
+
+    def __init__(self, early: Trigger | None, late: Trigger) -> None:
+        self.early_and_late = (early, late)
+        self.is_past_end = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Let early and late begin from nothing."""
+        early, late = self.early_and_late
+        self.early: ReferenceTrigger = ReferenceNever() if early is None else ReferenceRepeatedly(early)
+        self.late: ReferenceTrigger = ReferenceRepeatedly(late)
+
+    def on_elements(self, arrivals: ArrivalCounts) -> None:
+        """Tell whichever part has its time."""
+        (self.late if self.is_past_end else self.early).on_elements(arrivals)
+
+    def check_readiness(self, context: ReferenceTriggerContext) -> TriggerReadiness:
+        """As ready as the part that has its time; at the end, ready once."""
+        if self.is_past_end:
+            return self.late.check_readiness(context)
+        return TriggerReadiness.AT_END if context.is_past_end else self.early.check_readiness(context)
+
+    def on_fire(self, context: ReferenceTriggerContext) -> bool:
+        """Pass the end, and with it leave all that was counted and timed; never finish."""
+        if self.is_past_end:
+            self.late.on_fire(context)
+        elif context.is_past_end:
+            self.is_past_end = True
+            self.reset()
+        else:
+            self.early.on_fire(context)
+        return False
+
+    def on_merge(self, merged: Sequence[MergedTrigger], context: ReferenceTriggerContext) -> None:
+        """Merge early with early, late with late; the end counts as passed if it lies behind the watermark."""
+        triggers = [
+            (part.has_pending, part.trigger)
+            for part in merged
+            if isinstance(part.trigger, ReferenceEarlyLate)
+        ]
+        self.early.on_merge(
+            [MergedTrigger(trigger.early, has_pending) for has_pending, trigger in triggers], context
+        )
+        self.late.on_merge(
+            [MergedTrigger(trigger.late, has_pending) for has_pending, trigger in triggers], context
+        )
+        self.is_past_end = context.is_past_end

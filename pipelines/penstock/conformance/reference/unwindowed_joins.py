@@ -1,0 +1,183 @@
+"""Joins without windows: who met whom is looked up among all that are still held, record by record."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.conformance.reference.input_records import RecordAddress, StageElement
+from penstock.conformance.reference.output_rows import LateRow, Pane
+from penstock.conformance.reference.pane_emission import ReferenceBatchTime
+from penstock.conformance.reference.predicates import matches_predicate
+from penstock.engine.plan.join_windows import AsOf, Between
+from penstock.engine.plan.joins import Join
+from penstock.engine.plan.stages import Stage
+
+
+@dataclass
+class BufferedElement:
+    """A record that may still meet others."""
+
+    element: StageElement
+    is_matched: bool = False
+    is_new: bool = True
+
+
+@dataclass
+class ReferenceUnwindowedJoin:
+    """All records that are held for a join."""
+
+    stage: Stage
+    window: Between | AsOf
+    buffer: list[BufferedElement] = field(default_factory=list)
+    late_rows: list[LateRow] = field(default_factory=list)
+
+    @property
+    def join(self) -> Join:
+        """Return what is joined."""
+        assert self.stage.join is not None
+        return self.stage.join
+
+    def process_elements(
+        self, elements: Sequence[StageElement], batch_time: ReferenceBatchTime
+    ) -> set[RecordAddress]:
+        """Hold what is not late."""
+        accepted = [
+            element
+            for element in elements
+            if batch_time.watermark_before < element.time + 1 + self.stage.lateness
+        ]
+        for element in elements:
+            if element not in accepted:
+                missed_by = batch_time.watermark_before - (element.time + 1 + self.stage.lateness)
+                window_bounds = (element.time, element.time + 1)
+                self.late_rows.append(
+                    LateRow(
+                        element.address,
+                        element.key,
+                        element.time,
+                        *window_bounds,
+                        "closed",
+                        batch_time.watermark_before,
+                        missed_by,
+                        batch_time.batch,
+                    )
+                )
+        self.buffer += [
+            BufferedElement(element) for element in sorted(accepted, key=lambda element: element.address)
+        ]
+        return {element.address for element in accepted}
+
+    def emit_panes(self, batch_time: ReferenceBatchTime) -> Iterator[Pane]:
+        """Show every row that is sure now, and let go of what nobody can ask for any more."""
+        rows = (
+            self.join_as_of(batch_time)
+            if isinstance(self.window, AsOf)
+            else self.join_between(self.window, batch_time)
+        )
+        yield from (self.build_pane(left, right, batch_time) for left, right in rows)
+        for buffered in self.buffer:
+            buffered.is_new = False
+
+    def join_between(self, window: Between, batch_time: ReferenceBatchTime) -> "Iterator[ElementPair]":
+        """Yield pairs of which one has just come, and those that found nobody when they go."""
+        kind = self.join.kind
+        for left in self.buffered_side(self.join.left):
+            for right in self.buffered_side(self.join.right):
+                is_near = -window.before <= right.element.time - left.element.time <= window.after
+                if is_near and have_same_key(left.element, right.element) and (left.is_new or right.is_new):
+                    if kind == "semi" and not left.is_matched:
+                        yield left.element, None
+                    left.is_matched = right.is_matched = True
+                    if kind not in ("semi", "anti"):
+                        yield left.element, right.element
+        for buffered in list(self.buffer):
+            is_left = buffered.element.address[0] == self.join.left
+            reach_ms = window.after if is_left else window.before
+            if batch_time.watermark < buffered.element.time + reach_ms + 1 + self.stage.lateness:
+                continue
+            self.buffer.remove(buffered)
+            if is_left and kind in ("left", "full", "anti") and not buffered.is_matched:
+                yield buffered.element, None
+            if not is_left and kind in ("right", "full") and not buffered.is_matched:
+                yield None, buffered.element
+
+    def join_as_of(self, batch_time: ReferenceBatchTime) -> "Iterator[ElementPair]":
+        """Yield records whose time has come, each with the newest partner that is no younger."""
+        for left in self.buffered_side(self.join.left):
+            if batch_time.watermark < left.element.time + 1 + self.stage.lateness:
+                continue
+            self.buffer.remove(left)
+            partner = self.find_as_of_partner(left.element)
+            if partner is not None and self.join.kind != "anti":
+                yield left.element, partner
+            if partner is None and self.join.kind in ("left", "anti"):
+                yield left.element, None
+
+    def find_as_of_partner(self, left: StageElement) -> StageElement | None:
+        """Return the partner of a record: of those of one time the last that came."""
+        assert isinstance(self.window, AsOf)
+        partner = None
+        for buffered in self.buffered_side(self.join.right):
+            right = buffered.element
+            is_candidate = right.time <= left.time and have_same_key(left, right)
+            if is_candidate and (partner is None or right.time >= partner.time):
+                partner = right
+        end_predicate = self.window.ends
+        if (
+            partner is not None
+            and end_predicate is not None
+            and matches_predicate(partner.fields, end_predicate)
+        ):
+            return None
+        has_tolerance = partner is not None and self.window.tolerance is not None
+        return None if has_tolerance and left.time - partner.time > self.window.tolerance else partner  # type: ignore[union-attr,operator]
+
+    def buffered_side(self, name: str) -> list[BufferedElement]:
+        """Return what is held of one input."""
+        return [buffered for buffered in self.buffer if buffered.element.address[0] == name]
+
+    def build_pane(
+        self, left: StageElement | None, right: StageElement | None, batch_time: ReferenceBatchTime
+    ) -> Pane:
+        """Return a row as what it is: the only pane of a window of one moment."""
+        present = [element for element in (left, right) if element is not None]
+        event_time = (
+            max(element.time for element in present) if isinstance(self.window, Between) else present[0].time
+        )
+        sides = {self.join.left: left, self.join.right: right if self.join.kind != "semi" else None}
+        columns = (
+            (column.name, field_or_null(sides[column.input], column.field)) for column in self.join.columns
+        )
+        return Pane(
+            key=present[0].key,
+            start=event_time,
+            end=event_time + 1,
+            values=tuple(columns),
+            pane_index=0,
+            timing="on_time",
+            on_time_index=0,
+            final=True,
+            kind="insert",
+            records=len(present),
+            batch=batch_time.batch,
+            clock=batch_time.clock,
+            watermark=batch_time.stream_watermark,
+        )
+
+    def take_late_rows(self) -> list[LateRow]:
+        """Return the late rows of the batch, and forget them."""
+        late_rows, self.late_rows = self.late_rows, []
+        return late_rows
+
+
+ElementPair = tuple[StageElement | None, StageElement | None]
+
+
+def have_same_key(left: StageElement, right: StageElement) -> bool:
+    """Tell whether two have one key: as in SQL, one with a null in it meets nobody."""
+    return left.key == right.key and None not in left.key
+
+
+def field_or_null(element: StageElement | None, name: str) -> Any:
+    """Return a field of a record, or null where there is none."""
+    return None if element is None else element.fields.get(name)

@@ -1,0 +1,71 @@
+"""The watermark: per partition from its records, per source the lowest, never going back."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from penstock.conformance.reference.input_records import MIN_TIMESTAMP, Instant
+from penstock.engine.plan.sources import WatermarkStrategy
+
+
+@dataclass
+class PartitionWatermark:
+    """The highest event time seen, and the clock from which its silence counts."""
+
+    max_event_time: Instant
+    active_since: int
+
+
+class SourceWatermark:
+    """The watermark of one source."""
+
+    def __init__(self, rule: WatermarkStrategy) -> None:
+        self.rule = rule
+        self.partitions: dict[int, PartitionWatermark] = {}
+        self.current: Instant = MIN_TIMESTAMP
+
+    def add_partitions(self, partition_ids: Iterable[int], clock: int) -> None:
+        """Note which partitions exist; a new one is active from now on."""
+        for partition_id in partition_ids:
+            self.partitions.setdefault(partition_id, PartitionWatermark(MIN_TIMESTAMP, clock))
+
+    def mark_active(self, partition_ids: Iterable[int], clock: int) -> None:
+        """Note of which partitions records may have waited to be read: these were not silent."""
+        for partition_id in self.partitions.keys() & set(partition_ids):
+            self.partitions[partition_id].active_since = clock
+
+    def observe_record(self, partition_id: int, clock: int, time: int | None) -> None:
+        """Note a record; `time` is None for one that must not move the watermark."""
+        self.add_partitions([partition_id], clock)
+        partition = self.partitions[partition_id]
+        partition.active_since = clock
+        if time is not None:
+            partition.max_event_time = max(partition.max_event_time, time)
+
+    @property
+    def max_event_time(self) -> Instant:
+        """Return the highest event time of all partitions."""
+        return max(
+            (partition.max_event_time for partition in self.partitions.values()), default=MIN_TIMESTAMP
+        )
+
+    def advance(self, clock: int) -> Instant:
+        """Return the watermark after the batch."""
+        active_partitions = [
+            partition for partition in self.partitions.values() if not self.is_idle(partition, clock)
+        ]
+        if active_partitions:
+            self.current = max(
+                self.current,
+                min(partition.max_event_time for partition in active_partitions) - self.rule.bound,
+            )
+        elif self.partitions and self.rule.advance_when_idle:
+            self.current = max(self.current, clock - self.rule.bound)
+        return self.current
+
+    def is_idle(self, partition: PartitionWatermark, clock: int) -> bool:
+        """Tell whether the partition has been silent for so long that it holds nobody back."""
+        return self.rule.idle_after is not None and clock - partition.active_since >= self.rule.idle_after
+
+    def is_too_far_ahead(self, time: int, clock: int) -> bool:
+        """Tell whether an event time lies further in the future than is believed."""
+        return self.rule.max_ahead is not None and time > clock + self.rule.max_ahead

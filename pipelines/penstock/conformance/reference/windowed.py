@@ -1,0 +1,190 @@
+"""Steps 2 to 6 of a batch for windows of time: lateness, folding, firing, closing."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from penstock.conformance.reference.composite_triggers import create_trigger
+from penstock.conformance.reference.input_records import Instant, RecordAddress, StageElement
+from penstock.conformance.reference.output_rows import LateReason, LateRow, Pane, ReplacedWindow
+from penstock.conformance.reference.pane_emission import (
+    ReferenceBatchTime,
+    emit_pane,
+    evaluate_trigger,
+    retract_overdue_panes,
+)
+from penstock.conformance.reference.predicates import matches_predicate
+from penstock.conformance.reference.primitive_triggers import ArrivalCounts
+from penstock.conformance.reference.session_merging import build_merged_window, merge_sessions
+from penstock.conformance.reference.window_assignment import find_containing_windows
+from penstock.conformance.reference.window_state import ReferenceWindow
+from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.triggers import punctuation_predicates
+from penstock.engine.plan.windows import (
+    Calendar,
+    Fixed,
+    Global,
+    SameWindows,
+    Sessions,
+    Sliding,
+    is_processing_time,
+)
+
+AssignedWindow: TypeAlias = Fixed | Sliding | Calendar | Global | SameWindows
+ElementKey: TypeAlias = tuple[Any, ...]
+TakenAddresses: TypeAlias = set[RecordAddress]
+
+
+@dataclass
+class ReferenceWindowOperator:
+    """All open windows of a stage."""
+
+    stage: Stage
+    windows: dict[tuple[ElementKey, Instant, Instant], ReferenceWindow] = field(default_factory=dict)
+    late_rows: list[LateRow] = field(default_factory=list)
+
+    def process_elements(
+        self, elements: Sequence[StageElement], batch_time: ReferenceBatchTime
+    ) -> TakenAddresses:
+        """Fold what is not too late; return the addresses of records that at least one window took."""
+        match self.stage.window:
+            case Sessions(gap):
+                return self.process_sessions(elements, gap, batch_time)
+            case Fixed() | Sliding() | Calendar() | Global() | SameWindows() as window:
+                return self.process_assigned(elements, window, batch_time)
+            case _:
+                raise TypeError(f"{self.stage.window} is no window of time")
+
+    def process_assigned(
+        self, elements: Sequence[StageElement], window: AssignedWindow, batch_time: ReferenceBatchTime
+    ) -> TakenAddresses:
+        """Fold elements into the windows that their time alone decides."""
+        groups: dict[tuple[ElementKey, Instant, Instant], list[StageElement]] = defaultdict(list)
+        for element in elements:
+            time = batch_time.clock if is_processing_time(window) else element.time
+            bounds = assign_element_windows(element, window, time)
+            for start, end in bounds:
+                groups[element.key, start, end].append(element)
+            if not bounds:
+                self.record_late([element], time, time, "no_window", batch_time)
+        taken: TakenAddresses = set()
+        for (key, start, end), members in groups.items():
+            taken |= self.add_to_window(key, start, end, members, batch_time)
+        return taken
+
+    def add_to_window(
+        self,
+        key: ElementKey,
+        start: Instant,
+        end: Instant,
+        members: list[StageElement],
+        batch_time: ReferenceBatchTime,
+    ) -> TakenAddresses:
+        """Fold elements into one window, unless it is closed or finished."""
+        if batch_time.watermark_before >= end + self.stage.lateness:
+            return self.record_late(members, start, end, "closed", batch_time)
+        window = self.windows.get((key, start, end)) or ReferenceWindow(
+            key, start, end, create_trigger(self.stage.trigger)
+        )
+        return self.add_to_open_window(window, members, batch_time)
+
+    def process_sessions(
+        self, elements: Sequence[StageElement], gap: int, batch_time: ReferenceBatchTime
+    ) -> TakenAddresses:
+        """Merge first, then judge the merged windows."""
+        all_taken: TakenAddresses = set()
+        for key in dict.fromkeys(element.key for element in elements):
+            key_elements = [element for element in elements if element.key == key]
+            key_windows = [window for window in self.windows.values() if window.key == key]
+            for session in merge_sessions(key_windows, key_elements, gap):
+                if session.elements and not session.windows:
+                    all_taken |= self.add_to_window(
+                        key, session.start, session.end, session.elements, batch_time
+                    )
+                elif session.elements and session.is_new:
+                    window = build_merged_window(
+                        self.stage, session, batch_time.watermark_before, batch_time.clock
+                    )
+                    newly_taken = self.add_to_open_window(window, session.elements, batch_time)
+                    if newly_taken:
+                        self.remove_merged_windows(session.windows)
+                    all_taken |= newly_taken
+                elif session.elements:
+                    all_taken |= self.add_to_open_window(session.windows[0], session.elements, batch_time)
+        return all_taken
+
+    def remove_merged_windows(self, windows: Iterable[ReferenceWindow]) -> None:
+        """Forget windows that have become part of another."""
+        for window in windows:
+            del self.windows[window.key, window.start, window.end]
+
+    def add_to_open_window(
+        self, window: ReferenceWindow, members: list[StageElement], batch_time: ReferenceBatchTime
+    ) -> TakenAddresses:
+        """Fold elements into a window that is not closed; one that has finished takes nothing."""
+        if window.is_finished:
+            return self.record_late(members, window.start, window.end, "finished", batch_time)
+        self.windows[window.key, window.start, window.end] = window
+        window.add_elements(members, self.count_arrivals(members, batch_time.clock))
+        return {element.address for element in members}
+
+    def count_arrivals(self, members: Sequence[StageElement], clock: int) -> ArrivalCounts:
+        """Return what the trigger is told of these elements."""
+        predicates = punctuation_predicates(self.stage.trigger)
+        matching = {
+            predicate: sum(matches_predicate(element.fields, predicate) for element in members)
+            for predicate in predicates
+        }
+        return ArrivalCounts(len(members), matching, clock)
+
+    def record_late(
+        self,
+        members: Iterable[StageElement],
+        start: Instant,
+        end: Instant,
+        reason: LateReason,
+        batch_time: ReferenceBatchTime,
+    ) -> TakenAddresses:
+        """Write down what a window did not take; nobody took it here."""
+        missed_by = batch_time.watermark_before - (end + self.stage.lateness) if reason == "closed" else 0
+        self.late_rows += [
+            LateRow(
+                element.address,
+                element.key,
+                element.time,
+                start,
+                end,
+                reason,
+                batch_time.watermark_before,
+                missed_by,
+                batch_time.batch,
+            )
+            for element in members
+        ]
+        return set()
+
+    def emit_panes(self, batch_time: ReferenceBatchTime) -> Iterator[Pane | ReplacedWindow]:
+        """Judge each window's trigger once, show what fires, and close what is past its lateness."""
+        for window_id, window in list(self.windows.items()):
+            firing = evaluate_trigger(self.stage, window, batch_time)
+            if firing is not None:
+                yield from emit_pane(self.stage, window, firing, batch_time)
+            yield from retract_overdue_panes(self.stage, window, batch_time)
+            if batch_time.watermark >= window.end + self.stage.lateness:
+                del self.windows[window_id]
+
+    def take_late_rows(self) -> list[LateRow]:
+        """Return the late rows of the batch, and forget them."""
+        late_rows, self.late_rows = self.late_rows, []
+        return late_rows
+
+
+def assign_element_windows(
+    element: StageElement, window: AssignedWindow, time: int
+) -> list[tuple[Instant, Instant]]:
+    """Return the windows that an element lies in: by its time, or as those of the pane that it comes from."""
+    if isinstance(window, SameWindows):
+        assert element.window is not None, "only panes have windows to go on with"
+        return [element.window]
+    return find_containing_windows(window, time)

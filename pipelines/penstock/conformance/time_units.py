@@ -1,0 +1,80 @@
+"""Times in a case: numbers in the case's unit, or in milliseconds where the field's name says so."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from penstock.conformance.field_validation import invalid_field_error, is_number, prefix_errors
+from penstock.engine.errors import TranscriptError
+
+MS_BY_UNIT = {"ms": 1, "s": 1_000, "sec": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+INFINITE_TIMES = {"inf": inf, "+inf": inf, "Infinity": inf, "-inf": -inf}
+"""The words for the ends of time."""
+UNIT_ALIASES = {"millisecond": "ms", "second": "s", "minute": "min", "hour": "h", "day": "d"}
+
+MAX_TIME_MS = 2**63
+"""No time lies further from 1970: 64 bits hold no more milliseconds."""
+
+
+@dataclass(frozen=True)
+class TimeUnit:
+    """How many milliseconds a number in a case means."""
+
+    milliseconds: int
+
+    def to_milliseconds(self, value: Any) -> float:
+        """Return a time or a duration in milliseconds; `inf` is the end of time."""
+        if isinstance(value, str) and value in INFINITE_TIMES:
+            return INFINITE_TIMES[value]
+        if not is_number(value):
+            raise TranscriptError(f'{value!r} is no time; write a number, or "inf"')
+        scaled: float = value * self.milliseconds
+        return scaled if scaled in (inf, -inf) else round(scaled)
+
+    def parse_instant(self, value: Any, path: str) -> float:
+        """Return a time that 64 bits hold, or an end of time."""
+        time_ms = self.parse_time(value, path)
+        if MAX_TIME_MS <= abs(time_ms) < inf:
+            raise invalid_field_error(path, value, "a time of 64 bits of milliseconds")
+        return time_ms
+
+    def parse_time(self, value: Any, path: str) -> float:
+        """Return a time or a duration, or name the place where there is none."""
+        with prefix_errors(path):
+            return self.to_milliseconds(value)
+
+    def parse_field(self, node: Mapping[str, Any], *names: str) -> int:
+        """Return the first of these fields that is there, under its name or with `_ms` behind it."""
+        for name in names:
+            if node.get(f"{name}_ms") is not None:
+                return require_finite(MILLISECOND_UNIT.parse_time(node[f"{name}_ms"], f"`{name}_ms`"), name)
+            if node.get(name) is not None:
+                return require_finite(self.parse_time(node[name], f"`{name}`"), name)
+        raise TranscriptError(f"{node.get('type')!r} needs {' or '.join(names)}; found {dict(node)}")
+
+    def parse_optional_field(self, node: Mapping[str, Any], *names: str) -> int:
+        """Return such a field, or 0 where there is none."""
+        is_present = any(node.get(f"{name}_ms", node.get(name)) is not None for name in names)
+        return self.parse_field(node, *names) if is_present else 0
+
+
+MILLISECOND_UNIT = TimeUnit(1)
+"""The unit of fields that say so in their names."""
+
+
+def require_finite(duration_ms: float, name: str) -> int:
+    """Refuse a duration without an end."""
+    if duration_ms in (inf, -inf):
+        raise TranscriptError(f"`{name}` is endless; write a number")
+    return int(duration_ms)
+
+
+def parse_unit(text: Any) -> TimeUnit:
+    """Read `s`, `ms` or `s after 12:00:00`; without a word it is milliseconds."""
+    words = (text or "ms").split() if isinstance(text, str | None) else []
+    unit_text = words[0].lower() if words else ""
+    name = UNIT_ALIASES.get(unit_text.removesuffix("s"), unit_text)
+    if name not in MS_BY_UNIT:
+        raise TranscriptError(f"the unit {text!r} is not known; write one of {', '.join(MS_BY_UNIT)}")
+    return TimeUnit(MS_BY_UNIT[name])

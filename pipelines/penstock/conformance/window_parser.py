@@ -1,0 +1,149 @@
+"""The `window` of a case as a window of the plan."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.conformance.field_validation import invalid_field_error, refuse_misspelled_fields
+from penstock.conformance.punctuation_parser import PUNCTUATION_FIELDS, parse_predicate
+from penstock.conformance.time_units import TimeUnit
+from penstock.engine.errors import TranscriptError, UnsupportedCaseError
+from penstock.engine.plan.policies import CountPolicy, DeltaPolicy, PunctuationPolicy, TimePolicy
+from penstock.engine.plan.windows import (
+    Calendar,
+    CalendarUnit,
+    Fixed,
+    Global,
+    Sessions,
+    Sliding,
+    SlidingOrder,
+    TimeDomain,
+    Tumbling,
+    Window,
+)
+
+CALENDAR_UNITS: dict[str, CalendarUnit] = {"days": "day", "weeks": "week", "months": "month"}
+
+WINDOW_TYPES = (
+    *("fixed", "sliding", "sessions", "calendar", "global"),
+    *("tumbling", "moving", "count", "delta", "punctuation", "time"),
+)
+WINDOW_FIELDS = (
+    *("type", "size", "size_ms", "offset", "offset_ms", "time", "gap", "gap_ms"),
+    *("period", "period_ms", "slide", "slide_ms", "every", "every_ms"),
+    *("unit", "zone", "time_zone", "close", "keep", "show", "n", "count"),
+    *(
+        "field",
+        "by",
+        "delta",
+        "threshold",
+        "duration",
+        "duration_ms",
+        "elapsed",
+        "elapsed_ms",
+        *PUNCTUATION_FIELDS,
+    ),
+)
+"""What a window of some type may have."""
+
+
+def parse_window(node: Mapping[str, Any] | str, unit: TimeUnit) -> Window:
+    """Read a window; what the contract does not have is refused by name."""
+    spec: Mapping[str, Any] = {"type": node} if isinstance(node, str) else node
+    if not isinstance(spec, Mapping):
+        raise TranscriptError(
+            f"`window` is {spec!r}; write an object with a type, as in {{'type': 'global'}}"
+        )
+    refuse_misspelled_fields(spec, WINDOW_FIELDS, "`window`")
+    match spec.get("type"):
+        case "fixed" | "tumbling" if "close" not in spec:
+            size = unit.parse_field(spec, "size")
+            return Fixed(
+                size,
+                normalize_offset(unit.parse_optional_field(spec, "offset"), size),
+                parse_time_domain(spec),
+            )
+        case "sliding" | "hopping":
+            period = unit.parse_field(spec, "period", "slide", "every")
+            return Sliding(
+                unit.parse_field(spec, "size"),
+                period,
+                normalize_offset(unit.parse_optional_field(spec, "offset"), period),
+                parse_time_domain(spec),
+            )
+        case "sessions" | "session":
+            return Sessions(unit.parse_field(spec, "gap"))
+        case "global":
+            return Global()
+        case "calendar":
+            return Calendar(spec.get("unit", "day"), spec.get("zone", spec.get("time_zone", "UTC")))
+        case "days" | "weeks" | "months" as calendar_word:
+            return Calendar(CALENDAR_UNITS[calendar_word], spec.get("zone", "UTC"))
+        case "tumbling":
+            return Tumbling(parse_close_policy(require_policy(spec, "close"), unit))
+        case "moving":
+            return SlidingOrder(
+                parse_policy(require_policy(spec, "keep"), unit),
+                parse_policy(require_policy(spec, "show"), unit),
+            )
+        case "count" | "delta" | "punctuation" | "time":
+            return Tumbling(parse_close_policy(spec, unit))
+        case str(other):
+            raise UnsupportedCaseError(
+                f"the contract has no windows of type {other!r}; it has {', '.join(WINDOW_TYPES)}"
+            )
+        case other:
+            raise invalid_field_error("`window.type`", other, f"one of {', '.join(WINDOW_TYPES)}")
+
+
+def normalize_offset(offset: int, period: int) -> int:
+    """Return the offset within one period; whether there is such a period the window says."""
+    return offset % period if period > 0 else 0
+
+
+def parse_time_domain(node: Mapping[str, Any]) -> TimeDomain:
+    """Return by which time the window is cut."""
+    match node.get("time", "event"):
+        case "event":
+            return "event"
+        case "processing":
+            return "processing"
+        case other:
+            raise invalid_field_error("`window.time`", other, "event or processing")
+
+
+def require_policy(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a policy that stands inside a window."""
+    policy = node.get(name)
+    if not isinstance(policy, Mapping):
+        raise TranscriptError(f"{node.get('type')!r} needs a policy in `{name}`; found {policy!r}")
+    return policy
+
+
+def parse_close_policy(
+    node: Mapping[str, Any], unit: TimeUnit
+) -> CountPolicy | DeltaPolicy | PunctuationPolicy | TimePolicy:
+    """Read a policy of an order window."""
+    match node.get("type"):
+        case "punctuation":
+            return PunctuationPolicy(parse_predicate(node))
+        case _:
+            return parse_policy(node, unit)
+
+
+def parse_policy(node: Mapping[str, Any], unit: TimeUnit) -> CountPolicy | DeltaPolicy | TimePolicy:
+    """Read a policy for eviction or showing."""
+    match node.get("type"):
+        case "count":
+            return CountPolicy(node.get("n", node.get("count", 0)))
+        case "delta":
+            return DeltaPolicy(
+                node.get("field", "value"), node.get("by", node.get("delta", node.get("threshold")))
+            )
+        case "time":
+            return TimePolicy(unit.parse_field(node, "size", "duration", "elapsed"))
+        case str(other):
+            raise UnsupportedCaseError(
+                f"the contract has no policy of type {other!r} here; it has count, delta, time"
+            )
+        case other:
+            raise invalid_field_error("the type of a policy", other, "one of count, delta, time")

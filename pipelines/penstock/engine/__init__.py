@@ -1,0 +1,1 @@
+"""The streaming engine: plans, their execution on Spark, and the host that keeps streams running."""

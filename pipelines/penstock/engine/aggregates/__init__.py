@@ -1,0 +1,6 @@
+"""Aggregates as columns: what Spark sends for each, how two become one, and what a pane shows."""
+
+from penstock.engine.aggregates.accumulator import Accumulator, AccumulatorPart, lift_elements, merge_partials
+from penstock.engine.aggregates.registry import build_accumulator
+
+__all__ = ["Accumulator", "AccumulatorPart", "build_accumulator", "lift_elements", "merge_partials"]

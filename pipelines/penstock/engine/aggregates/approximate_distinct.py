@@ -1,0 +1,68 @@
+"""Distinct values that are counted approximately: a HyperLogLog sketch of the values' hashes."""
+
+import datasketches
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.aggregates.accumulator import Accumulator, AccumulatorPart
+from penstock.engine.aggregates.aggregate_context import AggregateContext
+from penstock.engine.aggregates.field_types import require_comparable
+from penstock.engine.aggregates.list_columns import to_object_column
+from penstock.engine.aggregates.sketches import SketchColumnMerger
+from penstock.engine.aggregates.spark_xxhash64 import hash_like_spark
+from penstock.engine.columnar import NumpyColumn, Rows
+from penstock.engine.plan.aggregates import AggregateOutput, Distinct
+from penstock.engine.plan.predicates import quote_column
+
+
+def build_approximate_distinct(
+    output: AggregateOutput, aggregate: Distinct, context: AggregateContext
+) -> Accumulator:
+    """The number of different values, as the sketch estimates it."""
+    name = f"{output.name}_sketch"
+    require_comparable(context.field_types[aggregate.field], output)
+    merger = SketchColumnMerger(name, _HllMerger(aggregate.precision))
+    field = quote_column(aggregate.field)
+    # The hash is Spark's own, so that values of any type, empty text and NaN among them, are told apart.
+    sql = f"hll_sketch_agg(CASE WHEN {field} IS NOT NULL THEN xxhash64({field}) END, {aggregate.precision})"
+
+    def lift(elements: pa.Table) -> NumpyColumn:
+        hashes = hash_like_spark(elements.column(aggregate.field))
+        return to_object_column(
+            [None if value is None else _sketch_value(value, aggregate.precision) for value in hashes]
+        )
+
+    def show(rows: Rows) -> NumpyColumn:
+        return np.array([_estimate_count(sketch) for sketch in rows[name].tolist()], np.int64)
+
+    return Accumulator(
+        output.name, pa.int64(), (AccumulatorPart(name, sql, pa.binary(), merger, lift),), show
+    )
+
+
+class _HllMerger:
+    """Brings sketches together in a union, whose estimate does not depend on their order."""
+
+    def __init__(self, precision: int) -> None:
+        self._precision = precision
+
+    def merge_sketches(self, sketches: list[bytes]) -> bytes:
+        union = datasketches.hll_union(self._precision)
+        for sketch in sketches:
+            union.update(datasketches.hll_sketch.deserialize(sketch))
+        serialized: bytes = union.get_result(datasketches.HLL_8).serialize_compact()
+        return serialized
+
+
+def _sketch_value(value: int, precision: int) -> bytes:
+    sketch = datasketches.hll_sketch(precision, datasketches.HLL_8)
+    sketch.update(value)
+    serialized: bytes = sketch.serialize_compact()
+    return serialized
+
+
+def _estimate_count(sketch: bytes | None) -> int:
+    if sketch is None:
+        return 0
+    estimate: float = datasketches.hll_sketch.deserialize(sketch).get_estimate()
+    return round(estimate)

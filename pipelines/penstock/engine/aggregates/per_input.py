@@ -1,0 +1,89 @@
+"""Aggregates over the elements of one input alone: over columns that are null for the elements of all others.
+
+Every aggregate passes over nulls, and `Count()` becomes the count of a column that only such elements have.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.plan.aggregates import (
+    Aggregate,
+    AggregateOutput,
+    Count,
+    Custom,
+    JoinMembers,
+    OfInput,
+    TopN,
+    aggregate_fields,
+)
+from penstock.engine.plan.predicates import quote_column, sql_literal
+
+INPUT_COLUMN = "_input"
+"""The column of a change that says which stage it comes from."""
+
+TOPIC_COLUMN = "_topic"
+"""The column of a record that says which input it comes from."""
+
+
+@dataclass(frozen=True)
+class RestrictedColumn:
+    """A field as only the elements of one input have it; without a field it is true for them."""
+
+    input: str
+    field: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return f"{self.field or ''}@{self.input}"
+
+    def to_sql(self) -> str:
+        """What Spark makes of a record."""
+        value = "true" if self.field is None else quote_column(self.field)
+        return f"CASE WHEN {TOPIC_COLUMN} = {sql_literal(self.input)} THEN {value} END AS {quote_column(self.name)}"
+
+    def from_changes(self, elements: pa.Table) -> pa.Array | pa.ChunkedArray:
+        """What is made of changes."""
+        is_of_input = pc.equal(elements.column(INPUT_COLUMN), self.input)
+        if self.field is None:
+            return pc.if_else(is_of_input, True, pa.scalar(None, pa.bool_()))
+        column = elements.column(self.field)
+        return pc.if_else(is_of_input, column, pa.scalar(None, column.type))
+
+
+def collect_restricted_columns(outputs: Iterable[AggregateOutput]) -> tuple[RestrictedColumn, ...]:
+    """The columns that restricted aggregates need, each once."""
+    columns = (column for output in outputs for column in _list_restricted_columns(output.aggregate))
+    return tuple(dict.fromkeys(columns))
+
+
+def use_restricted_columns(output: AggregateOutput) -> AggregateOutput:
+    """The same output over the columns that only elements of its input have."""
+    if not isinstance(output.aggregate, OfInput):
+        return output
+    return AggregateOutput(output.name, _rename_fields(output.aggregate.aggregate, output.aggregate.input))
+
+
+def _list_restricted_columns(aggregate: Aggregate) -> list[RestrictedColumn]:
+    if not isinstance(aggregate, OfInput):
+        return []
+    fields: tuple[str | None, ...] = aggregate_fields(aggregate.aggregate)
+    return [RestrictedColumn(aggregate.input, name) for name in fields or (None,)]
+
+
+def _rename_fields(aggregate: Aggregate, input_: str) -> Aggregate:
+    def named(field: str | None) -> str:
+        return RestrictedColumn(input_, field).name
+
+    match aggregate:
+        case Count(field):
+            return Count(named(field))
+        case TopN(field=field, by=by):
+            return replace(aggregate, field=named(field), by=None if by is None else named(by))
+        case Custom() | JoinMembers() | OfInput():
+            raise TypeError(f"{aggregate} is of no input alone")
+        case _:
+            return replace(aggregate, field=named(aggregate.field))

@@ -1,0 +1,141 @@
+"""Quantiles by a KLL sketch, in which values of any type lie as floating numbers."""
+
+from datetime import UTC, date, datetime, timedelta
+from math import ceil, nan
+from typing import Any
+
+import datasketches
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.aggregates.accumulator import Accumulator, AccumulatorPart
+from penstock.engine.aggregates.aggregate_context import AggregateContext
+from penstock.engine.aggregates.field_types import require_measurable
+from penstock.engine.aggregates.list_columns import to_object_column
+from penstock.engine.aggregates.mergers import SumMerger
+from penstock.engine.aggregates.sketches import SketchColumnMerger
+from penstock.engine.columnar import NumpyColumn, Rows
+from penstock.engine.plan.aggregates import AggregateOutput, Quantiles
+from penstock.engine.plan.predicates import quote_column
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH_DATE = date(1970, 1, 1)
+
+
+def build_quantiles(output: AggregateOutput, aggregate: Quantiles, context: AggregateContext) -> Accumulator:
+    """The values at some ranks; NaN is greater than every number, and is counted apart."""
+    sketch_name, nan_count_name = f"{output.name}_sketch", f"{output.name}_nans"
+    field_type = require_measurable(context.field_types[aggregate.field], output)
+    number_sql = _numeric_sql(quote_column(aggregate.field), field_type)
+    sketch_part = AccumulatorPart(
+        sketch_name,
+        f"kll_sketch_agg_double({number_sql}, {aggregate.k})",
+        pa.binary(),
+        SketchColumnMerger(sketch_name, _KllMerger(aggregate.k)),
+        lambda elements: to_object_column(
+            [_sketch_value(value, aggregate.k) for value in _to_numbers(elements.column(aggregate.field))]
+        ),
+    )
+
+    def is_nan(elements: pa.Table) -> NumpyColumn:
+        return np.array(
+            [value is not None and value != value for value in _to_numbers(elements.column(aggregate.field))],
+            int,
+        )
+
+    nan_count_part = AccumulatorPart(
+        nan_count_name, f"count_if(isnan({number_sql}))", pa.int64(), SumMerger(nan_count_name), is_nan, 0
+    )
+
+    def show(rows: Rows) -> NumpyColumn:
+        sketches = zip(rows[sketch_name].tolist(), rows[nan_count_name].tolist(), strict=True)
+        return to_object_column(
+            [
+                tuple(_estimate_quantiles(aggregate, sketch, nan_count, field_type))
+                for sketch, nan_count in sketches
+            ]
+        )
+
+    return Accumulator(output.name, pa.list_(_result_type(field_type)), (sketch_part, nan_count_part), show)
+
+
+class _KllMerger:
+    """Brings sketches of one `k` together."""
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+
+    def merge_sketches(self, sketches: list[bytes]) -> bytes:
+        union = datasketches.kll_doubles_sketch(self._k)
+        for sketch in sketches:
+            union.merge(datasketches.kll_doubles_sketch.deserialize(sketch))
+        serialized: bytes = union.serialize()
+        return serialized
+
+
+def _sketch_value(value: float | None, k: int) -> bytes | None:
+    if value is None or value != value:
+        return None
+    sketch = datasketches.kll_doubles_sketch(k)
+    sketch.update(value)
+    serialized: bytes = sketch.serialize()
+    return serialized
+
+
+def _estimate_quantiles(
+    aggregate: Quantiles, serialized: bytes | None, nan_count: int, field_type: pa.DataType
+) -> list[Any]:
+    """The least value at or below which at least each share of all values lies; null where there are none."""
+    sketch = (
+        datasketches.kll_doubles_sketch(aggregate.k)
+        if serialized is None
+        else _deserialize_sketch(serialized)
+    )
+    total = sketch.n + nan_count
+    if not total:
+        return [None] * len(aggregate.ranks)
+    positions = [max(ceil(share * total), 1) for share in aggregate.ranks]
+    # The middle of a place, so that no rounding of a share moves it to the place beside.
+    return [
+        nan
+        if position > sketch.n
+        else _from_number(sketch.get_quantile((position - 0.5) / sketch.n, inclusive=True), field_type)
+        for position in positions
+    ]
+
+
+def _deserialize_sketch(sketch: bytes) -> Any:
+    return datasketches.kll_doubles_sketch.deserialize(sketch)
+
+
+def _result_type(field_type: pa.DataType) -> pa.DataType:
+    return pa.float64() if pa.types.is_decimal(field_type) else field_type
+
+
+def _numeric_sql(field: str, field_type: pa.DataType) -> str:
+    if pa.types.is_timestamp(field_type):
+        return f"cast(unix_micros(cast({field} as timestamp)) as double)"
+    if pa.types.is_date32(field_type):
+        return f"cast(unix_date({field}) as double)"
+    return f"cast({field} as double)"
+
+
+def _to_numbers(column: pa.ChunkedArray) -> list[float | None]:
+    """Values as numbers: times as microseconds, dates as days since 1970."""
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    elif pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    numbers: list[float | None] = pc.cast(column, pa.float64(), safe=False).to_pylist()
+    return numbers
+
+
+def _from_number(number: float, field_type: pa.DataType) -> Any:
+    """A value of the field's type again."""
+    if pa.types.is_integer(field_type):
+        return int(number)
+    if pa.types.is_timestamp(field_type):
+        instant = EPOCH + timedelta(microseconds=int(number))
+        return instant if field_type.tz else instant.replace(tzinfo=None)
+    return EPOCH_DATE + timedelta(days=int(number)) if pa.types.is_date32(field_type) else number

@@ -1,0 +1,152 @@
+"""Count, sum and mean: numbers that add up, and from which a change can be taken back."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.aggregates.accumulator import Accumulator, AccumulatorPart
+from penstock.engine.aggregates.aggregate_context import WEIGHT_COLUMN, AggregateContext
+from penstock.engine.aggregates.exact_sums import add_terms, sum_terms
+from penstock.engine.aggregates.field_types import resolve_sum_type
+from penstock.engine.aggregates.list_columns import ListMerger, to_single_entry_lists
+from penstock.engine.aggregates.mergers import BIGINT_LIMIT, SumMerger
+from penstock.engine.columnar import NumpyColumn, Rows, to_numpy
+from penstock.engine.errors import SumOverflowError
+from penstock.engine.plan.aggregates import AggregateOutput, Count, Mean, Sum
+from penstock.engine.plan.predicates import quote_column, sql_literal
+from penstock.engine.state.header_columns import BoolArray
+
+NON_FINITE_VALUES = {"nan": np.nan, "up": np.inf, "down": -np.inf}
+"""Values that a sum does not let go of: with changes they are counted instead of added."""
+
+
+def build_count(output: AggregateOutput, aggregate: Count, context: AggregateContext) -> Accumulator:
+    """The number of elements, or of values."""
+    part = context.make_count_part(f"{output.name}_present", aggregate.field)
+    return Accumulator(output.name, pa.int64(), (part,), lambda rows: rows[part.name])
+
+
+def build_sum(output: AggregateOutput, aggregate: Sum, context: AggregateContext) -> Accumulator:
+    """The sum of a field."""
+    total = _SumBuilder(
+        output.name, aggregate.field, resolve_sum_type(context.field_types[aggregate.field], output), context
+    )
+    count_part = context.make_count_part(f"{output.name}_present", aggregate.field)
+    return Accumulator(
+        output.name, total.sum_type, (*total.parts(), count_part), total.extract_sums, count_part.name
+    )
+
+
+def build_mean(output: AggregateOutput, aggregate: Mean, context: AggregateContext) -> Accumulator:
+    """The mean of a field, as a floating number."""
+    sum_type = resolve_sum_type(context.field_types[aggregate.field], output)
+    is_exact = pa.types.is_decimal(sum_type)
+    total = _SumBuilder(output.name, aggregate.field, sum_type if is_exact else pa.float64(), context)
+    count_part = context.make_count_part(f"{output.name}_present", aggregate.field)
+
+    def show(rows: Rows) -> NumpyColumn:
+        means: NumpyColumn = total.extract_sums(rows) / np.maximum(rows[count_part.name], 1)
+        return means.astype(np.float64)
+
+    return Accumulator(output.name, pa.float64(), (*total.parts(), count_part), show, count_part.name)
+
+
+@dataclass(frozen=True)
+class _SumBuilder:
+    """A sum in the making."""
+
+    name: str
+    field: str
+    sum_type: pa.DataType
+    context: AggregateContext
+
+    @property
+    def is_retractable(self) -> bool:
+        """Whether all can be taken back: it is kept as exact terms, and what is not finite is counted apart."""
+        return self.context.over_changes and pa.types.is_floating(self.sum_type)
+
+    def parts(self) -> Iterator[AccumulatorPart]:
+        name = f"{self.name}_sum"
+        zero: Any = Decimal(0) if pa.types.is_decimal(self.sum_type) else 0
+        if self.is_retractable:
+            collect_sql = f"collect_list({self._value_sql()})"
+            yield AccumulatorPart(
+                name, collect_sql, pa.list_(pa.float64()), ListMerger((name,), add_terms), self._lift_terms
+            )
+        else:
+            yield AccumulatorPart(
+                name,
+                self._sum_sql(),
+                self.sum_type,
+                SumMerger(name, self._sum_limit()),
+                self._lift_values,
+                zero,
+            )
+        for suffix, number in NON_FINITE_VALUES.items() if self.is_retractable else ():
+            name = f"{self.name}_{suffix}"
+            is_number_sql = f"{quote_column(self.field)} = double('{number}')"
+            sql = f"coalesce(sum(CASE WHEN {is_number_sql} THEN {WEIGHT_COLUMN} END), 0)"
+            yield AccumulatorPart(
+                name, sql, pa.int64(), SumMerger(name), self._make_non_finite_lift(number), 0
+            )
+
+    def _sum_limit(self) -> int:
+        return (
+            10 ** (self.sum_type.precision - self.sum_type.scale)
+            if pa.types.is_decimal(self.sum_type)
+            else BIGINT_LIMIT
+        )
+
+    def extract_sums(self, rows: Rows) -> NumpyColumn:
+        sums: NumpyColumn = rows[f"{self.name}_sum"]
+        if not self.is_retractable:
+            return sums
+        totals = np.fromiter(map(sum_terms, sums.tolist()), np.float64, len(sums))
+        is_present = {suffix: rows[f"{self.name}_{suffix}"] > 0 for suffix in NON_FINITE_VALUES}
+        totals = np.where(is_present["up"], np.inf, np.where(is_present["down"], -np.inf, totals))
+        return np.where(is_present["nan"] | (is_present["up"] & is_present["down"]), np.nan, totals)
+
+    def _sum_sql(self) -> str:
+        value = self._value_sql()
+        if pa.types.is_floating(self.sum_type):
+            return f"coalesce(sum({value}), cast(0 as double))"
+        overflow_message = sql_literal(str(SumOverflowError(self.name)))
+        overflow_sql = f"raise_error({overflow_message})"
+        return f"coalesce(try_sum({value}), CASE WHEN count({value}) = 0 THEN 0 ELSE {overflow_sql} END)"
+
+    def _value_sql(self) -> str:
+        """What of an element is added."""
+        value = quote_column(self.field)
+        if pa.types.is_floating(self.sum_type):
+            value = f"cast({value} as double)"
+        if self.is_retractable:
+            value = f"CASE WHEN abs({value}) < double('Infinity') THEN {value} END"
+        return f"{WEIGHT_COLUMN} * {value}" if self.context.over_changes else value
+
+    def _lift_values(self, elements: pa.Table) -> NumpyColumn:
+        if pa.types.is_decimal(self.sum_type):
+            decimals = [
+                Decimal(0) if value is None else value for value in elements.column(self.field).to_pylist()
+            ]
+            return np.array(decimals, object) * self.context.element_weights(elements)
+        values = to_numpy(elements.column(self.field).cast(self.sum_type))
+        weighted: NumpyColumn = values * self.context.element_weights(elements)
+        return weighted
+
+    def _lift_terms(self, elements: pa.Table) -> NumpyColumn:
+        values = to_numpy(elements.column(self.field).cast(self.sum_type))
+        weighted = np.where(np.isfinite(values), values, 0) * self.context.element_weights(elements)
+        return to_single_entry_lists(weighted.tolist(), (weighted != 0).tolist())
+
+    def _make_non_finite_lift(self, number: float) -> Callable[[pa.Table], NumpyColumn]:
+        def lift(elements: pa.Table) -> NumpyColumn:
+            values = to_numpy(elements.column(self.field).cast(pa.float64()))
+            is_match: BoolArray = np.isnan(values) if np.isnan(number) else values == number
+            weighted: NumpyColumn = is_match * self.context.element_weights(elements, self.field)
+            return weighted
+
+        return lift

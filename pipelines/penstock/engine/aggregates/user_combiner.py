@@ -1,0 +1,160 @@
+"""One's own combiner: asked for all groups at once, over Arrow."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.aggregates.accumulator import Accumulator, AccumulatorPart
+from penstock.engine.aggregates.aggregate_context import WEIGHT_COLUMN, AggregateContext
+from penstock.engine.aggregates.element_order import sql_struct
+from penstock.engine.aggregates.list_columns import to_object_column
+from penstock.engine.columnar import NumpyColumn, Rows, to_python_values
+from penstock.engine.errors import DefinitionError, UserCodeError
+from penstock.engine.plan.aggregates import AggregateOutput, Custom
+from penstock.engine.plan.predicates import quote_column
+from penstock.engine.plan.user_functions import Combiner
+from penstock.engine.state.header_columns import Int64Array
+
+ChangeSign = Literal["", ">", "<"]
+"""Which elements go into a part: all, those that come, or those that are taken back."""
+
+
+def build_custom(output: AggregateOutput, aggregate: Custom, context: AggregateContext) -> Accumulator:
+    """What the combiner makes of some fields. What is taken back is combined apart, and subtracted when shown."""
+    combiner_column = _CombinerColumn(output.name, aggregate.combiner.resolve())
+    signs: tuple[ChangeSign, ...] = (">", "<") if context.over_changes else ("",)
+    parts = [_build_part(combiner_column, aggregate.fields, context, sign) for sign in signs]
+
+    def show(rows: Rows) -> NumpyColumn:
+        empty_partial = combiner_column.add(_empty_elements(aggregate, context), np.empty(0, np.int64), 1)
+        signed_partials = [combiner_column.decode_partials(rows[part.name], empty_partial) for part in parts]
+        combiner = combiner_column.combiner
+        partials = (
+            _call_user_code("subtract", combiner, lambda: combiner.subtract(*signed_partials))
+            if context.over_changes
+            else signed_partials[0]
+        )
+        raw_result = _call_user_code("result", combiner, lambda: combiner.result(partials))
+        result = combiner_column.check_result("result", raw_result, combiner.result_type, len(rows))
+        return to_object_column(to_python_values(result))
+
+    return Accumulator(output.name, combiner_column.combiner.result_type, tuple(parts), show)
+
+
+@dataclass(frozen=True)
+class _CombinerColumn:
+    """A combiner, and the column that it fills. A partial is kept in a list of one, so that null is no number."""
+
+    output: str
+    combiner: Combiner
+
+    def add(self, values: pa.Table, groups: Int64Array, count: int) -> pa.Array:
+        partials = _call_user_code("add", self.combiner, lambda: self.combiner.add(values, groups, count))
+        return self.check_result("add", partials, self.combiner.partial_type, count)
+
+    def merge(self, partials: pa.Array, groups: Int64Array, count: int) -> pa.Array:
+        merged = _call_user_code("merge", self.combiner, lambda: self.combiner.merge(partials, groups, count))
+        return self.check_result("merge", merged, self.combiner.partial_type, count)
+
+    def decode_partials(self, column: NumpyColumn, empty_partial: pa.Array | None = None) -> pa.Array:
+        """What a column holds; of a row without elements null, or what the combiner says of nothing."""
+        (empty_value,) = [None] if empty_partial is None else to_python_values(empty_partial)
+        values = [empty_value if packed is None else packed[0] for packed in column.tolist()]
+        return pa.array(values, self.combiner.partial_type)
+
+    def check_result(
+        self, function_name: str, answer: pa.Array, expected_type: pa.DataType, expected_count: int
+    ) -> pa.Array:
+        """Refuse an answer that nobody asked for, before it gets into the state."""
+        array = answer.combine_chunks() if isinstance(answer, pa.ChunkedArray) else answer
+        if array.type != expected_type or len(array) != expected_count:
+            raise DefinitionError(
+                f"aggregate.{self.output}",
+                f"{function_name} of {type(self.combiner).__name__} gave {len(array)} values of type {array.type}",
+                f"Have it give {expected_count} of type {expected_type}, one for each group",
+            )
+        return array
+
+
+@dataclass(frozen=True)
+class _CombinerMerger:
+    """A column of partials, merged by the combiner."""
+
+    name: str
+    combiner_column: _CombinerColumn = field(compare=False)
+
+    def merge(self, rows: Rows, windows: Int64Array, incoming: Rows) -> None:
+        """Merge what came with what is held, for all windows at once."""
+        touched_windows, groups = np.unique(windows, return_inverse=True)
+        all_partials = np.concatenate([rows[self.name][touched_windows], incoming[self.name]])
+        groups = np.concatenate([np.arange(len(touched_windows)), groups])
+        merged = self.combiner_column.merge(
+            self.combiner_column.decode_partials(all_partials), groups, len(touched_windows)
+        )
+        rows[self.name][touched_windows] = _encode_partials(merged)
+
+
+def _build_part(
+    combiner_column: _CombinerColumn, fields: Sequence[str], context: AggregateContext, sign: ChangeSign
+) -> AccumulatorPart:
+    name = f"{combiner_column.output}_{'gone' if sign == '<' else 'partial'}"
+    element_sql = sql_struct(
+        *(f"{quote_column(field_name)} AS {quote_column(field_name)}" for field_name in fields)
+    )
+    chosen_sql = f"CASE WHEN {WEIGHT_COLUMN} {sign} 0 THEN {element_sql} END" if sign else element_sql
+
+    def lift(elements: pa.Table) -> NumpyColumn:
+        weights = context.element_weights(elements)
+        is_chosen = np.ones(len(weights), bool) if not sign else weights > 0 if sign == ">" else weights < 0
+        chosen_elements = elements.select(list(fields)).filter(pa.array(is_chosen))
+        partials = _encode_partials(
+            combiner_column.add(chosen_elements, np.flatnonzero(is_chosen), len(weights))
+        )
+        partials[~is_chosen] = None
+        return partials
+
+    return AccumulatorPart(
+        name,
+        f"collect_list({chosen_sql})",
+        pa.list_(combiner_column.combiner.partial_type),
+        _CombinerMerger(name, combiner_column),
+        lift,
+        raw_type=pa.list_(
+            pa.struct([pa.field(field_name, context.field_types[field_name]) for field_name in fields])
+        ),
+        finish_raw=_make_raw_finisher(combiner_column),
+    )
+
+
+def _empty_elements(aggregate: Custom, context: AggregateContext) -> pa.Table:
+    return pa.schema([pa.field(name, context.field_types[name]) for name in aggregate.fields]).empty_table()
+
+
+def _make_raw_finisher(combiner_column: _CombinerColumn) -> Callable[[pa.Array], pa.Array]:
+    """What the combiner makes of the elements of groups, each of which comes as a list of structs."""
+
+    def finish(groups: pa.Array) -> pa.Array:
+        elements = pa.Table.from_struct_array(groups.flatten())
+        parents = pc.list_parent_indices(groups).to_numpy()
+        partials = combiner_column.add(elements, parents, len(groups))
+        return pa.array(_encode_partials(partials), pa.list_(combiner_column.combiner.partial_type))
+
+    return finish
+
+
+def _call_user_code(function_name: str, combiner: Combiner, call: Callable[[], pa.Array]) -> pa.Array:
+    """Call what is not ours; what it raises is told from errors of the engine."""
+    try:
+        return call()
+    except Exception as problem:
+        raise UserCodeError(f"{function_name} of {type(combiner).__name__}", problem) from problem
+
+
+def _encode_partials(partials: pa.Array) -> NumpyColumn:
+    return to_object_column(
+        [None if partial is None else (partial,) for partial in to_python_values(partials)]
+    )

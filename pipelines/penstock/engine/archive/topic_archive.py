@@ -1,0 +1,155 @@
+"""Bringing what was read of a topic into its archive, each offset once, whatever happens in between.
+
+Of the batch protocol the archive needs the second half: nothing that it writes depends on a clock or on a state,
+so there is no intent. A batch's rows are written into files that nothing names yet, the outcome names them, which
+decides the batch, and the tables take them by (application, batch id). Killed before the outcome, the records are
+read again, perhaps cut elsewhere; killed after it, the commits are repeated and change nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from penstock.engine.archive.archive_names import archive_name, ledger_path, records_path
+from penstock.engine.archive.archive_rows import (
+    ARCHIVE_LEDGER_SCHEMA,
+    PartitionSlice,
+    build_ledger_rows,
+    build_record_rows,
+)
+from penstock.engine.archive.archive_table import ArchiveTable, utc_day
+from penstock.engine.batch.intent import partition_name
+from penstock.engine.batch.journal import RETAINED_BATCHES, BatchJournal
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.errors import ArchiveError, WriterFencedError
+from penstock.engine.host.control import PartitionAccount
+from penstock.engine.operators.watermark import Watermark
+from penstock.engine.storage import StoragePath
+from penstock.engine.tables.batch_table import BatchTable
+from penstock.engine.tables.table_change import TableChange
+
+
+class TopicArchive:
+    """The archive of one topic, by its one writer. Its caller sees to it that one batch is taken at a time."""
+
+    def __init__(
+        self,
+        topic: str,
+        topic_id: str,
+        directory: Path,
+        warehouse: StoragePath,
+        fence: WriteFence,
+        report_outcome: Callable[[BatchOutcome], None],
+    ) -> None:
+        archive_stream = archive_name(topic)
+        self.topic = topic
+        self._topic_id = topic_id
+        self._fence = fence
+        self._report_outcome = report_outcome
+        self._journal = BatchJournal.open_for_writing(directory / "journal")
+        self._records = ArchiveTable(warehouse / records_path(topic), archive_stream)
+        self._ledger = BatchTable(warehouse / ledger_path(topic), ARCHIVE_LEDGER_SCHEMA, archive_stream)
+        self.last_outcome: BatchOutcome | None = None
+
+    @property
+    def end_offsets(self) -> Mapping[int, int]:
+        """The next offset of each partition that was read."""
+        ends_by_partition = {} if self.last_outcome is None else self.last_outcome.ends
+        return {int(name.rpartition("/")[2]): end for name, end in ends_by_partition.items()}
+
+    def resume(self) -> None:
+        """Take up where the journal ends. ArchiveError where topic, journal and table do not belong together."""
+        outcome = self._journal.read_last_outcome()
+        committed_batch = self._records.read_last_batch()
+        if committed_batch > (-1 if outcome is None else outcome.batch_id):
+            raise ArchiveError(
+                f"{self._records.path} holds batch {committed_batch}, "
+                f"and the journal {self._journal.directory} ends before it: "
+                "restore the journal, or move the table away to archive the topic from its beginning"
+            )
+        if outcome is not None:
+            if outcome.plan != self._topic_id:
+                raise ArchiveError(
+                    f"topic {self.topic} was made anew since it was archived (its id was {outcome.plan}, and is "
+                    f"{self._topic_id}): move {self._records.path}, {self._ledger.path} and "
+                    f"{self._journal.directory} away, and the new topic is archived from its beginning"
+                )
+            self._commit_and_report(outcome)
+
+    def archive_batch(self, slices: Mapping[int, PartitionSlice], clock: int, lag_records: int = 0) -> None:
+        """Bring records into the archive; they must begin where the last batch ended."""
+        self._fence.ensure_held()
+        prepared_outcome = self._prepare_outcome(slices, clock, lag_records)
+        decided_outcome = self._journal.commit_outcome(prepared_outcome)
+        if decided_outcome is not prepared_outcome:
+            # Another host decided this batch: who goes on has to begin from what that one took.
+            raise WriterFencedError(self._fence.stream, self._fence.epoch)
+        self._commit_and_report(decided_outcome)
+        if decided_outcome.batch_id % RETAINED_BATCHES == 0:
+            self._journal.forget_before(decided_outcome.batch_id - RETAINED_BATCHES)
+
+    def _prepare_outcome(
+        self, slices: Mapping[int, PartitionSlice], clock: int, lag_records: int
+    ) -> BatchOutcome:
+        batch_id = 0 if self.last_outcome is None else self.last_outcome.batch_id + 1
+        changes = self._write_files(slices, batch_id, clock)
+        self._fence.ensure_held()
+        accounts = tuple(self._account_partitions(slices))
+        return BatchOutcome(
+            batch_id=batch_id,
+            kind="data",
+            clock=clock,
+            epoch=self._fence.epoch,
+            spark_batch=None,
+            watermark=Watermark(),
+            ends={partition_name(self.topic, account.partition): account.end for account in accounts},
+            state_files={},
+            changes={path: change for path, change in changes.items() if not change.is_empty},
+            accounts=accounts,
+            archived=sum(account.read for account in accounts),
+            lag_records=lag_records,
+            plan=self._topic_id,
+        )
+
+    def _write_files(
+        self, slices: Mapping[int, PartitionSlice], batch_id: int, clock: int
+    ) -> dict[str, TableChange]:
+        epoch = self._fence.epoch
+        ledger_table = build_ledger_rows(self.topic, slices, batch_id, clock)
+        return {
+            records_path(self.topic): self._records.write(
+                build_record_rows(slices, batch_id), batch_id, epoch, clock
+            ),
+            ledger_path(self.topic): TableChange(
+                [self._ledger.write_file(ledger_table, f"batch-{batch_id:012d}-{epoch}", clock)]
+            ),
+        }
+
+    def _account_partitions(self, slices: Mapping[int, PartitionSlice]) -> Iterator[PartitionAccount]:
+        """Say of each partition that is known how far it is; every record that was read is in the archive."""
+        end_offsets = self.end_offsets
+        for partition in sorted({*end_offsets, *slices}):
+            start = end_offsets.get(partition, 0)
+            partition_slice = slices.get(partition) or PartitionSlice(start, start)
+            if partition_slice.start != start:
+                raise ArchiveError(
+                    f"{self.topic} partition {partition} was archived up to {start}, and what was read begins at "
+                    f"{partition_slice.start}; start the archive again"
+                )
+            record_count = len(partition_slice.messages)
+            yield PartitionAccount(
+                self.topic, partition, start, partition_slice.end, record_count, record_count, 0, 0, 0
+            )
+
+    def _commit_and_report(self, outcome: BatchOutcome) -> None:
+        tables = {records_path(self.topic): self._records, ledger_path(self.topic): self._ledger}
+        for path, change in outcome.changes.items():
+            tables[path].commit(outcome.batch_id, change, outcome.clock)
+        self._merge_previous_day(outcome)
+        self.last_outcome = outcome
+        self._report_outcome(outcome)
+
+    def _merge_previous_day(self, outcome: BatchOutcome) -> None:
+        """With the first batch of a day, make few files of the day before."""
+        if self.last_outcome is not None and utc_day(self.last_outcome.clock) != utc_day(outcome.clock):
+            self._records.merge_day(utc_day(self.last_outcome.clock))

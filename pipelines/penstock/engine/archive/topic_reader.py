@@ -1,0 +1,168 @@
+"""Reading a topic from offsets on, so that nothing that it ever held goes unnoticed.
+
+Aborted records are read too: other readers of the topic see them, unless they are told not to.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from penstock.engine.archive.archive_rows import OffsetGap, PartitionSlice
+from penstock.engine.errors import ArchiveError
+
+BROKER_TIMEOUT_S = 10.0
+MAX_POLL_RECORDS = 5_000
+PARTITION_DISCOVERY_INTERVAL_MS = 5_000
+GAP_EXPIRED, GAP_COMPACTION, GAP_TRANSACTION = "expired", "compaction", "transaction"
+_PARTITION_END_CODE, _OFFSET_GONE_CODE = "_PARTITION_EOF", "_AUTO_OFFSET_RESET"
+_CONSUMER_SETTINGS: dict[str, str | int | bool] = {
+    "group.id": "penstock-archive",
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "auto.offset.reset": "error",
+    "isolation.level": "read_uncommitted",
+    "queued.max.messages.kbytes": 32_768,
+    "log_level": 2,
+}
+
+
+def fetch_topic_id(client_options: Mapping[str, str], topic: str) -> str:
+    """Return the id by which a topic is told from another one of its name. ArchiveError where there is none."""
+    admin = AdminClient(dict(client_options))
+    try:
+        futures = admin.describe_topics(TopicCollection([topic]), request_timeout=BROKER_TIMEOUT_S)
+        return str(futures[topic].result(2 * BROKER_TIMEOUT_S).topic_id)
+    except KafkaException as error:
+        raise ArchiveError(
+            f"topic {topic} at {client_options['bootstrap.servers']} cannot be archived: {error.args[0].str()}; "
+            "is the broker up? `penstock topics apply` makes the topic where there is none"
+        ) from error
+
+
+@dataclass
+class TopicReader:
+    """Reads every partition of a topic from where the archive ends.
+
+    `compacted` says that the topic drops records whose key came again: then offsets without a record are put down
+    to that, because nobody can tell them from the markers of transactions.
+    """
+
+    client: Mapping[str, str]
+    topic: str
+    archived_ends: Mapping[int, int]
+    compacted: bool = False
+    slices: dict[int, PartitionSlice] = field(default_factory=dict)
+    record_count: int = 0
+    byte_count: int = 0
+
+    def __post_init__(self) -> None:
+        self._consumer = Consumer({**_CONSUMER_SETTINGS, **self.client})
+        self._next_offsets: dict[int, int] = {}
+        self._discovered_at_ms: int | None = None
+
+    def poll(self, timeout_s: float, now_ms: int) -> None:
+        """Add what comes within so long to `taken`."""
+        if (
+            self._discovered_at_ms is None
+            or now_ms - self._discovered_at_ms >= PARTITION_DISCOVERY_INTERVAL_MS
+        ):
+            self._discovered_at_ms = now_ms
+            self._discover_partitions()
+        for message in self._consumer.consume(MAX_POLL_RECORDS, timeout_s):
+            self._add_message(message)
+
+    def start_batch(self) -> None:
+        """Begin a new batch: what was taken is in the archive."""
+        self.slices, self.record_count, self.byte_count = {}, 0, 0
+
+    def count_lag(self) -> int:
+        """Return how many offsets are beyond what was read, as far as the broker has told."""
+        high_watermarks = {
+            partition: self._watermark_offsets(partition, cached=True)[1] for partition in self._next_offsets
+        }
+        return sum(
+            max(high - self._next_offsets[partition], 0) for partition, high in high_watermarks.items()
+        )
+
+    def close(self) -> None:
+        """Let go of the broker."""
+        self._consumer.close()
+
+    def _discover_partitions(self) -> None:
+        topic_metadata = self._consumer.list_topics(self.topic, timeout=BROKER_TIMEOUT_S).topics[self.topic]
+        new_partitions = [
+            partition for partition in topic_metadata.partitions if partition not in self._next_offsets
+        ]
+        for partition in new_partitions:
+            self._next_offsets[partition] = self._find_first_offset(partition)
+        if new_partitions:
+            assignment = [
+                TopicPartition(self.topic, *position) for position in sorted(self._next_offsets.items())
+            ]
+            self._consumer.assign(assignment)
+
+    def _find_first_offset(self, partition: int) -> int:
+        """Where to begin: where the archive ends, or where the topic begins if that is later."""
+        low, high = self._watermark_offsets(partition)
+        archived_end = self.archived_ends.get(partition, 0)
+        if archived_end > high:
+            raise ArchiveError(
+                f"{self.topic} partition {partition} was archived up to offset {archived_end}, and ends at {high}: "
+                "the broker lost records; bring them back, or move the archive away to begin anew"
+            )
+        if archived_end < low:
+            self._slice_of(partition, archived_end).gaps.append(OffsetGap(archived_end, low - 1, GAP_EXPIRED))
+            self._slice_of(partition, archived_end).end = low
+        return max(archived_end, low)
+
+    def _add_message(self, message: Message) -> None:
+        error = message.error()
+        if error is not None and error.name() not in (_PARTITION_END_CODE, _OFFSET_GONE_CODE):
+            raise KafkaException(error)
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None
+        assert offset is not None
+        if error is not None and error.name() == _OFFSET_GONE_CODE:
+            self._reset_position(partition)
+        elif offset >= self._next_offsets[partition]:
+            self._record_gap(partition, offset)
+            if error is None:
+                self._append_message(partition, offset, message)
+
+    def _record_gap(self, partition: int, offset: int) -> None:
+        """Note the offsets before this one that hold no record.
+
+        None of them can have expired: who asks for one that has is told so, and comes by `_begin_again`.
+        """
+        expected = self._next_offsets[partition]
+        if offset > expected:
+            partition_slice = self._slice_of(partition, expected)
+            partition_slice.gaps.append(
+                OffsetGap(expected, offset - 1, GAP_COMPACTION if self.compacted else GAP_TRANSACTION)
+            )
+            partition_slice.end = self._next_offsets[partition] = offset
+
+    def _append_message(self, partition: int, offset: int, message: Message) -> None:
+        partition_slice = self._slice_of(partition, offset)
+        partition_slice.messages.append(message)
+        partition_slice.end = self._next_offsets[partition] = offset + 1
+        self.record_count += 1
+        self.byte_count += len(message.value() or b"") + len(message.key() or b"")
+
+    def _reset_position(self, partition: int) -> None:
+        """What was to be read next is gone meanwhile: go on with what is there."""
+        self.archived_ends = {**self.archived_ends, partition: self._next_offsets[partition]}
+        self._next_offsets[partition] = self._find_first_offset(partition)
+        self._consumer.seek(TopicPartition(self.topic, partition, self._next_offsets[partition]))
+
+    def _slice_of(self, partition: int, start: int) -> PartitionSlice:
+        return self.slices.setdefault(partition, PartitionSlice(start, start))
+
+    def _watermark_offsets(self, partition: int, *, cached: bool = False) -> tuple[int, int]:
+        topic_partition = TopicPartition(self.topic, partition)
+        low, high = self._consumer.get_watermark_offsets(
+            topic_partition, timeout=BROKER_TIMEOUT_S, cached=cached
+        )
+        return low, high

@@ -1,0 +1,409 @@
+"""Runs the batches of one stream, each once, whatever happens between its steps.
+
+1. The intent is written: clock, offsets, epoch.
+2. Records are read and folded. Nothing of this is seen from outside.
+3. Files are written that nothing names yet: the changed state, and the rows of each table.
+4. The outcome is written, which names all of them: the batch is decided.
+5. Each table takes its files in one commit, by (application, batch id).
+6. The control store is told.
+
+A run that was killed before 4 does the batch again, with the clock of its intent; one that was killed after it
+does 5 and 6 again, which changes nothing that is there already.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.core.log_context import bind_log_context
+from penstock.engine.batch.batch_input import (
+    BatchInput,
+    IdentifiedInput,
+    find_newest_times,
+    make_empty_input,
+    split_by_stage,
+)
+from penstock.engine.batch.batch_result import BatchResult
+from penstock.engine.batch.engine_options import DEFAULT_OPTIONS, EngineOptions
+from penstock.engine.batch.input_watermarks import StreamWatermarks, WatermarkRules
+from penstock.engine.batch.intent import BatchIntent, OffsetRange
+from penstock.engine.batch.journal import RETAINED_BATCHES, BatchJournal
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.poison_isolation import PoisonIsolation
+from penstock.engine.batch.stage_execution import (
+    collect_partials,
+    fold_stages,
+    release_partials,
+    summarize_partials,
+)
+from penstock.engine.batch.stage_states import StageStates, StateTrees
+from penstock.engine.batch.stopwatch import Stopwatch
+from penstock.engine.batch.stream_tables import BatchSink, count_panes_by_timing
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.batch_time import BatchTime
+from penstock.engine.dedup.duplicates import DuplicateSplit, create_empty_split
+from penstock.engine.errors import JournalError, WriterFencedError
+from penstock.engine.operators.stage_graph import CompiledGraph
+from penstock.engine.operators.watermark import Watermark
+from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+from penstock.engine.state.state_tree import StateTree
+
+log = logging.getLogger(__name__)
+
+DEDUP_IDS_KEY = "/ids"
+"""The name by which an outcome knows the files of remembered ids; the name of a table has no slash."""
+
+InputOpener = Callable[[BatchIntent], BatchInput]
+"""Opens the records of an intent."""
+
+
+class BatchEngine:
+    """The batches of one stream. Its caller sees to it that one batch runs at a time."""
+
+    def __init__(
+        self,
+        graph: CompiledGraph,
+        watermark_rules: WatermarkRules,
+        directory: Path,
+        tables: BatchSink,
+        fence: WriteFence,
+        report_outcome: Callable[[BatchOutcome], None],
+        options: EngineOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        self._graph = graph
+        self._watermark_rules = watermark_rules
+        self._tables = tables
+        self._fence = fence
+        self._report_outcome = report_outcome
+        self._options = options
+        self._dedup_memory = options.dedup_memory
+        self._journal = BatchJournal.open_for_writing(directory / "journal")
+        self._stage_states = StageStates(graph, directory / "state")
+        self._poison_isolation = PoisonIsolation(
+            self._journal, fence.stream, options.poison_limit, options.find_resent
+        )
+        self.last_outcome: BatchOutcome | None = None
+
+    def resume(self) -> None:
+        """Take up where the journal ends: tell what is decided to tables and store, run a tick that was begun."""
+        outcome = self._journal.read_last_outcome()
+        if outcome is not None:
+            self._adopt_outcome(outcome)
+            self._commit_and_report(outcome)
+            if outcome.erased is not None:
+                self._forget_before(outcome.batch_id)  # what an erasure that was cut off left to do
+        pending_intent = self._pending_intent()
+        if pending_intent is not None and pending_intent.kind == "tick":
+            self._run_batch(pending_intent, None)
+
+    def run_data_batch(
+        self,
+        spark_batch: int,
+        clock: int,
+        ranges: tuple[OffsetRange, ...],
+        open_input: InputOpener,
+        watermark: int | None = None,
+        lookup_versions: Mapping[str, int] | None = None,
+        *,
+        unread_partitions: Collection[str] = (),
+    ) -> None:
+        """Run a batch of records, unless it is in the state already.
+
+        Where a watermark is given it stands in place of the one that the records would make; it never goes back.
+        Where versions of tables are given its lookups see these, else the newest. `unread` names partitions that
+        nobody read for a while, or not to their end: that is not taken for silence.
+        """
+        if (
+            self.last_outcome is not None
+            and self.last_outcome.spark_batch is not None
+            and spark_batch <= self.last_outcome.spark_batch
+        ):
+            return
+        batch_clock, epoch = self._monotonic_clock(clock), self._fence.epoch
+        versions = self._options.read_lookup_versions() if lookup_versions is None else lookup_versions
+        intent = BatchIntent(
+            self._next_batch_id(),
+            "data",
+            batch_clock,
+            epoch,
+            ranges,
+            spark_batch,
+            watermark,
+            versions,
+            tuple(unread_partitions),
+        )
+        self._run_batch(intent, open_input)
+
+    def run_tick(
+        self, clock: int, watermark: int | None = None, *, unread_partitions: Collection[str] = ()
+    ) -> None:
+        """Run a batch without records, for what the clock, or a watermark that is given, brings about.
+
+        Nothing is done while a batch of records that was begun is still to be run again: it comes first.
+        Partitions in `unread`, of which records may wait to be read, are not taken for silent.
+        """
+        if self._pending_intent() is None:
+            batch_clock, epoch = self._monotonic_clock(clock), self._fence.epoch
+            intent = BatchIntent(
+                self._next_batch_id(),
+                "tick",
+                batch_clock,
+                epoch,
+                watermark=watermark,
+                unread=tuple(unread_partitions),
+            )
+            self._run_batch(intent, None)
+
+    @property
+    def unfinished_batch(self) -> str:
+        """The batch that was begun and is not decided, and its records; empty where there is none."""
+        try:
+            pending_intent = self._pending_intent()
+        except JournalError:  # who asks is about to say so, and wants to know what else is known
+            return ""
+        return "" if pending_intent is None else pending_intent.description
+
+    @property
+    def state_trees(self) -> StateTrees:
+        """The state of each stage after the last batch that is decided."""
+        return self._stage_states.trees
+
+    def next_due_clock(self) -> int:
+        """The next clock at which a tick has something to do; NEVER where only records can change anything."""
+        if self.last_outcome is None or self._pending_intent() is not None:
+            return MAX_TIMESTAMP_MS
+        next_timer_clock, watermarks = (
+            self._stage_states.next_due_clock(self.last_outcome.clock - 1),
+            self.last_outcome.watermarks,
+        )
+        next_event_time = self._stage_states.next_event_time(watermarks.stream.value)
+        next_idle_clock = watermarks.next_idle(self._watermark_rules, self.last_outcome.clock)
+        return min(
+            next_timer_clock,
+            next_idle_clock,
+            watermarks.clock_reaching(self._watermark_rules, next_event_time),
+        )
+
+    def _pending_intent(self) -> BatchIntent | None:
+        """The batch after the last that is decided, where somebody began it."""
+        return self._journal.read_intent(self._next_batch_id())
+
+    def _run_batch(self, requested: BatchIntent, open_input: InputOpener | None) -> None:
+        with bind_log_context(self._fence.stream, requested.batch_id):
+            self._run_and_publish(requested, open_input)
+
+    def _run_and_publish(self, requested: BatchIntent, open_input: InputOpener | None) -> None:
+        self._fence.ensure_held()
+        self._check_contiguous(requested)
+        intent = self._journal.declare_intent(requested)
+        if intent.epoch > self._fence.epoch:
+            raise WriterFencedError(self._fence.stream, self._fence.epoch)
+        if not intent.has_same_input(requested):
+            raise JournalError(
+                self._journal.directory,
+                f"batch {intent.batch_id} was begun with {intent.ranges}, and is now to be {requested.ranges}",
+                "Stop every other host of this stream, and start it again",
+            )
+        outcome = self._compute_and_decide(intent, open_input)
+        self._fence.ensure_held()
+        self._commit_and_report(outcome)
+        log.debug("read %d, wrote %d rows", sum(account.read for account in outcome.accounts), outcome.rows)
+        self._prune_history(outcome.batch_id)
+
+    def _check_contiguous(self, requested: BatchIntent) -> None:
+        """Refuse records that do not begin where the last batch ended: some would be lost, or counted twice."""
+        for offset_range in requested.ranges:
+            end = (
+                offset_range.start
+                if self.last_outcome is None
+                else self.last_outcome.ends.get(offset_range.name, offset_range.start)
+            )
+            if offset_range.start != end:
+                raise JournalError(
+                    self._journal.directory,
+                    f"{offset_range.name} was read up to {end}, "
+                    f"and batch {requested.batch_id} begins at {offset_range.start}",
+                    "Restore the checkpoint that belongs to this journal, or replay the stream into new tables",
+                )
+
+    def _compute_and_decide(self, intent: BatchIntent, open_input: InputOpener | None) -> BatchOutcome:
+        stopwatch = Stopwatch()
+        batch_input = (
+            make_empty_input(self._graph.record_stages) if open_input is None else open_input(intent)
+        )
+        result = self._poison_isolation.compute_isolated(
+            intent,
+            batch_input,
+            lambda trial_input: self._compute_batch(intent, trial_input, stopwatch),
+            BatchResult.release,
+        )
+        watermarks, batch_time, stage_results = result.watermarks, result.batch_time, result.stage_results
+        watermark = watermarks.stream
+        # Computing may have taken long, and a host that lost its right writes nothing more.
+        self._fence.ensure_held()
+        with stopwatch.step("write"):
+            table_rows = result.collect_rows(self._graph, intent)
+            changes = self._tables.write(table_rows, batch_time)
+            try:
+                state_trees = self._stage_states.write_changes(
+                    stage_results.outcomes, intent.batch_id, stage_results.runs
+                )
+                id_tree = self._update_dedup_ids(result.dedup_result, watermark, intent.batch_id)
+            except Exception:
+                self._tables.discard(changes)
+                raise
+        self._fence.ensure_held()
+        outcome = BatchOutcome(
+            batch_id=intent.batch_id,
+            kind=intent.kind,
+            clock=intent.clock,
+            epoch=self._fence.epoch,
+            spark_batch=intent.spark_batch if intent.kind == "data" else self._last_spark_batch(),
+            watermark=watermark,
+            inputs=watermarks.inputs,
+            ends=({} if self.last_outcome is None else dict(self.last_outcome.ends))
+            | {r.name: r.end for r in intent.ranges},
+            state_files={name: tree.list_file_names() for name, tree in state_trees.items()}
+            | ({} if id_tree is None else {DEDUP_IDS_KEY: id_tree.list_file_names()}),
+            changes=changes,
+            accounts=table_rows.accounts,
+            panes=count_panes_by_timing(table_rows.panes.values()),
+            lag_records=self._options.count_backlog(intent.ranges),
+            state_rows=sum(tree.row_count for tree in state_trees.values())
+            + (0 if id_tree is None else id_tree.row_count),
+            state_sizes={
+                name: {"rows": tree.row_count, "bytes": tree.size_bytes} for name, tree in state_trees.items()
+            },
+            durations_ms=stopwatch.durations_ms,
+            plan=self._options.plan_fingerprint,
+            placement=stage_results.placement,
+        )
+        result.release()
+        decided_outcome = self._journal.commit_outcome(outcome)
+        if decided_outcome.epoch > self._fence.epoch:
+            raise WriterFencedError(self._fence.stream, self._fence.epoch)
+        self._adopt_outcome(decided_outcome, *((state_trees, id_tree) if decided_outcome is outcome else ()))
+        return decided_outcome
+
+    def _compute_batch(
+        self, intent: BatchIntent, batch_input: BatchInput, stopwatch: Stopwatch
+    ) -> BatchResult:
+        """Read and fold some records. Changes nothing, so that it may be tried with others."""
+        placement = self._options.placement
+        with stopwatch.step("read"):
+            batch_input, dedup_result = self._drop_duplicates(batch_input)
+            record_count = sum(span.end - span.start for span in intent.ranges)
+            inputs_by_stage = split_by_stage(batch_input, self._graph.record_stages)
+            partials = collect_partials(inputs_by_stage, self._graph, placement, record_count)
+        try:
+            watermarks = self._advance_watermarks(
+                intent, [summarize_partials(stage_partials) for stage_partials in partials.values()]
+            )
+            batch_time = self._make_batch_time(intent, watermarks.stream)
+            with stopwatch.step("fold"):
+                stage_results = fold_stages(
+                    self._graph, self._stage_states, placement, partials, batch_time, intent.batch_id
+                )
+        except Exception:
+            release_partials(partials)
+            raise
+        return BatchResult(inputs_by_stage, dedup_result, partials, watermarks, batch_time, stage_results)
+
+    def _drop_duplicates(self, batch_input: BatchInput) -> tuple[BatchInput, DuplicateSplit]:
+        """The records without those whose ids were seen before, where repeats are set aside."""
+        if self._dedup_memory is None:
+            return batch_input, create_empty_split()
+        if not isinstance(batch_input, IdentifiedInput):
+            raise TypeError(f"{type(batch_input).__name__} cannot tell the ids of its records")
+        dedup_result = self._dedup_memory.split_duplicates(batch_input.read_ids())
+        return batch_input.drop_duplicates(dedup_result.duplicates), dedup_result
+
+    def _update_dedup_ids(
+        self, dedup_result: DuplicateSplit, watermark: Watermark, batch_id: int
+    ) -> StateTree | None:
+        """The ids after the batch, where repeats are set aside; those that are over go."""
+        if self._dedup_memory is None:
+            return None
+        previous_watermark = (
+            MIN_TIMESTAMP_MS if self.last_outcome is None else self.last_outcome.watermark.value
+        )
+        return self._dedup_memory.write_changes(dedup_result, previous_watermark, watermark.value, batch_id)
+
+    def _commit_and_report(self, outcome: BatchOutcome) -> None:
+        self._tables.commit(outcome.batch_id, outcome.changes, outcome.clock)
+        self._report_outcome(outcome)
+
+    def _adopt_outcome(
+        self, outcome: BatchOutcome, state_trees: StateTrees | None = None, id_tree: StateTree | None = None
+    ) -> None:
+        """Go on from an outcome: one's own, or one that was decided by somebody else."""
+        self._stage_states.adopt(
+            self._stage_states.open_trees(outcome.state_files) if state_trees is None else state_trees
+        )
+        if self._dedup_memory is not None:
+            self._dedup_memory.adopt(outcome.state_files.get(DEDUP_IDS_KEY, ()), id_tree)
+        self.last_outcome = outcome
+
+    def _advance_watermarks(self, intent: BatchIntent, summaries: Iterable[pa.Table]) -> StreamWatermarks:
+        previous = (
+            StreamWatermarks(Watermark(), {}) if self.last_outcome is None else self.last_outcome.watermarks
+        )
+        previous = previous.with_unread(intent.unread, intent.clock)
+        partitions = [span.name for span in intent.ranges]
+        newest = {name: time for current in summaries for name, time in find_newest_times(current).items()}
+        current = previous.advance(self._watermark_rules, partitions, newest, intent.clock)
+        if intent.watermark is None:
+            return current
+        watermark_ms = max(previous.stream.value, intent.watermark)
+        return replace(current, stream=replace(current.stream, value=watermark_ms))
+
+    def _make_batch_time(self, intent: BatchIntent, watermark: Watermark) -> BatchTime:
+        previous = self.last_outcome
+        return BatchTime(
+            batch_id=intent.batch_id,
+            clock_before=MIN_TIMESTAMP_MS if previous is None else previous.clock,
+            clock=intent.clock,
+            watermark_before=MIN_TIMESTAMP_MS if previous is None else previous.watermark.value,
+            watermark=watermark.value,
+            max_event_time=max(
+                (mark.newest for mark in (watermark.marks or {}).values()), default=MIN_TIMESTAMP_MS
+            ),
+        )
+
+    def _monotonic_clock(self, now: int) -> int:
+        """The batch clock never goes back, whatever the machine's does."""
+        return now if self.last_outcome is None else max(now, self.last_outcome.clock)
+
+    def _next_batch_id(self) -> int:
+        return 0 if self.last_outcome is None else self.last_outcome.batch_id + 1
+
+    def _last_spark_batch(self) -> int | None:
+        return None if self.last_outcome is None else self.last_outcome.spark_batch
+
+    def _prune_history(self, batch_id: int) -> None:
+        """Forget what lies further back than anybody can go: now and then, for it means looking at folders."""
+        # The file of a merge at work is named by no outcome yet: then the next time will do.
+        if (
+            batch_id % RETAINED_BATCHES == 0
+            and batch_id > RETAINED_BATCHES
+            and not self._stage_states.is_merging()
+        ):
+            self._forget_before(batch_id - RETAINED_BATCHES)
+
+    def _forget_before(self, batch_id: int) -> None:
+        self._journal.forget_before(batch_id)
+        id_files = () if self._dedup_memory is None else self._dedup_memory.list_files()
+        existing_files = [*self._stage_states.list_files(), *((DEDUP_IDS_KEY, path) for path in id_files)]
+        needed: dict[str, set[str]] = defaultdict(set)
+        for outcome in self._journal.read_outcomes():
+            for name, files in outcome.state_files.items():
+                needed[name].update(files)
+        # In this order: what a successor writes after this moment has names that are not among these.
+        self._fence.ensure_held()
+        for name, path in existing_files:
+            if path.name not in needed[name]:
+                path.unlink(missing_ok=True)

@@ -1,0 +1,193 @@
+"""Records that are set aside by their addresses: those that break one's own code, and those that were sent again.
+
+What breaks one's own code is found by halving, and counted. A record that was sent again from quarantine is in its
+topic twice, and both are good once its contract is looser: a stream that comes to the first of them leaves it out.
+
+Nothing of a batch is seen from outside before it is decided, so it may be tried as often as it takes. Which records
+are set aside is written down beside the intent: a batch that is run again sets the same ones aside. A record is
+blamed only where it fails alone, and its batch works without it; whatever else goes wrong fails the batch.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, TypeVar, runtime_checkable
+
+from penstock.engine.batch.batch_input import BatchInput
+from penstock.engine.batch.intent import BatchIntent, OffsetRange
+from penstock.engine.batch.journal import BatchJournal
+from penstock.engine.errors import PoisonLimitError
+
+log = logging.getLogger(__name__)
+ComputedT = TypeVar("ComputedT")
+OffsetRanges = tuple[OffsetRange, ...]
+
+
+@dataclass(frozen=True)
+class ExcludedRecord:
+    """A record that is set aside, and why: in what one's own code said, or where it was sent again."""
+
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+    kind: Literal["breaks_code", "sent_again"] = "breaks_code"
+
+    @property
+    def quarantine_reason(self) -> str:
+        """Why, as the quarantine has it."""
+        return f"{self.kind}: {self.reason}"
+
+
+ResentFinder = Callable[[OffsetRanges], Sequence[ExcludedRecord]]
+"""Says which records of some ranges were sent again under other addresses."""
+
+
+def find_no_resent(_ranges: OffsetRanges) -> Sequence[ExcludedRecord]:
+    """Know of no record that was sent again."""
+    return ()
+
+
+@runtime_checkable
+class SplittableInput(BatchInput, Protocol):
+    """Records that can be tried in parts."""
+
+    def describe_user_error(self, error: BaseException) -> str:
+        """What one's own code said when it broke; empty where the problem is another."""
+
+    def restrict_to(self, ranges: OffsetRanges) -> "SplittableInput":
+        """The records of these ranges alone."""
+
+    def exclude_records(self, excluded: Sequence[ExcludedRecord]) -> "SplittableInput":
+        """The same records, of which these are no good."""
+
+
+@dataclass(frozen=True)
+class PoisonIsolation:
+    """Tries batches. At most `limit` records are set aside among the batches that the journal keeps; 0 for none."""
+
+    journal: BatchJournal
+    stream: str
+    limit: int = 0
+    find_resent: ResentFinder = find_no_resent
+
+    def compute_isolated(
+        self,
+        intent: BatchIntent,
+        batch_input: BatchInput,
+        compute: Callable[[BatchInput], ComputedT],
+        discard: Callable[[ComputedT], None] = lambda _: None,
+    ) -> ComputedT:
+        """Compute a batch, without the records that break it where there are such. Trials are discarded."""
+        excluded = self._read_excluded(intent.batch_id)
+        if excluded and isinstance(batch_input, SplittableInput):
+            return compute(batch_input.exclude_records(excluded))
+        resent = list(self.find_resent(intent.ranges))
+        if resent and isinstance(batch_input, SplittableInput):
+            batch_input = batch_input.exclude_records(resent)
+        try:
+            result = compute(batch_input)
+            self._record_excluded(intent.batch_id, resent)
+        except Exception as error:
+            if (
+                not self.limit
+                or not isinstance(batch_input, SplittableInput)
+                or not batch_input.describe_user_error(error)
+            ):
+                raise
+            limit_error = PoisonLimitError(
+                self.stream, intent.description, self.limit, batch_input.describe_user_error(error)
+            )
+            remaining = self.limit - self.journal.count_poison_before(intent.batch_id)
+            poison_search = _PoisonSearch(
+                batch_input, lambda trial_input: discard(compute(trial_input)), remaining, limit_error
+            )
+            poison_records = poison_search.find_poison(intent.ranges)
+            if not poison_records:
+                raise  # no record fails alone
+            result = compute(batch_input.exclude_records([*resent, *poison_records]))
+            self._record_excluded(intent.batch_id, [*resent, *poison_records])
+            for record in poison_records:
+                log.warning(
+                    "%s/%d offset %d breaks its code and is set aside: %s",
+                    record.topic,
+                    record.partition,
+                    record.offset,
+                    record.reason,
+                )
+        return result
+
+    def _record_excluded(self, batch_id: int, excluded: Sequence[ExcludedRecord]) -> None:
+        if excluded:
+            self.journal.record_excluded(batch_id, [vars(record) for record in excluded])
+
+    def _read_excluded(self, batch_id: int) -> list[ExcludedRecord]:
+        return [ExcludedRecord(**entry) for entry in self.journal.read_excluded(batch_id)]
+
+
+class _PoisonSearch:
+    """The search through one batch. Gives up once more records are found than there is room for."""
+
+    def __init__(
+        self,
+        batch_input: SplittableInput,
+        compute: Callable[[BatchInput], object],
+        remaining: int,
+        limit_error: PoisonLimitError,
+    ) -> None:
+        self._batch_input = batch_input
+        self._compute = compute
+        self._remaining = remaining
+        self._limit_error = limit_error
+
+    def find_poison(self, ranges: OffsetRanges) -> list[ExcludedRecord]:
+        """Find the records that fail alone, given ranges that fail together."""
+        poison_records: list[ExcludedRecord] = []
+        for record in self._bisect(
+            tuple(offset_range for offset_range in ranges if offset_range.end > offset_range.start)
+        ):
+            poison_records.append(record)
+            if len(poison_records) > self._remaining:
+                raise self._limit_error
+        return poison_records
+
+    def _bisect(self, ranges: OffsetRanges) -> Iterator[ExcludedRecord]:
+        for half in split_ranges(ranges):
+            if reason := self._find_failure_reason(half):
+                if _count_offsets(half) == 1:
+                    (offset_range,) = half
+                    yield ExcludedRecord(
+                        offset_range.topic, offset_range.partition, offset_range.start, reason
+                    )
+                else:
+                    yield from self._bisect(half)
+
+    def _find_failure_reason(self, ranges: OffsetRanges) -> str:
+        """Why one's own code fails over these records; empty where it does not."""
+        trial_input = self._batch_input.restrict_to(ranges)
+        try:
+            self._compute(trial_input)
+        except Exception as error:
+            if reason := trial_input.describe_user_error(error):
+                return reason
+            raise
+        return ""
+
+
+def split_ranges(ranges: OffsetRanges) -> list[OffsetRanges]:
+    """Two parts of about the same length; one record is its own half."""
+    total = _count_offsets(ranges)
+    if total <= 1:
+        return [ranges] if total else []
+    first_half, second_half, remaining = [], [], total // 2
+    for offset_range in ranges:
+        taken_count = min(offset_range.end - offset_range.start, remaining)
+        remaining -= taken_count
+        split_offset = offset_range.start + taken_count
+        first_half += [replace(offset_range, end=split_offset)] if taken_count else []
+        second_half += [replace(offset_range, start=split_offset)] if split_offset < offset_range.end else []
+    return [tuple(first_half), tuple(second_half)]
+
+
+def _count_offsets(ranges: OffsetRanges) -> int:
+    return sum(offset_range.end - offset_range.start for offset_range in ranges)

@@ -1,0 +1,132 @@
+"""The fold of one batch, here or in parts elsewhere: what is the same afterwards wherever it was."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from penstock.engine.batch.batch_input import (
+    BatchInput,
+    RemotePartials,
+    RemotePartialsInput,
+    select_window_partials,
+)
+from penstock.engine.batch.part_execution import CombinedParts, PartTask, combine_parts, split_refused
+from penstock.engine.batch.placement import Placement
+from penstock.engine.batch.stage_states import StageStates
+from penstock.engine.batch_time import BatchTime
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.operators.dispatch import process_batch
+from penstock.engine.operators.stage_graph import CompiledGraph, resolve_batch_time
+from penstock.engine.operators.windowed.window_update import StageResult, count_due_rows
+from penstock.engine.state.header_columns import BoolArray
+from penstock.engine.state.state_tree import StateTree
+
+LocalOrRemotePartials: TypeAlias = pa.Table | RemotePartials
+
+
+@dataclass(frozen=True)
+class StagePartials:
+    """What is to be known of the records that a first stage read: its partials, of which `late` were refused.
+
+    Of partials that were folded elsewhere there is as much as accounts need.
+    """
+
+    partials: pa.Table
+    late: BoolArray
+
+
+@dataclass(frozen=True)
+class StageResults:
+    """What a batch says, stage by stage, and what is to be known of its records, by first stage.
+
+    `runs` are the files of the changed state of stages that have written it already.
+    """
+
+    outcomes: Mapping[str, StageResult]
+    read_partials: Mapping[str, StagePartials]
+    runs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def placement(self) -> str:
+        """Where its first stages were folded: in the executors if any of them was."""
+        return "executors" if self.runs else "driver"
+
+
+def collect_partials(
+    inputs_by_stage: Mapping[str, BatchInput], graph: CompiledGraph, placement: Placement, record_count: int
+) -> dict[str, LocalOrRemotePartials]:
+    """The partials of each first stage: fetched, or weighed where those of any may be more than fit here."""
+    first_input = next(iter(inputs_by_stage.values()))
+    may_be_large = any(placement.may_exceed_budget(stage, record_count) for stage in graph.record_stages)
+    if may_be_large and isinstance(first_input, RemotePartialsInput):
+        return dict(first_input.compute_remote_partials())
+    return {name: stage_input.compute_partials() for name, stage_input in inputs_by_stage.items()}
+
+
+def summarize_partials(partials: LocalOrRemotePartials) -> pa.Table:
+    """What partials say of records, at least by partition."""
+    return partials if isinstance(partials, pa.Table) else partials.summary
+
+
+def release_partials(partials: Mapping[str, LocalOrRemotePartials]) -> None:
+    """Let go of partials that are kept elsewhere."""
+    for stage_partials in partials.values():
+        if not isinstance(stage_partials, pa.Table):
+            stage_partials.release()
+
+
+def fold_stages(
+    graph: CompiledGraph,
+    stage_states: StageStates,
+    placement: Placement,
+    partials: Mapping[str, LocalOrRemotePartials],
+    batch_time: BatchTime,
+    batch_id: int,
+) -> StageResults:
+    """Fold each first stage of a batch where it fits, and the stages after them here."""
+    outcomes: dict[str, StageResult] = {}
+    read_partials: dict[str, StagePartials] = {}
+    runs: dict[str, Sequence[str]] = {}
+    for stage in graph.record_stages:
+        name, stage_time = stage.plan.name, resolve_batch_time(stage, batch_time)
+        stage_partials, tree = partials[name], stage_states.trees[name]
+        if fits_on_driver(stage, tree, placement, stage_partials, stage_time):
+            partials_table = (
+                stage_partials if isinstance(stage_partials, pa.Table) else stage_partials.fetch()
+            )
+            outcomes[name] = process_batch(stage, tree, select_window_partials(partials_table), stage_time)
+            read_partials[name] = StagePartials(partials_table, outcomes[name].is_late)
+        else:
+            task = PartTask(
+                stage, stage_states.stage_folder(name), tree.list_file_names(), stage_time, batch_id
+            )
+            combined = fold_in_parts(placement, task, stage_partials)
+            outcomes[name], runs[name] = combined.outcome, combined.runs
+            read_partials[name] = StagePartials(
+                *split_refused(summarize_partials(stage_partials), combined.late)
+            )
+    return StageResults(
+        graph.process_downstream(stage_states.trees, outcomes, batch_time), read_partials, runs
+    )
+
+
+def fold_in_parts(placement: Placement, task: PartTask, partials: LocalOrRemotePartials) -> CombinedParts:
+    """Fold a stage in parts where there is somebody to do it."""
+    assert placement.part_executor is not None
+    return combine_parts(task.stage, placement.part_executor.fold_parts(task, partials))
+
+
+def fits_on_driver(
+    stage: CompiledStage,
+    tree: StateTree,
+    placement: Placement,
+    partials: LocalOrRemotePartials,
+    batch_time: BatchTime,
+) -> bool:
+    """Whether a stage is folded here: what it touches is small enough, or nobody can fold it in parts."""
+    if placement.part_executor is None:
+        return True
+    partial_count = partials.num_rows if isinstance(partials, pa.Table) else partials.rows
+    return placement.fits_on_driver(stage, partial_count, count_due_rows(tree, batch_time), partials.nbytes)

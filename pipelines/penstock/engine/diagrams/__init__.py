@@ -1,0 +1,15 @@
+"""Results drawn, as SVG: the panes of a key in event and processing time, and curves. Knows tables, not Spark."""
+
+from penstock.engine.diagrams.curve_chart import Curve, CurvePoint, render_curves
+from penstock.engine.diagrams.pane_diagram import DiagramScene, render_pane_diagram
+from penstock.engine.diagrams.scene_builder import StageRunData, build_scene
+
+__all__ = [
+    "Curve",
+    "CurvePoint",
+    "DiagramScene",
+    "StageRunData",
+    "build_scene",
+    "render_curves",
+    "render_pane_diagram",
+]

@@ -1,0 +1,179 @@
+"""The picture by which this field explains itself: event time across, processing time upwards.
+
+A record is a dot where its two times meet; were nothing ever late, all dots would lie on the dashed line. A pane is
+a bar as wide as its window, at the moment when it appeared; the faint ground below it reaches down to the pane
+before, so one sees what it adds. Its colour says early, on time or late. The blue line is the watermark.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from penstock.engine.diagrams.axes import Axis, draw_frame, draw_time_ticks
+from penstock.engine.diagrams.label_placement import BarSpan, LabelPlacer
+from penstock.engine.diagrams.svg import Drawing
+
+DIAGRAM_WIDTH, DIAGRAM_HEIGHT = 860, 560
+MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 104, 30, 64, 46
+BAR_HEIGHT, DOT_RADIUS = 3.0, 3.5
+MAX_SUBTITLE_LENGTH = 120
+TIMING_LABELS = {"early": "early", "on_time": "on time", "late": "late"}
+
+
+@dataclass(frozen=True)
+class DrawnPane:
+    """A pane: its window, when it appeared, when the one before it did, and what it says."""
+
+    start: float
+    end: float
+    clock: int
+    timing: str
+    value: str
+    previous_clock: int | None = None
+
+
+@dataclass(frozen=True)
+class DiagramScene:
+    """Everything that a picture shows; times in milliseconds."""
+
+    title: str
+    subtitle: str
+    started: int
+    ended: int
+    panes: Sequence[DrawnPane]
+    records: Sequence[tuple[int, int]] = ()
+    """Event time, and the moment of sending."""
+    late_records: Sequence[tuple[float, float]] = ()
+    """Records that no window took, as they are in the late table."""
+    watermark: Sequence[tuple[int, int]] = ()
+    """The watermark, and the clock at which it stood there."""
+
+
+def render_pane_diagram(scene: DiagramScene) -> str:
+    """Return the scene as SVG."""
+    drawing = Drawing(DIAGRAM_WIDTH, DIAGRAM_HEIGHT, f"{scene.title}: {scene.subtitle}")
+    x_axis = Axis(*event_time_range(scene), MARGIN_LEFT, DIAGRAM_WIDTH - MARGIN_RIGHT)
+    y_axis = Axis(scene.started, scene.ended, DIAGRAM_HEIGHT - MARGIN_BOTTOM, MARGIN_TOP)
+    draw_time_ticks(drawing, x_axis, y_axis)
+    for pane in scene.panes:
+        draw_pane_ground(drawing, x_axis, y_axis, pane)
+    first, last = max(x_axis.low, y_axis.low), min(x_axis.high, y_axis.high)
+    drawing.add_line(
+        (x_axis.to_px(first), y_axis.to_px(first)), (x_axis.to_px(last), y_axis.to_px(last)), "ideal"
+    )
+    for position in record_positions(scene, x_axis, y_axis):
+        drawing.add_dot(position, 1.6, "record")
+    drawing.add_path(watermark_steps(scene, x_axis, y_axis), "watermark")
+    for event_time, clock in scene.late_records:
+        drawing.add_cross((x_axis.to_px(event_time), y_axis.to_px(clock)), 3, "dropped")
+    draw_bars(drawing, x_axis, y_axis, scene.panes)
+    draw_values(drawing, x_axis, y_axis, scene)
+    draw_frame(drawing, x_axis, y_axis, ("event time", "processing time"))
+    draw_headline(drawing, scene)
+    return drawing.to_svg()
+
+
+def event_time_range(scene: DiagramScene) -> tuple[float, float]:
+    """Return the stretch of event time that is worth showing: no further back than a run is long."""
+    bounds = [bound for pane in scene.panes for bound in (pane.start, pane.end) if abs(bound) != float("inf")]
+    earliest = scene.started - (scene.ended - scene.started) / 3
+    return max(min([scene.started, *bounds]), earliest), max([scene.ended, *bounds])
+
+
+def draw_pane_ground(drawing: Drawing, x_axis: Axis, y_axis: Axis, pane: DrawnPane) -> None:
+    """Draw the faint ground of a pane, down to the one before it or to where its window begins."""
+    left, right = x_axis.to_px(pane.start), x_axis.to_px(pane.end)
+    ground_clock = (
+        min(max(pane.start, y_axis.low), pane.clock) if pane.previous_clock is None else pane.previous_clock
+    )
+    top, bottom = y_axis.to_px(pane.clock), y_axis.to_px(ground_clock)
+    if bottom > top and right > left:
+        drawing.add_rectangle((left, top), (right - left, bottom - top), pane.timing, 0.13)
+
+
+def draw_bars(drawing: Drawing, x_axis: Axis, y_axis: Axis, panes: Sequence[DrawnPane]) -> None:
+    """Draw the panes themselves."""
+    for pane in panes:
+        left, right, y = bar_span(x_axis, y_axis, pane)
+        tooltip = f"{TIMING_LABELS.get(pane.timing, pane.timing)}: {pane.value}"
+        if is_drawn_as_dot(left, right):
+            drawing.add_dot(((left + right) / 2, y), DOT_RADIUS, pane.timing)
+        else:
+            drawing.add_rectangle(
+                (left + 1, y - BAR_HEIGHT / 2), (right - left - 2, BAR_HEIGHT), pane.timing, tooltip=tooltip
+            )
+
+
+def bar_span(x_axis: Axis, y_axis: Axis, pane: DrawnPane) -> BarSpan:
+    """Return from where to where a pane goes, and how high it lies."""
+    return x_axis.to_px(pane.start), x_axis.to_px(pane.end), y_axis.to_px(pane.clock)
+
+
+def record_positions(scene: DiagramScene, x_axis: Axis, y_axis: Axis) -> list[tuple[float, float]]:
+    """Return where the records are that a picture has room for."""
+    return [
+        (x_axis.to_px(event), y_axis.to_px(arrived))
+        for event, arrived in scene.records
+        if x_axis.contains(event) and y_axis.contains(arrived)
+    ]
+
+
+def is_drawn_as_dot(left: float, right: float) -> bool:
+    """Tell whether a pane is too narrow for a bar."""
+    return right - left < 2 * DOT_RADIUS
+
+
+def draw_values(drawing: Drawing, x_axis: Axis, y_axis: Axis, scene: DiagramScene) -> None:
+    """Write what panes say, those that matter most first; what finds no room is said where a mouse rests."""
+    label_placer = LabelPlacer(
+        (MARGIN_LEFT + 2, DIAGRAM_WIDTH - MARGIN_RIGHT),
+        watermark_steps(scene, x_axis, y_axis),
+        DIAGRAM_HEIGHT - MARGIN_BOTTOM,
+        [span for pane in scene.panes if not is_drawn_as_dot(*(span := bar_span(x_axis, y_axis, pane))[:2])],
+        record_positions(scene, x_axis, y_axis),
+    )
+    for pane in sorted(scene.panes, key=lambda pane: (pane.timing == "early", pane.clock)):
+        left, right, y = bar_span(x_axis, y_axis, pane)
+        if not pane.value:
+            continue
+        if is_drawn_as_dot(left, right):
+            label = label_placer.place_dot_label(((left + right) / 2, y), pane.value)
+        else:
+            label = label_placer.place_bar_label(left, right, y, pane.value)
+        if label is not None:
+            drawing.add_text((label.middle, label.baseline), pane.value, "label middle")
+
+
+def watermark_steps(scene: DiagramScene, x_axis: Axis, y_axis: Axis) -> list[tuple[float, float]]:
+    """Return the watermark's way: it stands still until a batch moves it."""
+    points: list[tuple[float, float]] = []
+    for watermark, clock in scene.watermark:
+        if points:
+            points.append((points[-1][0], y_axis.to_px(clock)))
+        points.append((x_axis.to_px(watermark), y_axis.to_px(clock)))
+    return points
+
+
+def shorten(text: str) -> str:
+    """Return a text as far as a line goes; all of it is said to who cannot see the picture."""
+    return text if len(text) <= MAX_SUBTITLE_LENGTH else f"{text[:MAX_SUBTITLE_LENGTH].rpartition(' ')[0]} …"
+
+
+def draw_headline(drawing: Drawing, scene: DiagramScene) -> None:
+    """Write the title, and say what the marks mean that are there."""
+    drawing.add_text((MARGIN_LEFT, 20), scene.title, "title")
+    drawing.add_text((MARGIN_LEFT, 36), shorten(scene.subtitle))
+    x = float(MARGIN_LEFT)
+    shown = {pane.timing for pane in scene.panes}
+    for timing, timing_label in (
+        (timing, timing_label) for timing, timing_label in TIMING_LABELS.items() if timing in shown
+    ):
+        drawing.add_rectangle((x, 46), (18, BAR_HEIGHT), timing)
+        drawing.add_text((x + 23, 51), timing_label)
+        x += 38 + 6 * len(timing_label)
+    drawing.add_line((x, 48), (x + 18, 48), "watermark")
+    drawing.add_text((x + 23, 51), "watermark")
+    drawing.add_dot((x + 104, 48), 1.6, "record")
+    drawing.add_text((x + 111, 51), "record")
+    if scene.late_records:
+        drawing.add_cross((x + 166, 48), 3, "dropped")
+        drawing.add_text((x + 175, 51), "too late for its window")

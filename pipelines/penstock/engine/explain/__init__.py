@@ -1,0 +1,18 @@
+"""A plan in words: the four questions, what is done, what is kept and when it goes."""
+
+from penstock.engine.explain.explanation import Explanation, PhysicalOperator, StateSize, explain
+from penstock.engine.explain.logical_plan import LogicalNode
+from penstock.engine.explain.mermaid import render_mermaid
+from penstock.engine.explain.questions import Question
+from penstock.engine.explain.state_retention import StateSummary
+
+__all__ = [
+    "Explanation",
+    "LogicalNode",
+    "PhysicalOperator",
+    "Question",
+    "StateSize",
+    "StateSummary",
+    "explain",
+    "render_mermaid",
+]

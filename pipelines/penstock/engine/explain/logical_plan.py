@@ -1,0 +1,188 @@
+"""The logical plan: what is done, in the order in which it is done, as a tree from the tables up to the inputs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from penstock.engine.explain import phrases
+from penstock.engine.plan import (
+    ApplyStep,
+    ArrowStep,
+    ChangelogWindows,
+    FileOrigin,
+    FilterStep,
+    Join,
+    LookupStep,
+    PaneLog,
+    Plan,
+    PlanSource,
+    RowFunctionStep,
+    SelectStep,
+    Sink,
+    SqlStep,
+    Stage,
+    StatefulFunction,
+    Step,
+    predicate_sql,
+)
+
+SINK_DESCRIPTIONS = {
+    "PaneLog": "every pane, appended to",
+    "FinalPanes": "final panes, appended to",
+    "LatestValues": "the latest value per key and window in",
+    "CompleteTableSink": "the whole result, written anew, in",
+}
+
+
+@dataclass(frozen=True)
+class LogicalNode:
+    """One thing that is done, to what comes out of others."""
+
+    operation: str
+    inputs: tuple["LogicalNode", ...] = ()
+
+    def iter_lines(self, depth: int = 0) -> Iterator[str]:
+        """Yield the tree as lines."""
+        yield "   " * max(depth - 1, 0) + ("└─ " if depth else "") + self.operation
+        for node in self.inputs:
+            yield from node.iter_lines(depth + 1)
+
+
+def build_logical_plan(plan: Plan) -> tuple[LogicalNode, ...]:
+    """Return a tree for each table that is written; a stage that several read is drawn once."""
+    nodes_by_name: dict[str, LogicalNode] = {source.name: source_node(source) for source in plan.sources}
+    output_nodes: list[LogicalNode] = []
+    for stage in plan.stages:
+        nodes_by_name[stage.name] = stage_node(stage, tuple(nodes_by_name[name] for name in stage.inputs))
+        back_reference = LogicalNode(f"changes of {stage.name}, as above")
+        for sink in stage.sinks:
+            output_nodes.append(LogicalNode(describe_sink(sink), (nodes_by_name[stage.name],)))
+            nodes_by_name[stage.name] = back_reference
+        for topic in stage.topics:
+            output_nodes.append(
+                LogicalNode(
+                    f"publish every pane, with its change, to topic {topic.topic}",
+                    (nodes_by_name[stage.name],),
+                )
+            )
+            nodes_by_name[stage.name] = back_reference
+        is_shared = sum(stage.name in other.inputs for other in plan.stages) > 1
+        if is_shared and not stage.sinks:
+            output_nodes.append(
+                LogicalNode(f"{stage.name}, read by several stages", (nodes_by_name[stage.name],))
+            )
+            nodes_by_name[stage.name] = back_reference
+    return tuple(output_nodes)
+
+
+def stage_node(stage: Stage, inputs: tuple[LogicalNode, ...]) -> LogicalNode:
+    """Return the node of a stage, over its steps, over its inputs."""
+    input_nodes = tuple(
+        add_steps(stage.steps_of_input(name), node) for name, node in zip(stage.inputs, inputs, strict=True)
+    )
+    if stage.join is not None:
+        return join_node(stage, stage.join, input_nodes)
+    nodes_below = input_nodes if len(input_nodes) == 1 else (LogicalNode("union", input_nodes),)
+    for step in stage.steps:
+        nodes_below = (LogicalNode(describe_step(step), nodes_below),)
+    key = phrases.join_phrases(list(stage.key)) if stage.key else "nothing"
+    if isinstance(stage.window, ChangelogWindows):
+        return LogicalNode("take published panes for the changes that they are", nodes_below)
+    if isinstance(stage.window, StatefulFunction):
+        if stage.window.is_pass_through:
+            return LogicalNode("each record as a row", nodes_below)
+        order = "event time" if stage.window.is_event_time_ordered else "arrival"
+        grouped_node = LogicalNode(f"group by {key}, in the order of {order}", nodes_below)
+        batch_wide = "all keys at once " if stage.window.vectorised else ""
+        return LogicalNode(
+            f"hand {batch_wide}to {stage.window.function.name}, which remembers", (grouped_node,)
+        )
+    columns = ", ".join(output.name for output in stage.aggregates)
+    windowed_node = LogicalNode(f"group by {key} in {phrases.describe_window(stage.window)}", nodes_below)
+    return LogicalNode(f"aggregate {columns} ({stage.accumulation})", (windowed_node,))
+
+
+def add_steps(steps: Sequence[Step], node: LogicalNode) -> LogicalNode:
+    """Return a node with steps above it."""
+    for step in steps:
+        node = LogicalNode(describe_step(step), (node,))
+    return node
+
+
+def join_node(stage: Stage, join: Join, inputs: tuple[LogicalNode, ...]) -> LogicalNode:
+    """Return the node of a join."""
+    key = phrases.join_phrases(list(stage.key)) if stage.key else "nothing"
+    columns = ", ".join(column.name for column in join.columns)
+    grouped_node = LogicalNode(f"group each by {key} in {phrases.describe_window(stage.window)}", inputs)
+    return LogicalNode(
+        f"{join.kind} join of {join.left} and {join.right}: {columns} ({stage.accumulation})", (grouped_node,)
+    )
+
+
+def source_node(source: PlanSource) -> LogicalNode:
+    """Return the node of an input, and of what is asked of its records."""
+    origin = source.origin
+    location = (
+        f"{origin.format} files at {origin.path}"
+        if isinstance(origin, FileOrigin)
+        else f"topic {origin.topic}"
+    )
+    watermark_rule = source.watermark
+    out_of_orderness = phrases.format_duration(watermark_rule.bound)
+    node = LogicalNode(
+        f"read {location}; event time {source.event_time}, "
+        f"watermark {out_of_orderness} behind the newest{describe_watermark_options(source)}"
+    )
+    if source.deduplication is None:
+        return node
+    ids = phrases.join_phrases(list(source.deduplication.id))
+    return LogicalNode(
+        f"set aside repeats of {ids} within {phrases.format_duration(source.deduplication.horizon)}", (node,)
+    )
+
+
+def describe_watermark_options(source: PlanSource) -> str:
+    """Say what else the watermark does."""
+    watermark_rule = source.watermark
+    description = ""
+    if watermark_rule.idle_after is not None:
+        advance_note = ", following the clock when all are" if watermark_rule.advance_when_idle else ""
+        description += f", idle after {phrases.format_duration(watermark_rule.idle_after)}{advance_note}"
+    if watermark_rule.max_ahead is not None:
+        skew_action = "quarantined" if watermark_rule.ahead == "quarantine" else "accepted, but moves nothing"
+        max_ahead = phrases.format_duration(watermark_rule.max_ahead)
+        description += f"; what is more than {max_ahead} ahead of the clock is {skew_action}"
+    return description
+
+
+def describe_step(step: Step) -> str:
+    """Say a step."""
+    match step:
+        case ApplyStep(function):
+            return f"apply {function.name}"
+        case SqlStep(text):
+            return f"sql {' '.join(text.split())}"
+        case ArrowStep(function):
+            return f"apply {function.name} over Arrow"
+        case LookupStep(table, on, columns):
+            lookup_columns = phrases.join_phrases([column.name for column in columns])
+            lookup_key = phrases.join_phrases(list(on))
+            return f"look up {lookup_columns} in {table} by {lookup_key}, at the version of the batch"
+        case FilterStep(condition):
+            return f"keep what meets {predicate_sql(condition)}"
+        case SelectStep(columns):
+            selected_columns = [new if new == old else f"{old} as {new}" for new, old in columns]
+            return f"select {phrases.join_phrases(selected_columns)}"
+        case RowFunctionStep(function):
+            return f"{step.keyword} {function.name}"
+
+
+def describe_sink(plan_sink: Sink) -> str:
+    """Say a table."""
+    return f"write {describe_sink_mode(plan_sink)} {plan_sink.table}"
+
+
+def describe_sink_mode(plan_sink: Sink) -> str:
+    """Say what a table takes, and how."""
+    if isinstance(plan_sink, PaneLog) and plan_sink.output is not None:
+        return f"what is sent to {plan_sink.output}, appended to"
+    return SINK_DESCRIPTIONS[type(plan_sink).__name__]

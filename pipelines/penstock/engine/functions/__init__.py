@@ -1,0 +1,1 @@
+"""What user functions are given and what they return."""

@@ -1,0 +1,1 @@
+"""Runs over records that are stored already: bounded runs, replays and re-executed batches."""

@@ -1,0 +1,265 @@
+"""A pipeline over records that are there already: the same engine, and an end at which nothing is to come.
+
+The input may be cut into several batches, so that none needs more memory than there is. The watermark stays
+before all until the last of them and is infinite then, so nothing is late, and values do not depend on the cuts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from penstock.engine.batch.batch_engine import BatchEngine
+from penstock.engine.batch.batch_input import BatchInput
+from penstock.engine.batch.engine_options import EngineOptions
+from penstock.engine.batch.input_watermarks import collect_watermark_rules
+from penstock.engine.batch.intent import BatchIntent, OffsetRange
+from penstock.engine.batch.lookup_versions import read_pinned_lookups, split_by_versions
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.placement import DRIVER_BUDGET_BYTES, Placement
+from penstock.engine.batch.poison_isolation import ResentFinder, find_no_resent
+from penstock.engine.batch.stream_tables import StreamTables
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.dedup.id_store import open_id_store
+from penstock.engine.errors import DefinitionError
+from penstock.engine.history.batch_history import HistoryBatch, is_cut_by_clock
+from penstock.engine.operators.stage_graph import compile_graph
+from penstock.engine.plan.codec import fingerprint
+from penstock.engine.plan.stages import Plan
+from penstock.engine.spark.aggregate.part_execution import SparkPartExecutor
+from penstock.engine.spark.batch_input import SparkBatchInput
+from penstock.engine.spark.bounded_sources import BoundedSource
+from penstock.engine.spark.bounded_sources.range_slicing import slice_ranges
+from penstock.engine.spark.parse.avro import SchemaLookup, load_writer_schemas, refuse_without_registry
+from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
+from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+from penstock.engine.storage import StoragePath
+from penstock.engine.tables.lookup_tables import LookupTables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class BoundedRunConfig:
+    """Where a run keeps and writes: folders of its own, for a live stream's tables take that stream's batches."""
+
+    directory: Path
+    warehouse: StoragePath
+    max_records_per_batch: int | None = None
+    driver_budget_bytes: int = DRIVER_BUDGET_BYTES
+    """As of a live stream."""
+    poison_limit: int = 0
+    find_resent: ResentFinder = find_no_resent
+    schema_lookup: SchemaLookup = field(default=refuse_without_registry, repr=False)
+    live_warehouse: StoragePath | None = None
+    """The warehouse of the live stream, where this one is another: its tables are looked into, as it saw them."""
+
+    @property
+    def lookup_warehouse(self) -> StoragePath:
+        """The warehouse of tables that steps look into, and of what live batches saw of them."""
+        return self.warehouse if self.live_warehouse is None else self.live_warehouse
+
+
+@dataclass(frozen=True)
+class BoundedRunInputs:
+    """What a run reads and when it began, written down at first: a run that is resumed goes by it."""
+
+    clock: int
+    plan_fingerprint: str
+    batches: list[list[OffsetRange]]
+    table_versions: list[dict[str, int]] = field(default_factory=list)
+    """The versions of tables that each batch sees; none where nothing is looked up."""
+    clocks: list[int] = field(default_factory=list)
+    """The moment of each batch, where they are batches of a stream and run as it had them."""
+
+    def table_versions_of(self, number: int) -> dict[str, int]:
+        """What a batch sees."""
+        return self.table_versions[number] if self.table_versions else {}
+
+    def clock_of_batch(self, number: int) -> int:
+        """At which moment a batch happens."""
+        return self.clocks[number] if self.clocks else self.clock
+
+
+def run_bounded(
+    plan: Plan,
+    session: "SparkSession",
+    source: BoundedSource,
+    config: BoundedRunConfig,
+    clock: Callable[[], int],
+    report_outcome: Callable[[BatchOutcome, int], None] = lambda _outcome, _batches: None,
+) -> BatchOutcome:
+    """Run every batch that has not been run yet, and return the last one's outcome.
+
+    A run that was killed goes on where it was when it is run again with the same folders; one that is over
+    changes nothing. `told` hears of each batch, and of how many there are.
+    """
+    refuse_clock_windows(plan)
+    inputs = load_or_create_inputs(plan, source, config, clock)
+    batch_count = len(inputs.batches)
+    bounded_run = BoundedRun(plan, session, config, lambda outcome: report_outcome(outcome, batch_count))
+    for number, spans in enumerate(inputs.batches):
+        watermark = MAX_TIMESTAMP_MS if number + 1 == batch_count else MIN_TIMESTAMP_MS
+        bounded_run.run_batch(
+            number, inputs.clock, spans, source, watermark, inputs.table_versions_of(number)
+        )
+    return bounded_run.last_outcome
+
+
+class BoundedRun:
+    """An engine over stored records, and the batches that it is given of them."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        session: "SparkSession",
+        config: BoundedRunConfig,
+        report_outcome: Callable[[BatchOutcome], None],
+    ) -> None:
+        self._plan = plan
+        self._graph = compile_graph(plan, FieldTypeResolver(session).resolve_plan(plan))
+        self._lookup_tables = LookupTables(plan.lookups, config.lookup_warehouse)
+        self._schema_lookup = config.schema_lookup
+        self._engine = BatchEngine(
+            self._graph,
+            collect_watermark_rules(plan.sources),
+            config.directory,
+            StreamTables(plan, self._graph, config.warehouse),
+            WriteFence(plan.name, 1, lambda: True),
+            report_outcome,
+            EngineOptions(
+                plan_fingerprint=fingerprint(plan),
+                dedup_memory=open_id_store(plan, config.directory / "ids"),
+                placement=Placement(config.driver_budget_bytes, SparkPartExecutor(session)),
+                poison_limit=config.poison_limit,
+                find_resent=config.find_resent,
+            ),
+        )
+        self._engine.resume()
+
+    @property
+    def last_outcome(self) -> BatchOutcome:
+        """The newest batch; there is one from the first call of `batch` on."""
+        assert self._engine.last_outcome is not None
+        return self._engine.last_outcome
+
+    def run_batch(
+        self,
+        number: int,
+        clock: int,
+        spans: Sequence[OffsetRange],
+        source: BoundedSource,
+        watermark: int | None,
+        table_versions: Mapping[str, int],
+    ) -> None:
+        """Run a batch, unless it was run before. Without a watermark it is what the records make of it."""
+        ranges = tuple(spans)
+
+        def open_input(intent: BatchIntent) -> BatchInput:
+            records, lookup_rows = (
+                source.read_records(ranges),
+                self._lookup_tables.rows_reader_at(intent.lookups),
+            )
+            return SparkBatchInput(
+                records,
+                self._plan.sources,
+                self._graph.first_record_stage,
+                intent.clock,
+                ranges,
+                lookup_rows=lookup_rows,
+                other_stages=self._graph.record_stages[1:],
+                writer_schemas=load_writer_schemas(self._plan.sources, self._schema_lookup),
+            )
+
+        self._engine.run_data_batch(number, clock, ranges, open_input, watermark, table_versions)
+
+    def run_tick(self, clock: int, watermark: int | None = None) -> None:
+        """Run a batch without records; a watermark that is given stands in place of the one before."""
+        self._engine.run_tick(clock, watermark)
+
+    def run_ticks_until(self, clock: int) -> None:
+        """Have happen what the clock alone brings before a moment."""
+        while (last_outcome := self._engine.last_outcome) is not None and last_outcome.clock < clock:
+            due_ms = max(
+                self._engine.next_due_clock(), last_outcome.clock + 1
+            )  # what was due at its moment was done then
+            if due_ms > clock:
+                return
+            self._engine.run_tick(due_ms)
+
+
+def refuse_clock_windows(plan: Plan) -> None:
+    """Refuse what the clocks of a live run have cut: it cannot be found again from records."""
+    if is_cut_by_clock(plan):
+        raise DefinitionError(
+            "window",
+            "it is cut by the clock, and stored records do not say when they came",
+            "A stream's own history is run again, as its ledger tells it, by `penstock stream replay` without "
+            "--beside; for other records choose windows of event time or by count, delta or punctuation, or timers "
+            "of event time",
+        )
+
+
+def split_by_table_versions(
+    plan: Plan, ranges: Sequence[OffsetRange], warehouse: StoragePath
+) -> list[tuple[Sequence[OffsetRange], Mapping[str, int]]]:
+    """Cut ranges where the live stream saw another version of a table, and say which; all else sees the newest."""
+    lookup_steps = plan.lookups
+    if not lookup_steps:
+        return [(ranges, {})]
+    newest = LookupTables(lookup_steps, warehouse).read_versions()
+    parts = split_by_versions(ranges, read_pinned_lookups(warehouse, plan.name))
+    return [(part.ranges, {**newest, **(part.versions or {})}) for part in parts]
+
+
+def create_empty_batch(ranges: Sequence[OffsetRange], clock: int) -> HistoryBatch:
+    """A batch that reads nothing, and says where the ranges begin."""
+    return HistoryBatch(clock, [replace(span, end=span.start) for span in ranges])
+
+
+def load_or_create_inputs(
+    plan: Plan,
+    source: BoundedSource,
+    config: BoundedRunConfig,
+    clock: Callable[[], int],
+    load_history: Callable[[Sequence[OffsetRange]], Sequence[HistoryBatch]] | None = None,
+) -> BoundedRunInputs:
+    """Return what the run reads: as it was written down, or as it is found now and is written down.
+
+    Where `before` says which batches a stream made of these records, they are run as it had them.
+    """
+    path = config.directory / "inputs.json"
+    if not path.exists():
+        ranges, now_ms = source.list_ranges(), clock()
+        history = (
+            [HistoryBatch(now_ms, list(ranges))]
+            if load_history is None
+            else load_history(ranges) or [create_empty_batch(ranges, now_ms)]
+        )
+        max_records = config.max_records_per_batch if load_history is None else None
+        slices = [
+            (batch.clock, range_slice, table_versions)
+            for batch in history
+            for part, table_versions in split_by_table_versions(plan, batch.ranges, config.lookup_warehouse)
+            for range_slice in slice_ranges(part, max_records)
+        ]
+        created = BoundedRunInputs(
+            now_ms,
+            fingerprint(plan),
+            [list(range_slice) for _, range_slice, _ in slices],
+            [dict(table_versions) for _, _, table_versions in slices],
+            [] if load_history is None else [clock_ms for clock_ms, _, _ in slices],
+        )
+        config.directory.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        partial.write_bytes(msgspec.json.encode(created))
+        partial.replace(path)
+    inputs = msgspec.json.decode(path.read_bytes(), type=BoundedRunInputs)
+    if inputs.plan_fingerprint != fingerprint(plan):
+        raise DefinitionError(
+            "run", f"{config.directory} holds a run of another definition", "Give this run another name"
+        )
+    return inputs

@@ -1,0 +1,225 @@
+"""Batches that a stream has run once, run again: the same records, cuts and clocks, so the same panes.
+
+Spark's job is the dear part of a small batch, so many batches share one, grouped by batch. The fold is done batch
+by batch, by the engine of live streams, with a journal and a state of its own.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.batch.batch_engine import BatchEngine, InputOpener
+from penstock.engine.batch.batch_input import LATE_RECORD_SCHEMA, BatchInput
+from penstock.engine.batch.engine_options import EngineOptions
+from penstock.engine.batch.input_watermarks import collect_watermark_rules
+from penstock.engine.batch.intent import OffsetRange
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.poison_isolation import ExcludedRecord
+from penstock.engine.batch.stream_tables import QUARANTINED_RECORD_SCHEMA, BatchRows
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.batch_time import BatchTime
+from penstock.engine.dedup.id_store import open_id_store
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.operators.stage_graph import compile_graph
+from penstock.engine.plan.stages import Plan
+from penstock.engine.spark.bounded_sources import BoundedSource
+from penstock.engine.spark.multi_batch_input import BatchRanges, MultiBatchInput
+from penstock.engine.spark.parse.avro import SchemaLookup, load_writer_schemas, refuse_without_registry
+from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
+from penstock.engine.storage import StoragePath
+from penstock.engine.tables.lookup_tables import LookupTables
+from penstock.engine.tables.table_change import TableChange
+from penstock.engine.tables.timestamps import as_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MAX_RECORDS_PER_JOB = 200_000
+MAX_BATCHES_PER_JOB = 1_000
+
+
+@dataclass(frozen=True)
+class BatchToReexecute:
+    """A batch as it was: its clock, and the offsets that it read; a tick read none.
+
+    A watermark stands in the place of the one that the records make, as in an intent. `lookups` are the versions of
+    tables that its steps look into.
+    """
+
+    clock_ms: int
+    ranges: tuple[OffsetRange, ...] = ()
+    watermark: int | None = None
+    table_versions: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def record_count(self) -> int:
+        """How many offsets it reached over."""
+        return sum(span.end - span.start for span in self.ranges)
+
+
+class InMemoryPanes:
+    """What a run says of each stage, held in memory; late and quarantined records are counted, and not kept."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._panes: dict[str, list[pa.Table]] = {stage.name: [] for stage in plan.stages}
+
+    def write(self, rows: BatchRows, moment: BatchTime) -> dict[str, TableChange]:
+        """Keep a batch's panes; each batch comes once, for a run of this kind is never resumed."""
+        for stage, table in rows.panes.items():
+            self._panes[stage].append(as_table(table))
+        return {}
+
+    def discard(self, changes: Mapping[str, TableChange]) -> None:
+        """Do nothing: a run that fails is over, and what it kept goes with it."""
+
+    def commit(self, batch_id: int, changes: Mapping[str, TableChange], clock: int) -> None:
+        """Do nothing: what was written is kept already."""
+
+    def panes_of(self, stage: str) -> pa.Table:
+        """Every pane of a stage, in the order of batches."""
+        return pa.concat_tables(self._panes[stage])
+
+
+def reexecute_batches(
+    plan: Plan,
+    session: "SparkSession",
+    source: BoundedSource,
+    batches: Sequence[BatchToReexecute],
+    folder: Path,
+    report_outcome: Callable[[BatchOutcome], None],
+    excluded_records: Sequence[ExcludedRecord] = (),
+    warehouse: StoragePath | None = None,
+    schema_lookup: SchemaLookup = refuse_without_registry,
+) -> InMemoryPanes:
+    """Run batches again, numbered from 0, in an empty folder. `poisoned` are records that were no good then.
+
+    The tables that steps look into are in the warehouse; `schemas` finds those of records in Avro.
+    """
+    lookup_tables = LookupTables(plan.lookups, warehouse or folder)
+    graph = compile_graph(plan, FieldTypeResolver(session).resolve_plan(plan))
+    panes = InMemoryPanes(plan)
+    fence, id_store = WriteFence(plan.name, 1, lambda: True), open_id_store(plan, folder / "ids")
+    engine = BatchEngine(
+        graph,
+        collect_watermark_rules(plan.sources),
+        folder,
+        panes,
+        fence,
+        report_outcome,
+        EngineOptions(dedup_memory=id_store),
+    )
+    for job_batches in group_batches_by_job(batches):
+        data_batches = [(number, batch) for number, batch in job_batches if batch.ranges]
+        spans = {number: BatchRanges(number, batch.clock_ms, batch.ranges) for number, batch in data_batches}
+        ranges = merge_ranges(tuple(spans.values()))
+        for number, batch in job_batches:
+            if number not in spans:
+                engine.run_tick(batch.clock_ms, batch.watermark)
+                continue
+            if number == data_batches[0][0]:
+                scan = MultiBatchInput(
+                    source.read_records(ranges),
+                    plan.sources,
+                    graph.first_record_stage,
+                    "_batch_clock",
+                    ranges,
+                    excluded_records=tuple(excluded_records),
+                    lookup_rows=lookup_tables.rows_reader_at(batch.table_versions),
+                    other_stages=graph.record_stages[1:],
+                    writer_schemas=load_writer_schemas(plan.sources, schema_lookup),
+                    batches=tuple(spans.values()),
+                )
+            open_input = _open_batch_input(scan, spans[number])
+            engine.run_data_batch(
+                number, batch.clock_ms, batch.ranges, open_input, batch.watermark, batch.table_versions
+            )
+    return panes
+
+
+def group_batches_by_job(batches: Sequence[BatchToReexecute]) -> Iterator[list[tuple[int, BatchToReexecute]]]:
+    """Yield batches that share a job, each with its number: they look into the same versions of tables."""
+    job_batches: list[tuple[int, BatchToReexecute]] = []
+    records, job_versions = 0, None
+    for number, batch in enumerate(batches):
+        is_full = records >= MAX_RECORDS_PER_JOB or len(job_batches) >= MAX_BATCHES_PER_JOB
+        has_other_versions = bool(batch.ranges) and job_versions not in (None, batch.table_versions)
+        if job_batches and (is_full or has_other_versions):
+            yield job_batches
+            job_batches, records, job_versions = [], 0, None
+        job_batches.append((number, batch))
+        records += batch.record_count
+        job_versions = batch.table_versions if batch.ranges else job_versions
+    if job_batches:
+        yield job_batches
+
+
+def _open_batch_input(scan: MultiBatchInput, batch: BatchRanges) -> InputOpener:
+    return lambda _intent: _BatchShareInput(scan, batch, scan.stage)
+
+
+def merge_ranges(batches: Sequence[BatchRanges]) -> tuple[OffsetRange, ...]:
+    """Return for each partition the range over everything that batches read of it."""
+    merged: dict[str, OffsetRange] = {}
+    for span in (span for batch in batches for span in batch.ranges):
+        merged_span = merged.setdefault(span.name, span)
+        merged[span.name] = replace(
+            merged_span, start=min(merged_span.start, span.start), end=max(merged_span.end, span.end)
+        )
+    return tuple(merged.values())
+
+
+@dataclass(frozen=True)
+class _BatchShareInput:
+    """The records of one batch, as the engine reads them."""
+
+    scan: MultiBatchInput
+    batch_ranges: BatchRanges
+    stage: CompiledStage
+
+    def inputs_of_other_stages(self) -> Mapping[str, BatchInput]:
+        """Return the same records as the other first stages read them."""
+        return {
+            other_stage.plan.name: replace(self, stage=other_stage) for other_stage in self.scan.other_stages
+        }
+
+    def compute_partials(self) -> pa.Table:
+        """Return the batch's share of what the job said."""
+        return self.scan.partials_of_batch(self.batch_ranges, self.stage)
+
+    def read_invalid_records(self) -> pa.Table:
+        """Return nothing: how many they are is told by the partials."""
+        return QUARANTINED_RECORD_SCHEMA.empty_table()
+
+    def read_late_records(self, windows: pa.Table) -> pa.Table:
+        """Return nothing: how many they are is told by the fold."""
+        return pa.schema([*LATE_RECORD_SCHEMA, *self.stage.key]).empty_table()
+
+    def read_ids(self) -> pa.Table:
+        """Return the batch's share of the ids."""
+        ids = self.scan.all_ids
+        range_masks = [
+            pc.and_(
+                pc.and_(
+                    pc.equal(ids.column("_topic"), span.topic),
+                    pc.equal(ids.column("_partition"), span.partition),
+                ),
+                pc.and_(
+                    pc.greater_equal(ids.column("_offset"), span.start),
+                    pc.less(ids.column("_offset"), span.end),
+                ),
+            )
+            for span in self.batch_ranges.ranges
+        ]
+        return pa.concat_tables([ids.filter(range_mask) for range_mask in range_masks])
+
+    def drop_duplicates(self, repeats: pa.Table) -> "BatchInput":
+        """Return the same records without repeats, by a job of their own where there are any."""
+        return (
+            replace(self, scan=self.scan.isolate_batch(self.batch_ranges, repeats))
+            if repeats.num_rows
+            else self
+        )

@@ -1,0 +1,62 @@
+"""How many records a topic holds beyond what a batch has read."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from penstock.engine.batch.intent import OffsetRange
+
+LAG_REFRESH_INTERVAL_MS = 1_000
+BROKER_TIMEOUT_S = 2.0
+
+
+class LagTracker:
+    """Asks the broker for the ends of partitions, at most once a second; between, the last answer stands."""
+
+    def __init__(self, options: Mapping[str, str], clock: Callable[[], int]) -> None:
+        self._admin = AdminClient(dict(options))
+        self._clock = clock
+        self._refreshed_at_ms: int | None = None
+        self._end_offsets: dict[tuple[str, int], int] = {}
+
+    def count_backlog(self, ranges: Sequence[OffsetRange]) -> int:
+        """Records beyond the ends of these ranges; what the broker does not tell counts as none."""
+        now_ms = self._clock()
+        if ranges and (
+            self._refreshed_at_ms is None or now_ms - self._refreshed_at_ms >= LAG_REFRESH_INTERVAL_MS
+        ):
+            self._refreshed_at_ms = now_ms
+            self._refresh_end_offsets(ranges)
+        return sum(
+            max(
+                self._end_offsets.get((offset_range.topic, offset_range.partition), offset_range.end)
+                - offset_range.end,
+                0,
+            )
+            for offset_range in ranges
+        )
+
+    def find_unread_partitions(self, ranges: Sequence[OffsetRange]) -> list[str]:
+        """The partitions that go on beyond these ranges, as of now, or of which the broker does not tell."""
+        self._refreshed_at_ms = self._clock()
+        self._refresh_end_offsets(ranges)
+        return [
+            offset_range.name
+            for offset_range in ranges
+            if self._end_offsets.get((offset_range.topic, offset_range.partition), offset_range.end + 1)
+            > offset_range.end
+        ]
+
+    def _refresh_end_offsets(self, ranges: Sequence[OffsetRange]) -> None:
+        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the client's own has no types
+        requests = {
+            TopicPartition(offset_range.topic, offset_range.partition): latest for offset_range in ranges
+        }
+        for topic_partition, future in self._admin.list_offsets(
+            requests, request_timeout=BROKER_TIMEOUT_S
+        ).items():
+            try:
+                self._end_offsets[topic_partition.topic, topic_partition.partition] = future.result().offset
+            except KafkaException:
+                self._end_offsets.pop((topic_partition.topic, topic_partition.partition), None)

@@ -1,0 +1,287 @@
+"""One stream in a host: begun, steered, put away, and tried again when it failed.
+
+A stream is of this host until it has stopped: one that cannot be stopped has lost its right to write, and is asked
+again. Who has the lease is the store's to say; whatever fails here is this stream's own, and no other's.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from penstock.core.log_context import bind_log_context
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.errors import WriterFencedError
+from penstock.engine.host.control import DesiredRunState, DesiredState, HostControl, Lease, StreamHealth
+from penstock.engine.host.control_reporter import ControlReporter, to_batch_record
+from penstock.engine.host.leases import Clock, LeaseKeeper
+from penstock.engine.host.restart_policy import FailureHistory
+from penstock.engine.host.stream_handle import FailedAttempt, HostedStream, StreamFactory, StreamHandle
+
+log = logging.getLogger(__name__)
+
+FAILED_STATES = ("failed", "parked")
+REPORT_WAIT_S = 2.0
+"""How long a stream that is put away waits for the store to know its batches; the next start tells the rest."""
+
+
+@dataclass(frozen=True)
+class HostContext:
+    """What the streams of a host share."""
+
+    control: HostControl
+    leases: LeaseKeeper
+    reporter: ControlReporter
+    create_stream: StreamFactory
+    clock: Clock
+    read_definition_version: Callable[[str], str]
+    max_attempts: int
+
+
+class StreamSupervisor:
+    """A stream, and what this host knows of it. Calls may come from several threads; they are done in turn."""
+
+    def __init__(self, stream: str, context: HostContext) -> None:
+        self.stream = stream
+        self._context = context
+        self._hosted: HostedStream | None = None
+        self._failures = FailureHistory()
+        self._stop_failures = FailureHistory()
+        self._failed_attempt: FailedAttempt | None = None
+        self._is_standby = False
+        self._health: StreamHealth | None = None
+        self._epoch = 0
+        self._failed_revision = 0
+        self._lock = threading.Lock()
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether this host has the stream."""
+        return self._hosted is not None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the last that this host said of the stream is that it failed."""
+        return self._health is not None and self._health.state in FAILED_STATES
+
+    def reconcile(self, desired_state: DesiredState | None) -> None:
+        """Compare what the stream is with what it is to be, and act on the difference."""
+        with self._lock, bind_log_context(self.stream):
+            if self._stop_failures.count:
+                self._retry_stop(desired_state)
+            else:
+                self._check_health()
+            if self._stop_failures.count:
+                return
+            if self._hosted is not None:
+                self._apply_desired_state(self._hosted, desired_state)
+            elif desired_state is not None and desired_state.needs_host:
+                self._try_start(desired_state)
+            elif self.has_failed:
+                self._clear_failure("stopped" if desired_state is None else desired_state.desired.value)
+
+    def release_stream(self, state: str, reason: str) -> None:
+        """Finish the batch at work, and let go of the stream; nothing where it is not here."""
+        with self._lock, bind_log_context(self.stream):
+            if self._hosted is not None:
+                self._stop_and_report(self._hosted, state, reason)
+
+    def _check_health(self) -> None:
+        hosted = self._hosted
+        if hosted is None:
+            return
+        failure = hosted.handle.failure()
+        if failure is None and not self._context.leases.is_held(hosted.lease):
+            failure = WriterFencedError(self.stream, hosted.lease.epoch)
+        if failure is not None:
+            self._handle_failure(hosted, failure)
+
+    def _apply_desired_state(self, hosted: HostedStream, desired_state: DesiredState | None) -> None:
+        """Bring about a wish for a stream that is here."""
+        if desired_state is None:
+            self._stop_and_report(hosted, "stopped", "it is no longer asked for")
+        elif not desired_state.needs_host:
+            self._stop_and_report(
+                hosted,
+                desired_state.desired.value,
+                "",
+                immediately=desired_state.desired is DesiredRunState.STOPPED,
+            )
+        elif desired_state.revision == hosted.desired_state.revision:
+            return
+        elif (
+            desired_state.desired is hosted.desired_state.desired
+            or desired_state.revision > hosted.desired_state.revision + 1
+        ):
+            if self._stop_and_report(hosted, "stopped", "it is started again"):
+                self._try_start(desired_state)
+        else:
+            self._pause_or_resume(hosted, desired_state)
+
+    def _retry_stop(self, desired_state: DesiredState | None) -> None:
+        """Ask once more a stream that did not stop."""
+        if self._hosted is None or self._context.clock() < self._stop_failures.retry_at_ms:
+            return
+        if self._stop_stream(self._hosted) and not (desired_state is not None and desired_state.needs_host):
+            self._report_health("stopped" if desired_state is None else desired_state.desired.value, "")
+
+    def _pause_or_resume(self, hosted: HostedStream, desired_state: DesiredState) -> None:
+        """Pause a stream, or have it read again."""
+        try:
+            hosted.handle.pause() if desired_state.desired is DesiredRunState.PAUSED else hosted.handle.resume()
+        except Exception as error:  # noqa: BLE001  # one stream's failure, whatever it is, is its own
+            self._handle_failure(hosted, error)
+        else:
+            hosted.desired_state = desired_state
+            self._report_health(desired_state.desired.value, "", hosted.started_ms)
+
+    def _clear_failure(self, state: str) -> None:
+        """Know that a stream that failed is not to run any more: that it failed is no trouble then."""
+        self._failed_attempt, self._failures = None, FailureHistory()
+        self._report_health(state, "")
+
+    def _try_start(self, desired_state: DesiredState) -> None:
+        if self._failed_attempt is not None:
+            if self._failed_attempt == FailedAttempt(
+                desired_state.revision, self._context.read_definition_version(self.stream)
+            ):
+                return
+            # Somebody asked again, or what it is written in has changed.
+            self._failed_attempt, self._failures, self._health = None, FailureHistory(), None
+        if self._failures.count and desired_state.revision != self._failed_revision:
+            self._failures = FailureHistory()  # somebody asked again, and need not wait
+        if self._context.clock() < self._failures.retry_at_ms:
+            return
+        lease = self._context.leases.acquire(self.stream)
+        if lease is None:
+            self._stand_by()
+            return
+        self._is_standby, self._epoch = False, lease.epoch
+        self._start_stream(desired_state, lease)
+
+    def _stand_by(self) -> None:
+        """Say once that another host has the stream. Its health is that host's to report."""
+        if not self._is_standby:
+            self._is_standby, self._health = True, None
+            held_by = self._context.control.read_lease(self.stream)
+            log.info("waits: %s has it", held_by.holder if held_by else "another host")
+
+    def _start_stream(self, desired_state: DesiredState, lease: Lease) -> None:
+        fence = WriteFence(self.stream, lease.epoch, lambda: self._context.leases.is_held(lease))
+        handle: StreamHandle | None = None
+        started_ms = (
+            self._context.clock()
+        )  # before what it is written in is read: what is changed from here on is newer
+        definition_version, last_reported = (
+            self._context.read_definition_version(self.stream),
+            self._context.reporter.start_stream(self.stream),
+        )
+        try:
+            handle = self._context.create_stream(self.stream, fence, self._report_outcome)
+            for outcome in handle.read_outcomes_after(
+                last_reported
+            ):  # which an earlier host could not tell any more
+                self._report_outcome(outcome)
+            handle.start(reading=desired_state.desired is DesiredRunState.RUNNING)
+        except Exception as error:  # noqa: BLE001  # one stream's failure, whatever it is, is its own
+            current_batch, lease_held = handle.describe_current_batch() if handle else "", fence.is_held()
+            self._context.leases.release(lease)
+            self._record_failure(
+                FailedAttempt(desired_state.revision, definition_version),
+                error,
+                current_batch,
+                lease_held=lease_held,
+            )
+        else:
+            self._hosted = HostedStream(lease, handle, desired_state, definition_version, started_ms)
+            self._report_health(desired_state.desired.value, "", started_ms)
+
+    def _stop_and_report(
+        self, hosted: HostedStream, state: str, reason: str, *, immediately: bool = False
+    ) -> bool:
+        if stopped := self._stop_stream(hosted, immediately=immediately):
+            self._report_health(state, reason)
+        return stopped
+
+    def _handle_failure(self, hosted: HostedStream, error: BaseException) -> None:
+        current_batch, lease_held = (
+            hosted.handle.describe_current_batch(),
+            self._context.leases.is_held(hosted.lease),
+        )
+        if self._stop_stream(hosted):
+            self._record_failure(
+                FailedAttempt(hosted.desired_state.revision, hosted.definition_version),
+                error,
+                current_batch,
+                lease_held=lease_held,
+            )
+        else:
+            log.error("and before that it had failed: %s", error, exc_info=error)
+
+    def _stop_stream(self, hosted: HostedStream, *, immediately: bool = False) -> bool:
+        """Stop what runs, and give its lease back; what does not stop stays here, without a right to write."""
+        try:
+            hosted.handle.stop() if immediately else hosted.handle.drain()
+        except Exception as error:
+            self._stop_failures = self._stop_failures.add_failure(self._context.clock())
+            log.exception("could not be stopped; it is tried again, and writes nothing meanwhile")
+            self._report_health("failed", f"it could not be stopped: {_describe_error(error)}")
+            return False
+        else:
+            self._hosted, self._stop_failures = None, FailureHistory()
+            return True
+        finally:
+            self._context.reporter.wait_until_reported(self.stream, REPORT_WAIT_S)
+            self._context.leases.release(hosted.lease)
+
+    def _record_failure(
+        self, attempt: FailedAttempt, error: BaseException, current_batch: str, *, lease_held: bool
+    ) -> None:
+        if isinstance(error, WriterFencedError) or not lease_held:
+            self._handle_lost_lease(error)
+            return
+        self._failures, self._failed_revision = (
+            self._failures.add_failure(self._context.clock(), error),
+            attempt.revision,
+        )
+        log.error("failed%s: %s", f" at {current_batch}" if current_batch else "", error, exc_info=error)
+        summary = _describe_error(error) + (f" ({current_batch})" if current_batch else "")
+        if self._failures.is_exhausted(self._context.max_attempts):
+            self._failed_attempt = attempt
+            attempts_text = (
+                "" if self._failures.is_permanent else f"; given up after {self._failures.count} tries"
+            )
+            hint = f"`penstock stream start {self.stream}` tries again, and so does a change of its files"
+            self._report_health("parked", f"{summary.rstrip('.')}{attempts_text}. {hint}")
+        else:
+            self._report_health("failed", summary)
+
+    def _handle_lost_lease(self, error: BaseException) -> None:
+        """Know that the stream is, or may be, another host's: what becomes of it is that one's to say."""
+        is_fenced = isinstance(error, WriterFencedError)
+        reason = (
+            str(error) if is_fenced else f"its lease was lost, and then it failed: {_describe_error(error)}"
+        )
+        log.warning("%s", reason, exc_info=None if is_fenced else error)
+        self._health = None
+        self._context.control.report_lost(StreamHealth(self.stream, "lost", reason, self._context.clock()))
+
+    def _report_outcome(self, outcome: BatchOutcome) -> None:
+        self._context.reporter.report_batch(to_batch_record(self.stream, outcome))
+
+    def _report_health(self, state: str, reason: str, changed_at_ms: int | None = None) -> None:
+        """Report health, where it is news; a failure always is, for each is counted."""
+        previous = self._health
+        is_unchanged = previous is not None and (previous.state, previous.reason) == (state, reason)
+        if is_unchanged and state != "failed":
+            return
+        if not is_unchanged:
+            log.info("is %s%s", state, f": {reason}" if reason else "")
+        at_ms = self._context.clock() if changed_at_ms is None else changed_at_ms
+        self._health = StreamHealth(self.stream, state, reason, at_ms, self._epoch)
+        self._context.reporter.report_health(self._health)
+
+
+def _describe_error(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".split("\n\n")[0]

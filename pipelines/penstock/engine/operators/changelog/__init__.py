@@ -1,0 +1,1 @@
+"""Operators over changelogs: the panes of one stage as the input of another."""

@@ -1,0 +1,32 @@
+"""What the state keeps of a record that waits for partners."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from penstock.engine.columnar import StateColumn
+from penstock.engine.plan.join_windows import AsOf
+from penstock.engine.plan.windows import JoinWindow, Window
+
+LEFT_COLUMN, TIME_COLUMN, MATCHED_COLUMN, END_MARKER_COLUMN = "of_left", "time", "matched", "ends"
+
+
+def list_join_columns(window: JoinWindow, fields: Iterable[pa.Field]) -> list[StateColumn]:
+    """The columns: its input, its event time, whether it met a partner or ends those before it, and its fields."""
+    return [
+        StateColumn(LEFT_COLUMN, pa.bool_(), initial=False),
+        StateColumn(TIME_COLUMN, pa.int64(), 0),
+        StateColumn(MATCHED_COLUMN, pa.bool_(), initial=False),
+        *([StateColumn(END_MARKER_COLUMN, pa.bool_(), initial=False)] if has_end_markers(window) else []),
+        *(StateColumn(buffered_column(field.name), field.type, None) for field in fields),
+    ]
+
+
+def has_end_markers(window: Window) -> bool:
+    """Whether a record may say that there is none from its time on."""
+    return isinstance(window, AsOf) and window.ends is not None
+
+
+def buffered_column(field: str) -> str:
+    """The column that keeps a field, whatever the field is called."""
+    return f"held_{field}"

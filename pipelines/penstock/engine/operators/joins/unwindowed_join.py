@@ -1,0 +1,216 @@
+"""The fold of a join without windows. Every row stands by itself, and is never corrected.
+
+A record is late once the watermark is past its instant by more than the lateness. So whoever is in time finds every
+partner that was: partners are held for as long as one may come.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.batch_time import BatchTime
+from penstock.engine.columnar import to_numpy
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.operators.joins.join_records import JoinRecords, load_join_records
+from penstock.engine.operators.joins.record_matching import JoinMatches, match_as_of, match_interval
+from penstock.engine.operators.joins.state_schema import (
+    END_MARKER_COLUMN,
+    LEFT_COLUMN,
+    MATCHED_COLUMN,
+    TIME_COLUMN,
+    buffered_column,
+    has_end_markers,
+)
+from penstock.engine.operators.keyed_batch import TOPIC_COLUMN, KeyedBatch, load_keyed_batch
+from penstock.engine.operators.pane_rows import PaneHeaders, make_pane_rows
+from penstock.engine.operators.windowed.window_update import StageResult, make_late_rows
+from penstock.engine.plan.join_windows import AsOf, Between
+from penstock.engine.plan.joins import Join
+from penstock.engine.state.header_columns import (
+    DROPPED,
+    DUE_CLOCK,
+    DUE_EVENT,
+    GROUP_HI,
+    GROUP_LO,
+    MAX_TIMESTAMP_MS,
+    BoolArray,
+    Int64Array,
+)
+from penstock.engine.state.state_tree import StateTree
+
+
+def process_unwindowed_join(
+    stage: CompiledStage, state: StateTree, elements: pa.Table, batch_time: BatchTime
+) -> StageResult:
+    """Let records that came meet those that are held, and keep those that may still meet others."""
+    time = to_numpy(elements.column("_time"))
+    is_late = np.asarray(stage.closes_at(time + 1) <= batch_time.watermark_before, bool)
+    keyed_batch = load_keyed_batch(
+        stage, state, elements.filter(pa.array(~is_late)), batch_time, (TOPIC_COLUMN,)
+    )
+    records = load_join_records(stage, keyed_batch)
+    matches = _match_records(stage, records, batch_time)
+    left, right = _select_row_pairs(stage, records, matches)
+    panes = _make_panes(stage, keyed_batch, records, left, right, batch_time)
+    late_elements = elements.filter(pa.array(is_late))
+    for bound in ("window_start", "window_end"):
+        bound_values = time[is_late] + (bound == "window_end")
+        late_elements = late_elements.append_column(bound, pa.array(bound_values))
+    late_rows = make_late_rows(stage, late_elements, time[is_late], time[is_late] + 1)
+    return StageResult(
+        _make_state_rows(stage, keyed_batch, records, matches),
+        panes,
+        is_late,
+        late_rows,
+        np.zeros(panes.num_rows, bool),
+    )
+
+
+def _match_records(stage: CompiledStage, records: JoinRecords, batch_time: BatchTime) -> JoinMatches:
+    match stage.plan.window:
+        case Between() as window:
+            return match_interval(window, records, stage.plan.lateness, batch_time.watermark)
+        case AsOf() as window:
+            return match_as_of(window, records, stage.plan.lateness, batch_time.watermark)
+        case unsupported:
+            raise TypeError(f"{unsupported} pairs nothing")
+
+
+def _select_row_pairs(
+    stage: CompiledStage, records: JoinRecords, matches: JoinMatches
+) -> tuple[Int64Array, Int64Array]:
+    """The rows of the join, as pairs of records; -1 stands for none."""
+    join = stage.plan.join
+    assert join is not None
+    if isinstance(stage.plan.window, AsOf):
+        return _filter_by_kind(join, matches.left, matches.right)
+    is_unmatched = ~matches.is_buffered & ~matches.is_matched
+    lefts, rights = (np.flatnonzero(is_unmatched & side) for side in (records.is_left, ~records.is_left))
+    no_partners = np.full(len(lefts), -1), np.full(len(rights), -1)
+    match join.kind:
+        case "semi":
+            is_first_match = matches.is_matched & ~records.is_matched & records.is_left
+            return np.flatnonzero(is_first_match), np.full(np.count_nonzero(is_first_match), -1)
+        case "anti":
+            return lefts, no_partners[0]
+    left, right = matches.left, matches.right
+    if join.kind in ("left", "full"):
+        left, right = np.append(left, lefts), np.append(right, no_partners[0])
+    if join.kind in ("right", "full"):
+        left, right = np.append(left, no_partners[1]), np.append(right, rights)
+    return left, right
+
+
+def _filter_by_kind(join: Join, left: Int64Array, right: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Of records that were asked for their partner those that the join shows."""
+    has_partner = right >= 0
+    is_chosen: BoolArray = {"inner": has_partner, "semi": has_partner, "anti": ~has_partner}.get(
+        join.kind, has_partner | True
+    )
+    return left[is_chosen], right[is_chosen]
+
+
+def _make_panes(
+    stage: CompiledStage,
+    keyed_batch: KeyedBatch,
+    records: JoinRecords,
+    left: Int64Array,
+    right: Int64Array,
+    batch_time: BatchTime,
+) -> pa.Table:
+    count = len(left)
+    times = np.append(records.time, -MAX_TIMESTAMP_MS)
+    row_times = (
+        np.maximum(times[left], times[right]) if isinstance(stage.plan.window, Between) else times[left]
+    )
+    key_of_row = records.key_of_record[np.where(left >= 0, left, right)]
+    keys = [keyed_batch.key_table.column(field.name).take(pa.array(key_of_row)) for field in stage.key]
+    headers = PaneHeaders(
+        pa.table([*keys, pa.array(row_times), pa.array(row_times + 1)], schema=stage.window_schema),
+        timing=np.full(count, "on_time"),
+        is_final=np.ones(count, bool),
+        earlier_panes=np.zeros(count, np.int32),
+        earlier_on_time_panes=np.zeros(count, np.int32),
+        record_counts=(left >= 0).astype(np.int64) + (right >= 0),
+    )
+    return make_pane_rows(
+        stage,
+        batch_time,
+        "insert",
+        headers,
+        None,
+        _make_row_columns(stage, keyed_batch, records, left, right),
+    )
+
+
+def _make_row_columns(
+    stage: CompiledStage, keyed_batch: KeyedBatch, records: JoinRecords, left: Int64Array, right: Int64Array
+) -> dict[str, pa.Array]:
+    """The columns of the rows, with nulls for who is not there."""
+    join = stage.plan.join
+    assert join is not None
+    sides = {join.left: left, join.right: right}
+    values: dict[str, Any] = {}
+    for column, field in zip(join.columns, stage.result_fields, strict=True):
+        positions = sides[column.input]
+        row_numbers = pa.array(np.maximum(positions, 0), mask=positions < 0)
+        if column.field in records.fields.column_names:
+            record_values = records.fields.column(column.field)
+            values[column.name] = pc.take(record_values, row_numbers).combine_chunks()
+        else:  # a field of the key, which both have
+            key_of_row = pa.array(
+                records.key_of_record[np.maximum(positions, 0)] if len(records) else positions,
+                mask=positions < 0,
+            )
+            values[column.name] = pc.take(
+                keyed_batch.key_table.column(column.field), key_of_row
+            ).combine_chunks()
+        values[column.name] = values[column.name].cast(field.type)
+    return values
+
+
+def _make_state_rows(
+    stage: CompiledStage, keyed_batch: KeyedBatch, records: JoinRecords, matches: JoinMatches
+) -> pa.Table:
+    """The rows of the state: each record that is held, and one that says so for a key which holds none."""
+    buffered = np.flatnonzero(matches.is_buffered)
+    keys_without_records = np.setdiff1d(np.arange(len(keyed_batch)), records.key_of_record[buffered])
+    key = np.append(records.key_of_record[buffered], keys_without_records)
+    order = np.argsort(key, kind="stable")
+    key, record_position = key[order], np.append(buffered, np.full(len(keys_without_records), -1))[order]
+    is_dropped = record_position < 0
+    row_numbers = pa.array(np.maximum(record_position, 0), mask=is_dropped)
+    groups = keyed_batch.groups.select(key)
+    count = len(key)
+    positions = np.maximum(record_position, 0)
+    has_no_records = not len(records)
+
+    def of(column: np.ndarray, default: Any) -> np.ndarray:
+        return np.full(count, default) if has_no_records else np.where(is_dropped, default, column[positions])
+
+    columns: dict[str, Any] = {
+        GROUP_HI: groups.hi,
+        GROUP_LO: groups.lo,
+        DUE_EVENT: of(matches.due_event, MAX_TIMESTAMP_MS),
+        DUE_CLOCK: np.full(count, MAX_TIMESTAMP_MS),
+        DROPPED: is_dropped,
+        **{
+            name: keyed_batch.key_table.column(name).take(pa.array(key))
+            for name in keyed_batch.key_table.column_names
+        },
+        LEFT_COLUMN: of(records.is_left, default=False),
+        TIME_COLUMN: of(records.time, 0),
+        MATCHED_COLUMN: of(matches.is_matched, default=False),
+        **(
+            {END_MARKER_COLUMN: of(records.is_end_marker, default=False)}
+            if has_end_markers(stage.plan.window)
+            else {}
+        ),
+        **{
+            buffered_column(field.name): pc.take(records.fields.column(field.name), row_numbers)
+            for field in stage.record_fields
+        },
+    }
+    return pa.table(columns)

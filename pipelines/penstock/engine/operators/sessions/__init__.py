@@ -1,0 +1,1 @@
+"""Session windows: windows that grow and merge."""

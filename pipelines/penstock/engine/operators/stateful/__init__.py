@@ -1,0 +1,1 @@
+"""Stateful functions: user code with state and timers for each key."""

@@ -1,0 +1,180 @@
+"""The windows that a batch touches: what the folds of assigned windows and of sessions do with them alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.aggregates import merge_partials
+from penstock.engine.batch_time import BatchTime
+from penstock.engine.columnar import Rows, rows_from_table
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.state.header_columns import (
+    DROPPED,
+    DUE_CLOCK,
+    DUE_EVENT,
+    GROUP_HI,
+    GROUP_LO,
+    MAX_TIMESTAMP_MS,
+    MIN_TIMESTAMP_MS,
+    BoolArray,
+    Int64Array,
+)
+from penstock.engine.state.sorted_run import GroupHashes
+from penstock.engine.state.state_tree import StateTree, distinct_groups
+from penstock.engine.triggers.base import NewElementCounts
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """What a batch does: the state that changed, the panes, and which partials came too late for their window.
+
+    `missed` has a row for each of these, as it came: its key and bounds, and as `missed_start` and `missed_end`
+    the window that refused it.
+    """
+
+    changed_state: pa.Table
+    panes: pa.Table
+    is_late: BoolArray
+    late_rows: pa.Table
+    is_restated: BoolArray
+    """Which of the panes say once more what stands: to whoever reads panes as changes these are none."""
+
+
+@dataclass(frozen=True)
+class LoadedWindows:
+    """Windows in hand: the group by which the state finds each, what is known of it, its key and bounds."""
+
+    groups: GroupHashes
+    rows: Rows
+    window_table: pa.Table
+
+
+def find_due_groups(state: StateTree, batch_time: BatchTime) -> GroupHashes:
+    """Groups for which the watermark or the clock came to something."""
+    due_by_clock = [state.find_due_groups(*due_range) for due_range in _due_ranges(batch_time)]
+    return distinct_groups([groups.hi for groups in due_by_clock], [groups.lo for groups in due_by_clock])
+
+
+def count_due_rows(state: StateTree, batch_time: BatchTime) -> int:
+    """How many rows of the state these have at most."""
+    return sum(state.count_due_rows(*due_range) for due_range in _due_ranges(batch_time))
+
+
+def _due_ranges(batch_time: BatchTime) -> tuple[tuple[str, int, int], ...]:
+    # What was due at the very clock of the batch before is asked again: it may have been waiting for that batch.
+    return (
+        (DUE_EVENT, batch_time.watermark_before, batch_time.watermark),
+        (DUE_CLOCK, max(batch_time.clock_before, MIN_TIMESTAMP_MS + 1) - 1, batch_time.clock),
+    )
+
+
+def union_groups(left: GroupHashes, right: GroupHashes) -> GroupHashes:
+    """The groups of both, each once, in order."""
+    return distinct_groups([left.hi, right.hi], [left.lo, right.lo])
+
+
+def find_positions(groups: GroupHashes, wanted: GroupHashes) -> Int64Array:
+    """Where each wanted group stands among groups that are in order and hold all of them."""
+    positions = np.searchsorted(groups.hi, wanted.hi)
+    while (is_collision := groups.lo[positions] != wanted.lo).any():
+        positions = positions + is_collision
+    return positions
+
+
+def collect_key_columns(
+    column_names: Sequence[str],
+    stored: pa.Table,
+    group_of_stored: Int64Array,
+    incoming: pa.Table,
+    group_of_incoming: Int64Array,
+    count: int,
+) -> pa.Table:
+    """What groups are called: by what is known of them, and those that are new by what came for them."""
+    source = np.zeros(count, np.int64)
+    source[group_of_incoming] = stored.num_rows + np.arange(incoming.num_rows)
+    source[group_of_stored] = np.arange(stored.num_rows)
+    all_rows = pa.concat_tables([stored.select(column_names), incoming.select(column_names)])
+    return all_rows.take(pa.array(source)).combine_chunks() if column_names else all_rows
+
+
+def merge_into_windows(
+    stage: CompiledStage, rows: Rows, partials: pa.Table, window_of_partial: Int64Array, batch_time: BatchTime
+) -> None:
+    """Count partials into their windows, and tell the trigger; `windows` says which row is whose."""
+    incoming = rows_from_table(partials.select(stage.merged_columns))
+    merge_partials(stage.parts, rows, window_of_partial, incoming)
+    element_counts = sum_by_window(window_of_partial, incoming["elements"], len(rows))
+    change_counts = (
+        sum_by_window(window_of_partial, incoming["news"], len(rows))
+        if stage.reads_changes
+        else element_counts
+    )
+    match_counts = {
+        predicate: sum_by_window(window_of_partial, incoming[f"matches_{index}"], len(rows))
+        for index, predicate in enumerate(stage.predicates)
+    }
+    rows["records"] += element_counts
+    rows["unshown"] += change_counts
+    stage.trigger_machine.on_elements(rows, NewElementCounts(change_counts, match_counts), batch_time)
+
+
+def sum_by_window(window_of_value: Int64Array, values: Int64Array, count: int) -> Int64Array:
+    """Sums by window, for `count` windows."""
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, window_of_value, values)
+    return sums
+
+
+def make_window_state_rows(stage: CompiledStage, loaded: LoadedWindows, batch_time: BatchTime) -> pa.Table:
+    """The windows as the state is to keep them; those that are closed are marked as dropped."""
+    rows = loaded.rows
+    end, closing_watermark = rows["window_end"], stage.closes_at(rows["window_end"])
+    due_event = np.where(end > batch_time.watermark, end, closing_watermark)
+    due_clock = _next_clock_due(stage, rows, batch_time)
+    if stage.uses_processing_time:  # then ends are times of the clock, and somebody has to look at it
+        due_clock = np.minimum(due_clock, due_event)
+    return make_state_rows(stage, loaded, due_event, due_clock, closing_watermark <= batch_time.watermark)
+
+
+def make_state_rows(
+    stage: CompiledStage,
+    loaded: LoadedWindows,
+    due_event: Int64Array,
+    due_clock: Int64Array,
+    is_dropped: BoolArray,
+) -> pa.Table:
+    """Rows of the state: the columns that every state has, and what this stage keeps."""
+    header = {
+        GROUP_HI: loaded.groups.hi,
+        GROUP_LO: loaded.groups.lo,
+        DUE_EVENT: due_event,
+        DUE_CLOCK: due_clock,
+        DROPPED: is_dropped,
+    }
+    stored_table = loaded.rows.to_table(
+        pa.schema([pa.field(state_column.name, state_column.type) for state_column in stage.stored_columns])
+    )
+    columns = [
+        *(pa.array(column) for column in header.values()),
+        *loaded.window_table.columns,
+        *stored_table.columns,
+    ]
+    return pa.table(columns, names=[*header, *loaded.window_table.column_names, *stored_table.column_names])
+
+
+def make_late_rows(
+    stage: CompiledStage, late_partials: pa.Table, start: Int64Array, end: Int64Array
+) -> pa.Table:
+    """What came too late: as it came, and the bounds of the window that did not take it."""
+    key_columns = late_partials.select(stage.window_schema.names)
+    return key_columns.append_column("missed_start", pa.array(start)).append_column(
+        "missed_end", pa.array(end)
+    )
+
+
+def _next_clock_due(stage: CompiledStage, rows: Rows, batch_time: BatchTime) -> Int64Array:
+    """When the clock alone would make a window fire: when a timer runs out whose elements no pane has shown."""
+    has_news = ~rows["finished"] & (rows["unshown"] > 0)
+    return np.where(has_news, stage.trigger_machine.next_timer(rows, batch_time), MAX_TIMESTAMP_MS)

@@ -1,0 +1,131 @@
+"""Plans to and from plain dicts, and their fingerprints.
+
+Every part of a plan is a frozen dataclass of strings, numbers, tuples and other parts; it is written as its
+fields with a `kind`, the class's name. One's own functions are written by name and fingerprint, without code.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from penstock.engine.errors import DefinitionError, PlanFormatError
+from penstock.engine.plan import (
+    aggregates,
+    changelog,
+    join_windows,
+    joins,
+    policies,
+    predicates,
+    sinks,
+    sources,
+    stages,
+    stateful_function,
+    steps,
+    triggers,
+    user_functions,
+    windows,
+)
+from penstock.engine.plan.stages import Plan
+
+PLAN_FORMAT = "penstock-plan/1"
+PLAN_MODULES = (
+    aggregates,
+    user_functions,
+    joins,
+    join_windows,
+    policies,
+    predicates,
+    changelog,
+    stateful_function,
+    sinks,
+    sources,
+    stages,
+    steps,
+    triggers,
+    windows,
+)
+PLAN_CLASSES: dict[str, type[Any]] = {
+    name: kind
+    for module in PLAN_MODULES
+    for name, kind in vars(module).items()
+    if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
+}
+
+
+def plan_to_dict(plan: Plan) -> dict[str, Any]:
+    """Return the plan as a dict that `json` writes."""
+    return {"format": PLAN_FORMAT, "plan": part_to_json(plan)}
+
+
+def plan_from_dict(stored: Mapping[str, Any]) -> Plan:
+    """Return the plan that `plan_to_dict` wrote; one's own functions are found by name when they are needed."""
+    stored_format = stored.get("format")
+    if stored_format != PLAN_FORMAT:
+        raise PlanFormatError(
+            f"The stored plan has format {stored_format!r}; this version reads {PLAN_FORMAT!r}. Define it again"
+        )
+    plan = part_from_json(stored.get("plan"))
+    if not isinstance(plan, Plan):
+        raise PlanFormatError(f"The stored plan holds {type(plan).__name__}, not a plan. Define it again")
+    return plan
+
+
+def fingerprint(part: object) -> str:
+    """Return a stable hash of a plan or of any part of one: equal parts have equal fingerprints."""
+    canonical_json = json.dumps(part_to_json(part), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(f"{PLAN_FORMAT}\n{canonical_json}".encode()).hexdigest()
+
+
+def contract_version(plan_source: sources.PlanSource) -> str:
+    """Return a short word for what records are judged by: the same for the same fields, time and checks."""
+    quarantine_checks = tuple(check for check in plan_source.checks if check.action == "quarantine")
+    return fingerprint((plan_source.columns, plan_source.event_time, quarantine_checks))[:12]
+
+
+def part_to_json(part: object) -> Any:
+    """Write a part of a plan as plain values."""
+    if is_dataclass(part) and not isinstance(part, type):
+        field_values = {
+            field.name: part_to_json(getattr(part, field.name))
+            for field in fields(part)
+            if field.compare
+            and not (field.metadata.get("added") and getattr(part, field.name) == field.default)
+        }
+        return {"kind": type(part).__name__, **field_values}
+    if isinstance(part, tuple):
+        return [part_to_json(item) for item in part]
+    return part
+
+
+def part_from_json(stored: Any) -> Any:
+    """Read back what `part_to_json` wrote."""
+    if isinstance(stored, list):
+        return tuple(part_from_json(item) for item in stored)
+    if not isinstance(stored, Mapping):
+        return stored
+    plan_class = find_plan_class(stored)
+    is_join = plan_class is joins.Join
+    values = {name: part_from_json(value) for name, value in stored.items() if is_join or name != "kind"}
+    try:
+        return plan_class(**values)
+    except (TypeError, DefinitionError) as problem:
+        raise PlanFormatError(
+            f"The stored {stored['kind']} cannot be read: {problem}. Define it again"
+        ) from problem
+
+
+def find_plan_class(stored: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return the class of a stored part.
+
+    A join's own field of that name stands where its class would: fingerprints of running streams are made of it.
+    """
+    kind_name = str(stored.get("kind"))
+    plan_class = joins.Join if kind_name in joins.JOIN_KINDS else PLAN_CLASSES.get(kind_name)
+    if plan_class is None:
+        known_kinds = ", ".join(sorted(PLAN_CLASSES))
+        raise PlanFormatError(
+            f"The stored plan has a part of kind {stored.get('kind')!r}; known are: {known_kinds}"
+        )
+    return plan_class

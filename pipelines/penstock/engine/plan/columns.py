@@ -1,0 +1,43 @@
+"""Which columns there are, where this is known without running anything: what a stage reads, and what it shows."""
+
+from collections.abc import Iterable, Mapping
+
+from penstock.engine.plan.changelog import ChangelogWindows
+from penstock.engine.plan.sources import PlanSource
+from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.stateful_function import StatefulFunction
+from penstock.engine.plan.steps import TypesByColumn, infer_columns
+
+WINDOW_BOUND_COLUMNS = ("window_start", "window_end")
+
+
+def stage_input_columns(
+    stage: Stage, upstream_stages: Iterable[Stage], sources: Iterable[PlanSource]
+) -> Mapping[str, TypesByColumn | None]:
+    """Return the columns of each input of a stage after all steps, or None where a step does not tell."""
+    columns_by_input: dict[str, TypesByColumn] = {
+        upstream.name: dict.fromkeys(stage_pane_columns(upstream)) for upstream in upstream_stages
+    }
+    columns_by_input |= {
+        source.name: {column.name: column.type for column in source.columns} for source in sources
+    }
+    return {
+        name: infer_columns(stage.steps, infer_columns(stage.steps_of_input(name), columns_by_input[name]))
+        for name in stage.inputs
+    }
+
+
+def stage_pane_columns(stage: Stage) -> tuple[str, ...]:
+    """Return what a stage that reads another finds in its panes."""
+    return (*stage.key, *stage_value_columns(stage), *WINDOW_BOUND_COLUMNS)
+
+
+def stage_value_columns(stage: Stage) -> tuple[str, ...]:
+    """Return the columns that a stage computes."""
+    if isinstance(stage.window, StatefulFunction):
+        return tuple(column.name for column in stage.window.returns)
+    if isinstance(stage.window, ChangelogWindows):
+        return tuple(column.name for column in stage.window.columns)
+    if stage.join is not None:
+        return tuple(column.name for column in stage.join.columns)
+    return tuple(output.name for output in stage.aggregates)

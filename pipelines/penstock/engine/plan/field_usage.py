@@ -1,0 +1,134 @@
+"""Which fields of its inputs a stage uses, and that inputs agree on the types of those that it uses of several."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from penstock.engine.errors import DefinitionError
+from penstock.engine.plan.aggregates import JoinMembers, OfInput, aggregate_fields
+from penstock.engine.plan.join_windows import AsOf
+from penstock.engine.plan.policies import DeltaPolicy, PunctuationPolicy
+from penstock.engine.plan.predicates import Predicate, predicate_fields
+from penstock.engine.plan.sources import PlanSource, TopicOrigin
+from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.steps import TypesByColumn
+from penstock.engine.plan.triggers import punctuation_predicates
+from penstock.engine.plan.windows import SlidingOrder, Tumbling, Window
+
+
+def iter_used_fields(stage: Stage, input_: str) -> Iterable[tuple[str, str]]:
+    """Yield where a field of an input is named, and the field."""
+    yield from (("key", name) for name in stage.key)
+    for output in stage.aggregates:
+        if not isinstance(output.aggregate, OfInput | JoinMembers) or output.aggregate.input == input_:
+            location = f"aggregate.{output.name}" if stage.join is None else "join.take"
+            yield from ((location, name) for name in aggregate_fields(output.aggregate))
+    for location, predicate in iter_predicates(stage, input_):
+        yield from ((location, name) for name in predicate_fields(predicate))
+    yield from (("window.delta.field", name) for name in delta_fields(stage.window))
+
+
+def delta_fields(window: Window) -> tuple[str, ...]:
+    """Return the fields of which an order window takes distances."""
+    match window:
+        case Tumbling(close):
+            policies: tuple[object, ...] = (close,)
+        case SlidingOrder(evict, show):
+            policies = (evict, show)
+        case _:
+            policies = ()
+    return tuple(policy.field for policy in policies if isinstance(policy, DeltaPolicy))
+
+
+def iter_predicates(stage: Stage, input_: str) -> Iterable[tuple[str, Predicate]]:
+    """Yield where a condition on a record of an input is written, and the condition."""
+    yield from (
+        ("trigger.after_punctuation", trigger_predicate)
+        for trigger_predicate in punctuation_predicates(stage.trigger)
+    )
+    match stage.window:
+        case Tumbling(PunctuationPolicy(predicate)):
+            yield "window.punctuation", predicate
+        case AsOf(ends=ends) if ends is not None and stage.join is not None and input_ == stage.join.right:
+            yield "window.as_of.ends", ends
+
+
+def inputs_using(stage: Stage, field: str) -> tuple[str, ...]:
+    """Return the inputs of which a stage uses a field of this name."""
+    return tuple(
+        name for name in stage.inputs if field in {used for _, used in iter_used_fields(stage, name)}
+    )
+
+
+def refuse_renamed_inputs(stage: Stage, sources: Iterable[PlanSource]) -> None:
+    """Refuse an input that is called otherwise than its topic, where a stage tells inputs apart.
+
+    A record says its topic, and nothing else of the input that it is of.
+    """
+    reads_inputs_apart = stage.join is not None or any(
+        isinstance(output.aggregate, OfInput | JoinMembers) for output in stage.aggregates
+    )
+    for source in sources:
+        if (
+            reads_inputs_apart
+            and isinstance(source.origin, TopicOrigin)
+            and source.origin.topic != source.name
+        ):
+            raise DefinitionError(
+                f"read.{source.name}",
+                f"it is called otherwise than its topic {source.origin.topic}, and {stage.name} asks for "
+                "records of one input alone",
+                f"Call the input {source.origin.topic}, here and where {stage.name} speaks of it",
+            )
+
+
+def refuse_type_conflicts(
+    stage: Stage, columns_by_input: Mapping[str, TypesByColumn | None], *, panes: bool = False
+) -> None:
+    """Refuse a field that inputs have with different types, where it is used of more than one of them.
+
+    What nobody uses, or of one input alone, may be of any type in the others. Steps that all inputs go through
+    together may use whatever they like. `panes`: the inputs are stages.
+    """
+    for field in sorted({name for columns in columns_by_input.values() for name in columns or ()}):
+        inputs_with_field = [
+            name for name, columns in columns_by_input.items() if columns and columns.get(field)
+        ]
+        types = {name: str((columns_by_input[name] or {})[field]) for name in inputs_with_field}
+        inputs_in_use = [
+            name for name in inputs_with_field if stage.steps or name in inputs_using(stage, field)
+        ]
+        if len({types[name].lower() for name in inputs_in_use}) > 1:
+            first_input, *other_inputs = inputs_in_use
+            conflicting_input = next(
+                name for name in other_inputs if types[name].lower() != types[first_input].lower()
+            )
+            rename_example = f"select(other_{field}={field!r}, ...)"
+            if panes:
+                fix = f"as in {conflicting_input}.then().{rename_example}"
+            else:
+                fix = f"as in read({conflicting_input!r}).{rename_example}, or one type in both contracts"
+            conflicting_type, first_type = types[conflicting_input], types[first_input]
+            raise DefinitionError(
+                f"{'then' if panes else 'read'}.{field}",
+                f"it is {conflicting_type} in {conflicting_input} and {first_type} in {first_input}",
+                f"Give it another name before, {fix}",
+            )
+
+
+def unused_conflicting_fields(
+    stage: Stage, columns_by_input: Mapping[str, TypesByColumn]
+) -> Mapping[str, Sequence[str]]:
+    """Return of each input the fields that another one has with another type, and that are not used of it."""
+    all_fields = {field for columns in columns_by_input.values() for field in columns}
+    conflicting_fields = [
+        field
+        for field in sorted(all_fields)
+        if len({columns[field] for columns in columns_by_input.values() if columns.get(field)}) > 1
+    ]
+    return {
+        name: [
+            field
+            for field in conflicting_fields
+            if columns.get(field) and name not in inputs_using(stage, field)
+        ]
+        for name, columns in columns_by_input.items()
+    }

@@ -1,0 +1,104 @@
+"""A stage, and the plan: a graph of stages, of which there may be one."""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from penstock.engine.plan.aggregates import AggregateOutput
+from penstock.engine.plan.changelog import ChangelogTopic
+from penstock.engine.plan.joins import Join
+from penstock.engine.plan.sinks import Sink
+from penstock.engine.plan.sources import OMITTED_AT_DEFAULT, PlanSource
+from penstock.engine.plan.steps import InputSteps, LookupStep, Step
+from penstock.engine.plan.triggers import Default, Trigger
+from penstock.engine.plan.windows import Window
+
+AccumulationMode: TypeAlias = Literal["discarding", "accumulating", "retracting"]
+OnTimePanePolicy: TypeAlias = Literal["always", "when_changed"]
+FinalPanePolicy: TypeAlias = Literal["never", "when_changed", "always"]
+
+DEFAULT_TRIGGER = Default()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One grouping: what is read, the steps before it, and the answers to the four questions.
+
+    `inputs` are names of sources or of earlier stages. Order windows leave trigger, lateness, final pane at
+    their defaults: the window's own policies say when it shows what it holds.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    window: Window
+    aggregates: tuple[AggregateOutput, ...]
+    steps: tuple[Step, ...] = ()
+    key: tuple[str, ...] = ()
+    trigger: Trigger = DEFAULT_TRIGGER
+    lateness: int = 0
+    accumulation: AccumulationMode = "accumulating"
+    on_time_pane: OnTimePanePolicy = "always"
+    final_pane: FinalPanePolicy = "never"
+    may_finish: bool = False
+    sinks: tuple[Sink, ...] = ()
+    input_steps: tuple[InputSteps, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
+    """What is done to single inputs before `steps`, which are done to all."""
+    join: Join | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    """How the members that its aggregates hold are put together into rows."""
+    topics: tuple[ChangelogTopic, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
+    """Where its panes are published."""
+
+    def steps_of_input(self, input_: str) -> tuple[Step, ...]:
+        """Return the steps of one input alone."""
+        return next(
+            (input_steps.steps for input_steps in self.input_steps if input_steps.input == input_), ()
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole pipeline: sources, and stages in an order in which each comes after its inputs."""
+
+    name: str
+    sources: tuple[PlanSource, ...]
+    stages: tuple[Stage, ...]
+
+    @property
+    def only_stage(self) -> Stage:
+        """Return the only stage; a plan with several has no such thing."""
+        (only_stage,) = self.stages
+        return only_stage
+
+    @property
+    def source_stages(self) -> tuple[Stage, ...]:
+        """Return the stages that read sources."""
+        return tuple(stage for stage in self.stages if not self.upstream_of(stage))
+
+    @property
+    def first_source_stage(self) -> Stage:
+        """Return the first of the stages that read sources."""
+        return self.source_stages[0]
+
+    def sources_of(self, stage: Stage) -> tuple[PlanSource, ...]:
+        """Return the sources that a stage reads; none where it reads panes."""
+        return tuple(source for source in self.sources if source.name in stage.inputs)
+
+    @property
+    def lookups(self) -> tuple[LookupStep, ...]:
+        """Return the steps of first stages that look into tables."""
+        steps_by_stage = (
+            (*stage.steps, *(step for input_steps in stage.input_steps for step in input_steps.steps))
+            for stage in self.source_stages
+        )
+        return tuple(step for steps in steps_by_stage for step in steps if isinstance(step, LookupStep))
+
+    def upstream_of(self, stage: Stage) -> tuple[Stage, ...]:
+        """Return the stages whose panes a stage reads; none where it reads sources."""
+        return tuple(candidate for candidate in self.stages if candidate.name in stage.inputs)
+
+    def reads_retractions(self, stage: Stage) -> bool:
+        """Tell whether what a stage reads may be taken back."""
+        return any(upstream.accumulation == "retracting" for upstream in self.upstream_of(stage))
+
+    def source_named(self, name: str) -> PlanSource:
+        """Return the source of that name."""
+        return next(source for source in self.sources if source.name == name)

@@ -1,0 +1,1 @@
+"""Rules that a plan must satisfy, one subject a module."""

@@ -1,0 +1,79 @@
+"""What columns may be called: none hides another, nor one that a pane or the state has."""
+
+from penstock.engine.plan.changelog import CHANGELOG_COLUMNS
+from penstock.engine.plan.columns import stage_value_columns
+from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.stateful_function import StatefulFunction
+from penstock.engine.plan.validation.argument_checks import require
+from penstock.engine.plan.windows import JoinWindow, Window, is_record_ordered
+
+RESERVED_COLUMNS = frozenset(
+    {
+        "window_start",
+        "window_end",
+        "window_number",
+        "pane",
+        "timing",
+        "on_time_index",
+        "final",
+        "kind",
+        "records",
+        "batch_id",
+        "batch_clock",
+        "watermark",
+        "replaced_by_start",
+        "replaced_by_end",
+    }
+)
+"""Columns that every pane has, or every session."""
+
+STATE_COLUMNS = frozenset(
+    {
+        *("group_hi", "group_lo", "due_event", "due_clock", "dropped"),
+        *("records", "unshown", "panes", "on_time_panes", "past_end", "finished", "shown", "shown_records"),
+        *("finished_at_end", "owed_to", "elements", "news", "piece_start", "piece_end"),
+    }
+)
+"""Columns that every state keeps beside a key."""
+
+ORDER_STATE_COLUMNS = frozenset({"number", "since", "position", "came", "base"})
+JOIN_STATE_COLUMNS = frozenset({"of_left", "time", "matched"})
+"""Columns that the state of order windows, and of joins without windows, keeps besides."""
+
+
+def check_column_names(stage: Stage) -> None:
+    """Refuse result columns that hide each other or a pane's own."""
+    function_columns = stage.window.columns if isinstance(stage.window, StatefulFunction) else ()
+    names = [*stage.key, *([column.name for column in function_columns] or stage_value_columns(stage))]
+    for topic in stage.topics:
+        changelog_names = [name for name in names if name in {column.name for column in CHANGELOG_COLUMNS}]
+        problem = f"{', '.join(changelog_names)} is a column that every published pane has"
+        require(not changelog_names, f"publish.{topic.topic}", problem, "Choose another name")
+    lower_names = [name.lower() for name in names]
+    for name in stage.key:
+        fix = "Give it another name in a step before, as in select(my_name='its_name', ...)"
+        require(
+            name.lower() not in reserved_state_columns(stage.window),
+            "key",
+            f"{name!r} is a column of the state",
+            fix,
+        )
+        require(
+            lower_names.count(name.lower()) == 1 or stage.key.count(name) == 1,
+            "key",
+            f"{name!r} is named twice",
+            "Name it once",
+        )
+    for name in names:
+        is_reserved = name.lower() in RESERVED_COLUMNS
+        conflict = "is a column that every pane has" if is_reserved else "is used twice"
+        # Tables tell no columns apart that differ in their case alone.
+        is_unique = lower_names.count(name.lower()) == 1
+        require(is_unique and not is_reserved, f"aggregate.{name}", conflict, "Choose another name")
+
+
+def reserved_state_columns(window: Window) -> frozenset[str]:
+    """Return the columns that the state keeps beside a key, of which none can be called that."""
+    if isinstance(window, JoinWindow):
+        return STATE_COLUMNS | JOIN_STATE_COLUMNS
+    return STATE_COLUMNS | ORDER_STATE_COLUMNS if is_record_ordered(window) else STATE_COLUMNS

@@ -1,0 +1,249 @@
+"""What must hold between the parts of a plan; what one part can tell by itself it checks when it is made."""
+
+from collections.abc import Iterable
+
+from penstock.engine.errors import DefinitionError
+from penstock.engine.plan.aggregates import Aggregate, JoinMembers, OfInput, needs_arrival_order
+from penstock.engine.plan.changelog import ChangelogWindows
+from penstock.engine.plan.column_types import (
+    check_condition_types,
+    check_delta_field,
+    check_key_types,
+    check_numeric_aggregate,
+)
+from penstock.engine.plan.columns import stage_input_columns
+from penstock.engine.plan.field_usage import (
+    delta_fields,
+    iter_predicates,
+    iter_used_fields,
+    refuse_renamed_inputs,
+    refuse_type_conflicts,
+)
+from penstock.engine.plan.sinks import PaneLog
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.stateful_function import StatefulFunction
+from penstock.engine.plan.steps import TypesByColumn
+from penstock.engine.plan.triggers import AfterEach, Default, Trigger, can_finish, child_triggers
+from penstock.engine.plan.validation.argument_checks import (
+    require,
+    require_name,
+    require_non_negative,
+    require_one_of,
+)
+from penstock.engine.plan.validation.column_names import check_column_names
+from penstock.engine.plan.validation.event_time import check_event_time
+from penstock.engine.plan.validation.joins import check_join
+from penstock.engine.plan.validation.lookups import check_lookups
+from penstock.engine.plan.validation.pane_timing import check_pane_timing
+from penstock.engine.plan.validation.sinks import check_side_outputs, check_sinks
+from penstock.engine.plan.validation.stage_chain import check_downstream_stage, check_inputs_uniform
+from penstock.engine.plan.windows import JoinWindow, SameWindows, is_processing_time, is_record_ordered
+
+MAX_TRIGGER_DEPTH = 50
+"""Triggers one inside the other: more are no definition, but a program that has run wild."""
+
+
+def validate_plan(plan: Plan) -> Plan:
+    """Return the plan, or raise the first `DefinitionError` in it, located at the pipeline's name."""
+    try:
+        check_graph(plan)
+        for stage in plan.stages:
+            check_stage(plan, stage)
+            check_trigger_turns(stage.trigger)
+    except DefinitionError as problem:
+        raise problem.with_location(problem.location or f"pipeline {plan.name}") from None
+    return plan
+
+
+def check_graph(plan: Plan) -> None:
+    """Refuse inputs that do not exist, names used twice, and a pipeline that reads or writes nothing."""
+    require_name(plan.name, "name")
+    require(len(plan.sources) > 0, "read", "nothing is read", "Begin with read(...)")
+    require(len(plan.stages) > 0, "aggregate", "nothing is computed", "Say what with aggregate(...)")
+    known_names: list[str] = [source.name for source in plan.sources]
+    for stage in plan.stages:
+        for name in stage.inputs:
+            require(
+                name in known_names, "inputs", name, f"Name what comes before it: {', '.join(known_names)}"
+            )
+        known_names.append(stage.name)
+    duplicate_name = next((name for name in known_names if known_names.count(name) > 1), "")
+    require(
+        not duplicate_name,
+        "name",
+        f"{duplicate_name!r} is used twice",
+        "Give each source and stage its own name",
+    )
+    read_names = {name for stage in plan.stages for name in stage.inputs}
+    for stage in plan.stages:
+        is_used = stage.name in read_names or len(stage.sinks) > 0 or len(stage.topics) > 0
+        require(is_used, "write", f"nobody reads what {stage.name} says", "Say where it goes with write(...)")
+    check_sinks(plan)
+
+
+def check_stage(plan: Plan, stage: Stage) -> None:
+    """Refuse answers to the four questions that contradict each other."""
+    require_one_of(stage.accumulation, ("discarding", "accumulating", "retracting"), "refine")
+    require_one_of(stage.on_time_pane, ("always", "when_changed"), "on_time_pane")
+    require_one_of(stage.final_pane, ("never", "when_changed", "always"), "final_pane")
+    require_non_negative(stage.lateness, "lateness")
+    check_inputs_uniform(plan, stage)
+    check_column_names(stage)
+    check_stage_results(stage)
+    check_input_names(plan, stage)
+    check_fields(plan, stage)
+    check_event_time(plan, stage)
+    check_lookups(plan, stage)
+    if plan.upstream_of(stage):
+        check_downstream_stage(plan, stage)
+    else:
+        fix = "Say where: only a stage over another one has windows to go on with"
+        require(not isinstance(stage.window, SameWindows), "window", "same_windows() over records", fix)
+    check_join(plan, stage)
+    if not is_record_ordered(stage.window):
+        check_trigger(stage)
+        check_pane_timing(stage)
+    elif not isinstance(stage.window, JoinWindow):
+        check_order_window(stage)
+    for output in stage.aggregates:
+        has_defined_order = not needs_arrival_order(output.aggregate) or len(stage.inputs) == 1
+        fix = "Write order='event_time': records of several inputs have no order of arrival among them"
+        require(has_defined_order, f"aggregate.{output.name}", "needs the order of arrival", fix)
+
+
+def check_stage_results(stage: Stage) -> None:
+    """Refuse a stage that says not what it makes, or says it twice."""
+    has_aggregates = len(stage.aggregates) > 0
+    if isinstance(stage.window, StatefulFunction):
+        require(not has_aggregates, "aggregate", "given beside remember", "Leave one of the two out")
+        are_logs = all(isinstance(sink, PaneLog) for sink in stage.sinks)
+        fix = "Write mode='log': each row stands by itself, and no later one takes its place"
+        require(are_logs, "write.mode", "a table of newest values for rows of a function", fix)
+        check_side_outputs(stage, stage.window)
+        return
+    for sink in stage.sinks:
+        is_side_output = isinstance(sink, PaneLog) and sink.output is not None
+        fix = "Leave output out: a function with a memory may have several"
+        require(not is_side_output, "write.output", f"there is no other output of {stage.name}", fix)
+    if not isinstance(stage.window, ChangelogWindows):
+        require(has_aggregates, "aggregate", "nothing is computed", "Write aggregate(readings=count())")
+
+
+def check_fields(plan: Plan, stage: Stage) -> None:
+    """Refuse a field that is in no input, where this is known without running a step."""
+    upstream_stages = plan.upstream_of(stage)
+    columns_by_input = stage_input_columns(stage, upstream_stages, plan.sources_of(stage))
+    if upstream_stages and None not in columns_by_input.values():
+        # Panes of several stages are read as one: what only some of them have is null in the others.
+        pane_columns: TypesByColumn = dict.fromkeys(
+            name for columns in columns_by_input.values() for name in columns or ()
+        )
+        columns_by_input = (
+            columns_by_input
+            if has_per_input_aggregates(stage)
+            else dict.fromkeys(columns_by_input, pane_columns)
+        )
+    for name, columns in columns_by_input.items():
+        for field, used in iter_used_fields(stage, name) if columns is not None else ():
+            if upstream_stages:
+                reader_names = (
+                    name
+                    if has_per_input_aggregates(stage)
+                    else ", ".join(upstream.name for upstream in upstream_stages)
+                )
+                shown_columns = f"{reader_names} shows: {', '.join(sorted(columns or ()))}"
+                problem = f"{used!r} is no column of what {stage.name} reads"
+                require(used in (columns or ()), field, problem, shown_columns)
+            else:
+                input_fields = f"{name} has: {', '.join(sorted(columns or ()))}"
+                require(used in (columns or ()), field, f"{used!r} is no field of {name}", input_fields)
+        check_key_types(stage.key, columns or {})
+        for field in delta_fields(stage.window):
+            check_delta_field(field, columns or {})
+        for location, predicate in iter_predicates(stage, name):
+            check_condition_types(predicate, columns or {}, location)
+        for output in stage.aggregates:
+            check_numeric_aggregate(
+                output, (columns or {}) if restricted_input(output.aggregate) in (None, name) else {}
+            )
+    refuse_type_conflicts(stage, columns_by_input, panes=bool(upstream_stages))
+
+
+def restricted_input(aggregate: Aggregate) -> str | None:
+    """Return the input that an aggregate is over, where it is over one alone."""
+    return aggregate.input if isinstance(aggregate, OfInput | JoinMembers) else None
+
+
+def has_per_input_aggregates(stage: Stage) -> bool:
+    """Tell whether some aggregate is over one input alone."""
+    return any(isinstance(output.aggregate, OfInput | JoinMembers) for output in stage.aggregates)
+
+
+def check_input_names(plan: Plan, stage: Stage) -> None:
+    """Refuse what speaks of an input that the stage does not read, or that its records do not tell."""
+    refuse_renamed_inputs(stage, plan.sources_of(stage))
+    for output in stage.aggregates:
+        if isinstance(output.aggregate, OfInput | JoinMembers):
+            fix = f"{stage.name} reads: {', '.join(stage.inputs)}"
+            require(
+                output.aggregate.input in stage.inputs,
+                f"aggregate.{output.name}",
+                output.aggregate.input,
+                fix,
+            )
+
+
+def check_order_window(stage: Stage) -> None:
+    """Refuse what only windows of time have."""
+    fix = "Leave it out: an order window shows what it holds by its own policy, and nothing is late"
+    require(stage.trigger == Default(), "trigger", "given for an order window", fix)
+    has_no_lateness = stage.lateness == 0 or isinstance(stage.window, ChangelogWindows)
+    require(has_no_lateness, "lateness", "given for an order window", fix)
+    require(stage.final_pane == "never", "final_pane", "given for an order window", fix)
+    has_one_input = len(stage.inputs) == 1
+    require(
+        has_one_input,
+        "window",
+        "an order window over several inputs",
+        "Read one input: between several there is no order",
+    )
+
+
+def check_trigger(stage: Stage) -> None:
+    """Refuse a trigger that loses data silently, or that no program could follow."""
+    trigger = stage.trigger
+    levels = trigger_depth(trigger)
+    fix = f"Give {MAX_TRIGGER_DEPTH} at most"
+    require(levels <= MAX_TRIGGER_DEPTH, "trigger", f"{levels} triggers one inside the other", fix)
+    fix = (
+        "Wrap it in repeatedly(...), or declare may_finish=True: then what comes later goes to the late table"
+    )
+    require(stage.may_finish or not can_finish(trigger), "trigger", "it can finish", fix)
+    if is_processing_time(stage.window):
+        fix = "Leave it out: nothing is late for a window of processing time"
+        require(stage.lateness == 0, "lateness", f"{stage.lateness} ms", fix)
+
+
+def check_trigger_turns(trigger: Trigger) -> None:
+    """Refuse a part that can never have its turn."""
+    for nested_trigger in (trigger, *iter_nested_triggers(trigger)):
+        for part in nested_trigger.triggers[:-1] if isinstance(nested_trigger, AfterEach) else ():
+            fix = "Only the last part of after_each may go on for ever"
+            require(can_finish(part), "trigger.after_each", "a part never finishes", fix)
+
+
+def trigger_depth(trigger: Trigger) -> int:
+    """Return how many triggers are one inside the other at most."""
+    levels = 0
+    level: tuple[Trigger, ...] = (trigger,)
+    while level:
+        levels += 1
+        level = tuple(part for parent in level for part in child_triggers(parent))
+    return levels
+
+
+def iter_nested_triggers(trigger: Trigger) -> Iterable[Trigger]:
+    """Yield all triggers inside this one."""
+    for part in child_triggers(trigger):
+        yield part
+        yield from iter_nested_triggers(part)

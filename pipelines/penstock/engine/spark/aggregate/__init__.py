@@ -1,0 +1,1 @@
+"""From judged records to partial aggregates, in one Spark job."""

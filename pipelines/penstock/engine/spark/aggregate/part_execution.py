@@ -1,0 +1,126 @@
+"""The fold in Spark's executors: partials go from the tasks that made them to the tasks that fold their part.
+
+Neither partials nor state pass the driver. Each task maps the files of the state, so the folder in which they lie
+must be one that all executors see; what comes back are the names of files, panes, and counts.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA, RemotePartials
+from penstock.engine.batch.part_execution import PartResult, PartTask, decode_part, encode_part
+from penstock.engine.spark.poison_records import translate_sum_overflow
+from penstock.engine.state.hash_parts import PART_COUNT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PART_FIELD = pa.field("_part", pa.int32())
+
+
+@dataclass(frozen=True)
+class SparkPartExecutor:
+    """Folds the parts of a batch in the tasks of one Spark job."""
+
+    session: "SparkSession"
+
+    def fold_parts(self, task: PartTask, partials: "pa.Table | RemotePartials") -> Iterable[PartResult]:
+        """Fold every part, in as many tasks as a shuffle has partitions."""
+        if isinstance(partials, pa.Table):
+            frame = self.session.createDataFrame(partials)
+        else:
+            assert isinstance(partials, PersistedPartials)
+            frame = partials.frame
+        with_parts = frame.where("_set_aside IS NULL").mapInArrow(
+            _make_part_assigner(task), _schema_with_part(frame)
+        )
+        rows = with_parts.unionByName(self._empty_row_per_part(with_parts)).groupBy(PART_FIELD.name)
+        with translate_sum_overflow():
+            encoded_parts = rows.applyInArrow(_make_part_updater(task), "told BINARY").toArrow()
+        return [decode_part(payload) for payload in encoded_parts.column("told").to_pylist()]
+
+    def _empty_row_per_part(self, with_parts: "DataFrame") -> "DataFrame":
+        """A row for each part that says nothing: so parts without partials are folded as well."""
+        null_columns = [
+            f"cast(NULL AS {struct_field.dataType.simpleString()}) AS `{struct_field.name}`"
+            for struct_field in with_parts.schema.fields
+        ]
+        return self.session.range(PART_COUNT).selectExpr(
+            *null_columns[:-1], f"cast(id AS INT) AS {PART_FIELD.name}"
+        )
+
+
+@dataclass(frozen=True)
+class PersistedPartials:
+    """Partials that Spark keeps, and what is known of them."""
+
+    frame: "DataFrame"
+    summary: pa.Table
+    rows: int
+    nbytes: int
+    schema: pa.Schema
+    persisted: "DataFrame"
+    """What Spark keeps: these partials, and maybe those of other stages beside them."""
+
+    def fetched(self) -> pa.Table:
+        """Bring all of them to the driver."""
+        included = (
+            self.frame.where("_set_aside IS NULL").toArrow().select(self.schema.names).cast(self.schema)
+        )
+        excluded = self.summary.filter(self.summary.column("_set_aside").is_valid())
+        return pa.concat_tables([included, excluded], promote_options="default").select(self.schema.names)
+
+    def release(self) -> None:
+        """Let Spark forget them."""
+        self.persisted.unpersist()
+
+
+def persist_partials(partials: "DataFrame", schema: pa.Schema) -> PersistedPartials:
+    """Make partials, keep them in the executors, and ask what they amount to."""
+    from pyspark.sql.functions import expr
+
+    persisted = partials.persist()
+    sums = persisted.groupBy("_topic", "_partition", "_set_aside").agg(
+        expr("sum(_counted) AS _counted"), expr("max(_newest) AS _newest"), expr("count(1) AS _rows")
+    )
+    totals = sums.toArrow()
+    included = totals.filter(totals.column("_set_aside").is_null())
+    summary = totals.select(ACCOUNT_SCHEMA.names).cast(ACCOUNT_SCHEMA)
+    rows = sum(included.column("_rows").to_pylist())
+    return PersistedPartials(persisted, summary, rows, persisted_bytes(persisted), schema, persisted)
+
+
+def persisted_bytes(persisted: "DataFrame") -> int:
+    """What a frame that is kept takes: Spark weighs each batch of it when it is made."""
+    return int(persisted._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())  # noqa: SLF001  # no way by Python
+
+
+def _schema_with_part(frame: "DataFrame") -> Any:
+    from pyspark.sql.types import IntegerType, StructField, StructType
+
+    return StructType([*frame.schema.fields, StructField(PART_FIELD.name, IntegerType())])
+
+
+def _make_part_assigner(task: PartTask) -> Any:
+    def assign_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = pa.Table.from_batches([batch])
+            parts = pa.array(task.assign_parts(rows), PART_FIELD.type)
+            yield from rows.append_column(PART_FIELD, parts).to_batches()
+
+    return assign_parts
+
+
+def _make_part_updater(task: PartTask) -> Any:
+    def update_part(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
+        partials = rows.filter(rows.column("_counted").is_valid()).drop_columns([PART_FIELD.name])
+        partials_schema = pa.schema([*ACCOUNT_SCHEMA, *task.stage.partial_schema])
+        part_result = task.fold_part(
+            key[0].as_py(), partials.select(partials_schema.names).cast(partials_schema)
+        )
+        return pa.table({"told": pa.array([encode_part(part_result)], pa.binary())})
+
+    return update_part

@@ -1,0 +1,166 @@
+"""The one Spark job of a batch: records in, partials per key and window out, small enough to fetch.
+
+Each row of the answer is about one partition of the topic, so that the same pass also says how far each
+partition came: its records, those that are no good, and its newest event time. Rows about records that are no
+good have no window.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from penstock.engine.batch.batch_input import FATE_QUARANTINED
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.operators.ordered.state_schema import ELEMENT_FIELDS, MATCHED_FIELD, find_punctuation
+from penstock.engine.plan.predicates import predicate_sql, quote_column
+from penstock.engine.plan.sources import WatermarkStrategy
+from penstock.engine.plan.windows import Sessions
+from penstock.engine.spark.aggregate.arrow_finish import finish_groups
+from penstock.engine.spark.aggregate.window_sql import window_bounds_sql, window_starts_sql
+from penstock.engine.spark.parse.input_columns import Sources, sql_by_topic
+from penstock.engine.spark.parse.row_checks import ANY_BREAKS_SQL, BREAKS_COLUMN, observe_breaks
+from penstock.engine.spark.transform.row_multiplication import FIRST_ROW_COLUMN
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+
+def judge_event_times(records: "DataFrame", sources: Sources, clock: int | str) -> "DataFrame":
+    """Judge event times that are too far ahead of the batch clock, and say what is set aside, in `_aside`.
+
+    Such a record is no good, or it is accepted and does not move the watermark: `_moving` is the event time of
+    those that do. Each input has its own rule. The clock may be SQL that says it of each record.
+    """
+    clock_column = f"{clock}L AS _clock" if isinstance(clock, int) else f"{clock} AS _clock"
+    aside_column = f"CASE WHEN _invalid IS NOT NULL THEN '{FATE_QUARANTINED}' END AS _aside"
+    if not has_clock_rules(sources):
+        return records.selectExpr("*", clock_column, "_time AS _moving", aside_column)
+    return _judge_future_times(records.selectExpr("*", clock_column), sources).selectExpr("*", aside_column)
+
+
+def has_clock_rules(sources: Sources) -> bool:
+    """Whether the batch clock decides about any record of these inputs."""
+    return any(source.watermark.max_ahead is not None for source in sources)
+
+
+def _judge_future_times(records: "DataFrame", sources: Sources) -> "DataFrame":
+    is_ahead = sql_by_topic(sources, "_topic", lambda _, source: _is_ahead_sql(source.watermark))
+    is_quarantined = sql_by_topic(sources, "_topic", lambda _, s: str(s.watermark.ahead == "quarantine"))
+    columns = [quote_column(name) for name in records.columns if name != "_invalid"]
+    is_set_aside = f"_invalid IS NULL AND {is_ahead} AND {is_quarantined}"
+    reason = f"CASE WHEN {is_set_aside} THEN 'ahead_of_clock' ELSE _invalid END"
+    moving = f"CASE WHEN NOT {is_ahead} THEN _time END"
+    return records.selectExpr(*columns, f"{moving} AS _moving", f"{reason} AS _invalid")
+
+
+def _is_ahead_sql(rule: WatermarkStrategy) -> str:
+    return "false" if rule.max_ahead is None else f"(_time > _clock + {rule.max_ahead}L)"
+
+
+def assign_windows(records: "DataFrame", stage: CompiledStage) -> "DataFrame":
+    """Give each good record its windows, a row for each; `_last` marks one row of every record."""
+    time = "_clock" if stage.uses_processing_time else "_time"
+    starts = window_starts_sql(stage.plan.window, time)
+    if starts is None:
+        start, end = window_bounds_sql(stage.plan.window, time)
+        return records.selectExpr(
+            "*", _if_included_sql(start, "window_start"), _if_included_sql(end, "window_end"), "true AS _last"
+        )
+    with_starts = records.selectExpr("*", f"CASE WHEN _aside IS NULL THEN {starts} END AS _starts")
+    exploded = with_starts.selectExpr("*", "posexplode_outer(_starts) AS (_at, window_start)")
+    _, end = window_bounds_sql(stage.plan.window, "window_start")
+    return exploded.selectExpr("*", f"{end} AS window_end", "_at IS NULL OR _at = size(_starts) - 1 AS _last")
+
+
+def aggregate_partials(
+    records: "DataFrame",
+    stage: CompiledStage,
+    group_columns: Sequence[str] = (),
+    observation: "Observation | None" = None,
+    *,
+    with_breaks: bool = False,
+) -> "DataFrame":
+    """Pre-aggregate records that were guarded. The columns are those of a reading's partials, and those `beside`.
+
+    For order windows nothing can be aggregated before the order is known: the records come as they are.
+    `seen` sees which checks any of the records breaks; with `breaks` each row has what its own records break.
+    """
+    from pyspark.sql.functions import expr
+
+    if stage.is_ordered:
+        return _select_single_records(
+            records if observation is None else observe_breaks(records, observation), stage, group_columns
+        )
+    if stage.restricted_columns:
+        records = records.selectExpr("*", *(column.to_sql() for column in stage.restricted_columns))
+    keys = [expr(_if_included_sql(quote_column(field.name), quote_column(field.name))) for field in stage.key]
+    bounds = ["window_start", "window_end"]
+    aside_column = expr("_aside AS _set_aside")
+    grouped = assign_windows(records, stage).groupBy(
+        *group_columns, "_topic", "_partition", aside_column, *keys, *bounds
+    )
+    measures = {
+        "_counted": f"count_if(_last AND {FIRST_ROW_COLUMN})"
+        if FIRST_ROW_COLUMN in records.columns
+        else "count_if(_last)",
+        "_newest": "max(CASE WHEN _invalid IS NULL THEN _moving END)",
+        "elements": "count(1)",
+        **{
+            f"matches_{index}": f"count_if({predicate_sql(predicate)})"
+            for index, predicate in enumerate(stage.predicates)
+        },
+        # What is set aside is only counted: two values that no check lets pass may be too great for a sum.
+        **{name: f"CASE WHEN _aside IS NULL THEN {sql} END" for name, sql in _part_measures(stage).items()},
+        **({} if observation is None and not with_breaks else {BREAKS_COLUMN: ANY_BREAKS_SQL}),
+    }
+    partial_rows = grouped.agg(*(expr(f"{sql} AS {quote_column(name)}") for name, sql in measures.items()))
+    return finish_groups(
+        partial_rows
+        if observation is None
+        else observe_breaks(partial_rows, observation).drop(BREAKS_COLUMN),
+        stage,
+    )
+
+
+def _select_single_records(
+    records: "DataFrame", stage: CompiledStage, group_columns: Sequence[str]
+) -> "DataFrame":
+    punctuation_predicate = find_punctuation(stage.plan.window)
+    match_columns = (
+        []
+        if punctuation_predicate is None
+        else [
+            _if_included_sql(f"coalesce({predicate_sql(punctuation_predicate)}, false)", MATCHED_FIELD.name)
+        ]
+    )
+    columns = [
+        _if_included_sql(quote_column(field.name), quote_column(field.name))
+        for field in (*stage.key, *stage.record_fields)
+    ]
+    return records.selectExpr(
+        *group_columns,
+        "_topic",
+        "_partition",
+        "_aside AS _set_aside",
+        f"CAST({FIRST_ROW_COLUMN} AS BIGINT) AS _counted"
+        if FIRST_ROW_COLUMN in records.columns
+        else "1L AS _counted",
+        "CASE WHEN _invalid IS NULL THEN _moving END AS _newest",
+        *(_if_included_sql(field.name, field.name) for field in ELEMENT_FIELDS),
+        *match_columns,
+        *columns,
+    )
+
+
+def _part_measures(stage: CompiledStage) -> dict[str, str]:
+    """What groups are asked for, and for sessions the bounds that the records of a piece reach."""
+    parts = {part.name: part.sql for part in stage.parts}
+    match stage.plan.window:
+        case Sessions(gap):
+            return {"piece_start": "min(_time)", "piece_end": f"max(_time) + {gap}", **parts}
+        case _:
+            return parts
+
+
+def _if_included_sql(sql: str, name: str) -> str:
+    """A column that only records have that go on: the others must not be told apart by what was read of them."""
+    return f"CASE WHEN _aside IS NULL THEN {sql} END AS {name}"

@@ -1,0 +1,101 @@
+"""Files of each format as rows, and a row as the JSON that a topic would hold of it."""
+
+from typing import TYPE_CHECKING
+
+from penstock.engine.errors import BoundedInputError
+from penstock.engine.plan.predicates import quote_column
+from penstock.engine.plan.sources import FileFormat, PlanSource
+from penstock.engine.spark.bounded_sources import BoundedSource
+from penstock.engine.spark.bounded_sources.archive_source import ArchiveSource, is_archive_table
+from penstock.engine.spark.bounded_sources.file_source import FileSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CORRUPT_COLUMN = "_broken"
+TEXT_FIELD = "text"
+"""The field of a record that holds a line of text, here as where lines come over a socket."""
+
+
+def open_file_source(
+    session: "SparkSession", source: PlanSource, path: str, file_format: FileFormat
+) -> BoundedSource:
+    """Records of a source in files: a JSON object or text a line, or rows with columns of the fields' names.
+
+    Raises StoredError where there is nothing of that format, or no column of that name for the event time.
+    """
+    rows = read_files(session, source, path, file_format)
+    if file_format == "json":
+        return FileSource(rows, source, "value")
+    if file_format == "text":
+        return FileSource(rows, source, text_line_json_sql(source, path))
+    if is_archive_table(rows):
+        return ArchiveSource(rows, source.name)
+    if source.event_time not in rows.columns:
+        columns = ", ".join(name for name in rows.columns if name != CORRUPT_COLUMN)
+        fix = f"Name the column with read(..., event_time='...'); there are {columns}"
+        raise BoundedInputError(
+            f"{file_format} files at {path}", f"no column {source.event_time!r} for the event time", fix
+        )
+    return FileSource(rows, source, row_json_sql(rows, file_format))
+
+
+def read_files(
+    session: "SparkSession", source: PlanSource, path: str, file_format: FileFormat
+) -> "DataFrame":
+    """Return the rows of files."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        match file_format:
+            case "json" | "text":
+                return session.read.text(path)
+            case "csv":
+                return read_csv(session, source, path)
+            case "parquet" | "delta":
+                return session.read.format(file_format).load(path)
+    except AnalysisException as problem:
+        fix = "Name a folder or file that holds records in that format"
+        raise BoundedInputError(
+            f"{file_format} files at {path}", str(problem).splitlines()[0], fix
+        ) from problem
+
+
+def read_csv(session: "SparkSession", source: PlanSource, path: str) -> "DataFrame":
+    """Return the rows of files whose first line names the columns; what the source does not know is text."""
+    types = {column.name: column.type for column in source.columns}
+    header_columns = session.read.option("header", True).csv(path).columns
+    schema = ", ".join(f"{quote_column(name)} {types.get(name, 'STRING')}" for name in header_columns)
+    reader = session.read.schema(f"{schema}, {CORRUPT_COLUMN} STRING").option(
+        "columnNameOfCorruptRecord", CORRUPT_COLUMN
+    )
+    return reader.option("header", True).option("enforceSchema", False).csv(path)
+
+
+def row_json_sql(rows: "DataFrame", file_format: FileFormat) -> str:
+    """Return the SQL of a row's JSON; of a line that could not be read, the line as it stands."""
+    fields = ", ".join(
+        field_json_sql(name, column_type)
+        for name, column_type in dict(rows.dtypes).items()
+        if name != CORRUPT_COLUMN
+    )
+    json_sql = f"to_json(struct({fields}))"
+    return f"coalesce({CORRUPT_COLUMN}, {json_sql})" if file_format == "csv" else json_sql
+
+
+def text_line_json_sql(source: PlanSource, path: str) -> str:
+    """Return the SQL of a line's JSON; its time is that of its file, when it was last changed, for it says none."""
+    if TEXT_FIELD not in {column.name for column in source.columns}:
+        fix = f"Read a topic whose records have one: {', '.join(column.name for column in source.columns)} are here"
+        raise BoundedInputError(f"text files at {path}", f"{source.name} has no field {TEXT_FIELD!r}", fix)
+    time = f"unix_millis(_metadata.file_modification_time) AS {quote_column(source.event_time)}"
+    return f"to_json(struct({time}, value AS {TEXT_FIELD}))"
+
+
+def field_json_sql(name: str, column_type: str) -> str:
+    """Return the SQL of a field: an instant is milliseconds, as in every encoding of a record."""
+    return (
+        f"unix_millis({quote_column(name)}) AS {quote_column(name)}"
+        if column_type == "timestamp"
+        else quote_column(name)
+    )

@@ -1,0 +1,37 @@
+"""Several stored inputs as one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from penstock.engine.batch.intent import OffsetRange
+from penstock.engine.spark.bounded_sources import BoundedSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+TOPIC_ROW_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
+
+
+@dataclass(frozen=True)
+class UnionSource:
+    """The records of all parts; a partition's name says of which part it is."""
+
+    sources: Sequence[BoundedSource]
+
+    def list_ranges(self) -> tuple[OffsetRange, ...]:
+        """The partitions of all parts, one part after the other."""
+        return tuple(span for source in self.sources for span in source.list_ranges())
+
+    def read_records(self, ranges: Sequence[OffsetRange]) -> "DataFrame":
+        """The records of these ranges, from the part that each of them is of."""
+        frames = []
+        for source in self.sources:
+            topics = {span.topic for span in source.list_ranges()}
+            frames.append(
+                source.read_records([span for span in ranges if span.topic in topics]).select(
+                    *TOPIC_ROW_COLUMNS
+                )
+            )
+        return reduce(lambda united, other: united.unionAll(other), frames)

@@ -1,0 +1,1 @@
+"""Kafka as Spark reads it: options, offsets, and where reading starts."""

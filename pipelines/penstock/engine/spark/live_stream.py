@@ -1,0 +1,348 @@
+"""One stream at work: Spark's query brings micro-batches, a ticker brings what the clock alone decides."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+
+from penstock.core.log_context import bind_log_context
+from penstock.engine.batch.batch_engine import BatchEngine
+from penstock.engine.batch.batch_input import BatchInput
+from penstock.engine.batch.engine_options import EngineOptions
+from penstock.engine.batch.input_watermarks import collect_watermark_rules, topic_of
+from penstock.engine.batch.intent import BatchIntent
+from penstock.engine.batch.journal import BatchJournal, read_retained_outcomes
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.placement import DRIVER_BUDGET_BYTES, Placement
+from penstock.engine.batch.poison_isolation import ResentFinder, find_no_resent
+from penstock.engine.batch.stream_tables import StreamTables
+from penstock.engine.batch.write_fence import WriteFence
+from penstock.engine.dedup.id_store import open_id_store
+from penstock.engine.errors import DefinitionError, StreamDrainingError, StreamEndedError
+from penstock.engine.host.consumer_lag import LagTracker
+from penstock.engine.host.stream_folders import CHECKPOINT_FOLDER
+from penstock.engine.operators.stage_graph import compile_graph
+from penstock.engine.plan.codec import fingerprint
+from penstock.engine.plan.sources import TopicOrigin
+from penstock.engine.plan.stages import Plan
+from penstock.engine.plan.validation.pane_timing import check_live_stages
+from penstock.engine.spark.aggregate.part_execution import SparkPartExecutor
+from penstock.engine.spark.batch_input import SparkBatchInput
+from penstock.engine.spark.epoch_checkpoint import claim_checkpoint
+from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
+from penstock.engine.spark.kafka.consumer_options import CONSUMER_OPTIONS
+from penstock.engine.spark.kafka.initial_offsets import find_initial_offsets
+from penstock.engine.spark.parse.avro import SchemaLookup, load_writer_schemas, refuse_without_registry
+from penstock.engine.spark.plan_cache import AnalyzedPlanCache
+from penstock.engine.spark.session import is_session_alive
+from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
+from penstock.engine.storage import StoragePath
+from penstock.engine.tables.lookup_tables import LookupTables
+from penstock.engine.upgrade.state_schema_check import check_state_schema
+from penstock.engine.upgrade.stored_plan import accept_plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], int]
+"""Milliseconds of UTC."""
+
+MAX_TICKER_WAIT_S = 1.0
+"""How long the ticker sleeps at most, for a batch may have set a timer meanwhile."""
+
+
+@dataclass(frozen=True)
+class StreamConfig:
+    """Where a stream reads and where it keeps and writes."""
+
+    bootstrap_servers: str
+    directory: Path
+    """Checkpoint, journal and state."""
+    warehouse: StoragePath
+    max_records_per_batch: int = 500_000
+    driver_budget_bytes: int = DRIVER_BUDGET_BYTES
+    """Bytes of partials and of windows that the driver may fold; a batch above it is folded in the executors."""
+    poison_limit: int = 0
+    """How many records may be set aside because they break one's own code, among the batches that are kept."""
+    find_resent: ResentFinder = field(default=find_no_resent, repr=False)
+    """Which records were sent again, and are left out where a stream comes to them only now."""
+    schema_lookup: SchemaLookup = field(default=refuse_without_registry, repr=False)
+    """Where the schemas of records in Avro are found."""
+    min_batch_interval_ms: int = 0
+    """Least time from one batch's begin to the next; with 0 a batch begins whenever a record is there."""
+    spark_kafka_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """More options for Spark's Kafka source, such as those of a secured broker."""
+    client_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The same for clients of librdkafka, which have names of their own for them."""
+
+    @property
+    def client_config(self) -> Mapping[str, str]:
+        """What a client that asks for the lag is made with."""
+        return {"bootstrap.servers": self.bootstrap_servers, "log_level": "2", **self.client_options}
+
+
+class LiveStream:
+    """A stream that runs until it is stopped, or fails. Start it once."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        session: "SparkSession",
+        config: StreamConfig,
+        fence: WriteFence,
+        report_outcome: Callable[[BatchOutcome], None],
+        clock: Clock,
+    ) -> None:
+        self.plan = plan
+        self._session = session
+        self._config = config
+        self._clock = clock
+        self._cancelled = threading.Event()
+        check_live_stages(plan)
+        is_lease_held = fence.is_held
+        fence = replace(fence, is_held=lambda: is_lease_held() and not self._cancelled.is_set())
+        self._fence = fence
+        graph = compile_graph(plan, FieldTypeResolver(session).resolve_plan(plan))
+        self._graph = graph
+        self._lag = LagTracker(config.client_config, clock)
+        self._watermark_rules = collect_watermark_rules(plan.sources)
+        self._first_stages = graph.record_stages
+        self._plan_cache = AnalyzedPlanCache()
+        tables = StreamTables(plan, graph, config.warehouse, config.client_config)
+        lookup_tables = LookupTables(plan.lookups, config.warehouse)
+        self._engine = BatchEngine(
+            graph,
+            self._watermark_rules,
+            config.directory,
+            tables,
+            fence,
+            report_outcome,
+            EngineOptions(
+                self._lag.count_backlog,
+                fingerprint(plan),
+                open_id_store(plan, config.directory / "ids"),
+                Placement(config.driver_budget_bytes, SparkPartExecutor(session)),
+                config.poison_limit,
+                lookup_tables.read_versions,
+                config.find_resent,
+            ),
+        )
+        self._lookup_tables = lookup_tables
+        self._batch_lock = threading.Lock()
+        self._paused = False
+        self._reading_since_ms = 0
+        self._stopping = threading.Event()
+        self._ticker = threading.Thread(target=self._run_ticker, name=f"ticker of {plan.name}", daemon=True)
+        self._query: StreamingQuery | None = None
+        self._checkpoint = config.directory / CHECKPOINT_FOLDER  # until it is begun, and has one of its own
+        self._failure: BaseException | None = None
+
+    def read_outcomes_after(self, after: int) -> Iterator[BatchOutcome]:
+        """Every batch after one that is decided and kept."""
+        return read_retained_outcomes(self._config.directory / "journal", after)
+
+    def start(self, *, reading: bool = True) -> None:
+        """Finish what the last run began, and begin to read, or go only by the clock at first."""
+        self._fence.ensure_held()  # making ready may have taken long, and the next line says what the state goes by
+        directory = self._config.directory
+        last_outcome = BatchJournal(directory / "journal").read_last_outcome()
+        type_check = partial(check_state_schema, directory, self.plan.name, self._graph)
+        upgrade = accept_plan(directory, self.plan, last_outcome, type_check)
+        if upgrade.differences:
+            with bind_log_context(self.plan.name):
+                log.info("goes on with a changed definition: %s", upgrade.description)
+        self._checkpoint = claim_checkpoint(directory, self._fence)
+        self._reading_since_ms = self._clock()
+        self._engine.resume()
+        self._paused = not reading
+        if reading:
+            self._start_query()
+        self._ticker.start()
+
+    def _start_query(self) -> None:
+        self._reading_since_ms = self._clock()
+        writer = (
+            self._open_kafka_frame().writeStream.queryName(self.plan.name).foreachBatch(self._on_micro_batch)
+        )
+        if self._config.min_batch_interval_ms:
+            writer = writer.trigger(processingTime=f"{self._config.min_batch_interval_ms} milliseconds")
+        self._query = writer.option("checkpointLocation", str(self._checkpoint)).start()
+
+    def failure(self) -> BaseException | None:
+        """Why the stream no longer runs; None while it does."""
+        if self._failure is None and self._query is not None:
+            query_error = _find_query_error(self._query)
+            # A batch that failed meanwhile said why in its own words before Spark ended the query.
+            self._failure = self._failure or query_error
+        return self._failure
+
+    @property
+    def last_outcome(self) -> BatchOutcome | None:
+        """The newest batch that is decided."""
+        return self._engine.last_outcome
+
+    def describe_current_batch(self) -> str:
+        """Which batch it is at, and of which records."""
+        return self._engine.unfinished_batch
+
+    def pause(self) -> None:
+        """Finish the batch at work, and read no more; what the clock alone brings goes on."""
+        with self._batch_lock:
+            self._paused = True
+        self._end_query()
+
+    def resume(self) -> None:
+        """Read again, from where it was."""
+        if self._paused:
+            self._paused = False
+            self._start_query()
+
+    def drain(self) -> None:
+        """Finish the batch at work, and stop. Nothing is cut off."""
+        self._stopping.set()
+        with self._batch_lock:
+            pass  # the batch that was at work is finished, and none begins any more
+        self._shut_down()
+
+    def stop(self) -> None:
+        """Cut off the batch at work, and stop. What was not decided of it is done again at the next start."""
+        self._cancelled.set()
+        self._stopping.set()
+        self._shut_down()
+
+    def _shut_down(self) -> None:
+        self._end_query()
+        with self._batch_lock:
+            pass  # what was cut off may take a moment to see it
+        if self._ticker.is_alive():
+            self._ticker.join()
+
+    def _end_query(self) -> None:
+        query, self._query = self._query, None
+        if query is not None and is_session_alive(self._session):
+            query.stop()
+
+    def _on_micro_batch(self, frame: "DataFrame", spark_batch: int) -> None:
+        with self._batch_lock:
+            if self._stopping.is_set() or self._paused:
+                # Spark must not take a batch for done that nobody ran: it comes again at the next start.
+                raise StreamDrainingError(self.plan.name, spark_batch)
+            try:
+                self._run_batch(frame, spark_batch)
+            except Exception as problem:
+                # Spark would tell of it in Java's words.
+                if not self._stopping.is_set():
+                    self._failure = problem
+                raise
+
+    def _run_batch(self, frame: "DataFrame", spark_batch: int) -> None:
+        self._fence.ensure_held()  # a successor may have taken the checkpoint, which says what the batch is
+        ranges = read_batch_ranges(self._checkpoint, spark_batch)
+
+        def open_input(intent: BatchIntent) -> BatchInput:
+            lookup_rows = self._lookup_tables.rows_reader_at(intent.lookups)
+            first_stage, *other_stages = self._first_stages
+            return SparkBatchInput(
+                frame,
+                self.plan.sources,
+                first_stage,
+                intent.clock,
+                ranges,
+                lookup_rows=lookup_rows,
+                other_stages=tuple(other_stages),
+                plan_cache=self._plan_cache,
+                writer_schemas=load_writer_schemas(self.plan.sources, self._config.schema_lookup),
+            )
+
+        self._engine.run_data_batch(
+            spark_batch,
+            self._clock(),
+            ranges,
+            open_input,
+            unread_partitions=self._list_partitions_not_started(),
+        )
+
+    def _run_ticker(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._tick_if_due()
+            except Exception as problem:  # noqa: BLE001  # whatever it is, it ends the stream; the host is told
+                self._failure = problem
+                self._stopping.set()
+                return
+            wait_ms = min(max(self._engine.next_due_clock() - self._clock(), 0), MAX_TICKER_WAIT_S * 1000)
+            self._stopping.wait(max(wait_ms, 5) / 1000)
+
+    def _tick_if_due(self) -> None:
+        if self._engine.next_due_clock() > self._clock():
+            return
+        with self._batch_lock:
+            now_ms = self._clock()
+            if not self._stopping.is_set() and self._engine.next_due_clock() <= now_ms:
+                self._engine.run_tick(now_ms, unread_partitions=self._list_unread_partitions(now_ms))
+
+    def _list_partitions_not_started(self) -> list[str]:
+        """All partitions, until a batch has begun since they are read: before that nobody could hear of them."""
+        last_outcome = self.last_outcome
+        return (
+            list(last_outcome.ends)
+            if last_outcome is not None and last_outcome.clock < self._reading_since_ms
+            else []
+        )
+
+    def _list_unread_partitions(self, now_ms: int) -> list[str]:
+        """The partitions that a tick must not take for silent; the broker is asked only where one would be."""
+        if self.last_outcome is None or not self.last_outcome.watermarks.has_idle_partition(
+            self._watermark_rules, now_ms
+        ):
+            return []
+        return self._list_partitions_not_started() or self._lag.find_unread_partitions(
+            self.last_outcome.end_ranges
+        )
+
+    def _open_kafka_frame(self) -> "DataFrame":
+        for source in self.plan.sources:
+            if not isinstance(source.origin, TopicOrigin):
+                raise DefinitionError(
+                    "read",
+                    f"{source.origin}",
+                    "A live stream reads topics; `penstock run` reads stored files",
+                )
+        topics = [topic_of(source) for source in self.plan.sources]
+        last_outcome = self._engine.last_outcome
+        initial_offsets = (
+            None
+            if last_outcome is None
+            else find_initial_offsets(self._checkpoint, last_outcome, topics, self._config.client_config)
+        )
+        options = _kafka_source_options(self._config, topics) | (
+            {} if initial_offsets is None else {"startingOffsets": initial_offsets}
+        )
+        return self._session.readStream.format("kafka").options(**options).load()
+
+
+def _find_query_error(query: "StreamingQuery") -> BaseException | None:
+    """Why a query has ended; None while it goes on."""
+    try:
+        return None if query.isActive else query.exception() or StreamEndedError(query.name)
+    except (Py4JError, OSError) as problem:
+        return problem
+
+
+def _kafka_source_options(config: StreamConfig, topics: Sequence[str]) -> dict[str, str]:
+    return {
+        "kafka.bootstrap.servers": config.bootstrap_servers,
+        "subscribe": ",".join(topics),
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": str(config.max_records_per_batch),
+        **CONSUMER_OPTIONS,
+        **config.spark_kafka_options,
+    }

@@ -1,0 +1,114 @@
+"""Records of several batches in one job: each is told by its address of which batch it is, and by what clock."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA
+from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.batch.intent import OffsetRange
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.spark.aggregate.partials import aggregate_partials
+from penstock.engine.spark.aggregate.shared_scan import add_excluded_counts, count_records
+from penstock.engine.spark.batch_input import SparkBatchInput
+from penstock.engine.spark.transform.steps import apply_stage_steps, has_transforms
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+BATCH_COLUMN = "_batch"
+ADDRESS_COLUMNS = ("_topic", "_partition", "_offset")
+
+
+@dataclass(frozen=True)
+class BatchRanges:
+    """What a batch read, by its number, and its clock."""
+
+    batch_number: int
+    clock_ms: int
+    ranges: tuple[OffsetRange, ...]
+
+
+@dataclass(frozen=True)
+class MultiBatchInput(SparkBatchInput):
+    """Records of many batches. Its jobs are those of one batch, code for code, grouped by batch besides."""
+
+    batches: Sequence[BatchRanges] = field(default=(), compare=False)
+
+    def partials_of_batch(self, batch: BatchRanges, stage: CompiledStage) -> pa.Table:
+        """What a job over the records of this batch alone would say to a stage."""
+        schema = pa.schema([*ACCOUNT_SCHEMA, *stage.partial_schema])
+        stage_partials = _rows_of_batch(self._fetch_stage_partials(stage), batch).select(schema.names)
+        if not self._needs_accounts(stage):
+            return stage_partials
+        topics = [topic_of(source) for source in self.sources if source.name in stage.plan.inputs]
+        return add_excluded_counts(
+            stage_partials,
+            _rows_of_batch(self._record_accounts, batch).drop_columns([BATCH_COLUMN]),
+            topics,
+            schema,
+        )
+
+    def isolate_batch(self, batch: BatchRanges, duplicates: pa.Table) -> "MultiBatchInput":
+        """The records of one batch, for a job of their own, of which these are set aside as repeats."""
+        raw = self.restrict_to(batch.ranges).raw
+        return replace(
+            self, raw=raw, ranges=batch.ranges, batches=(batch,), duplicates=duplicates, fetched_partials={}
+        )
+
+    @cached_property
+    def all_ids(self) -> pa.Table:
+        """The ids of the records of all batches."""
+        return self.read_ids()
+
+    def _needs_accounts(self, stage: CompiledStage) -> bool:
+        """Whether records may be kept from a stage by what only the account of all records tells."""
+        return bool(self.other_stages) or has_transforms(stage.plan, self.sources)
+
+    def _fetch_stage_partials(self, stage: CompiledStage) -> pa.Table:
+        """What reached a window of a stage, or was set aside before it, batch by batch."""
+        name = stage.plan.name
+        if name not in self.fetched_partials:
+            schema = pa.schema([pa.field(BATCH_COLUMN, pa.int64()), *ACCOUNT_SCHEMA, *stage.partial_schema])
+            records = self._coalesce_if_small(self._load_records())
+            if self._needs_accounts(stage):
+                records = apply_stage_steps(records, stage.plan, self.sources, self.lookup_rows)
+            partial_rows = aggregate_partials(records, stage, (BATCH_COLUMN,)).toArrow()
+            self.fetched_partials[name] = partial_rows.select(schema.names).cast(schema)
+        return self.fetched_partials[name]
+
+    @cached_property
+    def _record_accounts(self) -> pa.Table:
+        """How many records each batch read of each partition, and what was set aside of them."""
+        schema = pa.schema([pa.field(BATCH_COLUMN, pa.int64()), *ACCOUNT_SCHEMA])
+        return (
+            count_records(self._load_records(), (BATCH_COLUMN,)).toArrow().select(schema.names).cast(schema)
+        )
+
+    def _parse_raw(self, *, with_bytes: bool) -> "DataFrame":
+        """Records that were judged, each with its batch and the clock of that; others are left out."""
+        records = super()._parse_raw(with_bytes=with_bytes)
+        rows = [
+            (batch.batch_number, batch.clock_ms, span.topic, span.partition, span.start, span.end - 1)
+            for batch in self.batches
+            for span in batch.ranges
+            if span.end > span.start
+        ]
+        schema = (
+            f"{BATCH_COLUMN} BIGINT, _batch_clock BIGINT, "
+            "_topic STRING, _partition INT, _first BIGINT, _to BIGINT"
+        )
+        batch_spans = records.sparkSession.createDataFrame(rows, schema)
+        batch_addresses = batch_spans.selectExpr(
+            BATCH_COLUMN, "_batch_clock", "_topic", "_partition", "explode(sequence(_first, _to)) AS _offset"
+        )
+        return records.join(batch_addresses.hint("broadcast"), list(ADDRESS_COLUMNS))
+
+
+def _rows_of_batch(rows: pa.Table, batch: BatchRanges) -> pa.Table:
+    """The rows of a batch."""
+    return rows.filter(pc.equal(rows.column(BATCH_COLUMN), batch.batch_number))

@@ -1,0 +1,1 @@
+"""From the bytes of a topic to judged records."""

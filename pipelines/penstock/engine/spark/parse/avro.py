@@ -1,0 +1,166 @@
+"""Records in Avro as Spark reads them: each by the schema it was written with, all into the columns of the input.
+
+A value is a zero byte, the id of its schema, and the record. To know that the record ends where the value does,
+four bytes are put behind it, and the schema gets a field at its end that takes them: in a value that is cut, or
+goes on behind its record, that field does not hold them.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.plan.predicates import quote_column, sql_literal
+from penstock.engine.plan.sources import Column, PlanSource, Tombstones, TopicOrigin
+from penstock.engine.spark.parse.tombstones import tombstone_field_sql
+from penstock.ingestion.contracts import ContractField
+from penstock.ingestion.contracts.field_types import parse_spark_type, parse_type, to_avro_type
+from penstock.ingestion.contracts.schemas import avro_record_name
+from penstock.ingestion.errors import RegistryError
+from penstock.ingestion.registry import ReadableSchemas
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SchemaLookup: TypeAlias = Callable[[str, Sequence[ContractField]], ReadableSchemas]
+"""Says by which schemas a topic's records were written, as far as a reader with these fields can read them."""
+WriterSchemas: TypeAlias = Mapping[str, ReadableSchemas]
+"""The same as it is for a batch, by topic."""
+
+_END_FIELD = "_end"
+_END_MARK = b"\xf0PEN"
+_NO_SCHEMA_HEAD = "none"
+"""No value begins so: what stands for it gives the column its type while no schema is known."""
+
+
+def refuse_without_registry(topic: str, _fields: Sequence[ContractField]) -> ReadableSchemas:
+    """Stand where no registry is known: Avro cannot be read without."""
+    raise RegistryError(f"{topic} is in Avro, which needs the registry of its schemas; name one")
+
+
+def is_avro(source: PlanSource) -> bool:
+    """Whether the records of an input are in Avro."""
+    return isinstance(source.origin, TopicOrigin) and source.origin.encoding == "avro"
+
+
+def load_writer_schemas(sources: Sequence[PlanSource], schema_lookup: SchemaLookup) -> WriterSchemas:
+    """Ask for the schemas of every input in Avro."""
+    return {
+        topic_of(source): schema_lookup(topic_of(source), contract_fields(source))
+        for source in sources
+        if is_avro(source)
+    }
+
+
+def contract_fields(source: PlanSource) -> list[ContractField]:
+    """The fields of an input as a contract has them."""
+    return [
+        ContractField(column.name, parse_spark_type(column.type), "", column.required)
+        for column in source.columns
+    ]
+
+
+def parse_record_sql(source: PlanSource, writer_schemas: WriterSchemas) -> str:
+    """SQL for a record: null for one by a schema that is not known, full of nulls for a broken one."""
+    schemas_by_id = writer_schemas.get(topic_of(source), ReadableSchemas({})).schemas
+    reader_schema = _reader_schema(source)
+    schemas_by_head = {f"00{number:08X}": schema for number, schema in schemas_by_id.items()} or {
+        _NO_SCHEMA_HEAD: reader_schema
+    }
+    options = (
+        f"map('avroSchema', {_schema_with_mark_sql(reader_schema, optional=True)}, 'mode', 'PERMISSIVE')"
+    )
+    payload = f"concat(substr(value, 6), X'{_END_MARK.hex()}')"
+    cases = " ".join(
+        f"WHEN '{head}' THEN from_avro({payload}, {_schema_with_mark_sql(schema, optional=False)}, {options})"
+        for head, schema in schemas_by_head.items()
+    )
+    record = f"CASE hex(substr(value, 1, 5)) {cases} END"
+    if source.tombstones is None:
+        return record
+    return (
+        f"CASE WHEN value IS NULL THEN {_tombstone_record_sql(source, source.tombstones)} ELSE {record} END"
+    )
+
+
+def unreadable_clauses(source: PlanSource, record_column: str) -> str:
+    """The WHEN clauses that tell a record which could not be read; `record` is the column that `parsed` made."""
+    invalid_texts = [
+        condition
+        for column in source.columns
+        if (condition := _invalid_utf8_sql(f"{record_column}.{quote_column(column.name)}", column.type))
+    ]
+    malformed = [
+        f"{record_column}.{_END_FIELD} IS NULL",
+        f"{record_column}.{_END_FIELD} <> X'{_END_MARK.hex()}'",
+        *invalid_texts,
+    ]
+    return f" WHEN {record_column} IS NULL THEN 'wrong_schema' WHEN {' OR '.join(malformed)} THEN 'malformed'"
+
+
+def refuse_unknown_schemas(raw: "DataFrame", writer_schemas: WriterSchemas) -> None:
+    """Refuse records of schemas that are not known while the registry does not answer: it may know them."""
+    for topic, (schemas, registry_error) in writer_schemas.items():
+        if not registry_error:
+            continue
+        known_ids = ", ".join(f"'{number:08X}'" for number in schemas) or "''"
+        head = "hex(substr(value, 2, 4))"
+        unknown_records = raw.where(
+            f"topic = '{topic}' AND substr(value, 1, 1) = X'00' AND {head} NOT IN ({known_ids})"
+        )
+        for row in unknown_records.selectExpr(f"conv({head}, 16, 10) AS id").limit(1).collect():
+            raise RegistryError(
+                f"{topic} has records of schema {row.id}, which is not known here yet, and {registry_error}"
+            )
+
+
+def _reader_schema(source: PlanSource) -> dict[str, Any]:
+    """The schema of an input: every field may be null, so that what is missing is told by its name."""
+    fields = [
+        {"name": column.name, "type": ["null", _column_avro_type(column)], "default": None}
+        for column in source.columns
+    ]
+    return {
+        "type": "record",
+        "name": avro_record_name(topic_of(source)),
+        "namespace": "penstock",
+        "fields": fields,
+    }
+
+
+def _column_avro_type(column: Column) -> object:
+    return to_avro_type(parse_type(parse_spark_type(column.type)))
+
+
+def _schema_with_mark_sql(schema: Mapping[str, Any], *, optional: bool) -> str:
+    """A schema with the field for what is put behind the record, as a text of SQL."""
+    mark_type = {"type": "fixed", "name": _END_FIELD, "size": len(_END_MARK)}
+    end_field = (
+        {"name": _END_FIELD, "type": ["null", mark_type], "default": None}
+        if optional
+        else {"name": _END_FIELD, "type": mark_type}
+    )
+    return sql_literal(json.dumps({**schema, "fields": [*schema["fields"], end_field]}))
+
+
+def _tombstone_record_sql(source: PlanSource, tombstones: Tombstones) -> str:
+    """The record that stands for one without a value."""
+    tombstone_columns = tombstone_field_sql(source, tombstones)
+    fields = [
+        f"{sql_literal(column.name)}, CAST({tombstone_columns.get(column.name, 'NULL')} AS {column.type})"
+        for column in source.columns
+    ]
+    return f"named_struct({', '.join(fields)}, '{_END_FIELD}', X'{_END_MARK.hex()}')"
+
+
+def _invalid_utf8_sql(column: str, column_type: str, depth: int = 0) -> str:
+    """SQL that is true of text which is not UTF-8: Avro has no word about that, and whoever reads it breaks."""
+    column_type = column_type.upper()
+    if column_type == "STRING":
+        return f"NOT is_valid_utf8({column})"
+    if not column_type.startswith("ARRAY<"):
+        return ""
+    element_sql = _invalid_utf8_sql(
+        f"x{depth}", column_type.removeprefix("ARRAY<").removesuffix(">"), depth + 1
+    )
+    return f"exists({column}, x{depth} -> {element_sql})" if element_sql else ""

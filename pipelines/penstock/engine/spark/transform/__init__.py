@@ -1,0 +1,1 @@
+"""Steps between parsing and aggregation: user steps, lookups, explosions."""

@@ -1,0 +1,154 @@
+"""Stateless steps of the user's own, between a good record and its windows."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, reduce
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.errors import DefinitionError
+from penstock.engine.operators.row_steps import map_rows
+from penstock.engine.plan.field_usage import refuse_type_conflicts, unused_conflicting_fields
+from penstock.engine.plan.predicates import predicate_sql, quote_column, sql_literal
+from penstock.engine.plan.stages import Stage
+from penstock.engine.plan.steps import (
+    ApplyStep,
+    ArrowStep,
+    FilterStep,
+    LookupStep,
+    RowFunctionStep,
+    SelectStep,
+    SqlStep,
+    Step,
+)
+from penstock.engine.spark.parse.input_columns import (
+    Sources,
+    find_conflicting_fields,
+    select_input,
+    select_stage_inputs,
+)
+from penstock.engine.spark.transform.lookup_join import LookupRows, give_no_rows, join_lookup
+from penstock.engine.spark.transform.row_multiplication import can_multiply_rows, mark_first_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_INPUT_VIEW_LOCK = Lock()
+"""Held while `input` is what one step reads."""
+
+
+def apply_stage_steps(
+    records: "DataFrame", stage: Stage, sources: Sources, lookup_rows: LookupRows = give_no_rows
+) -> "DataFrame":
+    """The good records that a stage reads, after its steps; `sources` are all that were read.
+
+    `found` gives the rows of a table that a step looks into; without it there are none, and only columns. Where a
+    step may have made several rows of a record, one of them is marked by `_first_row`.
+    """
+    included = records.where("_aside IS NULL")
+    united, is_multiplied = _unite_inputs(included, stage, sources, lookup_rows)
+    transformed = apply_steps(united, stage.steps, lookup_rows)
+    is_multiplied = is_multiplied or (
+        bool(stage.steps) and can_multiply_rows(united, transformed, stage.steps)
+    )
+    return mark_first_rows(transformed) if is_multiplied else transformed
+
+
+def has_transforms(stage: Stage, sources: Sources) -> bool:
+    """Whether what a stage reads is another thing than the records as they were judged."""
+    return bool(stage.steps or stage.input_steps or find_conflicting_fields(sources))
+
+
+def _unite_inputs(
+    included: "DataFrame", stage: Stage, sources: Sources, lookup_rows: LookupRows
+) -> "tuple[DataFrame, bool]":
+    """The records of a stage's inputs, each after its own steps, and whether these may have multiplied any."""
+    stage_sources = [source for source in sources if source.name in stage.inputs]
+    if not stage.input_steps:
+        if len(stage_sources) == len(sources) and not find_conflicting_fields(sources):
+            return included, False
+        topics = ", ".join(sql_literal(topic_of(source)) for source in stage_sources)
+        return select_stage_inputs(
+            included.where(f"_topic IN ({topics})"), stage, stage_sources, sources
+        ), False
+    transformed: dict[str, DataFrame] = {}
+    is_multiplied = False
+    for source in stage_sources:
+        input_records = select_input(
+            included.where(f"_topic = {sql_literal(topic_of(source))}"), source, sources
+        )
+        steps = stage.steps_of_input(source.name)
+        transformed[source.name] = apply_steps(input_records, steps, lookup_rows)
+        is_multiplied = is_multiplied or can_multiply_rows(input_records, transformed[source.name], steps)
+    compatible = _drop_conflicting_fields(stage, transformed)
+    return reduce(
+        lambda united, other: united.unionByName(other, allowMissingColumns=True), compatible
+    ), is_multiplied
+
+
+def _drop_conflicting_fields(stage: Stage, transformed: "Mapping[str, DataFrame]") -> "list[DataFrame]":
+    """The same records, each without the fields that are of another type elsewhere and are not used of it."""
+    types = {name: dict(records.dtypes) for name, records in transformed.items()}
+    refuse_type_conflicts(stage, types)
+    dropped_fields = unused_conflicting_fields(stage, types)
+    return [records.drop(*dropped_fields[name]) for name, records in transformed.items()]
+
+
+def apply_steps(records: "DataFrame", steps: Sequence[Step], lookup_rows: LookupRows) -> "DataFrame":
+    """Records after all steps. Raises DefinitionError where a step lost a column that is ours."""
+    for number, step in enumerate(steps, start=1):
+        internal = [name for name in records.columns if name.startswith("_")]
+        records = (
+            join_lookup(records, step, lookup_rows)
+            if isinstance(step, LookupStep)
+            else _apply_step(records, step)
+        )
+        lost = [name for name in internal if name not in records.columns]
+        if lost:
+            raise DefinitionError(
+                f"step {number}",
+                f"it drops {', '.join(lost)}, by which a record is found again",
+                "Keep the columns that begin with _, as withColumn, where and SELECT * do",
+            )
+    return records
+
+
+def _apply_step(
+    records: "DataFrame", step: ApplyStep | SqlStep | ArrowStep | FilterStep | SelectStep | RowFunctionStep
+) -> "DataFrame":
+    match step:
+        case ApplyStep(function):
+            changed: DataFrame = function.resolve()(records)
+            return changed
+        case SqlStep(text):
+            # Streams that are made ready at the same time share a session, and its view; what it was is settled
+            # when this returns.
+            with _INPUT_VIEW_LOCK:
+                records.createOrReplaceTempView("input")
+                return records.sparkSession.sql(text)
+        case ArrowStep(function):
+            return _map_arrow_batches(records, function.resolve())
+        case FilterStep(condition):
+            return records.where(predicate_sql(condition))
+        case SelectStep(columns):
+            internal = [quote_column(name) for name in records.columns if name.startswith("_")]
+            return records.selectExpr(
+                *internal, *(f"{quote_column(old)} AS {quote_column(new)}" for new, old in columns)
+            )
+        case RowFunctionStep():
+            return _map_arrow_batches(records, partial(map_rows, step))
+
+
+def _map_arrow_batches(records: "DataFrame", function: Callable[[pa.Table], pa.Table]) -> "DataFrame":
+    """Map batch by batch in the executors; what columns come of it is asked with no rows."""
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    output_schema = function(to_arrow_schema(records.schema, timezone="UTC").empty_table()).schema
+
+    def map_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from function(pa.Table.from_batches([batch])).cast(output_schema).to_batches()
+
+    return records.mapInArrow(map_batches, from_arrow_schema(output_schema))

@@ -1,0 +1,12 @@
+"""Where tables lie: in a folder, or below an address of an object store."""
+
+from penstock.engine.storage.object_store import ObjectStoreConfig, ObjectStorePath
+from penstock.engine.storage.storage_path import StoragePath, parse_storage_path, resolve_storage_path
+
+__all__ = [
+    "ObjectStoreConfig",
+    "ObjectStorePath",
+    "StoragePath",
+    "parse_storage_path",
+    "resolve_storage_path",
+]

@@ -1,0 +1,192 @@
+"""A Delta table that takes each batch once.
+
+A batch's rows are first written into files that no version of the table names yet, and later brought in by one
+commit that carries (application, batch id). Both can be done again: every attempt writes files of its own, so that
+a host that was taken over and wakes replaces nothing, and a commit that is there already is not made twice. Two
+writers at work on one table cannot both commit a batch either: Delta refuses the one whose view of the
+application's last batch was old. What nobody named goes with maintenance.
+"""
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from math import isfinite
+from pathlib import Path
+from threading import RLock
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+
+from penstock.engine.storage import StoragePath
+from penstock.engine.storage.file_access import create_delta_table, open_delta_table, write_parquet
+from penstock.engine.tables.table_change import DataFile, TableChange
+
+CHECKPOINT_INTERVAL_COMMITS = 50
+OBJECT_STORE_CHECKPOINT_INTERVAL_COMMITS = 10
+"""Each commit reads all entries of the log since the last checkpoint, and in an object store each is a request."""
+UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EARLIEST_TIMESTAMP_US, LATEST_TIMESTAMP_US = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The years 1 to 9999, which a text has four digits for. The window of the last second ends after them: a file
+that holds it has no statistics of that column, and is always looked into."""
+MAX_BOUND_TEXT_CHARS = 64
+"""Characters up to which a text is a bound: longer ones would make the log larger than what it saves."""
+MAX_COMMIT_ATTEMPTS = 5
+
+
+class BatchTable:
+    """One table. `application` is who writes it: the name of the stream. Others may write it too, as others."""
+
+    def __init__(self, path: StoragePath, schema: pa.Schema, application: str) -> None:
+        self.path = path
+        self.schema = schema
+        self.application = application
+        self._table = _open_or_create(path, schema)
+        self._lock = RLock()
+        self._is_fresh = False
+
+    def read_last_batch(self) -> int:
+        """The newest batch that is in the table; -1 before the first."""
+        with self._lock:
+            self._refresh()
+            return self._last_committed_batch()
+
+    def refresh_ahead(self) -> None:
+        """Look at the table now, in any thread, so that the next commit need not: it takes as long as to commit.
+
+        What somebody else commits after that makes the next commit look again.
+        """
+        with self._lock:
+            if not self._is_fresh:
+                self._refresh()
+
+    def commit(self, batch_id: int, change: TableChange, clock: int) -> bool:
+        """Make a batch's change, once; False where the batch is in the table already."""
+        with self._lock:
+            for attempt in range(MAX_COMMIT_ATTEMPTS):
+                was_refreshed = attempt > 0 or not self._is_fresh
+                if was_refreshed:
+                    self._refresh()
+                if self._last_committed_batch() >= batch_id:
+                    return False
+                try:
+                    self._commit(batch_id, change, clock)
+                except DeltaError as error:
+                    # Somebody else committed since: look again, and try again if it was not this batch.
+                    is_conflict = isinstance(error, CommitFailedError) and attempt + 1 < MAX_COMMIT_ATTEMPTS
+                    if was_refreshed and not is_conflict:
+                        raise
+                else:
+                    self._is_fresh = False
+                    return True
+            return False
+
+    def _refresh(self) -> None:
+        self._is_fresh = False  # where this fails, the next one looks again
+        self._table.update_incremental()
+        self._is_fresh = True
+
+    def _last_committed_batch(self) -> int:
+        version = self._table.transaction_version(self.application)
+        return -1 if version is None else version
+
+    def write_file(self, rows: pa.Table, name: str, clock: int, **write_options: Any) -> DataFile:
+        """Write rows into a file whose name begins so, and is like no other. The table does not name it yet."""
+        path = self.path / f"{name}-{uuid4().hex[:8]}.parquet"
+        size = write_parquet(rows.cast(self.schema), path, store_schema=False, **write_options)
+        return DataFile(path.name, size, rows.num_rows, build_file_statistics(rows), clock)
+
+    def discard(self, files: Iterable[DataFile]) -> None:
+        """Remove files of an attempt that failed before anything named them."""
+        for file in files:
+            (self.path / file.path).unlink(missing_ok=True)
+
+    def _commit(self, batch_id: int, change: TableChange, clock: int) -> None:
+        actions: list[AddAction | RemoveAction] = [
+            AddAction(f.path, f.size, {}, f.written_at_ms, True, f.statistics) for f in change.adds
+        ]
+        actions += [RemoveAction(path, True, clock) for path in change.removes]
+        self._table.create_write_transaction(
+            actions,
+            mode="append",
+            schema=self.schema,
+            commit_properties=CommitProperties(app_transactions=[Transaction(self.application, batch_id)]),
+            post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
+        )
+
+
+def _open_or_create(path: StoragePath, schema: pa.Schema) -> DeltaTable:
+    try:
+        return _add_missing_columns(open_delta_table(path), schema)
+    except TableNotFoundError:
+        return create_delta_table(path, schema, configuration=checkpoint_configuration(path))
+
+
+def checkpoint_configuration(path: StoragePath) -> dict[str, str]:
+    """How often a new table sums its log up, as Delta's configuration says it."""
+    interval = (
+        CHECKPOINT_INTERVAL_COMMITS if isinstance(path, Path) else OBJECT_STORE_CHECKPOINT_INTERVAL_COMMITS
+    )
+    return {"delta.checkpointInterval": str(interval)}
+
+
+def _add_missing_columns(table: DeltaTable, schema: pa.Schema) -> DeltaTable:
+    """The table with columns that it lacks: one that an older version made. Its rows have nulls there."""
+    existing = {field.name for field in table.schema().fields}
+    missing = [field for field in Schema.from_arrow(schema).fields if field.name not in existing]
+    if missing:
+        table.alter.add_columns(missing)
+    return table
+
+
+def build_file_statistics(rows: pa.Table) -> str:
+    """Say what Delta's readers skip files by: the count, nulls, and least and greatest of numbers, texts and times.
+
+    There are readers that take a file without bounds of a column for one without rows of the value asked for.
+    """
+    least: dict[str, Any] = {}
+    greatest: dict[str, Any] = {}
+    for field in rows.schema:
+        bounds = _column_bounds(rows.column(field.name))
+        if bounds is not None:
+            least[field.name], greatest[field.name] = bounds
+    nulls = {f.name: rows.column(f.name).null_count for f in rows.schema if not pa.types.is_nested(f.type)}
+    payload = {"numRecords": rows.num_rows, "minValues": least, "maxValues": greatest, "nullCount": nulls}
+    return json.dumps(payload)
+
+
+def _column_bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
+    """The least and the greatest value as statistics say them; None where they cannot be said exactly."""
+    if pa.types.is_timestamp(column.type):
+        least, greatest = _column_min_max(pc.cast(column, pa.int64()))
+        is_representable = (
+            least is not None and least >= EARLIEST_TIMESTAMP_US and greatest <= LATEST_TIMESTAMP_US
+        )
+        return (format_timestamp(least), format_timestamp(greatest)) if is_representable else None
+    if pa.types.is_integer(column.type):
+        least, greatest = _column_min_max(column)
+        return None if least is None else (least, greatest)
+    if pa.types.is_floating(column.type):
+        least, greatest = _column_min_max(column)
+        is_finite = least is not None and isfinite(least) and isfinite(greatest)
+        # NaN is greater than every number, and least and greatest pass over it.
+        return (least, greatest) if is_finite and not pc.any(pc.is_nan(column)).as_py() else None
+    if pa.types.is_string(column.type):
+        least, greatest = _column_min_max(column)
+        is_short = least is not None and max(len(least), len(greatest)) <= MAX_BOUND_TEXT_CHARS
+        return (least, greatest) if is_short else None
+    return None
+
+
+def _column_min_max(column: pa.ChunkedArray) -> tuple[Any, Any]:
+    bounds = pc.min_max(column).as_py()
+    return bounds["min"], bounds["max"]
+
+
+def format_timestamp(microseconds: int) -> str:
+    """A time as the statistics of a file have it."""
+    return (UNIX_EPOCH + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ").zfill(27)

@@ -1,0 +1,122 @@
+"""A table takes over what another holds that was made beside it: in one commit, so readers see all of it or none.
+
+The files are linked into the table's folder, or copied where they cannot be; what they replace stays there for
+whoever reads an older version. The commit carries (application, batch id) like every other: it is made once.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+
+from penstock.engine.storage import StoragePath
+from penstock.engine.storage.file_access import create_delta_table, link_or_copy_file, open_delta_table
+from penstock.engine.tables.batch_table import MAX_COMMIT_ATTEMPTS, UNIX_EPOCH, format_timestamp
+
+FilePredicate = Callable[[str], bool]
+ONE_MICROSECOND = timedelta(microseconds=1)
+
+
+def take_over_table(
+    table: StoragePath,
+    staged: StoragePath,
+    application: str,
+    batch_id: int,
+    clock: int,
+    is_ours: FilePredicate | None = None,
+) -> bool:
+    """Replace the files of `table` that are ours by those of the table beside; False where that was done before.
+
+    `whose` tells by a file's name whether it is ours, for a table that several streams write. Without it all of
+    them are, and the table gets the columns of the one beside, too.
+    """
+    staged_table = open_delta_table(staged)
+    live_table = _open_or_create(table, staged_table)
+    for _ in range(MAX_COMMIT_ATTEMPTS):
+        live_table.update_incremental()
+        last_batch = live_table.transaction_version(application)
+        if last_batch is not None and last_batch >= batch_id:
+            return False
+        adds = list(_link_files(staged_table, table, staged, f"{application}-{batch_id:012d}", clock))
+        try:
+            _commit_takeover(
+                live_table, staged_table, adds, Transaction(application, batch_id), clock, is_ours
+            )
+        except CommitFailedError:
+            continue  # somebody else made a version meanwhile
+        return True
+    raise OSError(f"{table} is written by somebody else all the time: stop that, and try again")
+
+
+def _commit_takeover(
+    live_table: DeltaTable,
+    staged_table: DeltaTable,
+    adds: list[AddAction],
+    batch: Transaction,
+    clock: int,
+    is_ours: FilePredicate | None,
+) -> None:
+    removes = (
+        []
+        if is_ours is None
+        else [RemoveAction(path, True, clock) for path in _list_live_paths(live_table) if is_ours(path)]
+    )
+    live_table.create_write_transaction(
+        [*adds, *removes],
+        mode="overwrite" if is_ours is None else "append",
+        schema=staged_table.schema() if is_ours is None else live_table.schema(),
+        # No retries: what somebody does meanwhile, such as merging files, must be seen before this is decided.
+        commit_properties=CommitProperties(max_commit_retries=0, app_transactions=[batch]),
+        post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
+    )
+
+
+def _link_files(
+    staged_table: DeltaTable, table: StoragePath, staged: StoragePath, prefix: str, clock: int
+) -> Iterator[AddAction]:
+    """The files of the table beside, under names of their own in the table's place."""
+    for file in pa.table(staged_table.get_add_actions(flatten=True)).to_pylist():
+        new_name = f"{prefix}-{file['path']}"
+        link_or_copy_file(staged / file["path"], table / new_name)
+        yield AddAction(new_name, file["size_bytes"], {}, clock, True, _to_statistics_json(file))
+
+
+def _list_live_paths(live_table: DeltaTable) -> list[str]:
+    return [str(path) for path in pa.table(live_table.get_add_actions()).column("path").to_pylist()]
+
+
+def _open_or_create(table: StoragePath, staged_table: DeltaTable) -> DeltaTable:
+    try:
+        return open_delta_table(table)
+    except TableNotFoundError:
+        return create_delta_table(
+            table, staged_table.schema(), configuration=staged_table.metadata().configuration
+        )
+
+
+def _to_statistics_json(file: Mapping[str, Any]) -> str:
+    """What the table beside says of a file: its rows, nulls and bounds, by which it is found."""
+
+    def select_bounds(end: str) -> dict[str, Any]:
+        return {
+            name.removeprefix(f"{end}."): _to_statistics_value(value)
+            for name, value in file.items()
+            if name.startswith(f"{end}.") and value is not None
+        }
+
+    payload = {
+        "numRecords": file["num_records"],
+        "minValues": select_bounds("min"),
+        "maxValues": select_bounds("max"),
+        "nullCount": select_bounds("null_count"),
+    }
+    return json.dumps(payload)
+
+
+def _to_statistics_value(value: Any) -> Any:
+    return format_timestamp((value - UNIX_EPOCH) // ONE_MICROSECOND) if hasattr(value, "timestamp") else value

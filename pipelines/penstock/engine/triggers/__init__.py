@@ -1,0 +1,1 @@
+"""Triggers as state machines that serve all windows of a batch at once."""

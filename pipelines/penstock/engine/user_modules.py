@@ -1,0 +1,126 @@
+"""The modules that one's own code stands in: a pipeline's file, and what it imports that nobody installed.
+
+Python's library, installed packages and this platform are not one's own: what changes in them is taken up by
+processes that start afterwards. One's own are found by reading import statements, so nothing is run to find them.
+"""
+
+import ast
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+CATALOG_PACKAGE = "penstock.pipelines.catalog"
+CATALOG_FOLDER = Path(__file__).parents[1] / "pipelines" / "catalog"
+
+_FUNCTION_REFERENCE = re.compile(r"\b([A-Za-z_][\w.]*):[A-Za-z_]\w*")
+"""How a pipeline in YAML names a function: `module:function`."""
+
+
+def find_pipeline_file(pipeline: str) -> Path | None:
+    """The file that a pipeline is written in; None where there is none of that name."""
+    files = (CATALOG_FOLDER / f"{pipeline}{suffix}" for suffix in (".yaml", ".py"))
+    return next((path for path in files if path.is_file()), None)
+
+
+def find_user_modules(pipeline: str) -> dict[str, Path]:
+    """Every module of one's own that a pipeline is made of, and its file; the pipeline's own comes first.
+
+    A file that cannot be read or parsed counts, and what it would import does not.
+    """
+    file = find_pipeline_file(pipeline)
+    pending = [] if file is None else [(f"{CATALOG_PACKAGE}.{pipeline}", file)]
+    module_files: dict[str, Path] = {}
+    while pending:
+        name, path = pending.pop(0)
+        module_files[name] = path
+        imported_modules = (
+            (module, find_user_module_file(module)) for module in _iter_imported_names(path, name)
+        )
+        pending += [
+            (module, module_file)
+            for module, module_file in imported_modules
+            if module_file is not None and module not in module_files
+        ]
+    return module_files
+
+
+def is_user_module(module: str) -> bool:
+    """Whether a module that is loaded is one's own."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is not None and _may_be_user_module(module) and not _is_installed(Path(file))
+
+
+def find_user_module_file(module: str) -> Path | None:
+    """The file of a module of one's own; None for every other, and for one that is not there."""
+    if not _may_be_user_module(module):
+        return None
+    folders: Sequence[Path]
+    folders = (
+        [CATALOG_FOLDER] if module.startswith(f"{CATALOG_PACKAGE}.") else [Path(entry) for entry in sys.path]
+    )
+    file: Path | None = None
+    for part in module.removeprefix(f"{CATALOG_PACKAGE}.").split("."):
+        file, folders = _find_module_file(part, folders)
+    return None if file is None or _is_installed(file) else file
+
+
+def _find_module_file(part: str, folders: Sequence[Path]) -> tuple[Path | None, Sequence[Path]]:
+    """The file of a module in the first of the folders that has it, and where what is inside it would be.
+
+    Looks at the disk each time: Python's own finders remember what they saw, and miss what was just made.
+    """
+    for folder in folders:
+        for file, submodule_folders in (
+            (folder / part / "__init__.py", [folder / part]),
+            (folder / f"{part}.py", []),
+        ):
+            if file.is_file():
+                return file, submodule_folders
+    return None, [folder / part for folder in folders if (folder / part).is_dir()]
+
+
+def _may_be_user_module(module: str) -> bool:
+    top_package = module.partition(".")[0]
+    if top_package == "penstock":
+        return module.startswith(f"{CATALOG_PACKAGE}.")
+    return top_package not in sys.stdlib_module_names and top_package not in ("", "__main__")
+
+
+@cache
+def _installed_folders() -> tuple[Path, ...]:
+    return tuple({Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib", "stdlib")})
+
+
+def _is_installed(file: Path) -> bool:
+    return any(file.resolve().is_relative_to(folder) for folder in _installed_folders())
+
+
+def _iter_imported_names(path: Path, module: str) -> Iterator[str]:
+    """Every module that a file may mean by its imports, installed ones and names that are no modules included."""
+    try:
+        text = path.read_text("utf-8")
+        tree = ast.parse(text) if path.suffix == ".py" else None
+    except (OSError, UnicodeDecodeError, SyntaxError, ValueError):
+        return
+    if tree is None:
+        yield from sorted(set(_FUNCTION_REFERENCE.findall(text)))
+        return
+    package = module if path.stem == "__init__" else module.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            imported_package = _resolve_imported_package(node, package)
+            yield imported_package
+            yield from (f"{imported_package}.{alias.name}" for alias in node.names)
+
+
+def _resolve_imported_package(node: ast.ImportFrom, package: str) -> str:
+    """What a `from … import` names, written out where it has leading dots."""
+    if not node.level:
+        return node.module or ""
+    parent_packages = package.split(".")[: len(package.split(".")) - node.level + 1]
+    return ".".join([*parent_packages, *([node.module] if node.module else [])])

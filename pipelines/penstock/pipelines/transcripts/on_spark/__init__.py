@@ -1,5 +1,0 @@
-"""Scripts run by the engine itself: Spark reads, the batch engine folds, Delta tables say what came of it."""
-
-from penstock.pipelines.transcripts.on_spark.engine import SparkEngine
-
-__all__ = ["SparkEngine"]

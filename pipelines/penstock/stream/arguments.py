@@ -1,0 +1,36 @@
+"""What is written down in a definition: names, columns with their types, and each answer once."""
+
+from collections.abc import Mapping, Sequence
+
+from penstock.engine.plan.sources import Column
+from penstock.engine.plan.validation.argument_checks import require, require_type
+
+
+def parse_columns(column_types: Mapping[str, str], field: str) -> tuple[Column, ...]:
+    """Return columns that are written down with their types."""
+    fix = "Write names and types, as in {'word': 'STRING'}"
+    require_type(column_types, Mapping, field, fix)
+    for pair in column_types.items():
+        require(all(isinstance(text, str) for text in pair), f"{field}.{pair[0]}", repr(pair[1]), fix)
+    return tuple(Column(name, kind) for name, kind in column_types.items())
+
+
+def parse_join_columns(take: Mapping[str, str] | Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return the columns of a join, each with where it comes from."""
+    if isinstance(take, Mapping):
+        parse_names([*take.keys(), *take.values()], "join.take")
+        return tuple(take.items())
+    return tuple((name, name) for name in parse_names(take, "join.take"))
+
+
+def parse_names(names: str | Sequence[str], field: str) -> tuple[str, ...]:
+    """Return one name, or several."""
+    name_list: object = [names] if isinstance(names, str) else names
+    is_name_list = isinstance(name_list, list | tuple) and all(isinstance(name, str) for name in name_list)
+    require(is_name_list, field, repr(names), "Write a name, or a list of names")
+    return tuple(name_list) if isinstance(name_list, list | tuple) else ()
+
+
+def require_unset(current_value: object, field: str) -> None:
+    """Refuse a second answer to one question."""
+    require(current_value is None, field, "answered twice", "Leave one of the two out")

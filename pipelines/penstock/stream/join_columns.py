@@ -1,0 +1,83 @@
+"""Joins as a person writes them: `take` says which columns a joined row has, or all of both inputs are taken."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from penstock.engine.errors import DefinitionError
+from penstock.engine.plan.aggregates import AggregateOutput, JoinMembers
+from penstock.engine.plan.joins import Join, JoinColumn, JoinKind
+from penstock.engine.plan.steps import TypesByColumn
+from penstock.engine.plan.validation.argument_checks import require
+from penstock.engine.plan.validation.column_names import RESERVED_COLUMNS
+
+
+@dataclass(frozen=True)
+class JoinSpec:
+    """How two inputs are joined; `take` has pairs of a column's name and `input.field`, or is None for all."""
+
+    how: str
+    take: tuple[tuple[str, str], ...] | None = None
+
+
+InputColumns = Mapping[str, TypesByColumn | None]
+"""The columns of each input; None where its steps do not tell."""
+
+
+def resolve_join(
+    join_spec: JoinSpec, inputs: Sequence[str], input_columns: InputColumns, key: Sequence[str]
+) -> Join:
+    """Return the join of the plan. Columns that both inputs have are told apart by the input's name."""
+    left, right = inputs
+    if join_spec.take is not None:
+        columns = tuple(
+            resolve_column(name, field_path, input_columns) for name, field_path in join_spec.take
+        )
+    else:
+        columns = tuple(
+            all_columns(inputs if join_spec.how not in ("semi", "anti") else (left,), input_columns, key)
+        )
+    return Join(cast("JoinKind", join_spec.how), left, right, columns)
+
+
+def join_member_outputs(join: Join) -> tuple[AggregateOutput, ...]:
+    """Return what the stage must keep for a join."""
+    return tuple(
+        AggregateOutput(side, JoinMembers(input_name, join.fields_from(input_name)))
+        for side, input_name in (("left", join.left), ("right", join.right))
+    )
+
+
+def resolve_column(name: str, field_path: str, input_columns: InputColumns) -> JoinColumn:
+    """Return a column that was asked for as `input.field`, or as a field that one input alone has."""
+    input_, dot, field = field_path.rpartition(".")
+    if dot:
+        fix = f"Write input.field, with one of: {', '.join(input_columns)}"
+        require(input_ in input_columns, "join.take", repr(field_path), fix)
+        return JoinColumn(name, input_, field)
+    owning_inputs = [
+        input_name
+        for input_name, columns in input_columns.items()
+        if columns is None or field_path in columns
+    ]
+    fix = f"Say of which input, as in '{next(iter(input_columns))}.{field_path}'"
+    require(len(owning_inputs) == 1, "join.take", f"{field_path!r} in {len(owning_inputs)} inputs", fix)
+    return JoinColumn(name, owning_inputs[0], field_path)
+
+
+def all_columns(inputs: Sequence[str], input_columns: InputColumns, key: Sequence[str]) -> list[JoinColumn]:
+    """Return every column beside the key; before what both have, or every pane has, stands the input's name."""
+    column_pairs = []
+    for name in inputs:
+        columns = input_columns[name]
+        if columns is None:
+            fix = "Name columns, as in take={'page': 'clicks.page'}"
+            raise DefinitionError("join.take", f"nobody knows what columns {name} has after its steps", fix)
+        column_pairs += [(name, field) for field in sorted(columns) if field not in key]
+    fields = [field for _, field in column_pairs]
+
+    def column_name(name: str, field: str) -> str:
+        is_unambiguous = fields.count(field) == 1 and field.lower() not in RESERVED_COLUMNS
+        return field if is_unambiguous else f"{name}_{field}"
+
+    return [JoinColumn(column_name(name, field), name, field) for name, field in column_pairs]

@@ -1,0 +1,21 @@
+"""What a YAML file holds at a place, as far as its form goes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.engine.errors import DefinitionError
+
+
+def require_mapping(node: object, field: str) -> Mapping[str, Any]:
+    """Refuse what is not a mapping with texts as names."""
+    if isinstance(node, Mapping) and all(isinstance(name, str) for name in node):
+        return node
+    raise DefinitionError(field, repr(node), "Write names and values, as in `name: value`")
+
+
+def require_strings(node: object, field: str) -> list[str]:
+    """Read one text or a list of texts."""
+    texts = node if isinstance(node, list) else [node]
+    if all(isinstance(text, str) for text in texts):
+        return [str(text) for text in texts]
+    raise DefinitionError(field, repr(node), "Write a name, or a list of names")

@@ -1,0 +1,70 @@
+"""Everything that Dagster is told, from contracts, plans and a few settings."""
+
+from collections.abc import Callable, Collection, Sequence
+
+from dagster import Definitions
+
+from penstock.ingestion.contracts import Contract
+from penstock.platform.control import ControlStore
+from penstock.platform.definitions.asset_specs import AssetContext, build_asset_specs, invalid_asset_spec
+from penstock.platform.definitions.load_errors import (
+    CONTRACT_FILE,
+    PIPELINE_FILE,
+    LoadError,
+    build_load_error_definitions,
+)
+from penstock.platform.definitions.streams.batch_events import stream_asset_keys
+from penstock.platform.definitions.streams.batch_sensor import (
+    BatchReporter,
+    ReportedStream,
+    build_batch_sensor,
+)
+from penstock.platform.definitions.streams.catalog_pipelines import CatalogPipeline
+from penstock.platform.definitions.streams.lifecycle_jobs import build_lifecycle_jobs
+from penstock.platform.definitions.topics.archive_assets import (
+    build_archive_checks,
+    build_archive_specs,
+    reported_archive_stream,
+)
+
+
+def build_catalog_definitions(
+    contracts: Sequence[Contract],
+    pipelines: Sequence[CatalogPipeline],
+    asset_context: AssetContext,
+    open_store: Callable[[], ControlStore],
+    now_ms: Callable[[], int],
+    report_ms: int,
+    load_errors: Sequence[LoadError] = (),
+    find_caught_up: Callable[[], Collection[str]] = tuple,
+) -> Definitions:
+    """The definitions; `store` is called when a sensor or a job needs it, never at load.
+
+    What is `broken` is there to be seen and steered; the tables of a broken pipeline are told of when it is mended,
+    and so is a suite of a table that is not shown.
+    """
+    streams = [ReportedStream(item.name, stream_asset_keys(item.plan)) for item in pipelines]
+    unreadable = [item for item in load_errors if item.file_kind in (PIPELINE_FILE, CONTRACT_FILE)]
+    topics = {contract.topic: contract.doc for contract in contracts}
+    topics |= {item.name: "" for item in unreadable if item.file_kind == CONTRACT_FILE}
+    streams += [reported_archive_stream(topic) for topic in topics]
+    steerable_names = [
+        *(stream.name for stream in streams),
+        *(item.name for item in unreadable if item.file_kind == PIPELINE_FILE),
+    ]
+    assets = [
+        *build_asset_specs(contracts, pipelines, asset_context),
+        *(invalid_asset_spec(item, asset_context) for item in unreadable),
+        *build_archive_specs(topics, asset_context),
+    ]
+    asset_keys = {asset.key for asset in assets}
+    definitions = Definitions(
+        assets=assets,
+        asset_checks=[build_archive_checks(list(topics), asset_context.tables)],
+        jobs=list(build_lifecycle_jobs(steerable_names, open_store)),
+        sensors=[build_batch_sensor(BatchReporter(streams, open_store, now_ms, report_ms, find_caught_up))],
+    )
+    return Definitions.merge(
+        definitions,
+        build_load_error_definitions([item for item in load_errors if item.asset_key in asset_keys]),
+    )

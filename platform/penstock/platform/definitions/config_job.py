@@ -1,0 +1,41 @@
+"""Jobs of one step, whose settings are the job's own: the launchpad shows them as one form."""
+
+from collections.abc import Callable, Mapping
+
+from dagster import (
+    Field,
+    JobDefinition,
+    OpExecutionContext,
+    config_mapping,
+    graph,
+    in_process_executor,
+    op,
+)
+
+
+def build_config_job(
+    name: str,
+    op_name: str,
+    description: str,
+    schema: Mapping[str, Field],
+    run_step: Callable[[OpExecutionContext], None],
+    pool: str | None = None,
+) -> JobDefinition:
+    """Make a job of one step, in the run's own process; `do` finds its settings in `context.op_config`.
+
+    Of runs of one pool only so many are begun at once as Dagster's instance says; the others wait in its queue.
+    """
+
+    @op(name=op_name, description=description, config_schema=dict(schema), pool=pool)
+    def single_op(context: OpExecutionContext) -> None:
+        run_step(context)
+
+    @graph(name=name, description=description)
+    def job_graph() -> None:
+        single_op()
+
+    @config_mapping(config_schema=dict(schema))
+    def map_config(values: dict[str, object]) -> dict[str, object]:
+        return {"ops": {op_name: {"config": values}}}
+
+    return job_graph.to_job(config=map_config, executor_def=in_process_executor)

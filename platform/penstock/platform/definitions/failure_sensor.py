@@ -1,0 +1,23 @@
+"""A run of a job that failed, told like any other alert."""
+
+from collections.abc import Callable
+
+from dagster import DefaultSensorStatus, RunFailureSensorContext, SensorDefinition, run_failure_sensor
+
+from penstock.platform.services.alerts import Alert, AlertHandler
+
+
+def build_failure_sensor(raise_alert: AlertHandler, now_ms: Callable[[], int]) -> SensorDefinition:
+    """Make the sensor, running from the first start on."""
+
+    @run_failure_sensor(
+        name="failed_runs",
+        default_status=DefaultSensorStatus.RUNNING,
+        description="Raises an alert for each run that fails.",
+    )
+    def report_failure(context: RunFailureSensorContext) -> None:
+        run = context.dagster_run
+        reason = f"run {run.run_id}: {context.failure_event.message}"
+        raise_alert(Alert(f"job {run.job_name}", "failed", reason, now_ms()))
+
+    return report_failure

@@ -1,0 +1,134 @@
+"""Files that cannot be used: each is the trouble of what it is about and says why there; all else is as it was."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckExecutionContext,
+    AssetCheckResult,
+    AssetChecksDefinition,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetKey,
+    DefaultSensorStatus,
+    Definitions,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+    multi_asset_check,
+)
+
+from penstock.engine.user_modules import find_pipeline_file
+from penstock.ingestion.contracts import CATALOG_FOLDER
+from penstock.pipelines import catalog
+from penstock.platform.definitions.asset_keys import stream_key, topic_key
+from penstock.platform.definitions.scheduled_checks import report_runless
+from penstock.platform.services.stream_catalog import find_definition_error
+from penstock.quality.expectations.suite import SUITES_FOLDER
+
+SENSOR_INTERVAL_S = 30
+PIPELINE_FILE, CONTRACT_FILE, SUITE_FILE = "pipeline", "contract", "suite"
+
+
+@dataclass(frozen=True)
+class LoadError:
+    """A file that cannot be used, what it is (pipeline, contract or suite), the asset that it is about, and why."""
+
+    file_kind: str
+    asset_key: AssetKey
+    message: str
+    file: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """The stream, the topic or the table."""
+        return self.asset_key.path[-1]
+
+
+def find_pipeline_errors() -> Iterator[LoadError]:
+    """Every pipeline of the catalog that cannot be loaded."""
+    for name in catalog.pipeline_names():
+        if (error := find_definition_error(name)) is not None:
+            yield LoadError(PIPELINE_FILE, stream_key(name), str(error), find_pipeline_file(name))
+
+
+def find_contract_errors(errors: Mapping[str, Exception]) -> Iterator[LoadError]:
+    """Contracts that cannot be used, by their topics."""
+    for topic, error in errors.items():
+        yield LoadError(CONTRACT_FILE, topic_key(topic), str(error), CATALOG_FOLDER / f"{topic}.yaml")
+
+
+def find_suite_errors(errors: Mapping[str, Exception]) -> Iterator[LoadError]:
+    """Suites that cannot be used, by what they are about."""
+    for subject, error in errors.items():
+        yield LoadError(
+            SUITE_FILE, AssetKey(subject.split("/")), str(error), SUITES_FOLDER / f"{subject}.yaml"
+        )
+
+
+def build_load_error_definitions(load_errors: Sequence[LoadError]) -> Definitions:
+    """A check of each that fails and says why, and the sensor that makes it without being asked."""
+    return Definitions(
+        asset_checks=[_build_checks(load_errors)] if load_errors else [], sensors=[_build_sensor(load_errors)]
+    )
+
+
+def _load_check_name(load_error: LoadError) -> str:
+    return f"{load_error.file_kind}_can_be_used"
+
+
+def _build_checks(load_errors: Sequence[LoadError]) -> AssetChecksDefinition:
+    specs = [
+        AssetCheckSpec(
+            _load_check_name(load_error), asset=load_error.asset_key, description=load_error.message
+        )
+        for load_error in load_errors
+    ]
+    messages = {spec.key: load_error.message for spec, load_error in zip(specs, load_errors, strict=True)}
+
+    @multi_asset_check(name="files", specs=specs, can_subset=True)
+    @report_runless
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        for key in sorted(context.selected_asset_check_keys):
+            yield AssetCheckResult(
+                passed=False,
+                asset_key=key.asset_key,
+                check_name=key.name,
+                severity=AssetCheckSeverity.ERROR,
+                metadata={"problem": messages[key]},
+            )
+
+    return check
+
+
+def _build_sensor(load_errors: Sequence[LoadError]) -> SensorDefinition:
+    def evaluate(context: SensorEvaluationContext) -> SensorResult | SkipReason:
+        current = {
+            f"{load_error.file_kind} {load_error.asset_key.to_user_string()}": load_error.message
+            for load_error in load_errors
+        }
+        if json.loads(context.cursor or "{}") == current:
+            return SkipReason("the files are as they were when they were last told of")
+        events = [
+            AssetCheckEvaluation(
+                asset_key=load_error.asset_key,
+                check_name=_load_check_name(load_error),
+                passed=False,
+                severity=AssetCheckSeverity.ERROR,
+                metadata={"problem": load_error.message},
+            )
+            for load_error in load_errors
+        ]
+        return SensorResult(asset_events=events, cursor=json.dumps(current))
+
+    return SensorDefinition(
+        name="broken_files",
+        evaluation_fn=evaluate,
+        minimum_interval_seconds=SENSOR_INTERVAL_S,
+        default_status=DefaultSensorStatus.RUNNING,
+        description="Tells of pipelines, contracts and suites that could not be used when all was loaded.",
+    )

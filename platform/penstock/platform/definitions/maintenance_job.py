@@ -1,0 +1,43 @@
+"""The job that keeps the platform fit, and the schedule that runs it."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+
+from dagster import (
+    Bool,
+    DagsterInstance,
+    DefaultScheduleStatus,
+    Definitions,
+    Field,
+    MetadataValue,
+    OpExecutionContext,
+    ScheduleDefinition,
+)
+
+from penstock.platform.definitions.config_job import build_config_job
+from penstock.platform.maintenance.maintenance_run import MaintenanceAction
+
+DESCRIPTION = "Merge small files, and forget what nobody asks for any more."
+ProgressReporter = Callable[[str], None]
+MaintenanceRunner = Callable[[DagsterInstance, ProgressReporter, bool], list[MaintenanceAction]]
+
+
+def build_maintenance_definitions(maintain: MaintenanceRunner, cron: str) -> Definitions:
+    """Make job and schedule; the schedule runs from the first start on."""
+    schema = {"dry_run": Field(Bool, default_value=False, description="only say what would be removed")}
+
+    def run_step(context: OpExecutionContext) -> None:
+        actions = maintain(
+            context.instance, lambda text: context.log.info("%s", text), context.op_config["dry_run"]
+        )
+        context.add_output_metadata({"done": MetadataValue.json([asdict(action) for action in actions])})
+
+    job = build_config_job("maintenance", "maintain", DESCRIPTION, schema, run_step)
+    schedule = ScheduleDefinition(
+        job=job,
+        cron_schedule=cron,
+        run_config={},
+        default_status=DefaultScheduleStatus.RUNNING,
+        description=DESCRIPTION,
+    )
+    return Definitions(jobs=[job], schedules=[schedule])

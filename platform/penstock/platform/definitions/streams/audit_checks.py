@@ -1,0 +1,92 @@
+"""Audits in Dagster: a check of each stream, made on a schedule and whenever somebody asks for it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from dagster import (
+    AssetCheckExecutionContext,
+    AssetCheckKey,
+    AssetCheckResult,
+    AssetChecksDefinition,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    Definitions,
+    MetadataValue,
+    multi_asset_check,
+)
+
+from penstock.platform.definitions.asset_keys import SPARK_POOL, stream_key
+from penstock.platform.definitions.scheduled_checks import build_scheduled_checks, report_runless, run_guarded
+from penstock.quality.audit.verdict import AuditReport
+from penstock.quality.errors import NoBatchesYetError
+
+ACCOUNTED_FOR_CHECK = "accounted_for"
+AUDIT_JOB = "audit_streams"
+NIGHTLY_CRON = "0 3 * * *"
+AuditRunner = Callable[[str], AuditReport]
+
+
+def build_audit_definitions(streams: Sequence[str], run_audit: AuditRunner) -> Definitions:
+    """A check of each stream, the job that makes all of them, and when it runs."""
+    return build_scheduled_checks(
+        [_build_checks(streams, run_audit)],
+        job=AUDIT_JOB,
+        description="Audit every stream: each record accounted for, each result what its records give.",
+        schedule="nightly_audit",
+        cron=NIGHTLY_CRON,
+    )
+
+
+def _build_checks(streams: Sequence[str], run_audit: AuditRunner) -> AssetChecksDefinition:
+    specs = [
+        AssetCheckSpec(
+            ACCOUNTED_FOR_CHECK,
+            asset=stream_key(stream),
+            description="Every record is accounted for, and the tables hold what the records give: "
+            f"`penstock audit {stream}`.",
+        )
+        for stream in streams
+    ]
+
+    @multi_asset_check(name="audits", specs=specs, can_subset=True, pool=SPARK_POOL)
+    @report_runless
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        for key in sorted(context.selected_asset_check_keys):
+            yield run_guarded(key, partial(_audit_result, key, run_audit))
+
+    return check
+
+
+def _audit_result(key: AssetCheckKey, run_audit: AuditRunner) -> AssetCheckResult:
+    try:
+        report = run_audit(key.asset_key.path[-1])
+    except NoBatchesYetError as error:
+        return AssetCheckResult(
+            passed=True,
+            asset_key=key.asset_key,
+            check_name=ACCOUNTED_FOR_CHECK,
+            metadata={"state": str(error)},
+        )
+    unproven_checks = [verdict.check for verdict in report.verdicts if verdict.state == "unproven"]
+    return AssetCheckResult(
+        passed=report.is_correct,
+        asset_key=key.asset_key,
+        check_name=ACCOUNTED_FOR_CHECK,
+        severity=AssetCheckSeverity.ERROR,
+        description=None
+        if report.first_difference is None
+        else f"the first place is {report.first_difference}",
+        metadata={
+            "batch": report.upto,
+            "unproven": ", ".join(unproven_checks) or "nothing",
+            "verdicts": MetadataValue.md(_format_verdicts(report)),
+        },
+    )
+
+
+def _format_verdicts(report: AuditReport) -> str:
+    lines = [
+        f"| {verdict.check} | {verdict.state} | {verdict.summary.replace('|', chr(92) + '|')} |"
+        for verdict in report.verdicts
+    ]
+    return "\n".join(["| check | | |", "|---|---|---|", *lines])

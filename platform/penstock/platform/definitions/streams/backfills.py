@@ -1,0 +1,142 @@
+"""An asset for each pipeline, and its job: what it makes of its topics' archives, one partition a day.
+
+A schedule does so each night, for the day before, of the pipelines that are asked for.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from dagster import (
+    AssetExecutionContext,
+    AssetsDefinition,
+    AssetSelection,
+    AssetSpec,
+    DailyPartitionsDefinition,
+    DefaultScheduleStatus,
+    Definitions,
+    Field,
+    Int,
+    MaterializeResult,
+    MetadataValue,
+    Noneable,
+    RunRequest,
+    ScheduleDefinition,
+    ScheduleEvaluationContext,
+    SkipReason,
+    define_asset_job,
+    in_process_executor,
+    multi_asset,
+)
+
+from penstock.platform.definitions.asset_keys import SPARK_POOL, archive_key, backfill_key
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+    from penstock.platform.services.bounded_runs import BoundedRunResult
+
+ProgressReporter = Callable[[str], None]
+DayRunner = Callable[[str, date, int | None, ProgressReporter], "BoundedRunResult"]
+BlockedReason = Callable[[str], str | None]
+NIGHTLY_CRON = "0 2 * * *"
+
+
+def build_backfill_definitions(
+    pipelines: Mapping[str, Sequence[str]],
+    first_day: date,
+    run_day: DayRunner,
+    nightly: Collection[str],
+    blocked_reason: BlockedReason,
+) -> Definitions:
+    """Make assets and jobs of pipelines, which come with their topics, and schedules of some.
+
+    Dagster's backfills launch many days at once, or those that failed. `hindered` says why a pipeline has no
+    archive to be run over, None where it has.
+    """
+    days = DailyPartitionsDefinition(start_date=first_day.isoformat())
+    jobs = {pipeline: _build_job(pipeline) for pipeline in pipelines}
+    return Definitions(
+        assets=[_build_asset(pipeline, topics, days, run_day) for pipeline, topics in pipelines.items()],
+        jobs=list(jobs.values()),
+        schedules=[
+            _build_schedule(name, job, first_day, blocked_reason)
+            for name, job in jobs.items()
+            if name in nightly
+        ],
+    )
+
+
+def _build_schedule(
+    pipeline: str, job: "UnresolvedAssetJobDefinition", first_day: date, blocked_reason: BlockedReason
+) -> ScheduleDefinition:
+    def evaluate(context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
+        day = (context.scheduled_execution_time.date() - timedelta(days=1)).isoformat()
+        if (reason := blocked_reason(pipeline)) is not None:
+            return SkipReason(reason)
+        if day < first_day.isoformat():
+            return SkipReason(f"{day} is before the first day of backfills")
+        return RunRequest(run_key=day, partition_key=day)
+
+    return ScheduleDefinition(
+        name=f"nightly_{job.name}",
+        job=job,
+        cron_schedule=NIGHTLY_CRON,
+        execution_timezone="UTC",
+        execution_fn=evaluate,
+        default_status=DefaultScheduleStatus.RUNNING,
+        description=f"Runs {pipeline} over what the archives took on the day before.",
+    )
+
+
+def _build_asset(
+    pipeline: str, topics: Sequence[str], days: DailyPartitionsDefinition, run_day: DayRunner
+) -> AssetsDefinition:
+    records_field = Field(
+        Noneable(Int), default_value=None, description="cut the day into batches of about so many"
+    )
+    spec = AssetSpec(
+        backfill_key(pipeline),
+        deps=[archive_key(topic) for topic in topics],
+        description=_describe_backfill(pipeline),
+        group_name="backfills",
+        kinds={"deltalake"},
+    )
+
+    @multi_asset(
+        name=f"backfill_{pipeline}_day",
+        specs=[spec],
+        partitions_def=days,
+        config_schema={"records_per_batch": records_field},
+        pool=SPARK_POOL,
+    )
+    def backfill(context: AssetExecutionContext) -> MaterializeResult[None]:
+        day, op_config = date.fromisoformat(context.partition_key), context.op_execution_context.op_config
+        run_result = run_day(
+            pipeline, day, op_config["records_per_batch"], lambda text: context.log.info("%s", text)
+        )
+        return MaterializeResult(
+            asset_key=spec.key,
+            metadata={
+                "run": MetadataValue.json(asdict(run_result)),
+                "tables": run_result.tables,
+                "records": run_result.accounts["read"],
+            },
+        )
+
+    return backfill
+
+
+def _build_job(pipeline: str) -> "UnresolvedAssetJobDefinition":
+    # A job of partitions takes its settings as Dagster has them: it knows no form of the job's own.
+    return define_asset_job(
+        f"backfill_{pipeline}",
+        AssetSelection.assets(backfill_key(pipeline)),
+        description=_describe_backfill(pipeline),
+        executor_def=in_process_executor,
+    )
+
+
+def _describe_backfill(pipeline: str) -> str:
+    return f"Run {pipeline} over what the archives took on a day, into runs/{pipeline}/DAY of the warehouse."

@@ -1,0 +1,106 @@
+"""What Dagster is told of committed batches: one event for each asset that they changed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from dagster import AssetKey, AssetMaterialization, AssetObservation, MetadataValue
+
+from penstock.engine.host.control import BatchRecord
+from penstock.engine.plan import Plan
+from penstock.platform.control.reports import BatchSummary
+from penstock.platform.definitions.asset_keys import list_plan_sinks, stream_key, table_key, topic_key
+
+LAST_BATCH_KEY = "batch"
+"""Metadata by which the sensor finds again what it has told."""
+
+
+def stream_asset_keys(plan: Plan) -> tuple[AssetKey, ...]:
+    """The assets that a stream's batches materialize: the stream itself, then its tables."""
+    return (stream_key(plan.name), *(table_key(sink) for sink in list_plan_sinks(plan)))
+
+
+def build_materialization(key: AssetKey, summary: BatchSummary) -> AssetMaterialization:
+    """An asset as the batches of a summary left it, with the time of the newest: Dagster's is when it was told."""
+    return AssetMaterialization(
+        key, description=_describe_batches(summary), metadata=_summary_metadata(summary)
+    )
+
+
+def build_idle_materialization(key: AssetKey, last_batch: int) -> AssetMaterialization:
+    """A stream that has nothing to do since a batch; no batch is told of, so that each is told once."""
+    metadata = {
+        LAST_BATCH_KEY: last_batch,
+        "first_batch": last_batch + 1,
+        "batches": 0,
+        "rows": 0,
+        "records_read": 0,
+    }
+    description = f"nothing was committed since batch {last_batch}: its host has it, and it kept up"
+    return AssetMaterialization(key, description=description, metadata=metadata)
+
+
+def build_observations(summary: BatchSummary) -> Iterator[AssetObservation]:
+    """How far each topic has been read by the newest batch of a summary."""
+    for topic in sorted({account.topic for account in summary.newest.accounts}):
+        accounts = [account for account in summary.newest.accounts if account.topic == topic]
+        ends = {str(account.partition): account.end for account in accounts}
+        yield AssetObservation(
+            topic_key(topic),
+            description=f"read by {summary.stream}",
+            metadata={
+                "read_by": summary.stream,
+                "offsets": MetadataValue.json(ends),
+                "lag_records": summary.newest.lag_records,
+            },
+        )
+
+
+def _describe_batches(summary: BatchSummary) -> str:
+    batch_range = (
+        f"batch {summary.last}" if summary.batches == 1 else f"batches {summary.first} to {summary.last}"
+    )
+    replaced_note = f"; a replay has replaced {summary.replaced} of them since" if summary.replaced else ""
+    return f"{batch_range}: {summary.read} records read, {summary.rows} rows written{replaced_note}"
+
+
+def _summary_metadata(summary: BatchSummary) -> dict[str, Any]:
+    newest = summary.newest
+    return {
+        LAST_BATCH_KEY: summary.last,
+        "first_batch": summary.first,
+        "batches": summary.batches,
+        "batches_replaced": summary.replaced,
+        "rows": summary.rows,
+        "records_read": summary.read,
+        "records_folded": summary.folded,
+        "records_late": summary.late,
+        "records_quarantined": summary.quarantined,
+        "records_duplicate": summary.duplicate,
+        "records_filtered": summary.filtered,
+        **{f"panes_{timing}": count for timing, count in summary.panes.items()},
+        "state_rows": newest.state_rows,
+        "state": MetadataValue.json({stage: dict(size) for stage, size in newest.state.items()}),
+        "lag_records": newest.lag_records,
+        "batch_ms_mean": round(summary.duration_ms / summary.batches, 1),
+        "batch_ms_longest": round(summary.longest_ms, 1),
+        "committed_at": MetadataValue.timestamp(newest.clock_ms / 1000),
+        "offsets": MetadataValue.json(_end_offsets(newest)),
+        **_watermark_metadata(newest),
+    }
+
+
+def _end_offsets(record: BatchRecord) -> dict[str, dict[str, int]]:
+    ends: dict[str, dict[str, int]] = {}
+    for account in record.accounts:
+        ends.setdefault(account.topic, {})[str(account.partition)] = account.end
+    return ends
+
+
+def _watermark_metadata(record: BatchRecord) -> dict[str, Any]:
+    """The watermark, and how far it was behind when the batch began: nothing before the first record."""
+    if record.watermark_ms is None:
+        return {}
+    return {
+        "watermark": MetadataValue.timestamp(record.watermark_ms / 1000),
+        "lag_seconds": round((record.clock_ms - record.watermark_ms) / 1000, 1),
+    }

@@ -1,0 +1,45 @@
+"""Jobs that say what should become of a stream; the launchpad shows their settings as a form."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from dagster import Enum, EnumValue, Field, Float, JobDefinition, OpExecutionContext
+
+from penstock.platform.control import ControlStore
+from penstock.platform.definitions.config_job import build_config_job
+from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request_state, wait_for_state
+
+
+def build_lifecycle_jobs(
+    streams: Sequence[str], open_store: Callable[[], ControlStore]
+) -> Iterator[JobDefinition]:
+    """One job a verb: stream_start, stream_drain, and so on."""
+    for command_name in STREAM_COMMANDS:
+        yield _build_job(command_name, streams, open_store)
+
+
+def _build_job(
+    command_name: str, streams: Sequence[str], open_store: Callable[[], ControlStore]
+) -> JobDefinition:
+    stream_command = STREAM_COMMANDS[command_name]
+    schema = {
+        "stream": Field(
+            Enum("StreamName", [EnumValue(name) for name in streams]), description="which stream"
+        ),
+        "wait_seconds": Field(
+            Float, default_value=60.0, description="how long to wait until it is so; 0 only says it"
+        ),
+    }
+
+    def request_change(context: OpExecutionContext) -> None:
+        stream, timeout_s = context.op_config["stream"], context.op_config["wait_seconds"]
+        request = request_state(open_store(), stream, stream_command, streams)
+        context.log.info(
+            "%s is to be %s (revision %d)", stream, stream_command.desired, request.desired_state.revision
+        )
+        if timeout_s > 0:
+            wait_for_state(open_store(), request, timeout_s)
+            context.log.info("%s is %s", stream, stream_command.desired)
+
+    return build_config_job(
+        f"stream_{command_name}", f"{command_name}_stream", stream_command.description, schema, request_change
+    )

@@ -1,0 +1,54 @@
+"""Columns of topics and tables, and which come from which, as Dagster shows them."""
+
+from collections.abc import Collection
+
+from dagster import TableColumn, TableColumnConstraints, TableColumnDep, TableColumnLineage, TableSchema
+
+from penstock.engine.plan import Plan, Sink, Stage
+from penstock.ingestion.contracts import Contract
+from penstock.platform.definitions.asset_keys import topic_key
+from penstock.platform.lineage.column_origins import TopicField, trace_column_origins
+from penstock.platform.lineage.result_columns import describe_result_columns
+
+PERSONAL_TAGS = {"class": "personal"}
+"""Tags a column that tells of a person."""
+
+
+def build_topic_schema(contract: Contract) -> TableSchema:
+    """The fields of a topic's records, by its contract."""
+    columns = [
+        TableColumn(
+            field.name,
+            field.type,
+            field.doc,
+            TableColumnConstraints(nullable=not field.required),
+            tags=PERSONAL_TAGS if field.personal else None,
+        )
+        for field in contract.fields
+    ]
+    return TableSchema(columns)
+
+
+def build_result_schema(
+    plan: Plan, stage: Stage, sink: Sink, personal_fields: Collection[TopicField] = ()
+) -> TableSchema:
+    """What a stage writes to a table; `personal` are fields of topics that tell of a person."""
+    columns = [
+        TableColumn(
+            column.name, column.type, column.description, tags=PERSONAL_TAGS if column.is_personal else None
+        )
+        for column in describe_result_columns(plan, stage, sink, personal_fields)
+    ]
+    return TableSchema(columns)
+
+
+def build_result_lineage(plan: Plan, stage: Stage, output: str | None = None) -> TableColumnLineage:
+    """Which fields of which topics a stage's columns are made from, through the stages before it.
+
+    Of a function that tells rows to several places, `output` names one.
+    """
+    deps_by_column = {
+        name: [TableColumnDep(topic_key(topic), field) for topic, field in sorted(origin.source_fields)]
+        for name, origin in trace_column_origins(plan, stage, output).items()
+    }
+    return TableColumnLineage({name: deps for name, deps in deps_by_column.items() if deps})

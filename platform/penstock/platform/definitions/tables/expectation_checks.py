@@ -1,0 +1,238 @@
+"""What is expected, in Dagster: a check for each expectation of a table or a topic, made on final windows only."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dagster import (
+    AssetCheckExecutionContext,
+    AssetCheckKey,
+    AssetCheckResult,
+    AssetChecksDefinition,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetKey,
+    DefaultSensorStatus,
+    Definitions,
+    MetadataValue,
+    RunRequest,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SkipReason,
+    multi_asset_check,
+)
+
+from penstock.platform.definitions.asset_keys import SPARK_POOL
+from penstock.platform.definitions.scheduled_checks import (
+    build_scheduled_checks,
+    failed_result,
+    report_runless,
+    run_guarded,
+)
+from penstock.platform.definitions.tables.check_cursor import REPORTED_UP_TO_KEY, read_reported_up_to
+from penstock.platform.host.quality_pages import file_url
+from penstock.platform.services.expectations import TableCheckOutcome
+from penstock.quality.expectations.check_results import BatchCheckResult, ExpectationResult
+from penstock.quality.expectations.suite import Expectation, Suite
+
+CHECK_TABLES_JOB = "check_tables"
+NIGHTLY_CRON = "30 3 * * *"
+SENSOR_INTERVAL_S = 300
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class CheckServices:
+    """What the definitions ask for, when a run or a sensor wants it and never at load."""
+
+    check_tables: Callable[[Sequence[str]], Mapping[str, TableCheckOutcome]]
+    """Checks what is due of some tables."""
+    results_since: Callable[[str, int], Sequence[BatchCheckResult]]
+    """What came of the batches of a table that were checked after a time; the last one where none was."""
+    list_due: Callable[[], Iterator[tuple[str, int]]]
+    """The tables that have something to be checked, and up to when."""
+    count_broken: Callable[[str], Mapping[str, int]]
+    """How many records of a topic broke each of its checks within a day."""
+    now_ms: Callable[[], int]
+    page_file: Path = Path()
+    """Where the page of all that is expected is."""
+    base_url: str = ""
+    """The address of the folder above the page's, where a browser finds it; empty where there is none."""
+    find_examples: Callable[[str, Expectation], Sequence[str]] = lambda _topic, _one: ()
+    """Some places where records of a topic broke one of its checks."""
+
+
+def build_expectation_definitions(suites: Sequence[Suite], services: CheckServices) -> Definitions:
+    """A check of each expectation, a job that makes those of tables, and when it runs."""
+    tables = [suite for suite in suites if suite.topic is None]
+    topics = [suite for suite in suites if suite.topic is not None]
+    checks = [_build_table_checks(tables, services)] if tables else []
+    checks += [_build_topic_checks(topics, services)] if topics else []
+    scheduled_definitions = build_scheduled_checks(
+        checks,
+        job=CHECK_TABLES_JOB,
+        description="Check what is expected of tables, in the windows that became final since the last time.",
+        schedule="nightly_checks",
+        cron=NIGHTLY_CRON,
+    )
+    return Definitions.merge(scheduled_definitions, Definitions(sensors=[_build_sensor(services)]))
+
+
+def suite_asset_key(suite: Suite) -> AssetKey:
+    """The asset that a suite is about."""
+    return AssetKey(suite.subject.split("/"))
+
+
+def _build_specs(suites: Sequence[Suite]) -> list[AssetCheckSpec]:
+    return [
+        AssetCheckSpec(
+            expectation.name, asset=suite_asset_key(suite), description=_describe_expectation(expectation)
+        )
+        for suite in suites
+        for expectation in suite.expectations
+    ]
+
+
+def _describe_expectation(expectation: Expectation) -> str:
+    arguments = ", ".join(f"{name}={value!r}" for name, value in expectation.kwargs.items())
+    return f"{expectation.type}({arguments}). {expectation.why}"
+
+
+def _build_table_checks(suites: Sequence[Suite], services: CheckServices) -> AssetChecksDefinition:
+    @multi_asset_check(
+        name="expectations_of_tables", specs=_build_specs(suites), can_subset=True, pool=SPARK_POOL
+    )
+    @report_runless
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        keys = sorted(context.selected_asset_check_keys)
+        subjects = list(dict.fromkeys("/".join(key.asset_key.path) for key in keys))
+        outcomes = services.check_tables(subjects)
+        for subject in subjects:
+            outcome = outcomes.get(subject)
+            for key in (key for key in keys if "/".join(key.asset_key.path) == subject):
+                reported_up_to = read_reported_up_to(context.instance, key)
+                if isinstance(outcome, Exception):
+                    yield failed_result(key, outcome, {REPORTED_UP_TO_KEY: reported_up_to})
+                else:
+                    yield _table_result(key, services.results_since(subject, reported_up_to), services)
+
+    return check
+
+
+def page_link(services: CheckServices, key: AssetCheckKey) -> dict[str, MetadataValue]:
+    """The place on the page where it is told what came of a check, with the columns and what was before."""
+    return file_link(services, "page", services.page_file, f"#{'/'.join(key.asset_key.path)}-{key.name}")
+
+
+def file_link(services: CheckServices, name: str, file: Path, anchor: str = "") -> dict[str, MetadataValue]:
+    """A file as a link that can be followed, and where it is; alone the latter where no browser finds it."""
+    path: MetadataValue = MetadataValue.path(f"{file}{anchor}")
+    folder = services.page_file.parent.parent
+    if not services.base_url or not file.is_relative_to(folder):
+        return {name: path}
+    return {name: MetadataValue.url(file_url(services.base_url, folder, file) + anchor), f"{name}_file": path}
+
+
+def _table_result(
+    key: AssetCheckKey, outcomes: Sequence[BatchCheckResult], services: CheckServices
+) -> AssetCheckResult:
+    results = [
+        (outcome, result) for outcome in outcomes for result in outcome.results if result.name == key.name
+    ]
+    unmet = [pair for pair in results if not pair[1].passed]
+    metadata = (
+        _result_metadata(*(unmet or results)[-1], services)
+        if results
+        else {"state": "no window is final yet"}
+    )
+    metadata |= {REPORTED_UP_TO_KEY: max(outcome.at_ms for outcome in outcomes)} if outcomes else {}
+    metadata |= {"batches_not_as_expected": len(unmet), "batches": len(results)} if len(results) > 1 else {}
+    return AssetCheckResult(
+        passed=not unmet,
+        asset_key=key.asset_key,
+        check_name=key.name,
+        severity=AssetCheckSeverity.ERROR,
+        metadata={**metadata, **page_link(services, key)},
+    )
+
+
+def _result_metadata(
+    outcome: BatchCheckResult, result: ExpectationResult, services: CheckServices
+) -> dict[str, Any]:
+    metadata: dict[str, Any] = {
+        "batch": outcome.batch.label,
+        "checked_rows": result.checked,
+        "unexpected_rows": result.unexpected,
+    }
+    metadata |= {
+        "observed": None if result.observed is None else str(result.observed),
+        "problem": result.problem,
+    }
+    if result.examples:
+        metadata["examples"] = MetadataValue.json(list(result.examples))
+    if result.rows is not None:
+        metadata |= file_link(services, "rows", Path(result.rows))
+    return {name: value for name, value in metadata.items() if value is not None}
+
+
+def _build_topic_checks(suites: Sequence[Suite], services: CheckServices) -> AssetChecksDefinition:
+    expectations_by_key = {
+        (suite.topic, expectation.name): expectation for suite in suites for expectation in suite.expectations
+    }
+
+    @multi_asset_check(name="expectations_of_topics", specs=_build_specs(suites), can_subset=True)
+    @report_runless
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        for key in sorted(context.selected_asset_check_keys):
+            expectation = expectations_by_key[key.asset_key.path[-1], key.name]
+            yield run_guarded(key, partial(_topic_result, key, expectation, services))
+
+    return check
+
+
+def _topic_result(key: AssetCheckKey, expectation: Expectation, services: CheckServices) -> AssetCheckResult:
+    topic = key.asset_key.path[-1]
+    count = services.count_broken(topic).get(key.name, 0)
+    return AssetCheckResult(
+        passed=count == 0,
+        asset_key=key.asset_key,
+        check_name=key.name,
+        severity=AssetCheckSeverity.ERROR if expectation.action == "stop" else AssetCheckSeverity.WARN,
+        metadata={
+            "records_of_a_day": count,
+            "action": str(expectation.action),
+            "examples": MetadataValue.json(list(services.find_examples(topic, expectation)) if count else []),
+            **page_link(services, key),
+            "look": _inspect_command(topic, expectation),
+        },
+    )
+
+
+def _inspect_command(topic: str, expectation: Expectation) -> str:
+    """The command that shows more: records that are set aside, or the batches that held others."""
+    if expectation.action == "quarantine":
+        return f"penstock quarantine list {topic} --reason check:{expectation.name}"
+    return "penstock table show STREAM --kind checks"
+
+
+def _build_sensor(services: CheckServices) -> SensorDefinition:
+    def evaluate(context: SensorEvaluationContext) -> RunRequest | SkipReason:
+        due = dict(services.list_due())
+        if not due:
+            return SkipReason("no window became final since tables were checked")
+        hour = str(services.now_ms() // HOUR_MS)
+        if context.cursor == hour:
+            return SkipReason("tables were checked within this hour; Spark is not started for every window")
+        context.update_cursor(hour)
+        return RunRequest(run_key=f"{CHECK_TABLES_JOB}-{hour}")
+
+    return SensorDefinition(
+        name="final_windows",
+        evaluation_fn=evaluate,
+        job_name=CHECK_TABLES_JOB,
+        minimum_interval_seconds=SENSOR_INTERVAL_S,
+        default_status=DefaultSensorStatus.RUNNING,
+        description="Has tables checked when windows became final, once an hour at most.",
+    )

@@ -1,0 +1,97 @@
+"""Statistics in Dagster: figures of the last stretch, and a check for sudden change.
+
+Dagster plots the figures on the page of the check. Those that are observed of the table it plots with the table's
+newest hundred materializations, and no longer: a stream has more than these within an hour.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+from dagster import (
+    AssetCheckExecutionContext,
+    AssetCheckKey,
+    AssetCheckResult,
+    AssetChecksDefinition,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetObservation,
+    Definitions,
+    MetadataValue,
+    multi_asset_check,
+)
+
+from penstock.platform.definitions.scheduled_checks import build_scheduled_checks, report_runless, run_guarded
+from penstock.platform.definitions.tables.expectation_checks import suite_asset_key
+from penstock.platform.services.statistics import TableStatistics
+from penstock.quality.expectations.suite import Suite
+
+STEADY_CHECK = "steady"
+STATISTICS_JOB = "measure_tables"
+HOURLY_CRON = "5 * * * *"
+
+
+PlotPublisher = Callable[[TableStatistics], Mapping[str, MetadataValue]]
+"""Plots all stretches of a table, and says where."""
+
+
+def build_statistics_definitions(
+    suites: Sequence[Suite],
+    measure: Callable[[str], TableStatistics],
+    publish_plots: PlotPublisher = lambda _: {},
+) -> Definitions:
+    """A check of each table whose suite asks for statistics, made every hour."""
+    if not suites:
+        return Definitions()
+    return build_scheduled_checks(
+        [_build_checks(suites, measure, publish_plots)],
+        job=STATISTICS_JOB,
+        description="Measure tables over time, and compare the last stretch with those before it.",
+        schedule="hourly_statistics",
+        cron=HOURLY_CRON,
+    )
+
+
+def _build_checks(
+    suites: Sequence[Suite], measure: Callable[[str], TableStatistics], publish_plots: PlotPublisher
+) -> AssetChecksDefinition:
+    specs = [
+        AssetCheckSpec(
+            STEADY_CHECK,
+            asset=suite_asset_key(suite),
+            description="Is the last stretch of time like those before it? Its figures are observed.",
+        )
+        for suite in suites
+    ]
+
+    @multi_asset_check(name="statistics", specs=specs, can_subset=True)
+    @report_runless
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        for key in sorted(context.selected_asset_check_keys):
+            yield run_guarded(key, partial(_statistics_result, context, key, measure, publish_plots))
+
+    return check
+
+
+def _statistics_result(
+    context: AssetCheckExecutionContext,
+    key: AssetCheckKey,
+    measure: Callable[[str], TableStatistics],
+    publish_plots: PlotPublisher,
+) -> AssetCheckResult:
+    statistics = measure("/".join(key.asset_key.path))
+    if statistics.last_figures:
+        context.op_execution_context.log_event(
+            AssetObservation(key.asset_key, metadata=statistics.last_figures)
+        )
+    return AssetCheckResult(
+        passed=not statistics.changes,
+        asset_key=key.asset_key,
+        check_name=STEADY_CHECK,
+        severity=AssetCheckSeverity.WARN,
+        description="; ".join(map(str, statistics.changes)) or None,
+        metadata={
+            **statistics.last_figures,
+            "stretches": len(statistics.window_points),
+            **publish_plots(statistics),
+        },
+    )

@@ -1,0 +1,108 @@
+"""Archives in Dagster: a stream and a table for each topic, and a check that the table holds every offset once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from dagster import (
+    AssetCheckExecutionContext,
+    AssetCheckResult,
+    AssetChecksDefinition,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetSpec,
+    MetadataValue,
+    TableColumn,
+    TableSchema,
+    multi_asset_check,
+)
+
+from penstock.engine.archive.archive_names import archive_name, ledger_path, records_path
+from penstock.engine.archive.completeness_check import find_disagreements
+from penstock.engine.storage import StoragePath
+from penstock.engine.storage.file_access import is_delta_table
+from penstock.platform.definitions.asset_keys import archive_key, stream_key, topic_key
+from penstock.platform.definitions.asset_specs import AssetContext
+from penstock.platform.definitions.scheduled_checks import report_runless, run_guarded
+from penstock.platform.definitions.streams.batch_sensor import ReportedStream
+
+OFFSETS_CHECK = "every_offset_once"
+_ARCHIVE_COLUMNS = (
+    ("partition", "int", "the partition of the topic"),
+    ("offset", "bigint", "the record's offset in it"),
+    ("timestamp", "timestamp", "the broker's timestamp"),
+    ("timestamp_type", "string", "create, or append"),
+    ("key", "binary", "the key, byte for byte"),
+    ("value", "binary", "the value, byte for byte; null where the record has none"),
+    ("headers", "array<struct>", "name and value of each header, in order"),
+    ("batch_id", "bigint", "the batch that took it"),
+    ("day", "date", "the day on which it was taken"),
+)
+
+
+def build_archive_specs(topics: Mapping[str, str], asset_context: AssetContext) -> Iterator[AssetSpec]:
+    """For each topic the stream that archives it, and the table; each comes with what its records are."""
+    for topic, doc in topics.items():
+        yield AssetSpec(
+            stream_key(archive_name(topic)),
+            deps=[topic_key(topic)],
+            description=f"Takes {topic} into its archive. It runs once it is started.",
+            group_name="streams",
+            kinds={"python"},
+            owners=[asset_context.owner],
+        )
+        yield AssetSpec(
+            archive_key(topic),
+            deps=[stream_key(archive_name(topic))],
+            description=f"Every record of {topic} as the broker has it. {doc}",
+            group_name="archives",
+            kinds={"deltalake"},
+            owners=[asset_context.owner],
+            metadata={
+                "dagster/column_schema": MetadataValue.table_schema(
+                    TableSchema([TableColumn(*column) for column in _ARCHIVE_COLUMNS])
+                ),
+                "dagster/table_name": records_path(topic),
+                "dagster/uri": f"{asset_context.warehouse}/{records_path(topic)}",
+            },
+        )
+
+
+def reported_archive_stream(topic: str) -> ReportedStream:
+    """What the batches of an archive materialize."""
+    stream = archive_name(topic)
+    return ReportedStream(stream, (stream_key(stream), archive_key(topic)))
+
+
+def build_archive_checks(topics: Sequence[str], warehouse: StoragePath) -> AssetChecksDefinition:
+    """A check for each archive; it reads the addresses of the whole table."""
+    specs = [
+        AssetCheckSpec(
+            OFFSETS_CHECK, asset=archive_key(topic), description="Every offset once, each gap explained."
+        )
+        for topic in topics
+    ]
+
+    @multi_asset_check(name="archives", specs=specs, can_subset=True)
+    @report_runless
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        for key in context.selected_asset_check_keys:
+            yield run_guarded(key, partial(_archive_result, key.asset_key.path[-1], warehouse))
+
+    return check
+
+
+def _archive_result(topic: str, warehouse: StoragePath) -> AssetCheckResult:
+    paths = (records_path(topic), ledger_path(topic))
+    missing_paths = [path for path in paths if not is_delta_table(warehouse / path)]
+    has_tables = len(missing_paths) < len(paths)
+    missing_problems = [
+        f"there is no table {path}, and the rest of the archive is there" for path in missing_paths
+    ]
+    problems = missing_problems or find_disagreements(warehouse, topic) if has_tables else []
+    return AssetCheckResult(
+        passed=not problems,
+        asset_key=archive_key(topic),
+        check_name=OFFSETS_CHECK,
+        severity=AssetCheckSeverity.ERROR,
+        metadata={"found": problems} if has_tables else {"state": "nothing was archived yet"},
+    )

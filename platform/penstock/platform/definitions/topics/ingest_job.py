@@ -1,0 +1,98 @@
+"""The job that brings a bounded number of records into a topic."""
+
+import threading
+from collections.abc import Callable
+
+from dagster import (
+    AssetMaterialization,
+    Enum,
+    EnumValue,
+    Field,
+    Int,
+    JobDefinition,
+    Noneable,
+    OpExecutionContext,
+    config_mapping,
+    graph,
+    in_process_executor,
+    op,
+)
+
+from penstock.ingestion.errors import DeliveryError
+from penstock.ingestion.feed import Feed, FeedLimits, FeedProgress, FeedSummary
+from penstock.platform.definitions.asset_keys import topic_key
+from penstock.platform.services.feeds import FeedRequest
+
+INGEST_JOB = "ingest"
+PROGRESS_INTERVAL_MS = 5_000
+FeedOpener = Callable[[FeedRequest], Feed]
+
+
+def build_ingest_job(source_kinds: tuple[str, ...], open_feed: FeedOpener) -> JobDefinition:
+    """Make the job; `open_feed` makes a feed of what the launchpad was told."""
+    source = Enum("SourceName", [EnumValue(kind) for kind in source_kinds])
+    schema = {
+        "source": Field(source, description="where the records come from"),
+        "topic": Field(str, default_value="", description="where to; the source's name without"),
+        "place": Field(str, default_value="", description="a file, a folder, a URL, or host:port"),
+        "count": Field(Int, default_value=1_000, description="end after so many, or with the source"),
+        "rate": Field(Noneable(float), default_value=None, description="records a second; else at once"),
+        "seed": Field(Noneable(int), default_value=None, description="where random numbers begin"),
+        "producer": Field(str, default_value="", description="the ledger's name"),
+    }
+
+    @op(name="ingest_records", description="Bring records into a topic.", config_schema=schema)
+    def ingest(context: OpExecutionContext) -> None:
+        values = dict(context.op_config)
+        count = values.pop("count")
+        feed = open_feed(FeedRequest(**values))
+        summary = feed.run(threading.Event(), _create_progress_logger(context), FeedLimits(count=count))
+        context.log_event(_build_materialization(feed, summary))
+        if not summary.complete:
+            raise DeliveryError(
+                f"{summary.producer} reached {summary.acknowledged_until}, others are in flight: "
+                "run it again to settle them",
+                summary.acknowledged_until,
+            )
+
+    @graph(name=INGEST_JOB, description="Bring a number of records into a topic, and account for each.")
+    def job_graph() -> None:
+        ingest()
+
+    @config_mapping(config_schema=schema)
+    def map_config(values: dict[str, object]) -> dict[str, object]:
+        return {"ops": {"ingest_records": {"config": values}}}
+
+    return job_graph.to_job(config=map_config, executor_def=in_process_executor)
+
+
+def _create_progress_logger(context: OpExecutionContext) -> Callable[[FeedProgress], None]:
+    last_logged_ms = 0
+
+    def log_progress(progress: FeedProgress) -> None:
+        nonlocal last_logged_ms
+        if progress.elapsed_ms - last_logged_ms >= PROGRESS_INTERVAL_MS:
+            last_logged_ms = progress.elapsed_ms
+            context.log.info(
+                "%d sent, %d acknowledged %s",
+                progress.sent_records,
+                progress.acknowledged_records,
+                progress.broker_error,
+            )
+
+    return log_progress
+
+
+def _build_materialization(feed: Feed, summary: FeedSummary) -> AssetMaterialization:
+    return AssetMaterialization(
+        topic_key(feed.contract.topic),
+        description=f"{summary.acknowledged_records} records of {feed.source.description}",
+        metadata={
+            "producer": summary.producer,
+            "records": summary.acknowledged_records,
+            "dead_letters": summary.dead_letters,
+            "first_sequence": summary.first_sequence,
+            "next_sequence": summary.acknowledged_until,
+            "seconds": summary.elapsed_ms / 1_000,
+        },
+    )

@@ -1,0 +1,75 @@
+"""Quarantines in Dagster: a check of each topic that says how many of its records wait for a decision, and why."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from dagster import (
+    AssetCheckExecutionContext,
+    AssetCheckKey,
+    AssetCheckResult,
+    AssetChecksDefinition,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    Definitions,
+    MetadataValue,
+    multi_asset_check,
+)
+
+from penstock.platform.definitions.asset_keys import topic_key
+from penstock.platform.definitions.scheduled_checks import build_scheduled_checks, report_runless, run_guarded
+from penstock.quality.quarantine.record_status import QuarantineStatus, count_states
+
+QUARANTINE_EMPTY_CHECK = "nothing_held"
+QUARANTINE_JOB = "look_into_quarantines"
+HOURLY_CRON = "10 * * * *"
+MAX_EXAMPLES = 5
+StatusReader = Callable[[str], Sequence[QuarantineStatus]]
+
+
+def build_quarantine_definitions(topics: Sequence[str], read_statuses: StatusReader) -> Definitions:
+    """A check of each topic's quarantine, made every hour."""
+    return build_scheduled_checks(
+        [_build_checks(topics, read_statuses)],
+        job=QUARANTINE_JOB,
+        description="Count the records that were found to be no good and wait for a decision.",
+        schedule="hourly_quarantines",
+        cron=HOURLY_CRON,
+    )
+
+
+def _build_checks(topics: Sequence[str], read_statuses: StatusReader) -> AssetChecksDefinition:
+    specs = [
+        AssetCheckSpec(
+            QUARANTINE_EMPTY_CHECK,
+            asset=topic_key(topic),
+            description=f"No record waits for a decision: `penstock quarantine list {topic} --state held`.",
+        )
+        for topic in topics
+    ]
+
+    @multi_asset_check(name="quarantines", specs=specs, can_subset=True)
+    @report_runless
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        for key in sorted(context.selected_asset_check_keys):
+            yield run_guarded(key, partial(_quarantine_result, key, read_statuses))
+
+    return check
+
+
+def _quarantine_result(key: AssetCheckKey, read_statuses: StatusReader) -> AssetCheckResult:
+    statuses = read_statuses(key.asset_key.path[-1])
+    held_records = [status.record for status in statuses if status.state == "held"]
+    return AssetCheckResult(
+        passed=not held_records,
+        asset_key=key.asset_key,
+        check_name=QUARANTINE_EMPTY_CHECK,
+        severity=AssetCheckSeverity.WARN,
+        metadata={
+            **{str(state): count for state, count in count_states(statuses).items()},
+            "reasons": MetadataValue.json(dict(Counter(record.reason for record in held_records))),
+            "examples": MetadataValue.json(
+                [f"{record.position} {record.reason}" for record in held_records[:MAX_EXAMPLES]]
+            ),
+        },
+    )

@@ -1,0 +1,135 @@
+"""Whether the broker's topics are as declared: a check of each topic, told of by a sensor when it changes."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckExecutionContext,
+    AssetCheckResult,
+    AssetChecksDefinition,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    DefaultSensorStatus,
+    Definitions,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+    multi_asset_check,
+)
+
+from penstock.ingestion.contracts import Contract
+from penstock.ingestion.errors import IngestionError
+from penstock.ingestion.topics import TopicChange, TopicPlan
+from penstock.platform.definitions.asset_keys import topic_key
+from penstock.platform.definitions.scheduled_checks import report_runless
+
+DRIFT_CHECK = "drift"
+SENSOR_INTERVAL_S = 300
+TopicPlanner = Callable[[Sequence[Contract]], TopicPlan]
+
+
+@dataclass(frozen=True)
+class TopicDrift:
+    """What differs for each topic, as sentences; `away` says why the broker cannot be asked."""
+
+    by_topic: Mapping[str, Sequence[str]]
+    broker_error: str = ""
+
+
+def build_topic_definitions(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> Definitions:
+    """A check of each topic, and the sensor that makes them; `plan` compares contracts with the broker."""
+    return Definitions(
+        asset_checks=[_build_checks(contracts, plan_topics)], sensors=[_build_sensor(contracts, plan_topics)]
+    )
+
+
+def detect_drift(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> TopicDrift:
+    """Compare every topic, and its dead letters with it."""
+    try:
+        changes = plan_topics(contracts).changes
+    except IngestionError as error:
+        return TopicDrift({contract.topic: () for contract in contracts}, str(error))
+    names_by_topic = {contract.topic: (contract.topic, contract.dead_letter_topic) for contract in contracts}
+    return TopicDrift(
+        {
+            topic: [_describe_change(change) for change in changes if change.topic in names]
+            for topic, names in names_by_topic.items()
+        }
+    )
+
+
+def _build_checks(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> AssetChecksDefinition:
+    specs = [
+        AssetCheckSpec(DRIFT_CHECK, asset=topic_key(contract.topic), description="Is the topic as declared?")
+        for contract in contracts
+    ]
+
+    @multi_asset_check(name="topics", specs=specs, can_subset=True)
+    @report_runless
+    def check(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
+        drift = detect_drift(contracts, plan_topics)
+        for key in context.selected_asset_check_keys:
+            topic = key.asset_key.path[-1]
+            yield AssetCheckResult(
+                passed=_is_as_declared(drift, topic),
+                asset_key=key.asset_key,
+                check_name=DRIFT_CHECK,
+                severity=_drift_severity(drift),
+                metadata=_drift_metadata(drift, topic),
+            )
+
+    return check
+
+
+def _build_sensor(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> SensorDefinition:
+    def evaluate(context: SensorEvaluationContext) -> SensorResult | SkipReason:
+        previous: dict[str, object] = json.loads(context.cursor or "{}")
+        drift = detect_drift(contracts, plan_topics)
+        current = {topic: _drift_metadata(drift, topic) for topic in drift.by_topic}
+        changed = [topic for topic in current if current[topic] != previous.get(topic)]
+        if not changed:
+            return SkipReason("the topics are as they were when they were last looked at")
+        events = [_to_evaluation(drift, topic) for topic in changed]
+        return SensorResult(asset_events=events, cursor=json.dumps(current))
+
+    return SensorDefinition(
+        name="topic_drift",
+        evaluation_fn=evaluate,
+        minimum_interval_seconds=SENSOR_INTERVAL_S,
+        default_status=DefaultSensorStatus.RUNNING,
+        description="Compares the broker's topics with their contracts, and tells what changed.",
+    )
+
+
+def _to_evaluation(drift: TopicDrift, topic: str) -> AssetCheckEvaluation:
+    return AssetCheckEvaluation(
+        asset_key=topic_key(topic),
+        check_name=DRIFT_CHECK,
+        passed=_is_as_declared(drift, topic),
+        metadata=_drift_metadata(drift, topic),
+        severity=_drift_severity(drift),
+    )
+
+
+def _is_as_declared(drift: TopicDrift, topic: str) -> bool:
+    return not drift.broker_error and not drift.by_topic[topic]
+
+
+def _drift_severity(drift: TopicDrift) -> AssetCheckSeverity:
+    return AssetCheckSeverity.WARN if drift.broker_error else AssetCheckSeverity.ERROR
+
+
+def _drift_metadata(drift: TopicDrift, topic: str) -> dict[str, str]:
+    if drift.broker_error:
+        return {"state": drift.broker_error}
+    return {"state": "; ".join(drift.by_topic[topic]) or "as declared"}
+
+
+def _describe_change(change: TopicChange) -> str:
+    differences = ", ".join(
+        f"{name} is {actual} and should be {declared}" for name, actual, declared in change.differences
+    )
+    return f"{change.topic}: {differences or f'to {change.action}'}"

@@ -1,0 +1,96 @@
+"""Three programs, written for Apache Beam and for this platform: every pane of the same script, side by side.
+
+Beam's packages do not go with ours, so it gets an environment of its own, which is made when a person agrees.
+"""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from penstock.platform.demo.comparisons.beam.beam_environment import ensure_environment, environment_python
+from penstock.platform.demo.comparisons.beam.programs_in_penstock import PROGRAMS
+from penstock.platform.demo.comparisons.beam.script_player import PaneRows, play_in_beam, play_in_penstock
+from penstock.platform.demo.comparisons.comparison import ComparisonResult, ComparisonSetup, describe_equality
+from penstock.platform.errors import DemoError
+from penstock.platform.services.command_spark import open_command_spark
+
+PanePair = tuple[PaneRows, PaneRows]
+
+
+def run(setup: ComparisonSetup) -> ComparisonResult:
+    """Play each script to both, and write down every pane."""
+    python = ensure_beam_python(setup)
+    shutil.rmtree(setup.folder, ignore_errors=True)
+    setup.folder.mkdir(parents=True)
+    panes_by_program: dict[str, PanePair] = {}
+    with open_command_spark(setup.settings, "demo") as session:
+        for program in PROGRAMS:
+            with setup.step(program) as report_progress:
+                folder = setup.folder / program
+                folder.mkdir()
+                report_progress("by Beam")
+                beam_panes = play_in_beam(python, program, folder)
+                report_progress("here")
+                panes_by_program[program] = (beam_panes, play_in_penstock(session, program, folder / "here"))
+    return summarize_comparison(panes_by_program, setup.folder / "beam.md")
+
+
+def ensure_beam_python(setup: ComparisonSetup) -> Path:
+    """Return a Python that has Beam; a person is asked before anything is installed."""
+    python = environment_python(setup.settings.root)
+    if python.exists():
+        return python
+    environment_folder = python.parent.parent
+    if not setup.confirm_install(
+        f"Apache Beam is not installed. Install it by its lock into {environment_folder}?"
+    ):
+        raise DemoError(
+            "Apache Beam is not installed, and was not to be: `penstock demo beam --yes` installs it"
+        )
+    with setup.step("Apache Beam, in an environment of its own"):
+        installed_python, reason = ensure_environment(setup.settings.root)
+    if installed_python is None:
+        raise DemoError(reason)
+    return installed_python
+
+
+def summarize_comparison(panes_by_program: Mapping[str, PanePair], page: Path) -> ComparisonResult:
+    """Say of each program whether the panes are the same, and write all of them into a page."""
+    rows = [
+        (
+            program,
+            len(beam_panes),
+            len(our_panes),
+            describe_equality(count_panes(beam_panes) == count_panes(our_panes)),
+        )
+        for program, (beam_panes, our_panes) in panes_by_program.items()
+    ]
+    page.write_text("\n".join(iter_page_lines(panes_by_program)) + "\n", "utf-8")
+    return ComparisonResult(
+        columns=("program", "panes by Beam", "panes here", "key, window, value, number and timing"),
+        rows=rows,
+        summary="A script says in which bundles elements come, how far the watermark is and how the clock goes on.",
+        is_equal=all(
+            count_panes(beam_panes) == count_panes(our_panes)
+            for beam_panes, our_panes in panes_by_program.values()
+        ),
+        result=page,
+        page=Path("pipelines/docs/beam.md"),
+    )
+
+
+def iter_page_lines(panes_by_program: Mapping[str, PanePair]) -> Iterator[str]:
+    """Yield the page: each pane that one of the two has shown, and how often each did."""
+    yield "# The panes of three programs, by Apache Beam and here"
+    for program, (beam_panes, our_panes) in panes_by_program.items():
+        yield from ("", f"## {program}", "| pane | by Beam | here |", "|---|---|---|")
+        beam_counts, our_counts = count_panes(beam_panes), count_panes(our_panes)
+        for pane in sorted(beam_counts | our_counts):
+            yield f"| {pane} | {beam_counts[pane]} | {our_counts[pane]} |"
+
+
+def count_panes(panes: PaneRows) -> Counter[str]:
+    """Return how often each pane was shown: bundles leave the order of keys open."""
+    return Counter(json.dumps(pane, sort_keys=True) for pane in panes)

@@ -1,0 +1,73 @@
+"""What both say of each batch, brought to the same form."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.platform.demo.comparisons.dstreams.input_batches import IDLE_BATCH_COUNT, INPUT_BATCHES
+from penstock.platform.demo.comparisons.dstreams.on_dstreams import ElementCounts
+
+UPDATE_STATE_VERB, MAP_STATE_VERB = "updateStateByKey", "mapWithState"
+
+
+def normalize_panes(verb: str, panes: pa.Table) -> list[ElementCounts]:
+    """Return what a verb's panes say of each batch; of a state, what all of it is then."""
+    if verb == UPDATE_STATE_VERB:
+        return accumulate_state(rows_to_elements(panes, batch_second))
+    return rows_to_elements(panes, batch_second if verb == MAP_STATE_VERB else window_second)
+
+
+def normalize_dstream_batches(verb: str, batches: list[ElementCounts]) -> list[ElementCounts]:
+    """Return what is to be said of each batch: a count of 0 is no row here."""
+    if verb in (UPDATE_STATE_VERB, MAP_STATE_VERB):
+        return batches
+    return [
+        Counter({element: count for element, count in batch.items() if element != (0,)}) for batch in batches
+    ]
+
+
+def rows_to_elements(panes: pa.Table, second_of: Callable[[Mapping[str, Any]], int]) -> list[ElementCounts]:
+    """Return what rows say, by second: their key and values, or the elements of a list."""
+    elements_by_second = [Counter[tuple[Any, ...]]() for _ in range(len(INPUT_BATCHES) + IDLE_BATCH_COUNT)]
+    names = panes.column_names[: panes.column_names.index("window_start")]
+    for row in panes.to_pylist():
+        row_second = second_of(row)
+        if row_second >= len(elements_by_second):
+            continue
+        if names == ["elements"]:
+            elements_by_second[row_second].update((element,) for element in row["elements"])
+        else:
+            elements_by_second[row_second][
+                tuple(normalize_value(row[name], panes.schema.field(name).type) for name in names)
+            ] += 1
+    return elements_by_second
+
+
+def normalize_value(value: Any, data_type: pa.DataType) -> Any:
+    """Return a value as it is; a list without its order, and empty where nothing was in it."""
+    return tuple(sorted(value or ())) if pa.types.is_list(data_type) else value
+
+
+def window_second(row: Mapping[str, Any]) -> int:
+    """Return the second in which a row's window ended."""
+    end: datetime = row["window_end"]
+    return round(end.timestamp()) - 1
+
+
+def batch_second(row: Mapping[str, Any]) -> int:
+    """Return the second in which a row's batch was run."""
+    clock: datetime = row["batch_clock"]
+    return int(clock.timestamp())
+
+
+def accumulate_state(changes: list[ElementCounts]) -> list[ElementCounts]:
+    """Return all newest values after each batch."""
+    state: dict[Any, Any] = {}
+    states = []
+    for batch in changes:
+        state |= {element[0]: element[1] for element in batch.elements()}
+        states.append(Counter(state.items()))
+    return states

@@ -1,0 +1,258 @@
+"""Record at a time: card alerts by rule from topic to topic, in Spark's real-time mode and in micro-batches.
+
+A stateless stream has no windows to wait for, so its latency is that of the machinery alone. Payments come at an
+even rate; an alert's latency is from the payment's arrival in its topic to the alert's in its own, by the clock of
+the broker for both. Both streams run at the same time over the same payments, and each must give the alerts that
+plain Python finds, once.
+"""
+
+import json
+import shutil
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from penstock.engine.diagrams import Curve, CurvePoint, render_curves
+from penstock.infra.jars import ensure_jars
+from penstock.infra.local_broker import LocalBroker
+from penstock.platform.demo.comparisons.comparison import (
+    ComparisonResult,
+    ComparisonSetup,
+    ProgressReporter,
+    describe_equality,
+)
+from penstock.platform.errors import DemoError
+from penstock.platform.services.command_spark import open_command_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+PAYMENTS_TOPIC = "payments"
+PAYMENTS_PER_SECOND, DURATION_S = 200.0, 15.0
+TRIGGER_MODES: Mapping[str, Mapping[str, str]] = {
+    "record at a time": {"realTime": "30 seconds"},
+    "micro-batches": {"processingTime": "0 seconds"},
+}
+PAYMENT_SCHEMA = "id STRING, card STRING, amount DOUBLE, online BOOLEAN"
+WARM_UP_PAYMENTS, RECEIVE_TIMEOUT_S = 300, 90.0
+PERCENTILES = [0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5]
+ReceivedAlerts = list[tuple[dict[str, Any], int]]
+
+
+def select_alerts(payments: "DataFrame") -> "DataFrame":
+    """Return payments that a rule finds odd, each as an alert: online, and much."""
+    parsed = payments.selectExpr(
+        "key", f"from_json(CAST(value AS STRING), '{PAYMENT_SCHEMA}') AS p", "timestamp AS came"
+    )
+    alert_json = "to_json(struct(p.id AS payment, p.card AS card, unix_millis(came) AS came)) AS value"
+    return parsed.where("p.online AND p.amount > 500").selectExpr("CAST(key AS STRING) AS key", alert_json)
+
+
+def is_suspicious(payment: Mapping[str, Any]) -> bool:
+    """Tell the same by a rule in Python."""
+    return bool(payment["online"] and payment["amount"] > 500)
+
+
+def create_payment(number: int) -> dict[str, Any]:
+    """Return a payment; every third is odd."""
+    is_large = number % 3 == 0
+    return {
+        "id": f"p{number}",
+        "card": f"c{number % 50}",
+        "amount": 900.0 if is_large else 20.0,
+        "online": is_large,
+    }
+
+
+def alerts_topic(mode: str) -> str:
+    """Return the topic of a mode's alerts."""
+    return f"alerts-{mode.replace(' ', '-')}"
+
+
+@dataclass(frozen=True)
+class AlertRelay:
+    """The streams of both modes, on one broker and in one session, with a folder for what they keep."""
+
+    session: "SparkSession"
+    broker: LocalBroker
+    folder: Path
+
+    def create_topics(self, modes: Sequence[str]) -> None:
+        """Make the topics; the broker says when a record came."""
+        for topic in (PAYMENTS_TOPIC, *map(alerts_topic, modes)):
+            self.broker.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
+
+    def start_query(self, mode: str) -> "StreamingQuery":
+        """Start the stream in a mode."""
+        reader = self.session.readStream.format("kafka").option(
+            "kafka.bootstrap.servers", self.broker.bootstrap
+        )
+        writer = (
+            select_alerts(
+                reader.option("subscribe", PAYMENTS_TOPIC).option("startingOffsets", "earliest").load()
+            )
+            .writeStream.format("kafka")
+            .option("kafka.bootstrap.servers", self.broker.bootstrap)
+            .option("topic", alerts_topic(mode))
+            .option("checkpointLocation", str(self.folder / alerts_topic(mode)))
+            .outputMode("update")
+        )
+        return writer.trigger(**TRIGGER_MODES[mode]).start()
+
+    def send_payments(self, first: int, count: int, rate: float) -> None:
+        """Send payments at an even rate; with 0 as fast as it can be."""
+        producer = Producer({"bootstrap.servers": self.broker.bootstrap, "linger.ms": 0})
+        started_s = time.monotonic()
+        for number in range(first, first + count):
+            fields = create_payment(number)
+            producer.produce(PAYMENTS_TOPIC, json.dumps(fields).encode(), fields["card"].encode())
+            producer.poll(0)
+            if rate:
+                time.sleep(max(started_s + (number - first + 1) / rate - time.monotonic(), 0))
+        undelivered = producer.flush(30)
+        if undelivered:
+            raise DemoError(
+                f"{self.broker.bootstrap} did not take {undelivered} of {count} payments within 30 s"
+            )
+
+    def receive_alerts(self, mode: str, count: int) -> ReceivedAlerts:
+        """Wait for so many alerts, and return each with the moment at which the broker had it."""
+        consumer = Consumer({"bootstrap.servers": self.broker.bootstrap, "group.id": mode})
+        consumer.assign([TopicPartition(alerts_topic(mode), 0, 0)])
+        received: ReceivedAlerts = []
+        deadline = time.monotonic() + RECEIVE_TIMEOUT_S
+        try:
+            while len(received) < count:
+                if time.monotonic() > deadline:
+                    raise DemoError(
+                        f"{mode}: {len(received)} of {count} alerts after {RECEIVE_TIMEOUT_S:g} s"
+                    )
+                message = consumer.poll(0.5)
+                if message is not None and message.error() is None:
+                    received.append((json.loads(message.value() or b""), message.timestamp()[1]))
+        finally:
+            consumer.close()
+        return received
+
+
+def count_expected_alerts(count: int) -> Counter[str]:
+    """Return which of the first payments plain Python finds odd."""
+    return Counter(fields["id"] for fields in map(create_payment, range(count)) if is_suspicious(fields))
+
+
+def run_both_modes(
+    alert_relay: AlertRelay, rate: float, seconds: float, report_progress: ProgressReporter
+) -> dict[str, ReceivedAlerts]:
+    """Run both modes at once over the same payments, and return all alerts of each; the first are a warm-up.
+
+    It is the last thing that the session is used for: its log is switched off.
+    """
+    count = WARM_UP_PAYMENTS + round(rate * seconds)
+    alert_relay.create_topics(list(TRIGGER_MODES))
+    queries = [alert_relay.start_query(mode) for mode in TRIGGER_MODES]
+    try:
+        report_progress("both streams warm up")
+        alert_relay.send_payments(0, WARM_UP_PAYMENTS, 0)
+        for mode in TRIGGER_MODES:
+            alert_relay.receive_alerts(mode, count_expected_alerts(WARM_UP_PAYMENTS).total())
+        report_progress(f"{rate:g} payments/s for {seconds:g} s")
+        alert_relay.send_payments(WARM_UP_PAYMENTS, count - WARM_UP_PAYMENTS, rate)
+        return {
+            mode: alert_relay.receive_alerts(mode, count_expected_alerts(count).total())
+            for mode in TRIGGER_MODES
+        }
+    finally:
+        # A task that does not end is interrupted, which Spark tells as an error, with all of its stack.
+        alert_relay.session.sparkContext.setLogLevel("OFF")
+        for query in queries:
+            query.stop()
+
+
+def compute_latencies(received_alerts: ReceivedAlerts) -> list[float]:
+    """Return how long each alert took after the warm-up, in milliseconds."""
+    return [
+        arrived_ms - alert["came"]
+        for alert, arrived_ms in received_alerts[count_expected_alerts(WARM_UP_PAYMENTS).total() :]
+    ]
+
+
+def latency_at_percentile(latencies_ms: Sequence[float], percentile: float) -> float:
+    """Return the latency that so many percent of the alerts are within."""
+    ordered = sorted(latencies_ms)
+    return ordered[min(int(len(ordered) * percentile / 100), len(ordered) - 1)]
+
+
+def render_latency_curves(latencies_by_mode: Mapping[str, Sequence[float]]) -> str:
+    """Draw both curves: which share of the alerts came within how long."""
+    latency_curves = [
+        Curve(
+            mode,
+            [
+                CurvePoint(latency_at_percentile(mode_latencies, percentile), percentile)
+                for percentile in PERCENTILES
+            ],
+        )
+        for mode, mode_latencies in latencies_by_mode.items()
+    ]
+    axis_labels = ("milliseconds from a payment's arrival to its alert's", "percent of the alerts")
+    return render_curves("Card alerts by rule, from topic to topic", axis_labels, latency_curves)
+
+
+def run(setup: ComparisonSetup) -> ComparisonResult:
+    """Show both modes at work, and draw their latencies."""
+    shutil.rmtree(setup.folder, ignore_errors=True)
+    setup.folder.mkdir(parents=True)
+    settings = setup.settings
+    with setup.step("a broker of the demonstration's own") as report_progress:
+        jars = ensure_jars(
+            settings.jars, ["kafka"], lambda done, total, _: report_progress(f"jar {done} of {total}")
+        )
+        broker = LocalBroker.in_directory(setup.folder / "broker", jars).start()
+    try:
+        with (
+            open_command_spark(settings, "demo") as session,
+            setup.step("both modes, side by side") as report_progress,
+        ):
+            alerts_by_mode = run_both_modes(
+                AlertRelay(session, broker, setup.folder), PAYMENTS_PER_SECOND, DURATION_S, report_progress
+            )
+    finally:
+        broker.stop()
+    return summarize_comparison(alerts_by_mode, setup.folder / "record_at_a_time.svg")
+
+
+def summarize_comparison(alerts_by_mode: Mapping[str, ReceivedAlerts], picture: Path) -> ComparisonResult:
+    """Say what both modes told, and draw how long it took."""
+    expected_ids = count_expected_alerts(WARM_UP_PAYMENTS + round(PAYMENTS_PER_SECOND * DURATION_S))
+    is_correct = {
+        mode: Counter(alert["payment"] for alert, _ in received_alerts) == expected_ids
+        for mode, received_alerts in alerts_by_mode.items()
+    }
+    latencies_by_mode = {
+        mode: compute_latencies(received_alerts) for mode, received_alerts in alerts_by_mode.items()
+    }
+    picture.write_text(render_latency_curves(latencies_by_mode), "utf-8")
+    rows = [
+        (
+            mode,
+            len(mode_latencies),
+            *(f"{latency_at_percentile(mode_latencies, percentile):.0f}" for percentile in (50, 90, 99)),
+            describe_equality(is_correct[mode]),
+        )
+        for mode, mode_latencies in latencies_by_mode.items()
+    ]
+    return ComparisonResult(
+        columns=("mode", "alerts", "p50, ms", "p90, ms", "p99, ms", "as plain Python finds them"),
+        rows=rows,
+        summary=f"{PAYMENTS_PER_SECOND:g} payments/s for {DURATION_S:g} s, "
+        "from a payment's arrival in its topic to its alert's.",
+        is_equal=all(is_correct.values()),
+        result=picture,
+        page=Path("pipelines/docs/record_at_a_time.md"),
+    )

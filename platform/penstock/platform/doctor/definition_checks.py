@@ -1,0 +1,25 @@
+"""Which files of one's own can be used: contracts, pipelines, suites."""
+
+from collections.abc import Iterator, Mapping
+
+from penstock.ingestion.contracts import list_contract_names, load_catalog
+from penstock.pipelines import catalog
+from penstock.platform.doctor.finding import DoctorFinding
+from penstock.platform.services.expectations import load_all_suites
+from penstock.platform.services.stream_catalog import find_definition_error
+from penstock.quality.expectations.suite import list_suites
+
+
+def check_definitions() -> Iterator[DoctorFinding]:
+    """Look into each file as those do that need it: one that cannot be used holds up these alone."""
+    yield _definition_finding("contracts", len(list_contract_names()), load_catalog().errors_by_topic)
+    problems = {name: find_definition_error(name) for name in catalog.pipeline_names()}
+    broken = {name: problem for name, problem in problems.items() if problem is not None}
+    yield _definition_finding("pipelines", len(problems), broken)
+    yield _definition_finding("suites", len(list_suites()), load_all_suites().errors_by_subject)
+
+
+def _definition_finding(kind: str, count: int, broken: Mapping[str, Exception]) -> DoctorFinding:
+    if not broken:
+        return DoctorFinding(kind, True, f"{count} can be used")
+    return DoctorFinding(kind, False, "; ".join(str(problem) for problem in broken.values()))

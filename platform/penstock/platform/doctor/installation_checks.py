@@ -1,0 +1,100 @@
+"""What the machine has: Java, jars, Python packages as locked, room on the disk, folders to write in."""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from penstock.infra.jars import find_missing_jars
+from penstock.infra.java import find_java
+from penstock.platform.doctor.finding import DoctorFinding, run_check
+from penstock.platform.errors import RequirementError
+from penstock.platform.settings import Settings
+
+REQUIRED_FREE_MB = 1_000
+"""What a stack needs to start and to run for a while; it grows with what is kept of the topics."""
+
+LOCK_FILE_NAME = "requirements.lock"
+_PIN_PATTERN = re.compile(r"^([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?==([^ ;\\]+)([^\\]*)", re.MULTILINE)
+
+
+def check_installation(settings: Settings) -> Iterator[DoctorFinding]:
+    """Look at the machine; nothing of it is changed."""
+    yield DoctorFinding("python", sys.version_info >= (3, 11), sys.version.split()[0])
+    yield run_check("packages", lambda: _check_packages(settings.root / LOCK_FILE_NAME))
+    yield run_check("java", _check_java)
+    yield run_check("jars", lambda: _check_jars(settings.jars))
+    yield run_check("home", lambda: _check_writable(settings.home, "PENSTOCK_HOME"))
+    yield run_check("warehouse", lambda: _check_warehouse(settings.warehouse))
+    yield run_check("disk", lambda: check_disk_space(settings.home))
+
+
+def check_disk_space(folder: Path) -> str:
+    """How much room there is; RequirementError where it is too little."""
+    existing_folder = _nearest_existing(folder)
+    free_mb = shutil.disk_usage(existing_folder).free // 1_000_000
+    if free_mb < REQUIRED_FREE_MB:
+        raise RequirementError(
+            f"{existing_folder} has {free_mb} MB free, and {REQUIRED_FREE_MB} MB are needed: free some, "
+            "or set PENSTOCK_HOME to a folder on another disk"
+        )
+    return f"{free_mb // 1000} GB free"
+
+
+def _check_java() -> str:
+    java = find_java()
+    return f"{java.version} in {java.home}"
+
+
+def _check_jars(folder: Path) -> str:
+    if missing := find_missing_jars(folder):
+        raise RequirementError(
+            f"{len(missing)} jars are not in {folder} as the lock has them, {missing[0]} the first: "
+            "`penstock up` fetches them"
+        )
+    return f"as locked, in {folder}"
+
+
+def _check_packages(lock: Path) -> str:
+    if not lock.is_file():
+        return "no lock file here to compare with"
+    pins = [match.groups() for match in _PIN_PATTERN.finditer(lock.read_text("utf-8"))]
+    # A line with a condition may be for another system or another Python.
+    mismatches = [
+        f"{name} {_installed_version(name) or 'missing'} instead of {pinned_version}"
+        for name, pinned_version, condition in pins
+        if _installed_version(name) != pinned_version and not condition.strip()
+    ]
+    if mismatches:
+        raise RequirementError(f"{'; '.join(mismatches[:3])}: `make up` installs what {LOCK_FILE_NAME} says")
+    return f"{len(pins)} as locked"
+
+
+def _installed_version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _check_warehouse(location: str) -> str:
+    if "://" in location:
+        return f"{location}, which is not looked into: a stream that cannot write there says so"
+    return _check_writable(Path(location), "PENSTOCK_WAREHOUSE")
+
+
+def _check_writable(folder: Path, setting: str) -> str:
+    existing_folder = _nearest_existing(folder)
+    if not existing_folder.is_dir():
+        raise RequirementError(f"{existing_folder} is no folder: move it away, or set {setting}")
+    if not os.access(existing_folder, os.W_OK | os.X_OK):
+        raise RequirementError(f"{existing_folder} cannot be written to: change its owner, or set {setting}")
+    return str(folder)
+
+
+def _nearest_existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    return next(path for path in (folder, *folder.parents) if path.exists())

@@ -1,0 +1,115 @@
+"""What a host shows of itself to Prometheus."""
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from penstock.engine.host.control import BatchRecord, StreamHealth
+
+RECORD_FATES = ("folded", "late", "quarantined", "duplicate", "filtered")
+WHOLE_BATCH_PART = "whole"
+"""The part of a batch that is all of it."""
+
+STREAM_STATES = ("running", "paused", "drained", "stopped", "failed", "parked")
+DURATION_BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class HostMetrics:
+    """Counts of one host, by stream. They begin from nothing with the process, as counters may."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._batches = Counter(
+            "penstock_batches", "Batches committed", ("stream", "kind"), registry=registry
+        )
+        self._records_read = Counter("penstock_records_read", "Records read", ("stream",), registry=registry)
+        self._records = Counter(
+            "penstock_records", "Records by what became of them", ("stream", "fate"), registry=registry
+        )
+        self._pane_rows = Counter(
+            "penstock_panes", "Pane rows written, by timing", ("stream", "timing"), registry=registry
+        )
+        self._part_durations = Histogram(
+            "penstock_batch_seconds",
+            "How long the parts of a batch took",
+            ("stream", "part"),
+            registry=registry,
+            buckets=DURATION_BUCKETS_S,
+        )
+        self._lag = Gauge(
+            "penstock_lag_records",
+            "Records in the topic beyond the newest batch",
+            ("stream",),
+            registry=registry,
+        )
+        self._watermark = Gauge(
+            "penstock_watermark_seconds", "The watermark, seconds of UTC", ("stream",), registry=registry
+        )
+        self._last_batch_clock = Gauge(
+            "penstock_last_batch_seconds",
+            "Clock of the newest batch, UTC",
+            ("stream",),
+            registry=registry,
+        )
+        self._state_rows = Gauge(
+            "penstock_state_rows", "Rows of state after the newest batch", ("stream",), registry=registry
+        )
+        self._running = Gauge(
+            "penstock_stream_running", "Whether the stream runs in this host", ("stream",), registry=registry
+        )
+        self._state = Gauge(
+            "penstock_stream_state",
+            "1 for the state that the stream is in, by what its host last said",
+            ("stream", "state"),
+            registry=registry,
+        )
+        self._failures = Counter(
+            "penstock_stream_failures", "How often the stream failed", ("stream",), registry=registry
+        )
+
+    def count_batch(self, record: BatchRecord, *, is_local: bool = True) -> None:
+        """Count a committed batch; how the stream stands now is shown only where it is here."""
+        stream = record.stream
+        self._batches.labels(stream, record.kind).inc()
+        self._records_read.labels(stream).inc(sum(account.read for account in record.accounts))
+        for fate in RECORD_FATES:
+            self._records.labels(stream, fate).inc(sum(getattr(account, fate) for account in record.accounts))
+        _add_counts(self._pane_rows, stream, record.panes)
+        for part, milliseconds in record.durations_ms.items():
+            self._part_durations.labels(stream, part).observe(milliseconds / 1000)
+        self._part_durations.labels(stream, WHOLE_BATCH_PART).observe(
+            sum(record.durations_ms.values()) / 1000
+        )
+        if is_local:
+            self.show_progress(record)
+
+    def show_lag(self, stream: str, records: int) -> None:
+        """Show how many records wait for a stream."""
+        self._lag.labels(stream).set(records)
+
+    def show_progress(self, record: BatchRecord) -> None:
+        """Show how a stream stood after its newest batch."""
+        stream = record.stream
+        self._lag.labels(stream).set(record.lag_records)
+        self._state_rows.labels(stream).set(record.state_rows)
+        self._last_batch_clock.labels(stream).set(record.clock_ms / 1000)
+        if record.watermark_ms is not None:
+            self._watermark.labels(stream).set(record.watermark_ms / 1000)
+
+    def record_health(self, health: StreamHealth) -> None:
+        """Note how a stream is doing."""
+        self._running.labels(health.stream).set(health.state == "running")
+        for state in STREAM_STATES:
+            self._state.labels(health.stream, state).set(health.state == state)
+        self._failures.labels(health.stream).inc(health.state in ("failed", "parked"))
+
+    def remove_stream(self, stream: str) -> None:
+        """Show nothing of how a stream stands: another host does. What was counted here stays."""
+        for gauge in (self._lag, self._watermark, self._last_batch_clock, self._state_rows, self._running):
+            gauge.remove(stream)
+        for state in STREAM_STATES:
+            self._state.remove(stream, state)
+
+
+def _add_counts(counter: Counter, stream: str, counts: Mapping[str, int]) -> None:
+    for name, count in counts.items():
+        counter.labels(stream, name).inc(count)

@@ -1,0 +1,1 @@
+"""Where columns come from: lineage for Dagster, OpenLineage and the expectations page."""

@@ -1,0 +1,205 @@
+"""From which fields of which topics a column of a result is made, and which it shows: the same for all who ask.
+
+Followed through stages, joins, `select`, and SQL whose text tells (`projections.py`). What cannot be followed is
+taken to be made from everything that the stage reads, and to show it: what a function makes of a person's records
+tells of that person until somebody says otherwise. A function over frames is taken to leave a name what it was.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+
+from penstock.engine.plan import (
+    Aggregate,
+    Collect,
+    Custom,
+    First,
+    Last,
+    LookupStep,
+    Max,
+    Min,
+    OfInput,
+    Plan,
+    PlanSource,
+    RowFunctionStep,
+    SelectStep,
+    SqlStep,
+    Stage,
+    StatefulFunction,
+    Step,
+    TopicOrigin,
+    TopN,
+    aggregate_fields,
+)
+from penstock.engine.plan.changelog import ChangelogWindows
+from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS, stage_value_columns
+from penstock.engine.plan.steps import FilterStep
+from penstock.platform.lineage.sql_projection import SelectItem, parse_select
+
+TopicField = tuple[str, str]
+"""A topic, and one of its fields."""
+
+
+@dataclass(frozen=True)
+class ColumnOrigin:
+    """The fields that a column is made from, and those whose values it shows, or may show."""
+
+    source_fields: frozenset[TopicField] = frozenset()
+    visible_fields: frozenset[TopicField] = frozenset()
+
+    def __or__(self, other: "ColumnOrigin") -> "ColumnOrigin":
+        return ColumnOrigin(
+            self.source_fields | other.source_fields, self.visible_fields | other.visible_fields
+        )
+
+    @property
+    def hidden(self) -> "ColumnOrigin":
+        """The same of a column that shows none of it, as a count or a mean."""
+        return ColumnOrigin(self.source_fields)
+
+
+def merge_origins(origins: Iterable[ColumnOrigin]) -> ColumnOrigin:
+    """Return what columns are made from when one is made of all of them."""
+    return reduce(ColumnOrigin.__or__, origins, ColumnOrigin())
+
+
+@dataclass(frozen=True)
+class OriginsByColumn:
+    """The columns that there are, by name, and where a column is from that nobody has named."""
+
+    by_name: Mapping[str, ColumnOrigin]
+    unnamed_origin: ColumnOrigin = field(default_factory=ColumnOrigin)
+
+    def find_origin(self, name: str) -> ColumnOrigin:
+        """Return where a column is from."""
+        return self.by_name.get(name, self.unnamed_origin)
+
+    @property
+    def merged_origin(self) -> ColumnOrigin:
+        """What a column is made from that may be made from any of them."""
+        return merge_origins([*self.by_name.values(), self.unnamed_origin])
+
+
+def trace_column_origins(plan: Plan, stage: Stage, output: str | None = None) -> dict[str, ColumnOrigin]:
+    """Return where the key and the values of a stage are from, in their order; a count is from no field.
+
+    Of a function that tells rows to several places, `output` names one. Columns that every pane has are left out.
+    """
+    input_columns = {
+        name: _apply_steps(stage.steps, _apply_steps(stage.steps_of_input(name), _trace_input(plan, name)))
+        for name in stage.inputs
+    }
+    merged_origin = merge_origins(columns.merged_origin for columns in input_columns.values())
+    key_origins = {
+        name: merge_origins(columns.find_origin(name) for columns in input_columns.values())
+        for name in stage.key
+    }
+    return key_origins | _trace_values(stage, input_columns, merged_origin, output)
+
+
+def _trace_input(plan: Plan, name: str) -> OriginsByColumn:
+    source = next((candidate for candidate in plan.sources if candidate.name == name), None)
+    if source is not None:
+        return OriginsByColumn({column.name: _field_origin(source, column.name) for column in source.columns})
+    upstream = next(candidate for candidate in plan.stages if candidate.name == name)
+    return OriginsByColumn(
+        trace_column_origins(plan, upstream) | dict.fromkeys(WINDOW_BOUND_COLUMNS, ColumnOrigin())
+    )
+
+
+def _field_origin(source: PlanSource, name: str) -> ColumnOrigin:
+    if not isinstance(source.origin, TopicOrigin):
+        return ColumnOrigin()
+    topic_fields = frozenset([(source.origin.topic, name)])
+    return ColumnOrigin(topic_fields, topic_fields)
+
+
+def _trace_values(
+    stage: Stage,
+    input_columns: Mapping[str, OriginsByColumn],
+    merged_origin: ColumnOrigin,
+    output: str | None,
+) -> dict[str, ColumnOrigin]:
+    match stage.window:
+        case StatefulFunction() as function:
+            return dict.fromkeys((column.name for column in function.output_columns(output)), merged_origin)
+        case ChangelogWindows():
+            return {
+                name: merge_origins(columns.find_origin(name) for columns in input_columns.values())
+                for name in stage_value_columns(stage)
+            }
+    if stage.join is not None:
+        return {
+            join_column.name: input_columns[join_column.input].find_origin(join_column.field)
+            for join_column in stage.join.columns
+        }
+    return {output.name: _aggregate_origin(output.aggregate, input_columns) for output in stage.aggregates}
+
+
+def _aggregate_origin(aggregate: Aggregate, input_columns: Mapping[str, OriginsByColumn]) -> ColumnOrigin:
+    if isinstance(aggregate, OfInput):
+        return _aggregate_origin(aggregate.aggregate, {aggregate.input: input_columns[aggregate.input]})
+    source_origin, visible_origin = (
+        merge_origins(columns.find_origin(name) for columns in input_columns.values() for name in names)
+        for names in (aggregate_fields(aggregate), list_visible_fields(aggregate))
+    )
+    return source_origin.hidden | visible_origin
+
+
+def list_visible_fields(aggregate: Aggregate) -> tuple[str, ...]:
+    """The fields whose values an aggregate shows as they are; a count or a mean shows none of them."""
+    match aggregate:
+        case Min(name) | Max(name) | First(name) | Last(name) | Collect(name):
+            return (name,)
+        case TopN(field=name, by=by):
+            return (name,) if by is None else (name, by)
+        case Custom(names):
+            return names
+        case OfInput(aggregate=inner_aggregate):
+            return list_visible_fields(inner_aggregate)
+        case _:
+            return ()
+
+
+def _apply_steps(steps: Iterable[Step], columns: OriginsByColumn) -> OriginsByColumn:
+    return reduce(_apply_step, steps, columns)
+
+
+def _apply_step(columns: OriginsByColumn, step: Step) -> OriginsByColumn:
+    match step:
+        case FilterStep():
+            return columns
+        case SelectStep(pairs):
+            return OriginsByColumn({new: columns.find_origin(old) for new, old in pairs})
+        case RowFunctionStep(returns=returns):
+            return OriginsByColumn({column.name: columns.merged_origin for column in returns})
+        case LookupStep(on=lookup_keys, columns=added_columns):
+            lookup_origin = merge_origins(columns.find_origin(name) for name in lookup_keys)
+            return OriginsByColumn(
+                {**columns.by_name, **{added_column.name: lookup_origin for added_column in added_columns}},
+                columns.unnamed_origin,
+            )
+        case SqlStep(text) if (select_items := parse_select(text)) is not None:
+            return _apply_selection(columns, select_items)
+        case _:
+            return OriginsByColumn(columns.by_name, columns.merged_origin)
+
+
+def _apply_selection(columns: OriginsByColumn, select_items: Iterable[SelectItem]) -> OriginsByColumn:
+    """The columns of a SELECT; Spark does not tell names apart that are written otherwise."""
+    origins_by_lower_name = {name.lower(): origin for name, origin in columns.by_name.items()}
+    selected_origins: dict[str, ColumnOrigin] = {}
+    unnamed_origin = ColumnOrigin()
+    for item in select_items:
+        if item.name is None:
+            selected_origins |= columns.by_name
+            unnamed_origin = columns.unnamed_origin
+        else:
+            known_origins = [
+                origins_by_lower_name[name] for name in item.referenced_names if name in origins_by_lower_name
+            ]
+            unknown_origins = (
+                [columns.unnamed_origin] if item.referenced_names - set(origins_by_lower_name) else []
+            )
+            selected_origins[item.name] = merge_origins([*known_origins, *unknown_origins])
+    return OriginsByColumn(selected_origins, unnamed_origin)

@@ -1,0 +1,243 @@
+"""The columns of results: type, what made it, from which fields, and whether it tells of a person."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from penstock.engine.plan import (
+    Aggregate,
+    LatestValues,
+    LookupStep,
+    OfInput,
+    PaneLog,
+    Plan,
+    RowFunctionStep,
+    SelectStep,
+    Sink,
+    Stage,
+    StatefulFunction,
+    Step,
+    aggregate_fields,
+)
+from penstock.engine.plan.changelog import ChangelogWindows
+from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS
+from penstock.engine.plan.windows import OrderWindow, Sessions
+from penstock.engine.tables.latest_table import PANE_ONLY_COLUMNS
+from penstock.platform.lineage.column_origins import ColumnOrigin, TopicField, trace_column_origins
+
+_DECIMAL_PATTERN = re.compile(r"decimal\((\d+), ?(\d+)\)")
+
+PANE_COLUMNS = (
+    ("window_start", "timestamp", "the window's first moment"),
+    ("window_end", "timestamp", "the first moment after the window"),
+    ("pane", "int", "0, 1, 2 … for each key and window"),
+    ("timing", "string", "early, on_time or late"),
+    ("on_time_index", "int", "-1 for early panes, then 0, 1 …"),
+    ("final", "boolean", "whether nothing comes for the window after it"),
+    ("kind", "string", "insert, or retract for values that are taken back"),
+    ("records", "bigint", "how many records are in it"),
+    ("batch_id", "bigint", "the batch that wrote it"),
+    ("batch_clock", "timestamp", "the batch's clock"),
+    ("watermark", "timestamp", "the watermark after the batch"),
+)
+"""The columns of every pane, after its key and its values."""
+
+REPLACED_COLUMNS = (
+    ("replaced_by_start", "timestamp", "the first moment of the session that swallowed it"),
+    ("replaced_by_end", "timestamp", "the first moment after that session"),
+)
+"""Columns of panes of sessions, where what was swallowed is not taken back."""
+WINDOW_NUMBER_COLUMNS = (("window_number", "bigint", "which of the key's windows it is, from 0"),)
+"""The column of panes of order windows."""
+
+
+@dataclass(frozen=True)
+class ResultColumn:
+    """A column of a table. `said` is what made it; it is `personal` where it may show who a record is of."""
+
+    name: str
+    type: str
+    description: str
+    origin: ColumnOrigin
+    is_personal: bool
+
+
+def describe_result_columns(
+    plan: Plan, stage: Stage, sink: Sink, personal_fields: Collection[TopicField] = ()
+) -> list[ResultColumn]:
+    """Return what a stage writes to a table: the key, its outputs, and what is told of every pane.
+
+    `personal` names fields, each with its topic, that tell of a person; a column that shows one does, too.
+    """
+    output = side_output_name(sink)
+    types, column_origins, personal_set = (
+        resolve_field_types(plan, stage),
+        trace_column_origins(plan, stage, output),
+        frozenset(personal_fields),
+    )
+    keys_and_values = [
+        *((name, types.get(name, "string"), "part of the key") for name in stage.key),
+        *_describe_values(stage, types, output),
+    ]
+    value_columns = [
+        ResultColumn(
+            name,
+            column_type,
+            description,
+            column_origins[name],
+            bool(column_origins[name].visible_fields & personal_set),
+        )
+        for name, column_type, description in keys_and_values
+    ]
+    omitted = PANE_ONLY_COLUMNS if isinstance(sink, LatestValues) else ()
+    pane_columns = (*PANE_COLUMNS, *_extra_pane_columns(stage))
+    return [
+        *value_columns,
+        *(
+            ResultColumn(*pane_column, ColumnOrigin(), is_personal=False)
+            for pane_column in pane_columns
+            if pane_column[0] not in omitted
+        ),
+    ]
+
+
+def side_output_name(sink: Sink) -> str | None:
+    """Whose rows of a function a table takes, where it tells them to several places; None for its own."""
+    return sink.output if isinstance(sink, PaneLog) else None
+
+
+def _extra_pane_columns(stage: Stage) -> tuple[tuple[str, str, str], ...]:
+    """What is told of the panes of some windows only."""
+    if isinstance(stage.window, Sessions) and stage.accumulation != "retracting":
+        return REPLACED_COLUMNS
+    return WINDOW_NUMBER_COLUMNS if isinstance(stage.window, OrderWindow) else ()
+
+
+def _describe_values(
+    stage: Stage, types: Mapping[str, str], output: str | None
+) -> Iterator[tuple[str, str, str]]:
+    """Yield name and type of each value of a stage, and what made it."""
+    match stage.window:
+        case StatefulFunction() as function:
+            description = f"told by {function.function.name}"
+            yield from ((c.name, c.type.lower(), description) for c in function.output_columns(output))
+        case ChangelogWindows(columns=columns):
+            yield from ((c.name, c.type.lower(), "as it was published") for c in columns)
+        case _:
+            yield from (
+                (value.name, value.resolve_type(types), value.description)
+                for value in list_stage_values(stage)
+            )
+
+
+def resolve_field_types(plan: Plan, stage: Stage) -> dict[str, str]:
+    """The types of the fields that a stage finds after its steps, by contracts or from the stages before it.
+
+    A step whose text does not tell leaves a name the type that it had.
+    """
+    field_types: dict[str, str] = {}
+    for name in stage.inputs:
+        types = _input_types(plan, name)
+        for step in (*stage.steps_of_input(name), *stage.steps):
+            types = _types_after_step(types, step)
+        field_types |= types
+    return field_types
+
+
+def _input_types(plan: Plan, name: str) -> dict[str, str]:
+    """The types of what is read from an input, or shown by a stage before."""
+    source = next((each for each in plan.sources if each.name == name), None)
+    if source is not None:
+        return {column.name: column.type.lower() for column in source.columns}
+    upstream = next(each for each in plan.stages if each.name == name)
+    upstream_types = resolve_field_types(plan, upstream)
+    keys = {each: upstream_types.get(each, "string") for each in upstream.key}
+    value_types = {
+        each: value_type for each, value_type, _ in _describe_values(upstream, upstream_types, None)
+    }
+    return keys | value_types | dict.fromkeys(WINDOW_BOUND_COLUMNS, "timestamp")
+
+
+def _types_after_step(types: dict[str, str], step: Step) -> dict[str, str]:
+    match step:
+        case SelectStep(pairs):
+            return {new: types[old] for new, old in pairs if old in types}
+        case RowFunctionStep(returns=columns):
+            return {column.name: column.type.lower() for column in columns}
+        case LookupStep(columns=columns):
+            return types | {column.name: column.type.lower() for column in columns}
+        case _:
+            return types
+
+
+@dataclass(frozen=True)
+class StageValue:
+    """A column that a stage shows beside its key, what made it, and from which fields."""
+
+    name: str
+    description: str
+    source_fields: tuple[str, ...]
+    aggregate: Aggregate | None = None
+
+    def resolve_type(self, types: Mapping[str, str]) -> str:
+        """Its type, where those of the fields are known; a joined column has the type of its field."""
+        return (
+            types.get(self.source_fields[0], "string")
+            if self.aggregate is None
+            else _aggregate_type(self.aggregate, types)
+        )
+
+
+def list_stage_values(stage: Stage) -> list[StageValue]:
+    """The columns that a stage computes, or takes from the two sides of its join."""
+    if stage.join is not None:
+        join_columns = stage.join.columns
+        return [
+            StageValue(join_column.name, f"{join_column.input}.{join_column.field}", (join_column.field,))
+            for join_column in join_columns
+        ]
+    return [
+        StageValue(
+            output.name,
+            format_aggregate(output.aggregate),
+            aggregate_fields(output.aggregate),
+            output.aggregate,
+        )
+        for output in stage.aggregates
+    ]
+
+
+def format_aggregate(aggregate: Aggregate) -> str:
+    """An aggregate as a person writes it: mean(temperature)."""
+    if isinstance(aggregate, OfInput):
+        return f"of({aggregate.input}, {format_aggregate(aggregate.aggregate)})"
+    return f"{type(aggregate).__name__.lower()}({', '.join(aggregate_fields(aggregate))})"
+
+
+def _aggregate_type(aggregate: Aggregate, types: Mapping[str, str]) -> str:
+    if isinstance(aggregate, OfInput):
+        return _aggregate_type(aggregate.aggregate, types)
+    match type(aggregate).__name__:
+        case "Count" | "Distinct":
+            return "bigint"
+        case "Mean":
+            return "double"
+        case "Custom":
+            return "string"
+    field_type = types.get(aggregate_fields(aggregate)[0], "string")
+    match type(aggregate).__name__:
+        case "Sum":
+            return _sum_type(field_type)
+        case "Quantiles":
+            return f"array<{'double' if field_type.startswith('decimal') else field_type}>"
+        case "TopN" | "Collect":
+            return f"array<{field_type}>"
+        case _:
+            return field_type
+
+
+def _sum_type(field_type: str) -> str:
+    """The type of a sum, which has room for more than a value has."""
+    if decimal_match := _DECIMAL_PATTERN.fullmatch(field_type):
+        return f"decimal({min(int(decimal_match[1]) + 10, 38)},{decimal_match[2]})"
+    return "bigint" if field_type in ("tinyint", "smallint", "int", "bigint") else "double"

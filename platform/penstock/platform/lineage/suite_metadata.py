@@ -1,0 +1,65 @@
+"""What the page of expectations says of a topic or a table besides: its columns, and whom to ask."""
+
+from penstock.engine.plan import Plan
+from penstock.engine.tables.table_paths import result_path
+from penstock.ingestion.contracts import list_contract_names, load_contract
+from penstock.ingestion.contracts.contract import Contract
+from penstock.ingestion.errors import ContractError
+from penstock.platform.lineage.result_columns import describe_result_columns
+from penstock.platform.settings import Settings
+from penstock.quality.expectations.report_page import ColumnDescription
+from penstock.quality.expectations.suite import Suite
+
+
+def describe_columns(suite: Suite, plan: Plan | None) -> list[ColumnDescription]:
+    """The columns of what a suite is about, which `plan` writes; none where nobody does."""
+    if suite.topic is not None:
+        contract = _find_contract(suite.topic)
+        fields = () if contract is None else contract.fields
+        return [
+            ColumnDescription(column.name, column.type, column.doc, is_personal=column.personal)
+            for column in fields
+        ]
+    if plan is None:
+        return []
+    stage_and_sink_by_path = {
+        result_path(sink): (stage, sink) for stage in plan.stages for sink in stage.sinks
+    }
+    return [
+        ColumnDescription(
+            column.name,
+            column.type,
+            column.description,
+            [f"{topic}.{field}" for topic, field in sorted(column.origin.source_fields)],
+            column.is_personal,
+        )
+        for column in describe_result_columns(
+            plan, *stage_and_sink_by_path[suite.subject], list_personal_fields()
+        )
+    ]
+
+
+def find_owner(settings: Settings, suite: Suite) -> str:
+    """Whom to ask: the owner that the topic's contract names, or that of the platform."""
+    contract = None if suite.topic is None else _find_contract(suite.topic)
+    return settings.dagster.owner if contract is None else contract.owner or settings.dagster.owner
+
+
+def list_personal_fields() -> set[tuple[str, str]]:
+    """The fields of topics, each with its topic, that tell of a person."""
+    contracts = [
+        loaded_contract
+        for name in list_contract_names()
+        if (loaded_contract := _find_contract(name)) is not None
+    ]
+    return {
+        (contract.topic, field.name) for contract in contracts for field in contract.fields if field.personal
+    }
+
+
+def _find_contract(topic: str) -> Contract | None:
+    """The contract of a topic; None where it cannot be used, which its own check says."""
+    try:
+        return load_contract(topic)
+    except ContractError:
+        return None

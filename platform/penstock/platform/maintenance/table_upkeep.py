@@ -1,0 +1,110 @@
+"""Upkeep of the warehouse: few files of many, and none that nobody needs."""
+
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from penstock.engine.batch.journal import read_retained_outcomes
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.plan.sinks import FinalPanes, LatestValues, PaneLog
+from penstock.engine.plan.stages import Plan, Stage
+from penstock.engine.plan.windows import Calendar, Fixed, Sliding, is_processing_time
+from penstock.engine.storage import StoragePath
+from penstock.engine.storage.file_access import (
+    is_delta_table,
+    list_children,
+    list_files,
+    list_warehouse_tables,
+)
+from penstock.engine.tables.file_maintenance import (
+    FileMergeCounts,
+    merge_small_files,
+    remove_unreferenced_files,
+)
+from penstock.engine.tables.published_topic import PUBLISHED_FOLDER as PUBLISHED
+from penstock.engine.tables.table_paths import (
+    list_owned_paths,
+    list_quarantine_paths,
+    list_result_paths,
+    result_path,
+)
+
+HOURS_PER_DAY = 24
+DAY_MS = 86_400_000
+
+
+def merge_tables(
+    warehouse: StoragePath, plan: Plan, last_outcome: BatchOutcome, clock_ms: int
+) -> Iterator[tuple[str, FileMergeCounts]]:
+    """Merge the small files of a stream's tables; yields what became of each that had enough of them."""
+    for path, closed_before in _list_mergeable_tables(plan, last_outcome):
+        if is_delta_table(warehouse / path):
+            merged = merge_small_files(warehouse / path, plan.name, clock_ms, closed_before)
+            if merged.merged_files:
+                yield path, merged
+
+
+def remove_unneeded_files(
+    warehouse: StoragePath, folders: list[Path], days: int, now_ms: int, *, dry_run: bool
+) -> Iterator[tuple[str, int]]:
+    """Remove files that no version of the last days names and no journal; yields how many of each table or topic.
+
+    Among them are those of a host that was taken over or killed while it wrote: nobody named them.
+    """
+    needed_files = {name for folder in folders for name in _list_named_files(folder)}
+    yield from _remove_unpublished_files(warehouse, needed_files, now_ms - days * DAY_MS, dry_run)
+    for table in list_warehouse_tables(warehouse):
+        removed_files = remove_unreferenced_files(
+            warehouse / table, days * HOURS_PER_DAY, needed_files, dry_run=dry_run
+        )
+        if removed_files:
+            yield table, len(removed_files)
+
+
+def _remove_unpublished_files(
+    warehouse: StoragePath, needed_files: Collection[str], before_ms: int, dry_run: bool
+) -> Iterator[tuple[str, int]]:
+    """Files of rows for topics that no batch sends: what is sent goes at once."""
+    for topic_path in list_children(warehouse / PUBLISHED):
+        old_files = [file for file, written_ms in list_files(topic_path) if written_ms < before_ms]
+        unneeded = [
+            file for file in old_files if file.name.endswith(".parquet") and file.name not in needed_files
+        ]
+        for file in () if dry_run else unneeded:
+            file.unlink(missing_ok=True)
+        if unneeded:
+            yield f"{PUBLISHED}/{topic_path.name}", len(unneeded)
+
+
+def _list_mergeable_tables(plan: Plan, last_outcome: BatchOutcome) -> Iterator[tuple[str, datetime | None]]:
+    """Tables whose files may be merged, and for those of newest values up to where their windows are closed."""
+    for stage in plan.stages:
+        for sink in stage.sinks:
+            path = result_path(sink)
+            if isinstance(sink, PaneLog | FinalPanes):
+                yield path, None
+            elif (
+                isinstance(sink, LatestValues)
+                and last_outcome.watermark.is_finite
+                and _has_final_windows(stage)
+            ):
+                closed_before_s = (last_outcome.watermark.value - stage.lateness) / 1000
+                yield path, datetime.fromtimestamp(closed_before_s, UTC)
+    record_paths = [
+        *(path for path in list_owned_paths(plan) if path not in list_result_paths(plan)),
+        *list_quarantine_paths(plan),
+    ]
+    yield from ((path, None) for path in record_paths)
+
+
+def _has_final_windows(stage: Stage) -> bool:
+    """Whether no row of a closed window changes any more; that of a swallowed session may, with its owner."""
+    window = stage.window
+    return isinstance(window, Fixed | Sliding | Calendar) and not is_processing_time(window)
+
+
+def _list_named_files(folder: Path) -> Iterator[str]:
+    """The files that the outcomes of a stream name for its tables."""
+    for outcome in read_retained_outcomes(folder / "journal"):
+        for change in outcome.changes.values():
+            yield from (Path(file.path).name for file in change.adds)

@@ -1,0 +1,1 @@
+"""What people and Dagster ask of the platform, one use case a module."""

@@ -1,0 +1,148 @@
+"""From settings to the audit of a stream: what people, Dagster's checks and the schedule all ask for."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.core.clock import now_ms
+from penstock.engine.archive.archive_names import archive_name, is_compacted
+from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.host.control import BatchRecord
+from penstock.engine.host.stream_folders import resolve_stream_folder
+from penstock.engine.plan import Plan
+from penstock.infra.kafka_access import spark_kafka_options
+from penstock.ingestion.contracts import list_contract_names
+from penstock.ingestion.ledger.reader import list_segments
+from penstock.pipelines.catalog import pipeline_names
+from penstock.platform.control import open_control_store
+from penstock.platform.control.reports import read_batch_history
+from penstock.platform.errors import SampleError, UnknownStreamError
+from penstock.platform.services.command_spark import open_command_spark
+from penstock.platform.services.schema_registry import open_writer_schemas
+from penstock.platform.services.stream_catalog import load_plan
+from penstock.platform.settings import Settings
+from penstock.quality.audit.comparability import Sample
+from penstock.quality.audit.scope import AuditScope, BrokerAccess
+from penstock.quality.audit.verdict import AuditReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ProgressReporter = Callable[[str], None]
+
+
+def audit_stream(
+    settings: Settings, stream: str, sample: Sample, report_progress: ProgressReporter
+) -> AuditReport:
+    """Audit a stream as it is now. Spark is started when the first check wants it."""
+    if stream not in pipeline_names():
+        raise UnknownStreamError(
+            f"there is no pipeline {stream!r} to audit; there are: {', '.join(pipeline_names())}"
+        )
+    batches = read_committed_batches(settings, stream)
+    with ExitStack() as exit_stack:
+
+        @cache
+        def session() -> "SparkSession":
+            return exit_stack.enter_context(open_command_spark(settings, f"audit-{stream}", report_progress))
+
+        return _audit_scope(build_scope(settings, stream, batches, session, report_progress), sample)
+
+
+def _audit_scope(scope: AuditScope, sample: Sample) -> AuditReport:
+    from penstock.quality.audit.runner import run_audit
+
+    return run_audit(scope, sample)
+
+
+def build_scope(
+    settings: Settings,
+    stream: str,
+    batches: list[BatchRecord],
+    session: "Callable[[], SparkSession]",
+    report_progress: ProgressReporter,
+) -> AuditScope:
+    """Return what is audited: a stream of the catalog, where these settings have it."""
+    kafka, plan = settings.kafka, load_plan(stream)
+    return AuditScope(
+        plan=plan,
+        batches=batches,
+        warehouse=settings.warehouse_path,
+        journal=resolve_stream_folder(settings.home / "streams", stream) / "journal",
+        producer_ledgers=find_producer_ledgers(settings.home / "producers"),
+        broker=BrokerAccess(
+            kafka.bootstrap_servers,
+            kafka.client_config("host"),
+            spark_kafka_options(kafka.kafka_access, "host"),
+        ),
+        decisions_folder=settings.home / "quarantine",
+        scratch_folder=settings.home / "audits" / stream,
+        clock=now_ms,
+        open_session=session,
+        schemas=open_writer_schemas(settings).find_readable,
+        report_progress=report_progress,
+        archived_topics=list_archived_topics(settings, plan),
+        compacted_topics=list_compacted_topics(plan),
+        archive_journals={
+            topic: settings.home / "streams" / archive_name(topic) / "journal"
+            for topic in map(topic_of, plan.sources)
+        },
+    )
+
+
+def read_committed_batches(settings: Settings, stream: str) -> list[BatchRecord]:
+    """Return the batches that the control store knows of a stream."""
+    store = open_control_store(settings.control_url, settings.control_secret)
+    try:
+        return read_batch_history(store, stream)
+    finally:
+        store.close()
+
+
+def list_archived_topics(settings: Settings, plan: Plan) -> tuple[str, ...]:
+    """Return the topics of a plan whose archives have committed batches."""
+    store = open_control_store(settings.control_url, settings.control_secret)
+    try:
+        return tuple(
+            topic
+            for topic in map(topic_of, plan.sources)
+            if store.read_last_batch(archive_name(topic)) is not None
+        )
+    finally:
+        store.close()
+
+
+def list_compacted_topics(plan: Plan) -> tuple[str, ...]:
+    """Return the topics of a plan that are compacted, as their contracts have them."""
+    declared_topics = list_contract_names()
+    return tuple(
+        topic for topic in map(topic_of, plan.sources) if topic in declared_topics and is_compacted(topic)
+    )
+
+
+def find_producer_ledgers(folder: Path) -> Mapping[str, Path]:
+    """Return the ledger of every producer of this home folder, by its name."""
+    folders = sorted(folder.iterdir()) if folder.exists() else []
+    return {
+        ledger_folder.name: ledger_folder
+        for ledger_folder in folders
+        if ledger_folder.is_dir() and list_segments(ledger_folder)
+    }
+
+
+def parse_sample(key_share: float, since: datetime | None, until: datetime | None) -> Sample:
+    """Return a sample as people ask for it; times are UTC."""
+    if not 0 < key_share <= 1:
+        raise SampleError(
+            f"--keys {key_share:g} is no share: give more than 0 and at most 1, as in --keys 0.1"
+        )
+    if since is not None and until is not None and until <= since:
+        raise SampleError(f"--until {until} is not after --since {since}: give a stretch that windows fit in")
+    start, end = (
+        None if time is None else round(time.replace(tzinfo=UTC).timestamp() * 1000)
+        for time in (since, until)
+    )
+    return Sample(key_share, start, end)

@@ -1,0 +1,180 @@
+"""From settings to a pipeline's run over stored records."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+import pyarrow.compute as pc
+
+from penstock.core.clock import now_ms
+from penstock.engine.archive.archive_names import records_path
+from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.host.stream_folders import STREAM_FOLDER_ENTRIES, is_valid_run_name
+from penstock.engine.plan.sources import FileFormat, FileOrigin, PlanSource
+from penstock.engine.plan.stages import Plan
+from penstock.engine.spark.bounded_sources import BoundedSource
+from penstock.engine.spark.bounded_sources.archive_source import ArchiveSource
+from penstock.engine.spark.bounded_sources.file_formats import open_file_source, read_files
+from penstock.engine.spark.bounded_sources.topic_source import TopicSource
+from penstock.engine.spark.bounded_sources.union_source import UnionSource
+from penstock.engine.storage import StoragePath, resolve_storage_path
+from penstock.engine.storage.file_access import open_delta_table
+from penstock.infra.kafka_access import spark_kafka_options
+from penstock.pipelines.catalog import pipeline_names
+from penstock.platform.errors import BatchSizeError, RunNameError, UnknownOriginError, UnknownStreamError
+from penstock.platform.services.command_spark import open_command_spark
+from penstock.platform.services.schema_registry import open_writer_schemas
+from penstock.platform.services.stream_catalog import load_plan
+from penstock.platform.services.warehouse_tables import iter_tables
+from penstock.platform.settings import Settings
+from penstock.quality.quarantine.replayed_records import ReplayedRecords
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ACCOUNT_FIELDS = ("read", "folded", "late", "quarantined", "duplicate", "filtered")
+
+
+@dataclass(frozen=True)
+class BoundedRunResult:
+    """What came of a run: where its tables are, how many rows each has, and what became of every record."""
+
+    stream: str
+    name: str
+    tables: str
+    rows: Mapping[str, int]
+    accounts: Mapping[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return asdict(self)
+
+
+def run_over_stored_records(
+    settings: Settings,
+    stream: str,
+    origin: str | None,
+    name: str | None,
+    records_per_batch: int | None,
+    report_progress: Callable[[str], None],
+    day: date | None = None,
+) -> BoundedRunResult:
+    """Run a pipeline of the catalog over stored records; `tell` hears how it is getting on.
+
+    With a day they are those that the archives took on it, in UTC, and the run is named after it.
+    """
+    if stream not in pipeline_names():
+        raise UnknownStreamError(f"there is no stream {stream!r}; there are: {', '.join(pipeline_names())}")
+    run_name = (
+        name
+        or (day.isoformat() if day else "")
+        or datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
+    )
+    check_run_name(run_name)
+    plan = load_plan(stream) if origin is None else replace_sources(load_plan(stream), origin)
+    run_path = Path("runs", stream, run_name)
+    warehouse = settings.warehouse_path / run_path
+    config = build_run_config(settings, settings.home / run_path, warehouse, records_per_batch)
+    with open_command_spark(settings, f"run-{stream}", report_progress) as session:
+        report_progress("counting records")
+        input_sources = [
+            open_archived_day(session, source, settings, day)
+            if day
+            else open_stored_source(session, source, settings)
+            for source in plan.sources
+        ]
+        union_source = UnionSource(input_sources)
+        run_bounded(
+            plan,
+            session,
+            union_source,
+            config,
+            now_ms,
+            lambda outcome, count: report_progress(f"batch {outcome.batch_id + 1} of {count}"),
+        )
+    return read_run_result(plan, stream, run_name, config.warehouse)
+
+
+def check_run_name(name: str) -> None:
+    """Raise RunNameError for what no run and no replay may be called: their folders have its name."""
+    if not is_valid_run_name(name):
+        raise RunNameError(
+            f"{name!r} is no name for a run or a replay: take up to 100 letters, digits, dots, _, - and =; "
+            f"the first is a letter or a digit. None may be called {', '.join(STREAM_FOLDER_ENTRIES)}: streams do"
+        )
+
+
+def build_run_config(
+    settings: Settings, directory: Path, warehouse: StoragePath, records_per_batch: int | None
+) -> BoundedRunConfig:
+    """Return what a run over stored records is told. BatchSizeError where a form was told of less than one."""
+    if records_per_batch is not None and records_per_batch < 1:
+        raise BatchSizeError(
+            f"records_per_batch is {records_per_batch}: write how many records a batch may have, 1 or more, or "
+            "nothing for all at once"
+        )
+    return BoundedRunConfig(
+        directory,
+        warehouse,
+        records_per_batch,
+        driver_budget_bytes=settings.host.driver_budget_mb * 2**20,
+        poison_limit=settings.host.poison_limit,
+        schema_lookup=open_writer_schemas(settings).find_readable,
+        live_warehouse=settings.warehouse_path,
+        find_resent=ReplayedRecords(settings.home / "quarantine"),
+    )
+
+
+def replace_sources(plan: Plan, origin: str) -> Plan:
+    """Return the plan over files that are given as FORMAT:PATH."""
+    file_format, _, path = origin.partition(":")
+    if file_format not in get_args(FileFormat) or not path:
+        raise UnknownOriginError(
+            f"--from {origin!r} is not FORMAT:PATH; the format is one of {', '.join(get_args(FileFormat))}, "
+            "as in delta:raw/sensors"
+        )
+    files = FileOrigin(path, cast("FileFormat", file_format))
+    return replace(plan, sources=tuple(replace(source, origin=files) for source in plan.sources))
+
+
+def open_stored_source(session: "SparkSession", source: PlanSource, settings: Settings) -> BoundedSource:
+    """Return the records of a source that are there now."""
+    match source.origin:
+        case FileOrigin(path, file_format):
+            return open_file_source(
+                session, source, str(resolve_storage_path(settings.warehouse_path, path)), file_format
+            )
+        case topic_origin:
+            access = settings.kafka.kafka_access
+            spark_options, client = spark_kafka_options(access, "host"), settings.kafka.client_config("host")
+            return TopicSource(
+                session, topic_origin.topic, settings.kafka.bootstrap_servers, client, spark_options
+            )
+
+
+def open_archived_day(
+    session: "SparkSession", source: PlanSource, settings: Settings, day: date
+) -> BoundedSource:
+    """Return the records of a source's topic that its archive took on a day."""
+    path = str(settings.warehouse_path / records_path(topic_of(source)))
+    rows = read_files(session, source, path, "delta").where(f"day = DATE '{day.isoformat()}'")
+    return ArchiveSource(rows, source.name)
+
+
+def read_run_result(plan: Plan, stream: str, name: str, warehouse: StoragePath) -> BoundedRunResult:
+    """Look into the tables of a run that is over."""
+    delta_tables = {
+        f"{table_entry.kind}/{table_entry.name}": open_delta_table(table_entry.path)
+        for table_entry in iter_tables(warehouse)
+    }
+    ledger = delta_tables[f"ledger/{plan.name}"].to_pyarrow_table()
+    return BoundedRunResult(
+        stream,
+        name,
+        str(warehouse),
+        {address: table.count() for address, table in delta_tables.items()},
+        {account: pc.sum(ledger.column(account)).as_py() or 0 for account in ACCOUNT_FIELDS},
+    )

@@ -1,0 +1,87 @@
+"""A key erased from what a stream keeps, whether it runs or not."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.core.clock import now_ms
+from penstock.engine.host.stream_folders import refuse_unfinished_switch, resolve_stream_folder
+from penstock.pipelines.catalog import pipeline_names
+from penstock.platform.errors import UnknownStreamError
+from penstock.platform.services.stream_catalog import load_plan
+from penstock.platform.services.stream_hold import hold_stream
+from penstock.platform.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.engine.erasure.erasure_account import ErasureAccount
+    from penstock.engine.plan.stages import Plan
+    from penstock.platform.control import ControlStore
+
+
+@dataclass(frozen=True)
+class KeyErasureRequest:
+    """Whose state is to go, of which stream, and who asks for it."""
+
+    stream: str
+    key: Mapping[str, str]
+    requested_by: str
+
+
+def preview_erasure(settings: Settings, request: KeyErasureRequest) -> Mapping[str, int | None]:
+    """How many windows each stage has of a key; None for one that does not go by its fields. Changes nothing."""
+    from penstock.engine.batch.state_inspection import read_state_at, select_key_rows
+    from penstock.engine.erasure.key_erasure import find_stages_with_key
+
+    folder = _resolve_folder(settings, request.stream)
+    key_by_stage = find_stages_with_key(_load_state_plan(folder, request.stream), request.key)
+    snapshots = read_state_at(folder)
+    return {
+        stage: select_key_rows(snapshots[stage], request.key).num_rows if has_key else None
+        for stage, has_key in key_by_stage.items()
+    }
+
+
+def erase_key(
+    settings: Settings,
+    store: "ControlStore",
+    request: KeyErasureRequest,
+    report_progress: Callable[[str], None],
+) -> tuple[int, "ErasureAccount"]:
+    """Erase it. Returns the batch that did, and its account; a stream that is to run goes on afterwards."""
+    from penstock.engine.erasure.key_erasure import ErasureRequest, ErasureTarget, erase_key_state
+    from penstock.engine.host.control_reporter import to_batch_record
+
+    streams = settings.home / "streams"
+    with hold_stream(store, streams, request.stream, "an erasure", report_progress) as fence:
+        refuse_unfinished_switch(streams, request.stream)
+        folder = _resolve_folder(settings, request.stream)
+        client_config = {
+            "bootstrap.servers": settings.kafka.bootstrap_servers,
+            "log_level": "2",
+            **settings.kafka.client_config("host"),
+        }
+        target = ErasureTarget(request.stream, folder, settings.warehouse_path, client_config)
+        last_outcome = target.journal.read_last_outcome()
+        if last_outcome is not None:
+            store.record_batch(to_batch_record(request.stream, last_outcome))
+        report_progress("rewriting the state")
+        erasure_request = ErasureRequest(request.key, request.requested_by, now_ms())
+        outcome, account = erase_key_state(
+            target, _load_state_plan(folder, request.stream), erasure_request, fence.epoch
+        )
+        store.record_batch(to_batch_record(request.stream, outcome))
+    return outcome.batch_id, account
+
+
+def _resolve_folder(settings: Settings, stream: str) -> Path:
+    if stream not in pipeline_names():
+        raise UnknownStreamError(f"there is no pipeline {stream!r}; there are: {', '.join(pipeline_names())}")
+    return resolve_stream_folder(settings.home / "streams", stream)
+
+
+def _load_state_plan(folder: Path, stream: str) -> "Plan":
+    """The definition that the state was made by."""
+    from penstock.engine.upgrade.stored_plan import read_stored_plan
+
+    return read_stored_plan(folder) or load_plan(stream)

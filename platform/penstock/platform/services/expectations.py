@@ -1,0 +1,278 @@
+"""What is expected of tables, checked at rest: as people and Dagster's checks ask for it."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.core.clock import now_ms
+from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.plan import Plan
+from penstock.engine.spark.parse.row_checks import CHECK_REASON_PREFIX
+from penstock.engine.tables.table_paths import result_path
+from penstock.pipelines import catalog
+from penstock.platform.control import open_control_store
+from penstock.platform.host.quality_pages import quality_folder
+from penstock.platform.lineage.suite_metadata import describe_columns, find_owner
+from penstock.platform.services.audit import ProgressReporter
+from penstock.platform.services.command_spark import open_command_spark
+from penstock.platform.services.stream_catalog import load_valid_plans
+from penstock.platform.settings import Settings
+from penstock.quality.audit.table_reads import open_table, read_table, to_milliseconds
+from penstock.quality.errors import DamagedTableError, NoSuiteError, QualityError, SuiteError
+from penstock.quality.expectations.check_results import BatchCheckResult, CheckResultStore
+from penstock.quality.expectations.gx_library import MAX_EXAMPLES
+from penstock.quality.expectations.report_page import SuiteReport, write_report_page
+from penstock.quality.expectations.suite import TOPICS_FOLDER, Expectation, Suite, list_suites, load_suite
+from penstock.quality.expectations.table_checks import check_table, list_due_batches
+from penstock.quality.quarantine.quarantined_records import read_quarantine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+TableCheckOutcome = list[BatchCheckResult] | Exception
+"""What came of the batches of a table, or why it could not be checked: its suite, or the table itself."""
+
+
+@dataclass(frozen=True)
+class LoadedSuites:
+    """What the files of suites say: those that can be used, and of each other one why it cannot."""
+
+    suites: tuple[Suite, ...]
+    errors_by_subject: Mapping[str, SuiteError]
+
+
+def load_all_suites() -> LoadedSuites:
+    """Every suite that there is; one that cannot be used is the trouble of its own topic or table only."""
+    suites, errors_by_subject = [], {}
+    for subject in list_suites():
+        try:
+            suite = load_suite(subject)
+        except SuiteError as error:
+            errors_by_subject[subject] = error
+        else:
+            suites += [] if suite is None else [suite]
+    return LoadedSuites(tuple(suites), errors_by_subject)
+
+
+def load_table_suites() -> dict[str, tuple[Suite, Plan]]:
+    """The suites of tables that a pipeline of the catalog writes, each with its pipeline."""
+    plans_by_path = {
+        result_path(sink): plan
+        for plan in load_valid_plans()
+        for stage in plan.stages
+        for sink in stage.sinks
+    }
+    return {
+        suite.subject: (suite, plans_by_path[suite.subject])
+        for suite in load_all_suites().suites
+        if suite.subject in plans_by_path
+    }
+
+
+def list_read_topics() -> set[str]:
+    """The topics that a pipeline of the catalog reads: those alone are checked."""
+    return {topic_of(source) for plan in load_valid_plans() for source in plan.sources}
+
+
+def read_watermarks(settings: Settings, streams: Sequence[str]) -> dict[str, int | None]:
+    """The watermark of each stream after its last batch; None where it has none yet."""
+    store = open_control_store(settings.control_url, settings.control_secret)
+    try:
+        last_batches = {stream: store.read_last_batch(stream) for stream in streams}
+    finally:
+        store.close()
+    return {stream: None if batch is None else batch.watermark_ms for stream, batch in last_batches.items()}
+
+
+def check_tables(
+    settings: Settings, subjects: Sequence[str], report_progress: ProgressReporter
+) -> dict[str, TableCheckOutcome]:
+    """Check what is due of some tables, and publish the page.
+
+    A table that cannot be checked, or whose suite cannot be used, has that for its answer, and the others are
+    checked. NoSuiteError for a table of which nothing is expected.
+    """
+    suites_and_plans, suite_errors = load_table_suites(), load_all_suites().errors_by_subject
+    for subject in subjects:
+        if subject not in suites_and_plans and subject not in suite_errors:
+            raise NoSuiteError(_explain_unchecked(subject, suites_and_plans))
+    watermarks = read_watermarks(
+        settings, [suites_and_plans[subject][1].name for subject in subjects if subject in suites_and_plans]
+    )
+    outcomes: dict[str, TableCheckOutcome] = {}
+    with ExitStack() as exit_stack:
+
+        @cache
+        def session() -> "SparkSession":
+            return exit_stack.enter_context(open_command_spark(settings, "expectations", report_progress))
+
+        for subject in subjects:
+            report_progress(subject)
+            if subject not in suites_and_plans:
+                outcomes[subject] = suite_errors[subject]
+                continue
+            suite, plan = suites_and_plans[subject]
+            warehouse, watermark_ms = settings.warehouse_path, watermarks[plan.name]
+            try:
+                outcomes[subject] = check_table(
+                    session, suite, plan, watermark_ms, warehouse, settings.home, now_ms
+                )
+            except Exception as error:  # noqa: BLE001  # whatever it is, it is the answer to this table alone
+                outcomes[subject] = error
+    publish_suites_page(settings)
+    return outcomes
+
+
+def _explain_unchecked(subject: str, table_names: Collection[str]) -> str:
+    """Say why there is nothing to check of a table that somebody names."""
+    folder, _, name = subject.partition("/")
+    tables = f"there are suites of {', '.join(table_names)}"
+    if subject not in list_suites():
+        return f"nothing is expected of {subject!r}; {tables}"
+    if folder == TOPICS_FOLDER:
+        hint = "`penstock table show STREAM --kind checks` shows what came of it"
+        return f"records of the topic {name!r} are checked as they are read: {hint}; {tables}"
+    return (
+        f"there is a suite of {subject!r}, and no pipeline that can be loaded writes such a table; {tables}"
+    )
+
+
+def page_path(settings: Settings) -> Path:
+    """Where the page is, once it was published."""
+    return quality_folder(settings) / "docs" / "index.html"
+
+
+def plots_path(settings: Settings, subject: str) -> Path:
+    """Where the figures of a table are plotted, once they were."""
+    return quality_folder(settings) / "statistics" / f"{subject}.html"
+
+
+def publish_suites_page(settings: Settings) -> Path:
+    """Write the page of all suites and of what came of them, and return where it is."""
+    loaded_suites = load_all_suites()
+    plans = {subject: plan for subject, (_, plan) in load_table_suites().items()}
+    reports: list[SuiteReport] = []
+    topics = list_read_topics()
+    errors_by_subject: dict[str, Exception] = dict(loaded_suites.errors_by_subject)
+    for suite in loaded_suites.suites:
+        try:
+            broken_counts = _count_broken_of_suite(settings, suite)
+        except DamagedTableError as error:
+            errors_by_subject[suite.subject] = error
+        else:
+            check_results = list(CheckResultStore(settings.home, suite.subject).read_all())
+            reports.append(
+                SuiteReport(
+                    suite,
+                    check_results,
+                    broken_counts,
+                    describe_columns(suite, plans.get(suite.subject)),
+                    find_owner(settings, suite),
+                    suite.topic is None or suite.topic in topics,
+                    plots_path(settings, suite.subject),
+                )
+            )
+    return write_report_page(page_path(settings).parent, reports, errors_by_subject)
+
+
+def _count_broken_of_suite(settings: Settings, suite: Suite) -> dict[str, int]:
+    return {} if suite.topic is None else count_broken_checks(settings, suite.topic, DAY_MS)
+
+
+def find_newest_result(settings: Settings, subject: str) -> BatchCheckResult | None:
+    """The last batch of a table that was checked."""
+    return CheckResultStore(settings.home, subject).find_newest()
+
+
+def list_results_since(settings: Settings, subject: str, since_ms: int) -> list[BatchCheckResult]:
+    """The batches of a table that were checked after a time, from old to young; the last one where none was."""
+    result_store = CheckResultStore(settings.home, subject)
+    newer_results = sorted(
+        (result for result in result_store.read_all() if result.at_ms > since_ms),
+        key=lambda result: result.at_ms,
+    )
+    newest_result = result_store.find_newest()
+    return newer_results or ([] if newest_result is None else [newest_result])
+
+
+def list_due_tables(settings: Settings) -> Iterator[tuple[str, int]]:
+    """Yield the tables that have something to be checked, with the time or version up to which they have.
+
+    A table that cannot be opened is due: its check is who says it.
+    """
+    suites_and_plans = load_table_suites()
+    watermarks = read_watermarks(settings, [plan.name for _, plan in suites_and_plans.values()])
+    for subject, (suite, plan) in suites_and_plans.items():
+        result_store = CheckResultStore(settings.home, subject)
+        try:
+            batches = list_due_batches(
+                suite, plan, watermarks[plan.name], settings.warehouse_path, result_store
+            )
+        except QualityError:
+            yield subject, 0
+            continue
+        if batches:
+            yield subject, batches[-1].upto
+
+
+def list_checked_suites() -> tuple[Suite, ...]:
+    """The suites of tables that a pipeline writes, and of topics that one reads: others nobody checks."""
+    checked_subjects = {*load_table_suites(), *(f"{TOPICS_FOLDER}/{topic}" for topic in list_read_topics())}
+    return tuple(suite for suite in load_all_suites().suites if suite.subject in checked_subjects)
+
+
+DAY_MS = 86_400_000
+
+
+def count_broken_checks(settings: Settings, topic: str, span_ms: int) -> dict[str, int]:
+    """How many records of a topic broke each of its checks lately, as that stream counts which counts the most."""
+    counts_by_check: dict[str, int] = {}
+    for _, check_rows in _read_check_counts(settings, topic, now_ms() - span_ms):
+        for row in check_rows.group_by("check").aggregate([("records", "sum")]).to_pylist():
+            counts_by_check[row["check"]] = max(counts_by_check.get(row["check"], 0), row["records_sum"])
+    return counts_by_check
+
+
+def find_broken_examples(
+    settings: Settings, topic: str, expectation: Expectation, span_ms: int = DAY_MS
+) -> list[str]:
+    """Some places where records of a topic broke a check lately, the newest first.
+
+    A record that was set aside has an address. Of one that was let through it is known which batch it came in.
+    """
+    if expectation.action == "quarantine":
+        quarantined_records = [
+            record
+            for record in read_quarantine(settings.warehouse_path, topic)
+            if record.reason == f"{CHECK_REASON_PREFIX}{expectation.name}"
+        ]
+        quarantined_records.sort(
+            key=lambda record: (record.arrived_at is not None, record.arrived_at, record.position),
+            reverse=True,
+        )
+        return [f"{topic} {record.position}" for record in quarantined_records[:MAX_EXAMPLES]]
+    rows = [
+        (row["batch_clock"], f"{stream}, batch {row['batch_id']}: {row['records']:,} records")
+        for stream, check_rows in _read_check_counts(settings, topic, now_ms() - span_ms)
+        for row in check_rows.to_pylist()
+        if row["check"] == expectation.name
+    ]
+    return [example for _, example in sorted(rows, reverse=True)[:MAX_EXAMPLES]]
+
+
+def _read_check_counts(settings: Settings, topic: str, since_ms: int) -> Iterator[tuple[str, pa.Table]]:
+    """Yield what each stream counted of a topic's checks since a time."""
+    for stream in catalog.pipeline_names():
+        path = settings.warehouse_path / "checks" / stream
+        table = open_table(path)
+        if table is not None:
+            rows = read_table(table, path, ["topic", "check", "records", "batch_id", "batch_clock"])
+            is_recent = pc.greater_equal(to_milliseconds(rows.column("batch_clock")), since_ms)
+            yield stream, rows.filter(pc.and_(is_recent, pc.equal(rows.column("topic"), topic)))

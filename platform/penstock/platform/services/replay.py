@@ -1,0 +1,240 @@
+"""Replays: a stream's history run again, for the command line and Dagster's job alike."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.core.clock import now_ms
+from penstock.engine.host.control import PartitionAccount
+from penstock.platform.errors import RunNameError, UnknownOriginError, UnknownStreamError
+from penstock.platform.services.stream_catalog import reload_plan
+from penstock.platform.services.stream_hold import hold_stream
+from penstock.platform.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.engine.plan.sources import PlanSource
+    from penstock.engine.plan.stages import Plan
+    from penstock.engine.spark.bounded_sources import BoundedSource
+    from penstock.platform.control import ControlStore
+
+_OFFSETS_PATTERN = re.compile(r"\d+(=\d+(,\d+=\d+)*)?")
+
+
+@dataclass(frozen=True)
+class ReplayStart:
+    """Where a replay begins: `archive`, `topic`, `offset:N`, `offset:PARTITION=N,…`, or `time:…` in UTC."""
+
+    kind: str
+    offsets: Mapping[int | None, int] | None = None
+    at_ms: int = 0
+
+
+@dataclass(frozen=True)
+class ReplayRequest:
+    """What is asked for. Without `switch` the results stay beside, and are the last there are of these records."""
+
+    stream: str
+    start: str = "topic"
+    switch: bool = True
+    drop_earlier: bool = False
+    name: str = ""
+    records_per_batch: int | None = None
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What came of it: where the tables are, the batch that the stream goes on after, and every record."""
+
+    stream: str
+    name: str
+    tables: str
+    batch: int | None
+    accounts: Mapping[str, int]
+
+
+def parse_replay_start(text: str) -> ReplayStart:
+    """Read where a replay begins. UnknownOriginError says what can be written."""
+    kind, _, argument = text.partition(":")
+    if text in ("archive", "topic"):
+        return ReplayStart(kind)
+    if kind == "offset" and _OFFSETS_PATTERN.fullmatch(argument):
+        pairs = [part.split("=") for part in argument.split(",")]
+        return ReplayStart(kind, {int(pair[0]) if len(pair) > 1 else None: int(pair[-1]) for pair in pairs})
+    if kind == "time":
+        try:
+            start_time = datetime.fromisoformat(argument)
+        except ValueError:
+            pass
+        else:
+            aware_time = start_time if start_time.tzinfo else start_time.replace(tzinfo=UTC)
+            return ReplayStart(kind, at_ms=round(aware_time.timestamp() * 1000))
+    raise UnknownOriginError(
+        f"--from {text!r} is no place to begin: write archive, topic, offset:1000, offset:0=1000,1=950 or "
+        "time:2026-01-31T12:00:00, which is UTC"
+    )
+
+
+def replay_stream(
+    settings: Settings, store: "ControlStore", request: ReplayRequest, report_progress: Callable[[str], None]
+) -> ReplayResult:
+    """Run a stream's history again, and put it in the place of what the stream wrote, or leave it beside."""
+    from penstock.engine.host.stream_folders import read_unfinished_switch
+    from penstock.pipelines.catalog import pipeline_names
+    from penstock.platform.services.command_spark import open_command_spark
+
+    start = parse_replay_start(request.start)
+    if request.stream not in pipeline_names():
+        raise UnknownStreamError(
+            f"there is no pipeline {request.stream!r} to replay; there are: {', '.join(pipeline_names())}"
+        )
+    unfinished_replay = read_unfinished_switch(settings.home / "streams", request.stream)
+    run_name = (
+        unfinished_replay
+        or request.name
+        or f"replay-{datetime.fromtimestamp(now_ms() / 1000, UTC):%Y%m%dT%H%M%SZ}"
+    )
+    _check_replay_name(settings, request.stream, run_name, switch=request.switch or unfinished_replay != "")
+    plan = reload_plan(request.stream)
+    with open_command_spark(settings, f"replay-{request.stream}", report_progress) as session:
+        source = open_replay_source(session, plan, settings, start)
+        if request.switch or unfinished_replay:
+            return _replay_and_switch(
+                settings, store, request, run_name, plan, session, source, report_progress
+            )
+        return _replay_beside(settings, request, run_name, plan, session, source, report_progress)
+
+
+def _check_replay_name(settings: Settings, stream: str, name: str, *, switch: bool) -> None:
+    """Raise RunNameError for what cannot be a name, and for that of results which this replay did not make."""
+    from penstock.engine.storage.file_access import list_warehouse_tables
+    from penstock.platform.services.bounded_runs import check_run_name
+
+    check_run_name(name)
+    run_path = Path("runs", stream, name)
+    replay_folder, run_folder = settings.home / "streams" / stream / name, settings.home / run_path
+    # Tables take a batch once: those of another run would keep what they have, and be taken for this one's.
+    if not (replay_folder if switch else run_folder).exists() and any(
+        list_warehouse_tables(settings.warehouse_path / run_path)
+    ):
+        raise RunNameError(f"{run_path} has results of another run already: give this replay another --name")
+
+
+def open_replay_source(
+    session: "SparkSession", plan: "Plan", settings: Settings, start: ReplayStart
+) -> "BoundedSource":
+    """The records of a pipeline's topics from where a replay begins."""
+    from penstock.engine.spark.bounded_sources.union_source import UnionSource
+
+    return UnionSource([_open_source_from(session, source, settings, start) for source in plan.sources])
+
+
+def _open_source_from(
+    session: "SparkSession", source: "PlanSource", settings: Settings, start: ReplayStart
+) -> "BoundedSource":
+    from penstock.engine.archive.archive_names import records_path
+    from penstock.engine.batch.input_watermarks import topic_of
+    from penstock.engine.plan.sources import FileOrigin
+    from penstock.engine.spark.bounded_sources.file_formats import open_file_source
+    from penstock.engine.spark.bounded_sources.start_offsets import ArchiveThenTopicSource, SourceFromOffsets
+    from penstock.engine.spark.bounded_sources.topic_source import TopicSource
+    from penstock.platform.services.bounded_runs import open_stored_source
+
+    full_source = open_stored_source(session, source, settings)
+    if (
+        isinstance(source.origin, FileOrigin)
+        or not isinstance(full_source, TopicSource)
+        or start.kind == "topic"
+    ):
+        return full_source
+    if start.kind == "archive":
+        path = str(settings.warehouse_path / records_path(topic_of(source)))
+        return ArchiveThenTopicSource(open_file_source(session, source, path, "delta"), full_source)
+    if start.kind == "time":
+        return SourceFromOffsets(full_source, full_source.find_offsets_at(start.at_ms))
+    start_offsets = start.offsets or {}
+    offset_ranges = full_source.list_ranges()
+    return SourceFromOffsets(
+        full_source,
+        {
+            offset_range.name: start_offsets.get(
+                offset_range.partition, start_offsets.get(None, offset_range.start)
+            )
+            for offset_range in offset_ranges
+        },
+    )
+
+
+def _replay_and_switch(
+    settings: Settings,
+    store: "ControlStore",
+    request: ReplayRequest,
+    run_name: str,
+    plan: "Plan",
+    session: "SparkSession",
+    source: "BoundedSource",
+    report_progress: Callable[[str], None],
+) -> ReplayResult:
+    from penstock.engine.history.replay import ReplayPaths, StreamReplay, sum_ledger
+    from penstock.engine.host.control_reporter import to_batch_record
+    from penstock.engine.storage.file_access import remove_tree
+    from penstock.platform.services.bounded_runs import build_run_config
+
+    replay_paths = ReplayPaths(settings.home / "streams", settings.warehouse_path, request.stream, run_name)
+    config = build_run_config(
+        settings, replay_paths.replay_folder, replay_paths.replay_warehouse, request.records_per_batch
+    )
+    stream_replay = StreamReplay(plan, session, source, replay_paths, config, now_ms, report_progress)
+    if not request.drop_earlier:
+        stream_replay.refuse_data_loss()
+    stream_replay.run_history()
+    with hold_stream(store, replay_paths.streams_folder, request.stream, run_name, report_progress) as fence:
+        outcome = stream_replay.finish_and_switch(fence)
+        # What batches before it did is in no table any more: the new ledger tells of its own.
+        store.mark_batches_replaced(request.stream, outcome.batch_id)
+        store.record_batch(to_batch_record(request.stream, outcome))
+    remove_tree(replay_paths.replay_warehouse)  # each file is in the stream's own table by now
+    accounts = sum_ledger(settings.warehouse_path / "ledger" / request.stream)
+    return ReplayResult(
+        request.stream, run_name, settings.warehouse, outcome.batch_id, _sum_accounts(accounts)
+    )
+
+
+def _replay_beside(
+    settings: Settings,
+    request: ReplayRequest,
+    run_name: str,
+    plan: "Plan",
+    session: "SparkSession",
+    source: "BoundedSource",
+    report_progress: Callable[[str], None],
+) -> ReplayResult:
+    from penstock.engine.history.bounded_run import run_bounded
+    from penstock.platform.services.bounded_runs import build_run_config, read_run_result
+
+    run_path = Path("runs", request.stream, run_name)
+    config = build_run_config(
+        settings, settings.home / run_path, settings.warehouse_path / run_path, request.records_per_batch
+    )
+    run_bounded(
+        plan,
+        session,
+        source,
+        config,
+        now_ms,
+        lambda o, count: report_progress(f"batch {o.batch_id + 1} of {count}"),
+    )
+    run_result = read_run_result(plan, request.stream, run_name, config.warehouse)
+    return ReplayResult(request.stream, run_name, run_result.tables, None, run_result.accounts)
+
+
+def _sum_accounts(accounts: tuple[PartitionAccount, ...]) -> dict[str, int]:
+    account_fields = ("read", "folded", "late", "quarantined", "duplicate", "filtered")
+    return {
+        account_field: sum(getattr(account, account_field) for account in accounts)
+        for account_field in account_fields
+    }

@@ -1,0 +1,225 @@
+"""Upgrades of streams: what a changed pipeline takes and costs, and doing it."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.engine.host.stream_folders import resolve_stream_folder
+from penstock.engine.upgrade.upgrade_class import PlanUpgrade, UpgradeClass
+from penstock.pipelines.catalog import pipeline_names
+from penstock.platform.errors import UnknownStreamError, UpgradeRefusedError
+from penstock.platform.services.stream_catalog import reload_plan
+from penstock.platform.services.stream_hold import hold_stream
+from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request_state, wait_for_state
+from penstock.platform.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.engine.plan.stages import Plan
+    from penstock.platform.control import ControlStore
+
+PACE_SAMPLE_BATCHES = 1_000
+RESTART_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class UpgradeCost:
+    """What an upgrade has to go through, and about how long that takes by the pace of the stream's own batches."""
+
+    windows: int
+    state_bytes: int
+    records: int
+    records_per_second: float | None
+
+    @property
+    def estimated_seconds(self) -> float | None:
+        """About how long a replay takes; None where the stream has read nothing lately to tell by."""
+        return self.records / self.records_per_second if self.records_per_second else None
+
+
+@dataclass(frozen=True)
+class UpgradePlan:
+    """An upgrade before it is done. `upgrade` is None for a stream without a state: it simply starts."""
+
+    stream: str
+    plan_changes: PlanUpgrade | None
+    replay_start: str
+    cost: UpgradeCost
+
+    @property
+    def upgrade_class(self) -> UpgradeClass:
+        """What the upgrade takes."""
+        return UpgradeClass.SAME if self.plan_changes is None else self.plan_changes.upgrade_class
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        differences = () if self.plan_changes is None else self.plan_changes.differences
+        return {
+            "stream": self.stream,
+            "upgrade_class": self.upgrade_class.label,
+            "differences": [
+                {**asdict(difference), "upgrade_class": difference.upgrade_class.label}
+                for difference in differences
+            ],
+            "cost": {
+                **asdict(self.cost),
+                "replay_from": self.replay_start,
+                "replay_seconds": self.cost.estimated_seconds,
+            },
+        }
+
+
+@dataclass(frozen=True)
+class UpgradeRequest:
+    """What is asked for: columns that may count from now on, where a replay would begin, the most it may take."""
+
+    stream: str
+    from_now: tuple[str, ...] = ()
+    start: str = ""
+    accept: UpgradeClass = UpgradeClass.REPLAY
+    wait_seconds: float = RESTART_TIMEOUT_S
+
+
+def plan_upgrade(settings: Settings, store: "ControlStore", request: UpgradeRequest) -> UpgradePlan:
+    """Say what it takes to have a stream go by its definition as it is written now. Changes nothing."""
+    from penstock.engine.upgrade.stored_plan import assess_upgrade
+
+    if request.stream not in pipeline_names():
+        raise UnknownStreamError(
+            f"there is no pipeline {request.stream!r}; there are: {', '.join(pipeline_names())}"
+        )
+    plan = reload_plan(request.stream)
+    folder = resolve_stream_folder(settings.home / "streams", request.stream)
+    plan_changes = assess_upgrade(folder, plan, request.from_now)
+    return UpgradePlan(
+        request.stream,
+        plan_changes,
+        request.start or _default_replay_start(settings, plan),
+        _estimate_upgrade_cost(store, plan, folder),
+    )
+
+
+def upgrade_stream(
+    settings: Settings, store: "ControlStore", request: UpgradeRequest, report_progress: Callable[[str], None]
+) -> UpgradePlan:
+    """Do what it takes; returns what was planned. A stream that is not to run is upgraded and left at rest.
+
+    UpgradeRefusedError, and nothing is done, where it takes more than the order accepts.
+    """
+    upgrade_plan = plan_upgrade(settings, store, request)
+    check_upgrade_accepted(upgrade_plan, request.accept)
+    match upgrade_plan.upgrade_class:
+        case UpgradeClass.SAME | UpgradeClass.COMPATIBLE:
+            desired_state = store.read_desired_states().get(request.stream)
+            if (
+                upgrade_plan.upgrade_class is UpgradeClass.COMPATIBLE
+                and desired_state is not None
+                and desired_state.needs_host
+            ):
+                report_progress("restarting the stream")
+                restart_command = replace(
+                    STREAM_COMMANDS["restart"], desired=desired_state.desired
+                )  # one that is paused stays so
+                wait_for_state(
+                    store,
+                    request_state(store, request.stream, restart_command, (request.stream,)),
+                    request.wait_seconds,
+                )
+        case UpgradeClass.MIGRATABLE:
+            _migrate_stream(settings, store, request, report_progress)
+        case UpgradeClass.REPLAY:
+            from penstock.platform.services.replay import ReplayRequest, replay_stream
+
+            replay_stream(
+                settings, store, ReplayRequest(request.stream, upgrade_plan.replay_start), report_progress
+            )
+    return upgrade_plan
+
+
+def check_upgrade_accepted(upgrade_plan: UpgradePlan, accepted_class: UpgradeClass) -> None:
+    """Raise UpgradeRefusedError, which says what the upgrade takes and why, where that is more than accepted."""
+    required_class = upgrade_plan.upgrade_class
+    if required_class <= accepted_class:
+        return
+    differences = upgrade_plan.plan_changes.differences if upgrade_plan.plan_changes else ()
+    reasons = "; ".join(
+        f"{difference.subject} was {difference.before}, is {difference.after}"
+        for difference in differences
+        if difference.upgrade_class > accepted_class
+    )
+    raise UpgradeRefusedError(
+        f"the upgrade of {upgrade_plan.stream} takes more than {accepted_class.label}, which is all that was "
+        f"accepted. It is {required_class.label}: {required_class.description} ({reasons}). "
+        f"`penstock stream plan-upgrade {upgrade_plan.stream}` shows what that costs; "
+        f"to have it done, accept {required_class.label}"
+    )
+
+
+def _migrate_stream(
+    settings: Settings, store: "ControlStore", request: UpgradeRequest, report_progress: Callable[[str], None]
+) -> None:
+    from penstock.engine.host.control_reporter import to_batch_record
+    from penstock.engine.operators.stage_graph import compile_graph
+    from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
+    from penstock.engine.upgrade.state_migration import migrate_state
+    from penstock.platform.services.command_spark import open_command_spark
+
+    plan = reload_plan(request.stream)
+    streams = settings.home / "streams"
+    with open_command_spark(settings, f"upgrade-{request.stream}", report_progress) as session:
+        graph = compile_graph(plan, FieldTypeResolver(session).resolve_plan(plan))
+        with hold_stream(store, streams, request.stream, "an upgrade", report_progress) as fence:
+            report_progress("rewriting the state")
+            folder = resolve_stream_folder(streams, request.stream)
+            _finish_last_commit(settings, folder, plan)
+            outcome = migrate_state(folder, plan, graph, request.from_now, fence.epoch)
+            store.record_batch(to_batch_record(request.stream, outcome))
+
+
+def _finish_last_commit(settings: Settings, folder: Path, plan: "Plan") -> None:
+    """Commit what a host that was killed had decided: only the newest batch is told to tables again."""
+    from penstock.engine.batch.commit_recovery import finish_commits
+    from penstock.engine.batch.journal import BatchJournal
+
+    last_outcome = BatchJournal(folder / "journal").read_last_outcome()
+    if last_outcome is not None:
+        client_config = {
+            "bootstrap.servers": settings.kafka.bootstrap_servers,
+            "log_level": "2",
+            **settings.kafka.client_config("host"),
+        }
+        finish_commits(last_outcome, plan, settings.warehouse_path, client_config)
+
+
+def _default_replay_start(settings: Settings, plan: "Plan") -> str:
+    """Where a replay begins that nobody said more of: the archives, if there is one of each topic."""
+    from penstock.engine.archive.archive_names import records_path
+    from penstock.engine.batch.input_watermarks import topic_of
+    from penstock.engine.storage.file_access import is_delta_table
+
+    archive_paths = [settings.warehouse_path / records_path(topic_of(source)) for source in plan.sources]
+    return "archive" if all(is_delta_table(archive_path) for archive_path in archive_paths) else "topic"
+
+
+def _estimate_upgrade_cost(store: "ControlStore", plan: "Plan", folder: Path) -> UpgradeCost:
+    from penstock.engine.batch.journal import BatchJournal
+    from penstock.platform.control.reports import summarize_batches
+
+    last_outcome = BatchJournal(folder / "journal").read_last_outcome()
+    if last_outcome is None:
+        return UpgradeCost(0, 0, 0, None)
+    files = [
+        folder / "state" / stage / file_name
+        for stage, file_names in last_outcome.state_files.items()
+        for file_name in file_names
+    ]
+    recent_summary = summarize_batches(store, plan.name, last_outcome.batch_id - PACE_SAMPLE_BATCHES)
+    records_per_second = (
+        recent_summary.read / recent_summary.duration_ms * 1000
+        if recent_summary and recent_summary.read and recent_summary.duration_ms
+        else None
+    )
+    state_bytes = sum(file.stat().st_size for file in files if file.exists())
+    return UpgradeCost(
+        last_outcome.state_rows, state_bytes, sum(last_outcome.ends.values()), records_per_second
+    )

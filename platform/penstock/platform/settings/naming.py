@@ -1,0 +1,64 @@
+"""The dotted names of settings, their variables, and what to say of a name or a value that is wrong."""
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from penstock.infra.readiness import READY_FILE_VARIABLE
+from penstock.platform.settings.model import Settings
+
+VARIABLE_PREFIX = "PENSTOCK_"
+SETTINGS_FILE_NAME = "penstock.toml"
+
+
+def variable_name(name: str) -> str:
+    """The variable that sets a dotted name."""
+    return VARIABLE_PREFIX + name.replace(".", "__").upper()
+
+
+def iter_setting_names(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[str]:
+    """Every dotted name that can be set."""
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from iter_setting_names(field.annotation, f"{prefix}{name}.")
+        else:
+            yield prefix + name
+
+
+def explain_errors(error: ValidationError, is_variable: Callable[[str], bool]) -> str:
+    """One clause for each value that cannot be used: its place, the value, what would do."""
+    return "; ".join(_explain_error(detail, is_variable) for detail in error.errors())
+
+
+def describe_unknown_variables(environment: Iterable[str]) -> Iterator[str]:
+    """Variables that look like ours and set nothing: told, not refused, for clusters add some."""
+    known_variables = {variable_name(name) for name in iter_setting_names()} | {
+        variable_name(name) for name in Settings.model_fields
+    }
+    known_variables |= {READY_FILE_VARIABLE}  # what a program that is kept is told by its keeper
+    for name in sorted(environment):
+        if name.startswith(VARIABLE_PREFIX) and name.upper() not in known_variables:
+            dotted_name = name.removeprefix(VARIABLE_PREFIX).lower().replace("__", ".")
+            yield f"{name} sets nothing{_suggest_name(dotted_name)}"
+
+
+def _explain_error(detail: ErrorDetails, is_variable: Callable[[str], bool]) -> str:
+    name = ".".join(str(part) for part in detail["loc"] if isinstance(part, str))
+    if detail["type"] == "value_error":
+        # Raised by a validator of ours: a sentence that names what it is about.
+        return detail["msg"].removeprefix("Value error, ")
+    source = variable_name(name) if is_variable(name) else f"{name} in {SETTINGS_FILE_NAME}"
+    if detail["type"] == "extra_forbidden":
+        return f"{source} is no setting{_suggest_name(name)}; `penstock status --settings` lists them all"
+    return f"{source} is {detail['input']!r}: {detail['msg'].lower()}"
+
+
+def _suggest_name(name: str) -> str:
+    matches = difflib.get_close_matches(name, list(iter_setting_names()), n=1, cutoff=0.6)
+    return (
+        f" (did you mean {variable_name(matches[0])}, {matches[0]} in {SETTINGS_FILE_NAME}?)"
+        if matches
+        else ""
+    )

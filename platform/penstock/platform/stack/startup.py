@@ -1,0 +1,144 @@
+"""Bringing the local stack up: checked first, begun in order, undone where it fails."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from penstock.core.clock import now_ms
+from penstock.engine.host.control import DesiredRunState
+from penstock.infra.broker import format_storage
+from penstock.infra.jars import RUNTIME_JAR_SETS, ensure_jars
+from penstock.infra.processes import ProcessManager, Program
+from penstock.ingestion.contracts import Contract, load_catalog
+from penstock.ingestion.topics import ensure_topics
+from penstock.pipelines import catalog
+from penstock.platform.control import ControlStore, open_control_store
+from penstock.platform.errors import SettingsError
+from penstock.platform.services.stream_catalog import find_stream_error, list_stream_names
+from penstock.platform.settings import Settings
+from penstock.platform.settings.model import KafkaSettings
+from penstock.platform.stack.dagster_home import write_dagster_home
+from penstock.platform.stack.manager import stack_manager
+from penstock.platform.stack.preflight import check_machine, check_ports
+from penstock.platform.stack.programs import broker_config, stack_programs
+
+
+class StartupProgress(Protocol):
+    """Shows a person what is being done; the function it yields takes details."""
+
+    def step(self, description: str) -> AbstractContextManager[Callable[[str], None]]:
+        """One step, from its beginning to its end."""
+
+    def report_skipped(self, description: str) -> None:
+        """What is gone on without."""
+
+
+def bring_up_stack(settings: Settings, progress: StartupProgress) -> None:
+    """Have the whole stack running. Said again it changes nothing that is already right.
+
+    On any failure, what this call started is stopped again; a stack that ran before is left as it was.
+    """
+    manager = stack_manager(settings)
+    with progress.step("contracts and pipelines are sound"):
+        topics = load_catalog()
+        check_stream_names(
+            "dagster.nightly_backfills", settings.dagster.nightly_backfills, catalog.pipeline_names()
+        )
+        check_stream_names("alerts.of", settings.alerts.of, list_stream_names())
+        streams = {stream: find_stream_error(stream) for stream in settings.streams}
+    broken_topics = {f"topic {topic}": problem for topic, problem in topics.errors_by_topic.items()}
+    for subject, problem in {**broken_topics, **streams}.items():
+        if problem is not None:
+            progress.report_skipped(f"without {subject}, until its file is mended: {problem}")
+    with progress.step("this machine has what is needed"):
+        check_machine(settings)
+        check_ports(settings, manager)
+    jars = _prepare(settings, progress)
+    with _stop_on_failure(manager):
+        _ensure_broker(settings, manager, jars, progress)
+        with progress.step("topics are as declared"):
+            _ensure_topics(settings.kafka, topics.contracts)
+        _start_programs(manager, stack_programs(settings, jars), progress)
+
+
+def check_stream_names(setting: str, names: Iterable[str], known_names: Sequence[str]) -> None:
+    """Raise SettingsError where a setting names a stream that there is not."""
+    for name in names:
+        if name not in known_names:
+            raise SettingsError(
+                f"{setting} names {name!r}, and there is no such stream; there are: {', '.join(known_names)}"
+            )
+
+
+def _ensure_topics(kafka: KafkaSettings, contracts: Sequence[Contract]) -> None:
+    ensure_topics(
+        kafka.bootstrap_servers, contracts, kafka.layout, client_settings=kafka.client_config("topics")
+    )
+
+
+def _prepare(settings: Settings, progress: StartupProgress) -> list[Path]:
+    with progress.step("jars are as locked") as show_detail:
+        sets = sorted({*RUNTIME_JAR_SETS, *settings.spark_jar_sets})
+        ensure_jars(
+            settings.jars, sets, progress=lambda done, total, name: show_detail(f"{done} of {total}: {name}")
+        )
+        jars = ensure_jars(settings.jars, ["kafka"])
+    if not settings.kafka.bootstrap:
+        with progress.step("the broker has its folder"):
+            format_storage(broker_config(settings), jars)
+    with progress.step("control store and Dagster's home are ready"):
+        store = open_control_store(settings.control_url, settings.control_secret)
+        set_initial_desired(store, settings.streams)
+        store.close()
+        write_dagster_home(settings)
+    return jars
+
+
+def set_initial_desired(store: ControlStore, streams: Sequence[str]) -> None:
+    """Have the streams of a fresh stack run; one that somebody decided about stays as decided."""
+    desired_states = store.read_desired_states()
+    for stream in streams:
+        if stream not in desired_states:
+            store.set_desired_state(stream, DesiredRunState.RUNNING, now_ms())
+
+
+def _ensure_broker(
+    settings: Settings, manager: ProcessManager, jars: list[Path], progress: StartupProgress
+) -> None:
+    """Have the broker answer, with what the manager has already: others begin when their topics are there."""
+    if settings.kafka.bootstrap or _is_broker_ready(manager):
+        return
+    present_names = {
+        "broker",
+        *(status.name for status in manager.list_statuses()),
+    }  # alone where a start was cut off
+    programs = [program for program in stack_programs(settings, jars) if program.name in present_names]
+    with progress.step(f"broker answers at {settings.kafka.bootstrap_servers}"):
+        manager.start(programs, await_names=["broker"])
+
+
+def _start_programs(manager: ProcessManager, programs: list[Program], progress: StartupProgress) -> None:
+    pending_names = {program.name for program in programs}
+    with progress.step("feed, host and Dagster run") as show_detail:
+
+        def mark_ready(name: str) -> None:
+            pending_names.discard(name)
+            show_detail("waiting for " + ", ".join(sorted(pending_names)))
+
+        manager.start(programs, on_ready=lambda status: mark_ready(status.name))
+
+
+def _is_broker_ready(manager: ProcessManager) -> bool:
+    return any(status.name == "broker" and status.ready for status in manager.list_statuses())
+
+
+@contextmanager
+def _stop_on_failure(manager: ProcessManager) -> Iterator[None]:
+    was_running = manager.is_running()
+    try:
+        yield
+    except BaseException:
+        if not was_running:
+            manager.stop()
+        raise

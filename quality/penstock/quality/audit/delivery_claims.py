@@ -1,0 +1,116 @@
+"""Whether what producers had acknowledged is in the topic: every address once, or gone by retention alone."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.ingestion.ledger.entries import Acknowledgement, ProducerSession
+from penstock.ingestion.ledger.journal import read_entries
+from penstock.ingestion.ledger.reader import list_segments
+from penstock.quality.audit.ledger_continuity import TopicPartition
+from penstock.quality.audit.offset_runs import NO_OFFSETS, OffsetRun, OffsetRunsByPartition, merge_runs
+from penstock.quality.audit.verdict import AuditDifference
+
+
+@dataclass(frozen=True)
+class PartitionLimits:
+    """The offsets that a partition has now, [low, high); what is below has expired."""
+
+    low: int
+    high: int
+
+
+DeliveryClaims = Mapping[TopicPartition, Sequence[OffsetRun]]
+"""Offsets that a producer says it has delivered to."""
+
+
+def read_topic_claims(topic: str, directory: Path) -> DeliveryClaims:
+    """Return what a producer's ledger knows to be acknowledged in one topic."""
+    return {
+        partition: runs
+        for partition, runs in read_acknowledged_runs(directory).items()
+        if partition[0] == topic
+    }
+
+
+def read_acknowledged_runs(directory: Path) -> Mapping[TopicPartition, list[OffsetRun]]:
+    """Return the offsets that a producer's ledger still knows to be acknowledged, as it wrote them down."""
+    targets: Sequence[TopicPartition] = []
+    acknowledged: dict[TopicPartition, list[OffsetRun]] = {}
+    for path in list_segments(directory):
+        for entry in read_entries(path):
+            if isinstance(entry, ProducerSession):
+                targets = [(topic, partition) for topic, partition in entry.targets]
+            elif isinstance(entry, Acknowledgement):
+                for lane, runs in entry.offset_runs.items():
+                    acknowledged.setdefault(targets[lane], []).extend(runs)
+    return acknowledged
+
+
+def check_claims(
+    ledgers: Mapping[str, DeliveryClaims],
+    bounds: Mapping[TopicPartition, PartitionLimits],
+    held_runs: OffsetRunsByPartition,
+) -> Iterator[AuditDifference]:
+    """Yield acknowledged addresses that two records have, that are beyond the topic, or that hold no record.
+
+    `present` says what the topic holds between its bounds; a partition that it does not name is judged by its
+    bounds alone, as all are of a topic that is compacted.
+    """
+    for partition, claims in sorted(_claims_by_partition(ledgers).items()):
+        yield from _find_double_claims(partition, claims)
+        limit = bounds.get(partition)
+        if limit is None:
+            yield AuditDifference(
+                _partition_text(partition),
+                f"{claims[0][1]} delivered to it, and the topic has no such partition",
+            )
+            continue
+        merged_runs = merge_runs(run for run, _ in claims)
+        for first, length in zip(merged_runs.firsts.tolist(), merged_runs.lengths.tolist(), strict=True):
+            yield from _find_lost(partition, max(first, limit.low), first + length, limit, held_runs)
+
+
+def _find_lost(
+    partition: TopicPartition, first: int, end: int, limit: PartitionLimits, held_runs: OffsetRunsByPartition
+) -> Iterator[AuditDifference]:
+    if end > limit.high:
+        yield AuditDifference(
+            f"{_partition_text(partition)} offset {max(first, limit.high)}",
+            f"it was acknowledged, and the topic ends at {limit.high}",
+        )
+    if partition in held_runs:
+        missing_offset = held_runs.get(partition, NO_OFFSETS).find_first_missing(first, min(end, limit.high))
+        if missing_offset is not None:
+            yield AuditDifference(
+                f"{_partition_text(partition)} offset {missing_offset}",
+                "it was acknowledged, and the topic holds no record there",
+            )
+
+
+def _find_double_claims(
+    partition: TopicPartition, claims: Iterable[tuple[OffsetRun, str]]
+) -> Iterator[AuditDifference]:
+    last_end, last_producer = -1, ""
+    for (first, length), producer in sorted(claims):
+        if first < last_end:
+            yield AuditDifference(
+                f"{_partition_text(partition)} offset {first}",
+                f"{producer} has it acknowledged, and so has {last_producer}",
+            )
+        if first + length > last_end:
+            last_end, last_producer = first + length, producer
+
+
+def _claims_by_partition(
+    ledgers: Mapping[str, DeliveryClaims],
+) -> Mapping[TopicPartition, list[tuple[OffsetRun, str]]]:
+    claims_by_partition: dict[TopicPartition, list[tuple[OffsetRun, str]]] = {}
+    for producer, partitions in ledgers.items():
+        for partition, runs in partitions.items():
+            claims_by_partition.setdefault(partition, []).extend((run, producer) for run in runs)
+    return claims_by_partition
+
+
+def _partition_text(partition: TopicPartition) -> str:
+    return f"{partition[0]}/{partition[1]}"

@@ -1,0 +1,72 @@
+"""Whether the quarantine has the bytes that its records have in their topic: those are what is sent again."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.spark.bounded_sources import BoundedSource
+from penstock.quality.audit.topic_view import OffsetBounds, TopicView
+from penstock.quality.audit.verdict import AuditDifference
+
+OFFSET_COLUMNS = ["partition", "offset"]
+BYTE_COLUMNS = ["key", "value"]
+
+
+def check_quarantine_bytes(
+    topic_view: TopicView, source: BoundedSource, place_text: str
+) -> Iterator[AuditDifference]:
+    """Yield the quarantined records that have other bytes than `source` has at their addresses, or none there.
+
+    Only what lies between them is read; what is not at an address that was read is for another check to say.
+    """
+    bounds = topic_view.topic_bounds if source is topic_view.topic_source else topic_view.archive_bounds
+    rows = _quarantined_within(topic_view, bounds)
+    if not rows.num_rows:
+        return
+    bounds_by_partition = {number: (first, first) for number, (first, _) in bounds.items()}
+    for row in rows.group_by("partition").aggregate([("offset", "min"), ("offset", "max")]).to_pylist():
+        bounds_by_partition[row["partition"]] = (row["offset_min"], row["offset_max"] + 1)
+    records = source.read_records(topic_view.to_ranges(bounds_by_partition))
+    addresses = records.sparkSession.createDataFrame(rows.select(OFFSET_COLUMNS)).distinct()
+    topic_rows = (
+        records.join(addresses.hint("broadcast"), OFFSET_COLUMNS, "left_semi")
+        .select(*OFFSET_COLUMNS, *BYTE_COLUMNS)
+        .toArrow()
+    )
+    rows_by_address = {(row["partition"], row["offset"]): row for row in topic_rows.to_pylist()}
+    for quarantined_row in rows.sort_by([(name, "ascending") for name in OFFSET_COLUMNS]).to_pylist():
+        original = rows_by_address.get((quarantined_row["partition"], quarantined_row["offset"]))
+        if original is None and topic_view.is_compacted:
+            continue  # it gave way to the next one of its key
+        description = _describe_byte_difference(quarantined_row, original, place_text)
+        if description:
+            yield AuditDifference(
+                f"quarantined of {topic_view.topic}/{quarantined_row['partition']} "
+                f"offset {quarantined_row['offset']}",
+                description,
+            )
+
+
+def _quarantined_within(topic_view: TopicView, bounds: Mapping[int, OffsetBounds]) -> pa.Table:
+    """The quarantined records of a topic that lie in bounds."""
+    rows = topic_view.scope.quarantined_rows
+    rows = rows.filter(pc.equal(rows.column("topic"), topic_view.topic))
+    if not rows.num_rows:
+        return rows
+    limits = [bounds.get(number, (0, 0)) for number in rows.column("partition").to_pylist()]
+    first, end = np.asarray(limits).T
+    offsets = np.asarray(rows.column("offset"))
+    return rows.select([*OFFSET_COLUMNS, *BYTE_COLUMNS]).filter(
+        pa.array((first <= offsets) & (offsets < end))
+    )
+
+
+def _describe_byte_difference(
+    quarantined_row: dict[str, object], original: dict[str, object] | None, place_text: str
+) -> str:
+    if original is None:
+        return f"the quarantine has it, and {place_text} holds no record there"
+    name = next((name for name in BYTE_COLUMNS if quarantined_row[name] != original[name]), None)
+    return "" if name is None else f"its {name} is not the same in the quarantine and in {place_text}"

@@ -1,0 +1,208 @@
+"""Results computed again: the bounded pipeline over what a stream has read, without what came too late."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.batch.intent import OffsetRange
+from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.plan import (
+    AfterWatermark,
+    Default,
+    LatestValues,
+    PaneLog,
+    Plan,
+    PlanSource,
+    Sliding,
+    SqlStep,
+    Stage,
+    Step,
+)
+from penstock.engine.plan.predicates import quote_column
+from penstock.engine.spark.bounded_sources import BoundedSource
+from penstock.engine.spark.bounded_sources.union_source import UnionSource
+from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
+from penstock.engine.storage import StoragePath
+from penstock.quality.audit.comparability import Sample, has_order_windows
+from penstock.quality.audit.side_tables import ADDRESS_COLUMNS
+from penstock.quality.audit.table_reads import to_milliseconds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LATE_VIEW = "penstock_audit_late"
+ANTI_JOIN_LATE_SQL = f"SELECT /*+ BROADCAST(l) */ i.* FROM input i LEFT ANTI JOIN {LATE_VIEW} l"  # noqa: S608  # a name of ours
+MAX_RECORDS_PER_BATCH = 5_000_000
+"""Records to a batch: what is fetched of them must fit the driver's memory."""
+
+KEY_SHARE_BUCKETS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Recomputation:
+    """What is computed again: a plan, the ranges that were read, and the records that have no part in it."""
+
+    plan: Plan
+    ranges: Sequence[OffsetRange]
+    late_addresses: pa.Table
+    """Addresses of records that no window took."""
+    rejected_addresses: pa.Table
+    """Addresses of records that were refused for a reason that does not hold any more."""
+
+
+@dataclass(frozen=True)
+class RecordsAsRead:
+    """Stored records of one topic as far as a stream has read them, without some."""
+
+    source: BoundedSource
+    read_ranges: tuple[OffsetRange, ...]
+    excluded: pa.Table
+
+    def list_ranges(self) -> tuple[OffsetRange, ...]:
+        """The ranges that were read."""
+        return self.read_ranges
+
+    def read_records(self, ranges: Sequence[OffsetRange]) -> "DataFrame":
+        """The records of these ranges."""
+        records = self.source.read_records(ranges)
+        if not self.excluded.num_rows:
+            return records
+        excluded_rows = records.sparkSession.createDataFrame(self.excluded)
+        return records.join(excluded_rows.hint("broadcast"), ADDRESS_COLUMNS, "left_anti")
+
+
+def build_recompute_plan(plan: Plan, sample: Sample, late_addresses: pa.Table) -> Plan:
+    """Return the plan that gives each window's last value, and nothing else, of the records in a sample."""
+    stage = plan.only_stage
+    bounded_stage = replace(
+        stage,
+        steps=tuple(build_recompute_steps(stage, sample, late_addresses)),
+        trigger=Default() if has_order_windows(stage) else AfterWatermark(),
+        may_finish=not has_order_windows(stage),
+        accumulation="accumulating",
+        on_time_pane="always",
+        final_pane="never",
+        sinks=((PaneLog if has_order_windows(stage) else LatestValues)(stage.name),),
+    )
+    return replace(plan, sources=tuple(map(without_future_guard, plan.sources)), stages=(bounded_stage,))
+
+
+def build_recompute_steps(stage: Stage, sample: Sample, late_addresses: pa.Table) -> list[Step]:
+    """Return the stage's steps, with others that take out what is late and what the sample leaves out."""
+    leading_steps: list[Step] = []
+    if late_addresses.num_rows:
+        on_address = " AND ".join(f"i._{name} = l.{name}" for name in ADDRESS_COLUMNS)
+        # Taken out after repeats were told: a record that came late is remembered like any other.
+        leading_steps.append(SqlStep(f"{ANTI_JOIN_LATE_SQL} ON {on_address}"))
+    limits = [
+        f"_time {operator} {bound}L"
+        for operator, bound in ((">=", sample.start), ("<", sample.end))
+        if bound is not None
+    ]
+    if limits:
+        leading_steps.append(filter_step(" AND ".join(limits)))
+    trailing_steps = [filter_step(key_share_condition(stage, sample))] if sample.key_share < 1 else []
+    return [*leading_steps, *stage.steps, *trailing_steps]
+
+
+def filter_step(condition: str) -> SqlStep:
+    """Return the step that keeps the records which a condition holds for."""
+    return SqlStep(f"SELECT * FROM input WHERE {condition}")  # noqa: S608  # of ours, over quoted names
+
+
+def key_share_condition(stage: Stage, sample: Sample) -> str:
+    """Return the SQL that chooses a share of the keys, the same wherever it is asked."""
+    keys = ", ".join(quote_column(name) for name in stage.key)
+    return f"pmod(xxhash64({keys}), {KEY_SHARE_BUCKETS}) < {round(sample.key_share * KEY_SHARE_BUCKETS)}"
+
+
+def without_future_guard(source: PlanSource) -> PlanSource:
+    """Return the source without a guard that goes by a clock: whom it refused is taken out by address."""
+    return replace(source, watermark=replace(source.watermark, max_ahead=None))
+
+
+def run_recomputation(
+    session: "SparkSession",
+    recomputation: Recomputation,
+    sources: Mapping[str, BoundedSource],
+    folder: Path,
+    live_warehouse: StoragePath,
+    clock: Callable[[], int],
+    report_progress: Callable[[str], None],
+    schemas: SchemaLookup = refuse_without_registry,
+) -> StoragePath:
+    """Run it into an empty folder, and return where its tables are; `stored` has the records of each topic.
+
+    `live` is the warehouse of the stream: what its records were looked up in is looked into again, as it was.
+    """
+    session.createDataFrame(recomputation.late_addresses).createOrReplaceTempView(LATE_VIEW)
+    topic_records = [
+        RecordsAsRead(
+            sources[topic],
+            tuple(span for span in recomputation.ranges if span.topic == topic),
+            recomputation.rejected_addresses.filter(
+                pc.equal(recomputation.rejected_addresses.column("topic"), topic)
+            ),
+        )
+        for topic in map(topic_of, recomputation.plan.sources)
+    ]
+    config = BoundedRunConfig(
+        folder / "run",
+        folder / "tables",
+        MAX_RECORDS_PER_BATCH,
+        schema_lookup=schemas,
+        live_warehouse=live_warehouse,
+    )
+    run_bounded(
+        recomputation.plan,
+        session,
+        UnionSource(topic_records),
+        config,
+        clock,
+        lambda outcome, count: report_progress(f"computing again: batch {outcome.batch_id + 1} of {count}"),
+    )
+    return config.warehouse
+
+
+def find_fully_missed(stage: Stage, late: pa.Table) -> pa.Table:
+    """Return the addresses of late records that no window took.
+
+    A record that lies in several windows has a row for each that it missed; if these are all of its windows it was
+    taken by none. One of which a step has made several rows has as many for each window.
+    """
+    missed_windows = late.group_by([*ADDRESS_COLUMNS, "event_time", "window_start"]).aggregate([])
+    missed_counts = missed_windows.group_by([*ADDRESS_COLUMNS, "event_time"]).aggregate(
+        [("window_start", "count")]
+    )
+    if isinstance(stage.window, Sliding):
+        times = to_milliseconds(missed_counts.column("event_time"))
+        missed_count = missed_counts.column("window_start_count")
+        missed_counts = missed_counts.filter(pc.equal(missed_count, count_windows(stage.window, times)))
+    return missed_counts.select(ADDRESS_COLUMNS)
+
+
+def count_windows(window: Sliding, times: pa.ChunkedArray) -> pa.Array:
+    """Return in how many windows records of these times lie."""
+    event_times = np.asarray(times)
+    newest_start = event_times - np.mod(event_times - window.offset, window.period)
+    reach_ms = (
+        newest_start - event_times + window.size
+    )  # how far the newest start lies inside of the window's reach
+    return pa.array(np.where(reach_ms > 0, -(-reach_ms // window.period), 0).astype(np.int64))
+
+
+def exclude_partly_missed(stage: Stage, rows: pa.Table, late: pa.Table) -> pa.Table:
+    """Return rows without the windows that missed a record which another window took."""
+    if not isinstance(stage.window, Sliding) or not late.num_rows:
+        return rows
+    import polars as pl
+
+    names = [*stage.key, "window_start", "window_end"]
+    missed = pl.DataFrame(pl.from_arrow(late.select(names)))
+    return pl.DataFrame(pl.from_arrow(rows)).join(missed, on=names, how="anti", nulls_equal=True).to_arrow()

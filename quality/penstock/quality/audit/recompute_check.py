@@ -1,0 +1,264 @@
+"""The check of results: the tables of a stream against what the records that it has read give.
+
+Where a result is a function of the records alone, the bounded pipeline makes it again; where it depends on how they
+were cut into batches, or on clocks, the recorded batches are run again.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.plan import CompleteTableSink, FinalPanes, LatestValues, PaneLog, Sessions, Sink
+from penstock.engine.plan.codec import fingerprint
+from penstock.engine.spark.bounded_sources import BoundedSource
+from penstock.engine.storage import StoragePath
+from penstock.engine.tables.table_paths import result_path
+from penstock.quality.audit.comparability import (
+    Sample,
+    comparison_for,
+    explain_batch_dependence,
+    explain_unsampleable,
+    filter_final_windows,
+    has_order_windows,
+)
+from penstock.quality.audit.erased_keys import exclude_erased_rows, read_erased_keys
+from penstock.quality.audit.ledger_continuity import FATES
+from penstock.quality.audit.recomputation import (
+    Recomputation,
+    build_recompute_plan,
+    exclude_partly_missed,
+    find_fully_missed,
+    key_share_condition,
+    run_recomputation,
+)
+from penstock.quality.audit.record_checks import COMPACTED_AWAY, ledger_ranges
+from penstock.quality.audit.rejections import find_rejections
+from penstock.quality.audit.replay_check import check_replayed_batches
+from penstock.quality.audit.result_comparison import TableComparison, compare_results, latest_panes
+from penstock.quality.audit.scope import AuditScope
+from penstock.quality.audit.side_tables import ADDRESS_COLUMNS
+from penstock.quality.audit.split_sessions import exclude_split_sessions, find_split_sessions
+from penstock.quality.audit.table_reads import read_as_of, read_rows, require_table
+from penstock.quality.audit.topic_view import TopicView
+from penstock.quality.audit.verdict import AuditDifference, AuditVerdict, judge_differences, unproven_verdict
+
+RESULTS_CHECK = "results"
+
+
+def check_recomputed_results(
+    scope: AuditScope, topics: Mapping[str, TopicView], sample: Sample
+) -> AuditVerdict:
+    """The tables hold what the stream's records give."""
+    obstacle = explain_definition_change(scope) or explain_unsampleable(scope.plan, sample)
+    if obstacle is not None:
+        return unproven_verdict(
+            RESULTS_CHECK, f"the results of {scope.plan.name} cannot be computed again: {obstacle}"
+        )
+    sample = exclude_old_definition(scope, sample)
+    read_ranges = ledger_ranges(scope.ledger)
+    stored: dict[str, BoundedSource] = {}
+    for topic, topic_view in topics.items():
+        source = topic_view.find_source(
+            [read_range for read_range in read_ranges if read_range.topic == topic]
+        )
+        if source is None:
+            return unproven_verdict(
+                RESULTS_CHECK, f"some of what was read of {topic} has expired, and is in no archive"
+            )
+        topic_ledger = scope.ledger.filter(pc.equal(scope.ledger.column("topic"), topic))
+        if topic_view.has_lost_records(topic_ledger, source):
+            return unproven_verdict(RESULTS_CHECK, f"some of what was read of {topic} {COMPACTED_AWAY}")
+        stored[topic] = source
+    if explain_batch_dependence(scope.plan):
+        return check_replayed_batches(RESULTS_CHECK, scope, stored, sample)
+    stage = scope.plan.only_stage
+    fully_missed = (
+        find_fully_missed(stage, scope.late_rows)
+        if scope.late_rows.num_rows
+        else scope.late_rows.select(ADDRESS_COLUMNS)
+    )
+    recomputation = Recomputation(
+        build_recompute_plan(scope.plan, sample, fully_missed),
+        read_ranges,
+        fully_missed,
+        find_rejections(scope).select(ADDRESS_COLUMNS),
+    )
+    shutil.rmtree(scope.scratch_folder, ignore_errors=True)
+    try:
+        recomputed_warehouse = run_recomputation(
+            scope.open_session(),
+            recomputation,
+            stored,
+            scope.scratch_folder,
+            scope.warehouse,
+            scope.clock,
+            scope.report_progress,
+            scope.schemas,
+        )
+        return _compare_tables(scope, sample, recomputed_warehouse, recomputation)
+    finally:
+        shutil.rmtree(scope.scratch_folder, ignore_errors=True)
+
+
+def explain_definition_change(scope: AuditScope) -> str | None:
+    """Say that a stream was defined otherwise, where nothing can be told of its results; None where it can.
+
+    Of windows that begin after all that was read before the change, they are told.
+    """
+    changed_after = scope.changed_after
+    plans = {item.plan for item in scope.outcomes() if item.batch_id > changed_after} - {
+        "",
+        fingerprint(scope.plan),
+    }
+    consequence = "what it made then is not what it makes now"
+    if plans:
+        return f"it was defined otherwise within the last batches: {consequence}"
+    is_inseparable = (
+        explain_batch_dependence(scope.plan)
+        or has_order_windows(scope.plan.only_stage)
+        or not all(item.is_time_bounded for item in scope.definition_changes)
+    )
+    return (
+        f"it was defined otherwise up to batch {changed_after}: {consequence}"
+        if changed_after >= 0 and is_inseparable
+        else None
+    )
+
+
+def exclude_old_definition(scope: AuditScope, sample: Sample) -> Sample:
+    """Return a sample without the windows that may have a record from before the definition was changed."""
+    earliest_starts = [change.newest + 1 for change in scope.definition_changes if change.newest is not None]
+    window_starts = [*earliest_starts, *([] if sample.start is None else [sample.start])]
+    return replace(sample, start=max(window_starts)) if window_starts else sample
+
+
+def _compare_tables(
+    scope: AuditScope, sample: Sample, recomputed_warehouse: StoragePath, recomputation: Recomputation
+) -> AuditVerdict:
+    stage = scope.plan.only_stage
+    recomputed_rows = _read_recomputed(recomputed_warehouse, scope)
+    compared_rows = 0
+    differences: list[AuditDifference] = (
+        list(_compare_fates(scope, recomputed_warehouse, recomputation)) if sample.is_complete else []
+    )
+    for sink in stage.sinks:
+        comparison = comparison_for(stage, result_path(sink))
+        stored_rows = _read_stored_results(scope, sink, comparison)
+        split_intervals = (
+            find_split_sessions(stored_rows, stage.key) if isinstance(stage.window, Sessions) else []
+        )
+        actual, expected = (
+            exclude_split_sessions(_filter_comparable(scope, sample, table), stage.key, split_intervals)
+            for table in (stored_rows, recomputed_rows)
+        )
+        expected_rows = (
+            _filter_by_keys(expected, actual, comparison) if isinstance(sink, FinalPanes) else expected
+        )
+        compared_rows += expected_rows.num_rows
+        differences += compare_results(comparison, actual, expected_rows)
+    share_of = "" if sample.is_complete else " of the sample"
+    if scope.changed_after >= 0:
+        share_of = f" of windows without a record up to batch {scope.changed_after}, by another definition,"
+    success_text = (
+        f"{compared_rows:,} rows{share_of} in {len(stage.sinks)} tables are what their records give"
+    )
+    if not compared_rows and not differences:
+        return unproven_verdict(
+            RESULTS_CHECK,
+            f"no window{share_of} is over yet, so there is nothing that may not change any more",
+        )
+    return judge_differences(RESULTS_CHECK, differences, success_text)
+
+
+def _read_recomputed(recomputed_warehouse: StoragePath, scope: AuditScope) -> pa.Table:
+    folder = "panes" if has_order_windows(scope.plan.only_stage) else "latest"
+    recomputed_rows = read_rows(recomputed_warehouse / folder / scope.plan.only_stage.name, BEYOND_LAST_BATCH)
+    assert recomputed_rows is not None
+    return recomputed_rows
+
+
+BEYOND_LAST_BATCH = 1 << 40
+"""A number beyond that of any batch of a run of its own."""
+
+
+def _read_stored_results(scope: AuditScope, sink: Sink, comparison: TableComparison) -> pa.Table:
+    """What a table says of each window, as of the last batch that is audited."""
+    path = scope.warehouse / comparison.table
+    match sink:
+        case LatestValues() | CompleteTableSink():
+            stored_rows = read_as_of(path, scope.plan.name, scope.upto)
+        case PaneLog() | FinalPanes():
+            stored_rows = read_rows(path, scope.upto)
+            if stored_rows is not None and not has_order_windows(scope.plan.only_stage):
+                stored_rows = latest_panes(stored_rows, comparison.identity)
+    return require_table(path, stored_rows)
+
+
+def _filter_comparable(scope: AuditScope, sample: Sample, table: pa.Table) -> pa.Table:
+    """The rows of windows that are over, that no record has missed, and whose key is in the sample, and kept."""
+    stage = scope.plan.only_stage
+    table = exclude_partly_missed(
+        stage, filter_final_windows(table, stage, scope.watermark, sample), scope.late_rows
+    )
+    table = exclude_erased_rows(table, scope.plan.name, read_erased_keys(scope))
+    if sample.key_share == 1.0 or not table.num_rows:
+        return table
+    chosen_keys = (
+        scope.open_session()
+        .createDataFrame(table.select(stage.key))
+        .distinct()
+        .where(key_share_condition(stage, sample))
+    )
+    keys = chosen_keys.toArrow()
+    return _filter_by_keys(table, keys, TableComparison("", list(stage.key), ()))
+
+
+def _filter_by_keys(table: pa.Table, chosen: pa.Table, comparison: TableComparison) -> pa.Table:
+    import polars as pl
+
+    wanted_keys = pl.DataFrame(pl.from_arrow(chosen.select(comparison.identity)))
+    frame = pl.DataFrame(pl.from_arrow(table))
+    return frame.join(wanted_keys, on=list(comparison.identity), how="semi", nulls_equal=True).to_arrow()
+
+
+def _compare_fates(
+    scope: AuditScope, recomputed_warehouse: StoragePath, recomputation: Recomputation
+) -> Iterator[AuditDifference]:
+    """Yield the partitions whose records have other fates when they are read again."""
+    ledger = read_rows(recomputed_warehouse / scope.ledger_table, BEYOND_LAST_BATCH)
+    assert ledger is not None
+    ledger_counts, recomputed_counts = _sum_fates(scope.ledger), _sum_fates(ledger)
+    late_counts, rejected_counts = (
+        _count_addresses(recomputation.late_addresses),
+        _count_addresses(recomputation.rejected_addresses),
+    )
+    for partition, counted in sorted(ledger_counts.items()):
+        recounted = recomputed_counts.get(partition, dict.fromkeys(FATES, 0))
+        expected = {
+            "folded": recounted["folded"],
+            "quarantined": recounted["quarantined"] + rejected_counts.get(partition, 0),
+            "duplicate": recounted["duplicate"],
+            "filtered": recounted["filtered"] - late_counts.get(partition, 0),
+        }
+        for fate, count in expected.items():
+            if counted[fate] != count:
+                yield AuditDifference(
+                    f"{partition[0]}/{partition[1]}",
+                    f"the ledger counts {counted[fate]} {fate}, and read again there are {count}",
+                )
+
+
+def _sum_fates(ledger: pa.Table) -> dict[tuple[str, int], dict[str, int]]:
+    sums = ledger.group_by(["topic", "partition"]).aggregate([(fate, "sum") for fate in FATES])
+    return {
+        (row["topic"], row["partition"]): {fate: row[f"{fate}_sum"] for fate in FATES}
+        for row in sums.to_pylist()
+    }
+
+
+def _count_addresses(addresses: pa.Table) -> dict[tuple[str, int], int]:
+    counted = addresses.group_by(["topic", "partition"]).aggregate([("offset", "count")])
+    return {(row["topic"], row["partition"]): row["offset_count"] for row in counted.to_pylist()}

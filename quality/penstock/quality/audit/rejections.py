@@ -1,0 +1,35 @@
+"""Records that a stream has refused for a reason that is not found again when they are read again."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.batch.input_watermarks import topic_of
+from penstock.engine.plan.codec import contract_version
+from penstock.quality.audit.scope import AuditScope
+
+FUTURE_RECORD_REASON = "ahead_of_clock"
+"""Why a record is no good that only the clock of its batch could tell."""
+ADDRESS_REASON_PREFIXES = ("breaks_code: ", "sent_again: ")
+"""With what the reason begins for which a record was set aside by its address."""
+
+
+def find_rejections(scope: AuditScope) -> pa.Table:
+    """Return them, as the quarantine has them.
+
+    A clock that is past refused them, or a contract that has changed since; they would break one's own code, or are
+    in the topic once more.
+    """
+    rows = scope.quarantined_rows
+    reason = rows.column("reason")
+    is_rejection = pc.equal(reason, FUTURE_RECORD_REASON)
+    for prefix in ADDRESS_REASON_PREFIXES:
+        is_rejection = pc.or_(is_rejection, pc.starts_with(reason, prefix))
+    if "contract" in rows.column_names:
+        versions = {topic_of(source): contract_version(source) for source in scope.plan.sources}
+        current_versions = pa.array(
+            [versions.get(topic) for topic in rows.column("topic").to_pylist()], pa.string()
+        )
+        is_rejection = pc.or_(
+            is_rejection, pc.fill_null(pc.not_equal(rows.column("contract"), current_versions), False)
+        )
+    return rows.filter(is_rejection)

@@ -1,0 +1,263 @@
+"""The check of results that depend on how records were cut into batches: the recorded batches, run again.
+
+Clocks, offsets and definition are those of then, so each pane must come again, row for row, early ones included,
+and so must each batch's accounts and watermark.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.batch.intent import OffsetRange
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.poison_isolation import ExcludedRecord
+from penstock.engine.history.reexecute import BatchToReexecute, InMemoryPanes, reexecute_batches
+from penstock.engine.host.control import BatchRecord
+from penstock.engine.host.control_reporter import to_batch_record
+from penstock.engine.operators.ordered.state_schema import WINDOW_NUMBER_FIELD
+from penstock.engine.plan import (
+    CompleteTableSink,
+    FinalPanes,
+    LatestValues,
+    OrderWindow,
+    PaneLog,
+    Quantiles,
+    Sink,
+    Stage,
+)
+from penstock.engine.spark.bounded_sources import BoundedSource
+from penstock.engine.spark.bounded_sources.union_source import UnionSource
+from penstock.engine.tables.table_paths import LOOKUPS_FOLDER, result_path
+from penstock.quality.audit.comparability import Sample
+from penstock.quality.audit.recomputation import filter_step, key_share_condition
+from penstock.quality.audit.rejections import FUTURE_RECORD_REASON, find_rejections
+from penstock.quality.audit.result_comparison import TableComparison, compare_results, latest_panes
+from penstock.quality.audit.scope import AuditScope
+from penstock.quality.audit.table_reads import read_as_of, read_rows, require_table
+from penstock.quality.audit.verdict import AuditDifference, AuditVerdict, judge_differences, unproven_verdict
+
+ROW_NUMBER_COLUMN = "row_of_batch"
+"""Which row of a batch it is, of those that nothing else tells apart."""
+COPY_NUMBER_COLUMN = "copy"
+"""Which of a batch's rows it is that are the same in all columns, counted from 0."""
+
+
+def explain_no_replay(scope: AuditScope, sample: Sample) -> str | None:
+    """Say why the batches of a stream cannot be run again; None where they can."""
+    first_batch, kinds = scope.batches[0].batch_id, {batch.kind for batch in scope.batches}
+    if "replay" in kinds:
+        return "it was replayed, and its batches are no longer those that made its tables"
+    if other_kinds := kinds - {"data", "tick"}:
+        return f"its state was changed by a batch of another kind ({', '.join(sorted(other_kinds))})"
+    if first_batch > 0:
+        return f"the control store has forgotten its batches before {first_batch} (maintenance.batches_days)"
+    if (sample.start, sample.end) != (None, None):
+        return "its results depend on every batch before: take a share of the keys instead"
+    if sample.key_share < 1 and (len(scope.plan.stages) > 1 or not scope.plan.first_source_stage.key):
+        return "it has no key of which a share could be taken through all of it"
+    return None
+
+
+def check_replayed_batches(
+    name: str, scope: AuditScope, stored: Mapping[str, BoundedSource], sample: Sample
+) -> AuditVerdict:
+    """Tables hold, row for row, what the recorded batches say when they are run again."""
+    obstacle = explain_no_replay(scope, sample)
+    if obstacle is not None:
+        return unproven_verdict(name, f"the batches of {scope.plan.name} cannot be run again: {obstacle}")
+    plan, stage = scope.plan, scope.plan.first_source_stage
+    if sample.key_share < 1:
+        steps = (*stage.steps, filter_step(key_share_condition(stage, sample)))
+        plan = replace(plan, stages=tuple(replace(s, steps=steps) if s is stage else s for s in plan.stages))
+    outcomes: list[BatchOutcome] = []
+
+    def record_outcome(outcome: BatchOutcome) -> None:
+        outcomes.append(outcome)
+        if len(outcomes) % 100 == 0:
+            scope.report_progress(f"running batches again: {len(outcomes)} of {len(scope.batches)}")
+
+    shutil.rmtree(scope.scratch_folder, ignore_errors=True)
+    try:
+        records = UnionSource(list(stored.values()))
+        lookup_versions = read_lookup_versions(scope)
+        batches = [
+            to_recorded_batch(batch, lookup_versions.get(batch.batch_id, {})) for batch in scope.batches
+        ]
+        poisoned_records = list(list_poisoned_records(scope))
+        replayed_panes = reexecute_batches(
+            plan,
+            scope.open_session(),
+            records,
+            batches,
+            scope.scratch_folder,
+            record_outcome,
+            poisoned_records,
+            scope.warehouse,
+            scope.schemas,
+        )
+        return _compare_replay(name, scope, sample, replayed_panes, outcomes)
+    finally:
+        shutil.rmtree(scope.scratch_folder, ignore_errors=True)
+
+
+def to_recorded_batch(batch: BatchRecord, lookups: Mapping[str, int]) -> BatchToReexecute:
+    """Return what is to be run of a batch that was committed."""
+    read_ranges = (
+        OffsetRange(account.topic, account.partition, account.start, account.end)
+        for account in batch.accounts
+    )
+    return BatchToReexecute(batch.clock_ms, tuple(read_ranges), table_versions=lookups)
+
+
+def read_lookup_versions(scope: AuditScope) -> Mapping[int, Mapping[str, int]]:
+    """Return the versions of tables that each batch saw."""
+    lookup_rows = read_rows(scope.warehouse / LOOKUPS_FOLDER / scope.plan.name, scope.upto)
+    versions_by_batch: dict[int, dict[str, int]] = {}
+    for row in lookup_rows.to_pylist() if lookup_rows is not None else ():
+        versions_by_batch.setdefault(row["batch_id"], {})[row["table"]] = row["version"]
+    return versions_by_batch
+
+
+def list_poisoned_records(scope: AuditScope) -> Iterator[ExcludedRecord]:
+    """Yield records that were refused for a reason that would not be found again."""
+    for row in find_rejections(scope).to_pylist():
+        if row["reason"] != FUTURE_RECORD_REASON:  # the clock of its batch finds that again
+            yield ExcludedRecord(row["topic"], row["partition"], row["offset"], row["reason"])
+
+
+def _compare_replay(
+    name: str,
+    scope: AuditScope,
+    sample: Sample,
+    replayed_panes: InMemoryPanes,
+    outcomes: Sequence[BatchOutcome],
+) -> AuditVerdict:
+    replayed_batches = [to_batch_record(scope.plan.name, outcome) for outcome in outcomes]
+    differences = list(compare_batches(scope.batches, replayed_batches)) if sample.is_complete else []
+    count = 0
+    for stage in scope.plan.stages:
+        panes = replayed_panes.panes_of(stage.name)
+        for sink in stage.sinks:
+            table_path = result_path(sink)
+            stored_rows = _sample_rows(scope, sample, _read_stored_rows(scope, sink, table_path))
+            comparison = comparison_for_sink(
+                stage,
+                sink,
+                table_path,
+                [column for column in panes.column_names if column in stored_rows.column_names],
+            )
+            expected = sink_rows(sink, panes, comparison)
+            count += expected.num_rows
+            differences += compare_results(
+                comparison, _number_rows(stored_rows, comparison), _number_rows(expected, comparison)
+            )
+    share_of = "" if sample.is_complete else " of the sample"
+    success_text = f"{count:,} rows{share_of} came again, by {len(outcomes):,} batches that were run again"
+    return judge_differences(name, differences, success_text)
+
+
+def compare_batches(
+    batches: Sequence[BatchRecord], replayed_batches: Sequence[BatchRecord]
+) -> Iterator[AuditDifference]:
+    """Yield the batches that count, move the watermark or show otherwise when they are run again."""
+    for recorded, replayed in zip(batches, replayed_batches, strict=True):
+        location = f"batch {recorded.batch_id}"
+        if recorded.watermark_ms != replayed.watermark_ms:
+            yield AuditDifference(
+                location,
+                f"its watermark is {recorded.watermark_ms}, and run again it is {replayed.watermark_ms}",
+            )
+        for recorded_account, replayed_account in zip(recorded.accounts, replayed.accounts, strict=True):
+            if recorded_account != replayed_account:
+                yield AuditDifference(
+                    f"{recorded_account.topic}/{recorded_account.partition}, {location}",
+                    f"it counts {recorded_account}, and run again {replayed_account}",
+                )
+        if recorded.panes != replayed.panes:
+            yield AuditDifference(
+                location, f"it showed {dict(recorded.panes)}, and run again {dict(replayed.panes)}"
+            )
+
+
+def comparison_for_sink(stage: Stage, sink: Sink, table: str, columns: Sequence[str]) -> TableComparison:
+    """Return what names a row of a sink's table; all else must be the same, but sketches that toss coins.
+
+    A window of a join may have any number of rows, in no order that means anything: each is named by all that it
+    joins, so one that was edited is a row that nothing gives, and one that is missing.
+    """
+    identity_columns = [*stage.key, "window_start", "window_end"]
+    joined_columns = (
+        []
+        if stage.join is None
+        else [column.name for column in stage.join.columns if column.name not in identity_columns]
+    )
+    identity_columns += [WINDOW_NUMBER_FIELD.name] if isinstance(stage.window, OrderWindow) else []
+    if isinstance(sink, PaneLog | FinalPanes):
+        identity_columns = [
+            "batch_id",
+            *identity_columns,
+            "kind",
+            *joined_columns,
+            COPY_NUMBER_COLUMN if joined_columns else ROW_NUMBER_COLUMN,
+        ]
+    sketch_columns = {output.name for output in stage.aggregates if isinstance(output.aggregate, Quantiles)}
+    return TableComparison(
+        table,
+        identity_columns,
+        [name for name in columns if name not in {*identity_columns, *sketch_columns}],
+    )
+
+
+def sink_rows(sink: Sink, panes: pa.Table, comparison: TableComparison) -> pa.Table:
+    """Return what a sink makes of all panes."""
+    match sink:
+        case LatestValues() | CompleteTableSink():
+            return latest_panes(panes, comparison.identity)
+        case FinalPanes():
+            return panes.filter(pc.and_(panes.column("final"), pc.equal(panes.column("kind"), "insert")))
+        case PaneLog():
+            return panes
+
+
+def _read_stored_rows(scope: AuditScope, sink: Sink, table: str) -> pa.Table:
+    path = scope.warehouse / table
+    if isinstance(sink, LatestValues | CompleteTableSink):
+        stored_rows = read_as_of(path, scope.plan.name, scope.upto)
+    else:
+        stored_rows = read_rows(path, scope.upto)
+    return require_table(path, stored_rows)
+
+
+def _sample_rows(scope: AuditScope, sample: Sample, table: pa.Table) -> pa.Table:
+    """The rows whose key is in the sample."""
+    if sample.key_share == 1.0 or not table.num_rows:
+        return table
+    import polars as pl
+
+    stage = scope.plan.only_stage
+    keys = (
+        scope.open_session()
+        .createDataFrame(table.select(stage.key))
+        .distinct()
+        .where(key_share_condition(stage, sample))
+    )
+    wanted_keys = pl.DataFrame(pl.from_arrow(keys.toArrow()))
+    frame = pl.DataFrame(pl.from_arrow(table))
+    return frame.join(wanted_keys, on=list(stage.key), how="semi", nulls_equal=True).to_arrow()
+
+
+def _number_rows(table: pa.Table, comparison: TableComparison) -> pa.Table:
+    """Rows with their number among those of a batch that nothing else tells apart, in the order of the table."""
+    number_column = next(
+        (name for name in comparison.identity if name in (ROW_NUMBER_COLUMN, COPY_NUMBER_COLUMN)), None
+    )
+    if number_column is None:
+        return table
+    import polars as pl
+
+    frame = pl.DataFrame(pl.from_arrow(table))
+    group_columns = [name for name in comparison.identity if name != number_column]
+    return frame.with_columns(pl.int_range(pl.len()).over(group_columns).alias(number_column)).to_arrow()

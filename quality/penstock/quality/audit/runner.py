@@ -1,0 +1,85 @@
+"""The audit of a stream: every check, one after the other, each with its own verdict."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pyarrow as pa
+from confluent_kafka import KafkaException
+from deltalake.exceptions import DeltaError
+from py4j.protocol import Py4JError
+
+from penstock.engine.errors import PipelineError
+from penstock.ingestion.errors import IngestionError
+from penstock.quality.audit.comparability import Sample
+from penstock.quality.audit.ledger_checks import STREAM_CHECKS
+from penstock.quality.audit.recompute_check import RESULTS_CHECK, check_recomputed_results
+from penstock.quality.audit.record_checks import check_archive, check_delivery, check_reading
+from penstock.quality.audit.scope import AuditScope
+from penstock.quality.audit.topic_view import TopicView
+from penstock.quality.audit.verdict import (
+    AuditDifference,
+    AuditReport,
+    AuditVerdict,
+    judge_differences,
+    unproven_verdict,
+)
+from penstock.quality.errors import DamagedTableError, NoTableError, QuarantineError
+
+UNREADABLE_ERRORS = (
+    DeltaError,
+    OSError,
+    PipelineError,
+    IngestionError,
+    KafkaException,
+    Py4JError,
+    pa.ArrowException,
+)
+"""What is raised where something that a check needs cannot be had."""
+
+
+def run_audit(scope: AuditScope, sample: Sample) -> AuditReport:
+    """Make every check. What one of them finds does not keep the others from being made."""
+    return AuditReport(scope.plan.name, scope.upto, tuple(_run_checks(scope, sample)))
+
+
+def _run_checks(scope: AuditScope, sample: Sample) -> Iterator[AuditVerdict]:
+    for name, check in STREAM_CHECKS:
+        yield run_check(scope, name, partial(check, scope))
+    topics = {topic: TopicView(scope, topic) for topic in scope.topics}
+    for topic, topic_view in topics.items():
+        for name, topic_check in (
+            ("delivery", check_delivery),
+            ("archive", check_archive),
+            ("reading", check_reading),
+        ):
+            yield run_check(scope, f"{name} {topic}", partial(topic_check, topic_view))
+    yield run_check(scope, RESULTS_CHECK, partial(check_recomputed_results, scope, topics, sample))
+
+
+def run_check(scope: AuditScope, name: str, check: Callable[[], AuditVerdict]) -> AuditVerdict:
+    """The verdict of a check: wrong where a table is damaged, and unproven where something else cannot be read.
+
+    Of a table that is not there `files` has said whether it should be. A check that ends in a way that nobody
+    foresaw is wrong as well: it proved nothing, and what it met is no table as streams write them.
+    """
+    from pyspark.errors import PySparkException
+
+    scope.report_progress(name)
+    try:
+        return check()
+    except DamagedTableError as damage:
+        return judge_differences(name, [AuditDifference(str(damage.table), f"it {damage.finding}")], "")
+    except QuarantineError as damage:
+        return judge_differences(name, [AuditDifference("decisions", str(damage))], "")
+    except (*UNREADABLE_ERRORS, NoTableError, PySparkException) as problem:
+        return unproven_verdict(name, f"what it needs cannot be read: {first_line(problem)}")
+    except Exception as problem:  # noqa: BLE001  # whatever it is, the other checks are made, and it is told
+        failure = f"it ended with {type(problem).__name__}: {first_line(problem)}"
+        return judge_differences(
+            name, [AuditDifference(name, f"{failure}; what it compared is not as streams write it")], ""
+        )
+
+
+def first_line(problem: Exception) -> str:
+    """What an error says in a line; some say nothing."""
+    return next(iter(str(problem).splitlines()), type(problem).__name__)

@@ -1,0 +1,207 @@
+"""Expectations about a single row as Spark SQL: true for a row that Great Expectations calls unexpected.
+
+The SQL says what Great Expectations says on Spark of the same row, nulls and NaN included. What needs more than a
+row, or would stop a stream over a value of another type, is refused by name.
+"""
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from penstock.engine.plan.sources import Column, RowCheck
+from penstock.quality.errors import NotCheckableInStreamError
+from penstock.quality.expectations.arguments import (
+    MULTI_ROW_ARGUMENTS,
+    NUMERIC_TYPES,
+    ColumnTypes,
+    ExpectationArguments,
+    sql_literal,
+)
+from penstock.quality.expectations.like_patterns import compile_like, compile_like_list, compile_not_like_list
+from penstock.quality.expectations.multi_column import (
+    compile_all_equal,
+    compile_pair,
+    compile_pair_in_set,
+    compile_unique_within_record,
+    equal_sql,
+    greater_sql,
+)
+from penstock.quality.expectations.regex_validation import find_regex_fault
+from penstock.quality.expectations.strftime import compile_strftime_format
+from penstock.quality.expectations.suite import Expectation
+
+MAX_EXACT_INTEGER = 2**53
+"""The whole number from which on a DOUBLE does not tell a number from the next."""
+
+
+def compile_row_check(expectation: Expectation, columns: tuple[Column, ...]) -> RowCheck:
+    """Return an expectation as a check of single records; NotInStreamError where it cannot be one."""
+    assert expectation.action is not None, "a suite of a topic has an action for each"
+    types = {column.name: column.type.upper() for column in columns}
+    return RowCheck(expectation.name, compile_unexpected(expectation, types), expectation.action)
+
+
+def compile_unexpected(expectation: Expectation, columns: ColumnTypes) -> str:
+    """Return the SQL that is true for a row which does not meet the expectation, and false or null for others."""
+    compiler = COMPILERS.get(expectation.type)
+    if compiler is None:
+        raise NotCheckableInStreamError(
+            expectation.name,
+            f"{expectation.type} needs more than one row, or is not known here",
+            describe_alternatives(expectation.type),
+        )
+    for argument, neutral_value in MULTI_ROW_ARGUMENTS.items():
+        if expectation.kwargs.get(argument, neutral_value) != neutral_value:
+            raise NotCheckableInStreamError(
+                expectation.name, f"{argument} speaks of many rows", "Leave it out"
+            )
+    return compiler(ExpectationArguments(expectation, columns))
+
+
+def describe_alternatives(kind: str) -> str:
+    """Say what can be checked in a stream, and first what is written almost so."""
+    close_matches = get_close_matches(kind, COMPILERS, 1, 0.95)
+    advice = f"Write {close_matches[0]} if that is meant; else check" if close_matches else "Check"
+    return f"{advice} it at rest; in a stream there are {', '.join(sorted(COMPILERS))}"
+
+
+def _compile_between(args: ExpectationArguments) -> str:
+    column, column_type = args.take_column()
+    least, most = args.take("min_value"), args.take("max_value")
+    if column_type not in NUMERIC_TYPES:  # a text for a bound the library itself refuses, or takes for a date
+        raise args.refusal(f"{column} is {column_type}", "Name a field of numbers")
+    args.check_comparable(column_type, [least, most])
+    for bound in (least, most):
+        if column_type == "BIGINT" and isinstance(bound, int) and abs(bound) >= MAX_EXACT_INTEGER:
+            fix = f"Give a bound below {MAX_EXACT_INTEGER}"
+            raise args.refusal(f"{bound} is more than the library tells apart: it compares as DOUBLE", fix)
+    bounds_sql = _bounds_sql(args, column, least, most)
+    args.refuse_remaining()
+    return f"{column} IS NOT NULL AND NOT ({bounds_sql})"
+
+
+def _compile_lengths_between(args: ExpectationArguments) -> str:
+    column, least, most = args.take_text_column(), args.take("min_value"), args.take("max_value")
+    for name, bound in (("min_value", least), ("max_value", most)):
+        if bound is not None:
+            _check_length(args, name, bound)
+    bounds_sql = _bounds_sql(args, f"length({column})", least, most)
+    args.refuse_remaining()
+    return f"{column} IS NOT NULL AND NOT ({bounds_sql})"
+
+
+def _bounds_sql(args: ExpectationArguments, value: str, least: Any, most: Any) -> str:
+    strict_least, strict_most = args.take_flag("strict_min"), args.take_flag("strict_max")
+    bounds = []
+    if least is not None:
+        bounds.append(f"{value} {'>' if strict_least else '>='} {sql_literal(least)}")
+    if most is not None:
+        bounds.append(f"{value} {'<' if strict_most else '<='} {sql_literal(most)}")
+    if not bounds:
+        raise args.refusal("neither min_value nor max_value is given", "Give one of them, or both")
+    if least is not None and most is not None and least > most:
+        raise args.refusal(f"min_value {least} is above max_value {most}", "Give them the other way round")
+    return " AND ".join(bounds)
+
+
+def _compile_length_equals(args: ExpectationArguments) -> str:
+    column, length = args.take_text_column(), args.take("value")
+    args.refuse_remaining()
+    _check_length(args, "value", length)
+    return f"{column} IS NOT NULL AND NOT (length({column}) = {sql_literal(length)})"
+
+
+def _check_length(args: ExpectationArguments, name: str, length: Any) -> None:
+    """Refuse what is no length: of a broken number the library takes the whole part, of a text its number."""
+    if isinstance(length, bool) or not isinstance(length, int) or abs(length) >= MAX_EXACT_INTEGER:
+        raise args.refusal(f"{name} is {length!r}", "Give a whole number")
+
+
+def _compile_in_set(*, negated: bool) -> Callable[[ExpectationArguments], str]:
+    def compiled(args: ExpectationArguments) -> str:
+        column, column_type = args.take_column()
+        values = args.take("value_set")
+        args.refuse_remaining()
+        if not isinstance(values, list) or not values or None in values:
+            raise args.refusal(f"value_set is {values!r}", "Give a list of values, none of them null")
+        args.check_comparable(column_type, values)
+        in_sql = f"{column} IN ({', '.join(map(sql_literal, values))})"
+        return f"{column} IS NOT NULL AND {in_sql if negated else f'NOT ({in_sql})'}"
+
+    return compiled
+
+
+def _compile_null(*, expected: bool) -> Callable[[ExpectationArguments], str]:
+    def compiled(args: ExpectationArguments) -> str:
+        column, _ = args.take_column()
+        args.refuse_remaining()
+        return f"{column} IS {'NOT ' if expected else ''}NULL"
+
+    return compiled
+
+
+def _compile_regex(*, negated: bool) -> Callable[[ExpectationArguments], str]:
+    def compiled(args: ExpectationArguments) -> str:
+        column, regex = args.take_text_column(), args.take("regex")
+        args.refuse_remaining()
+        match_sql = _rlike_sql(args, column, regex)
+        return f"{column} IS NOT NULL AND {match_sql if negated else f'NOT ({match_sql})'}"
+
+    return compiled
+
+
+def _compile_regex_list(args: ExpectationArguments) -> str:
+    column, regexes, match_on = (
+        args.take_text_column(),
+        args.take_texts("regex_list"),
+        args.take("match_on", "any"),
+    )
+    args.refuse_remaining()
+    if match_on not in ("any", "all"):
+        raise args.refusal(f"match_on is {match_on!r}", "Write any or all")
+    match_conditions = [_rlike_sql(args, column, regex) for regex in regexes]
+    if match_on == "any":
+        match_conditions = [_rlike_sql(args, column, "|".join(regexes))]
+    return f"{column} IS NOT NULL AND NOT ({' AND '.join(match_conditions)})"
+
+
+def _compile_not_regex_list(args: ExpectationArguments) -> str:
+    column, regexes = args.take_text_column(), args.take_texts("regex_list")
+    args.refuse_remaining()
+    return f"{column} IS NOT NULL AND ({' OR '.join(_rlike_sql(args, column, regex) for regex in regexes)})"
+
+
+def _rlike_sql(args: ExpectationArguments, column: str, regex: Any) -> str:
+    if not isinstance(regex, str):
+        raise args.refusal(f"the expression is {regex!r}", "Give a text")
+    if regex_fault := find_regex_fault(regex):
+        raise args.refusal(
+            f"the expression {regex!r} is none: {regex_fault}", "Mend it; it is read as Java reads it"
+        )
+    return f"{column} RLIKE {sql_literal(regex)}"
+
+
+COMPILERS: Mapping[str, Callable[[ExpectationArguments], str]] = {
+    "expect_column_values_to_be_between": _compile_between,
+    "expect_column_value_lengths_to_be_between": _compile_lengths_between,
+    "expect_column_value_lengths_to_equal": _compile_length_equals,
+    "expect_column_values_to_be_in_set": _compile_in_set(negated=False),
+    "expect_column_values_to_not_be_in_set": _compile_in_set(negated=True),
+    "expect_column_values_to_be_null": _compile_null(expected=True),
+    "expect_column_values_to_not_be_null": _compile_null(expected=False),
+    "expect_column_values_to_match_regex": _compile_regex(negated=False),
+    "expect_column_values_to_not_match_regex": _compile_regex(negated=True),
+    "expect_column_values_to_match_regex_list": _compile_regex_list,
+    "expect_column_values_to_not_match_regex_list": _compile_not_regex_list,
+    "expect_column_values_to_match_strftime_format": compile_strftime_format,
+    "expect_column_values_to_match_like_pattern": compile_like(negated=False),
+    "expect_column_values_to_not_match_like_pattern": compile_like(negated=True),
+    "expect_column_values_to_match_like_pattern_list": compile_like_list,
+    "expect_column_values_to_not_match_like_pattern_list": compile_not_like_list,
+    "expect_column_pair_values_a_to_be_greater_than_b": compile_pair(greater_sql),
+    "expect_column_pair_values_to_be_equal": compile_pair(equal_sql),
+    "expect_column_pair_values_to_be_in_set": compile_pair_in_set,
+    "expect_select_column_values_to_be_unique_within_record": compile_unique_within_record,
+    "expect_multicolumn_values_to_be_equal": compile_all_equal,
+}
+"""What can be said of a single row, by the name that Great Expectations has for it."""

@@ -1,0 +1,106 @@
+"""The records in the quarantine of a topic, each once, whichever streams put it there."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from penstock.engine import storage
+from penstock.quality.audit.table_reads import describe_missing_columns, open_table
+from penstock.quality.errors import DamagedTableError, QuarantineError
+
+QUARANTINE_COLUMNS = (
+    *("partition", "offset", "batch_clock", "arrived"),
+    *("key", "value", "reason", "stream", "contract"),
+)
+"""What is known of a record that is no good."""
+
+
+class RecordPosition(NamedTuple):
+    """Where in its topic a record is."""
+
+    partition: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.partition}:{self.offset}"
+
+
+@dataclass(frozen=True)
+class QuarantinedRecord:
+    """A record as its topic has it, byte for byte, and what was said of it.
+
+    `judges` are the streams that refused it, with the version of the contract by which each did.
+    """
+
+    topic: str
+    position: RecordPosition
+    arrived_at: datetime | None
+    key: bytes | None
+    value: bytes | None
+    reason: str
+    refusals: tuple[tuple[str, str], ...]
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that refused it."""
+        return tuple(stream for stream, _ in self.refusals)
+
+    @property
+    def contracts(self) -> tuple[str, ...]:
+        """The versions of the contract by which it was refused."""
+        return tuple(sorted({contract for _, contract in self.refusals}))
+
+
+def read_quarantine(warehouse: storage.StoragePath, topic: str) -> list[QuarantinedRecord]:
+    """Return the records of a topic's quarantine, in the order of their addresses; none where there is no table."""
+    path = warehouse / f"quarantine/{topic}"
+    table = open_table(path)
+    if table is None:
+        return []
+    if missing_columns := describe_missing_columns(table, QUARANTINE_COLUMNS):
+        raise DamagedTableError(path, missing_columns)
+    rows = pa.table(table.to_pyarrow_table())
+    order = [(name, "ascending") for name in ("partition", "offset", "batch_clock")]
+    return list(_group_by_position(topic, rows.sort_by(order).to_pylist()))
+
+
+def parse_position(text: str) -> RecordPosition:
+    """Return PARTITION:OFFSET as a place."""
+    partition, _, offset = text.partition(":")
+    if not (partition.isdecimal() and offset.isdecimal()):
+        raise QuarantineError(f"{text!r} is no address: write PARTITION:OFFSET, as in 1:4711")
+    return RecordPosition(int(partition), int(offset))
+
+
+def find_records(
+    records: Iterable[QuarantinedRecord], positions: Sequence[RecordPosition], topic: str
+) -> list[QuarantinedRecord]:
+    """Return the records at these places; QuarantineError for one that is not in the quarantine."""
+    records_by_position = {record.position: record for record in records}
+    for position in positions:
+        if position not in records_by_position:
+            raise QuarantineError(
+                f"{topic} {position} is not in the quarantine; `penstock quarantine list {topic}` shows what is"
+            )
+    return [records_by_position[position] for position in positions]
+
+
+def _group_by_position(topic: str, rows: Iterable[dict[str, Any]]) -> Iterable[QuarantinedRecord]:
+    rows_by_position: dict[RecordPosition, list[dict[str, Any]]] = {}
+    for row in rows:
+        rows_by_position.setdefault(RecordPosition(row["partition"], row["offset"]), []).append(row)
+    for position, record_rows in rows_by_position.items():
+        last_row = record_rows[-1]
+        refusals = tuple((row["stream"] or "unknown", row["contract"] or "unknown") for row in record_rows)
+        yield QuarantinedRecord(
+            topic,
+            position,
+            last_row["arrived"],
+            last_row["key"],
+            last_row["value"],
+            last_row["reason"],
+            refusals,
+        )

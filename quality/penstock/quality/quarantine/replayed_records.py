@@ -1,0 +1,52 @@
+"""Records that were sent again: a stream that comes to one of them later takes the other of the two."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from penstock.engine.batch.poison_isolation import ExcludedRecord, OffsetRanges
+from penstock.quality.quarantine.decisions import DecisionLog
+
+ReplayedOffsets = Mapping[int, Sequence[int]]
+"""The offsets of each partition whose records were sent again, in the order of decisions."""
+
+
+class ReplayedRecords:
+    """Knows it from the decisions in a folder, as they are when it is asked; a file is read when it has changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __call__(self, ranges: OffsetRanges) -> Sequence[ExcludedRecord]:
+        """Return the records of these ranges that were sent again."""
+        return [
+            ExcludedRecord(
+                offset_range.topic,
+                offset_range.partition,
+                offset,
+                "a record that was decided on",
+                "sent_again",
+            )
+            for offset_range in ranges
+            for offset in self._offsets_of(offset_range.topic).get(offset_range.partition, ())
+            if offset_range.start <= offset < offset_range.end
+        ]
+
+    def _offsets_of(self, topic: str) -> ReplayedOffsets:
+        path = self._folder / f"{topic}.jsonl"
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            return {}
+        return _read_offsets(path, size)
+
+
+@lru_cache(maxsize=64)
+def _read_offsets(path: Path, _size: int) -> ReplayedOffsets:
+    """What a file says; it only grows, so its size tells whether it is known."""
+    offsets_by_partition: dict[int, list[int]] = defaultdict(list)
+    for decision in DecisionLog(path).read_all():
+        if decision.fate == "replayed":
+            offsets_by_partition[decision.partition].append(decision.offset)
+    return offsets_by_partition

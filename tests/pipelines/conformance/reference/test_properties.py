@@ -1,0 +1,198 @@
+"""What holds for the reference evaluator whatever the plan and whatever arrives."""
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from itertools import pairwise
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.examples import scale_examples
+from tests.pipelines.strategies import (
+    PARTITIONS,
+    addressed,
+    arrivals,
+    event_time_plans,
+    event_windows,
+    lasting_triggers,
+    modes,
+    order_windows,
+    plan_of,
+    plans,
+    rules,
+    runs,
+    triggers,
+)
+
+from penstock.conformance.reference import EvaluatedBatch, InputBatch, Pane, evaluate, evaluate_bounded
+from penstock.engine.plan import Default, Global, Plan, Sessions
+
+SLOWLY = settings(deadline=None, max_examples=scale_examples(80), suppress_health_check=list(HealthCheck))
+
+
+def panes(outcomes: list[EvaluatedBatch]) -> list[Pane]:
+    return [pane for outcome in outcomes for pane in outcome.panes]
+
+
+def standing(outcomes: list[EvaluatedBatch]) -> Counter[tuple]:
+    """Inserts minus retracts: the rows that nobody took back.
+
+    An on-time or final pane that changes nothing is an insert of what stands already, and counts once.
+    """
+    rows: Counter[tuple] = Counter()
+    for pane in panes(outcomes):
+        row = (pane.key, pane.start, pane.end, pane.values)
+        confirms = pane.kind == "insert" and pane.pane_index > 0 and rows[row] == 1
+        rows[row] += 0 if confirms else 1 if pane.kind == "insert" else -1
+    return +rows
+
+
+def last_values(outcomes: list[EvaluatedBatch]) -> dict[tuple, tuple]:
+    """The last pane of each window that no other window replaced."""
+    said: dict[tuple, tuple] = {}
+    for outcome in outcomes:
+        for gone in outcome.replaced:
+            said.pop((gone.key, gone.start, gone.end), None)
+        for pane in outcome.panes:
+            place = (pane.key, pane.start, pane.end)
+            if pane.kind == "insert":
+                said[place] = pane.values
+            elif said.get(place) == pane.values:
+                del said[place]
+    return said
+
+
+def without_late(plan: Plan, batches: list[InputBatch], outcomes: list[EvaluatedBatch]) -> EvaluatedBatch:
+    """The bounded run over all records that the live run did not write to the late table or the quarantine."""
+    lost = {row.address for outcome in outcomes for row in (*outcome.late, *outcome.quarantined)}
+    records = [record for batch in batches for record in batch.records if record.address not in lost]
+    calm = replace(plan.sources[0].watermark, max_ahead=None)
+    return evaluate_bounded(replace(plan, sources=(replace(plan.sources[0], watermark=calm),)), records, 0)
+
+
+@SLOWLY
+@given(plans(), runs())
+def test_every_record_is_in_exactly_one_account(plan: Plan, batches: list[InputBatch]) -> None:
+    for batch, outcome in zip(batches, evaluate(plan, batches), strict=True):
+        assert all(account.is_balanced for account in outcome.accounts.values())
+        assert sum(account.read for account in outcome.accounts.values()) == len(batch.records)
+
+
+@SLOWLY
+@given(plans(), runs())
+def test_the_same_batches_give_the_same_rows(plan: Plan, batches: list[InputBatch]) -> None:
+    assert evaluate(plan, batches) == evaluate(plan, batches)
+
+
+@SLOWLY
+@given(plans(), runs())
+def test_neither_watermark_nor_pane_numbers_go_back(plan: Plan, batches: list[InputBatch]) -> None:
+    outcomes = evaluate(plan, batches)
+    watermarks = [outcome.watermark for outcome in outcomes]
+    assert watermarks == sorted(watermarks)
+    numbers: dict[tuple, list[int]] = defaultdict(list)
+    for pane in panes(outcomes):
+        if pane.kind == "insert" and not isinstance(plan.only_stage.window, Sessions):
+            numbers[pane.key, pane.start, pane.end, pane.window_number].append(pane.pane_index)
+    assert all(found == list(range(len(found))) for found in numbers.values())
+
+
+@SLOWLY
+@given(event_time_plans(), runs())
+def test_a_window_shows_at_most_one_pane_a_batch(plan: Plan, batches: list[InputBatch]) -> None:
+    for outcome in evaluate(plan, batches):
+        shown = Counter((pane.key, pane.start, pane.end, pane.kind) for pane in outcome.panes)
+        assert all(times == 1 for times in shown.values())
+
+
+@SLOWLY
+@given(event_time_plans(), runs())
+def test_timing_follows_the_end_of_the_window(plan: Plan, batches: list[InputBatch]) -> None:
+    before = float("-inf")
+    for outcome in evaluate(plan, batches):
+        for pane in outcome.panes:
+            if pane.kind == "insert":
+                assert (pane.timing == "early") == (outcome.watermark < pane.end)
+                assert pane.timing != "on_time" or before < pane.end
+                assert (pane.on_time_index == -1) == (pane.timing == "early")
+        before = outcome.watermark
+
+
+@SLOWLY
+@given(event_windows, modes, st.lists(arrivals, max_size=25), st.data())
+def test_final_values_do_not_depend_on_how_records_were_cut(window, mode, arriving, data) -> None:
+    """Without lateness in play: a bound that covers all disorder, so that no cut makes a record late."""
+    plan = plan_of(window, Default(), lateness=10**9, accumulation=mode)
+    records = addressed(arriving)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(records)), max_size=5)))
+    edges = [0, *cuts, len(records)]
+    pieces = [tuple(records[a:b]) for a, b in pairwise(edges)]
+    batches = [InputBatch(n, n * 1_000, piece, PARTITIONS) for n, piece in enumerate(pieces)]
+    outcomes = evaluate(
+        plan, [*batches, InputBatch(len(batches), 10**6, partitions=PARTITIONS, is_last=True)]
+    )
+    whole = evaluate_bounded(plan, records, 0)
+    if mode == "discarding":
+        return
+    assert last_values(outcomes) == last_values([whole])
+
+
+@SLOWLY
+@given(event_windows, lasting_triggers, rules, st.integers(0, 20), runs())
+def test_inserts_minus_retracts_are_the_bounded_run(window, trigger, rule, lateness, batches) -> None:
+    plan = plan_of(
+        window, trigger, rule, lateness=lateness * 1_000, accumulation="retracting", final_pane="when_changed"
+    )
+    outcomes = evaluate(plan, batches)
+    partly_late = {row.address for outcome in outcomes for row in outcome.late}
+    again = replace(plan, stages=(replace(plan.only_stage, trigger=Default()),))
+    if (not is_sliding(plan) or not partly_late) and not begun_anew(plan, outcomes):
+        assert standing(outcomes) == standing([without_late(again, batches, outcomes)])
+
+
+def begun_anew(plan: Plan, outcomes: list[EvaluatedBatch]) -> bool:
+    """Whether a record opened a session over one that was closed: stored records make one session of both."""
+    spans = sorted((key, start, end) for key, start, end, _ in standing(outcomes))
+    meet = (one[0] == other[0] and other[1] <= one[2] for one, other in pairwise(spans))
+    return isinstance(plan.only_stage.window, Sessions) and any(meet)
+
+
+def is_sliding(plan: Plan) -> bool:
+    return type(plan.only_stage.window).__name__ == "Sliding"
+
+
+@SLOWLY
+@given(event_windows, lasting_triggers, runs())
+def test_discarded_panes_add_up_to_the_bounded_run(window, trigger, batches) -> None:
+    plan = plan_of(window, trigger, lateness=10**9, accumulation="discarding", final_pane="when_changed")
+    outcomes = evaluate(plan, batches)
+    shown = sum(pane.records for pane in panes(outcomes))
+    assert shown == sum(pane.records for pane in without_late(plan, batches, outcomes).panes)
+
+
+@SLOWLY
+@given(triggers, runs())
+def test_a_trigger_that_finished_sends_what_comes_later_to_the_late_table(trigger, batches) -> None:
+    plan = plan_of(Global(), trigger, accumulation="accumulating")
+    outcomes = evaluate(plan, batches)
+    done: set[tuple] = set()
+    for outcome in outcomes:
+        assert {row.key for row in outcome.late if row.reason == "finished"} <= done
+        done |= {pane.key for pane in outcome.panes if pane.final}
+
+
+@SLOWLY
+@given(order_windows, st.lists(arrivals, max_size=25), st.data())
+def test_order_windows_do_not_depend_on_how_records_were_cut(window, arriving, data) -> None:
+    """At one clock: what goes by the clock sees the batches, all else only the records."""
+    plan = plan_of(window)
+    records = addressed(arriving)
+    cut = data.draw(st.integers(0, len(records)))
+    ordered = sorted(records, key=lambda record: record.address)
+    pieces = [tuple(ordered[:cut]), tuple(ordered[cut:])]
+    parts = evaluate(plan, [InputBatch(n, 0, piece, PARTITIONS) for n, piece in enumerate(pieces)])
+    whole = evaluate(plan, [InputBatch(0, 0, tuple(ordered), PARTITIONS)])
+    assert [said(pane) for pane in panes(parts)] == [said(pane) for pane in panes(whole)]
+
+
+def said(pane: Pane) -> tuple:
+    return (pane.key, pane.window_number, pane.start, pane.end, pane.values, pane.records)

@@ -1,0 +1,130 @@
+"""The watermark: partitions, idleness, the future guard, several inputs, the end."""
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+from tests.pipelines.strategies import SOURCE, plan_of
+
+from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
+from penstock.engine.plan import Deduplication, Fixed, Plan, WatermarkStrategy
+
+BOTH = frozenset({(SOURCE, 0), (SOURCE, 1)})
+
+
+def watermarks(plan: Plan, *batches: tuple[int, dict[int, list[int]]]) -> list[float]:
+    """The watermark after each batch of (clock, event times by partition)."""
+    evaluator = Evaluator(plan)
+    offsets = [0, 0]
+    found = []
+    for number, (clock, times) in enumerate(batches):
+        records = []
+        for partition, some in times.items():
+            for time in some:
+                records.append(
+                    InputRecord(SOURCE, partition, offsets[partition], {"key": "k", "value": 1, "at": time})
+                )
+                offsets[partition] += 1
+        found.append(evaluator.run(InputBatch(number, clock, tuple(records), BOTH)).watermark)
+    return found
+
+
+def plan(**rule: object) -> Plan:
+    return plan_of(Fixed(10), rule=WatermarkStrategy(**rule))
+
+
+def test_it_is_the_lowest_of_the_partitions_less_the_bound() -> None:
+    found = watermarks(plan(bound=5), (0, {0: [100]}), (0, {1: [50, 40]}), (0, {1: [200]}), (0, {0: [90]}))
+    assert found == [-inf, 45, 95, 95]
+
+
+def test_a_silent_partition_holds_it_back_until_it_is_idle() -> None:
+    found = watermarks(
+        plan(idle_after=30),
+        (0, {0: [100]}),
+        (29, {0: [200]}),
+        (30, {0: [300]}),
+        (31, {1: [50]}),
+        (61, {1: [400]}),
+    )
+    assert found == [-inf, -inf, 300, 300, 400]
+
+
+def test_it_holds_when_all_partitions_are_idle() -> None:
+    assert watermarks(plan(idle_after=30), (0, {0: [100], 1: [100]}), (1_000, {})) == [100, 100]
+
+
+def test_it_follows_the_clock_when_all_are_idle_where_that_is_wanted() -> None:
+    rule = plan(idle_after=30, advance_when_idle=True, bound=5)
+    assert watermarks(rule, (0, {0: [100], 1: [100]}), (20, {}), (300, {}), (310, {0: [250]})) == [
+        95,
+        95,
+        295,
+        295,
+    ]
+
+
+@pytest.mark.parametrize(("policy", "quarantined"), [("quarantine", 1), ("accept", 0)])
+def test_a_record_from_the_future_never_moves_it(policy: str, quarantined: int) -> None:
+    evaluator = Evaluator(plan(max_ahead=10, ahead=policy))
+    records = tuple(
+        InputRecord(SOURCE, 0, offset, {"key": "k", "value": 1, "at": time})
+        for offset, time in enumerate([5, 1_000_000])
+    )
+    outcome = evaluator.run(InputBatch(0, 100, records))
+    assert outcome.watermark == 5
+    assert [row.reason for row in outcome.quarantined] == ["ahead_of_clock"] * quarantined
+    assert outcome.accounts[SOURCE, 0].folded == 2 - quarantined
+
+
+@pytest.mark.parametrize("time", [None, "soon", 1.5, True])
+def test_a_record_without_an_event_time_is_quarantined(time: object) -> None:
+    evaluator = Evaluator(plan())
+    outcome = evaluator.run(
+        InputBatch(0, 0, (InputRecord(SOURCE, 0, 0, {"key": "k", "value": 1, "at": time}),))
+    )
+    assert [row.reason for row in outcome.quarantined] == ["no_event_time"]
+    assert outcome.watermark == -inf
+
+
+def test_a_record_that_was_not_understood_keeps_its_reason() -> None:
+    evaluator = Evaluator(plan())
+    outcome = evaluator.run(InputBatch(0, 0, (InputRecord(SOURCE, 0, 0, {}, error="malformed"),)))
+    assert [row.reason for row in outcome.quarantined] == ["malformed"]
+
+
+def test_windows_go_by_the_event_time_of_the_record_whatever_steps_make_of_its_field() -> None:
+    evaluator = Evaluator(plan(), steps=lambda fields: [{**fields, "at": 95}, {**fields, "at": None}])
+    record = InputRecord(SOURCE, 0, 0, {"key": "k", "value": 1, "at": 1})
+    outcome = evaluator.run(InputBatch(0, 0, (record,), is_last=True))
+    assert [(pane.start, pane.end, pane.records) for pane in outcome.panes] == [(0, 10, 2)]
+
+
+def test_a_repeat_is_known_until_the_horizon_has_passed() -> None:
+    base = plan()
+    source = replace(base.sources[0], deduplication=Deduplication(("value",), 100))
+    evaluator = Evaluator(replace(base, sources=(source,)))
+    seen = []
+    for number, (value, time) in enumerate(
+        [(1, 0), (1, 50), (2, 99), (1, 99), (2, 100), (1, 150), (None, 1), (None, 1)]
+    ):
+        record = InputRecord(SOURCE, 0, number, {"key": "k", "value": value, "at": time})
+        seen.append(evaluator.run(InputBatch(number, 0, (record,))).accounts[SOURCE, 0].duplicate)
+    assert seen == [0, 1, 0, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("time", [-62_135_596_800_000, 253_402_300_799_999, 2**62, -(2**62)])
+def test_the_ends_of_the_calendar_break_nothing(time: int) -> None:
+    from penstock.engine.plan import Calendar, Sessions, Sliding
+
+    for window in (
+        Fixed(60_000),
+        Sliding(60_000, 7_000),
+        Sessions(60_000),
+        Calendar("month", "Europe/Berlin"),
+    ):
+        evaluator = Evaluator(plan_of(window))
+        record = InputRecord(SOURCE, 0, 0, {"key": "k", "value": 1, "at": time})
+        outcome = evaluator.run(InputBatch(0, 0, (record,), is_last=True))
+        assert outcome.panes
+        assert all(pane.start <= time < pane.end for pane in outcome.panes)

@@ -1,0 +1,441 @@
+"""The runner: files of two forms, cases by their id, verdicts as lines; no broken case stops the others."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.examples import scale_examples
+
+from penstock.conformance import (
+    CaseVerdict,
+    ReferenceEngine,
+    load_case_nodes,
+    parse_case,
+    report_verdicts,
+    run_cases,
+    run_files,
+)
+from penstock.engine.errors import TranscriptError
+
+RIGHT: dict[str, Any] = {
+    "id": "right",
+    "unit": "s",
+    "window": {"type": "fixed", "size": 10, "offset": 0},
+    "trigger": {"type": "after_watermark", "early": {"type": "after_count", "count": 2}, "late": None},
+    "accumulation": "accumulating",
+    "allowed_lateness": 0,
+    "steps": [
+        {"processing_time": 5},
+        {"elements": [{"key": "k", "value": 1, "ts": 1}, {"key": "k", "value": 2, "ts": 2}]},
+        {"expect": [{"window": [0, 10], "values": [2, 1], "early": True, "index": 0}]},
+        {"watermark": 20},
+        {"expect": [{"window": [0, 10], "values": [1, 2], "timing": "on_time", "final": True}]},
+    ],
+}
+
+
+def wrong(**change: Any) -> dict[str, Any]:
+    return copy.deepcopy(RIGHT) | change
+
+
+def nested(times: int) -> dict[str, Any]:
+    trigger: dict[str, Any] = {"type": "after_count", "count": 1}
+    for _ in range(times):
+        trigger = {"type": "repeatedly", "of": trigger}
+    return trigger
+
+
+def verdict_of(node: Any) -> CaseVerdict:
+    (verdict,) = run_cases([node], ReferenceEngine())
+    return verdict
+
+
+def test_cases_are_read_from_a_document_a_list_or_a_case_a_line(tmp_path: Path) -> None:
+    forms = {
+        "document.json": json.dumps(
+            {"schema": "anchor-transcript/1", "cases": [RIGHT, wrong(id="two")]}, indent=1
+        ),
+        "list.json": json.dumps([RIGHT, wrong(id="two")]),
+        "lines.jsonl": "\n".join(
+            json.dumps(node) for node in ({"header": True, "about": "x"}, RIGHT, wrong(id="two"))
+        ),
+        "document.yaml": json.dumps({"cases": [RIGHT, wrong(id="two")]}),
+    }
+    for name, text in forms.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        verdicts = list(run_files([tmp_path / name], ReferenceEngine()))
+        assert [(verdict.id, verdict.is_ok) for verdict in verdicts] == [("right", True), ("two", True)]
+    (tmp_path / "one.json").write_text(json.dumps(RIGHT, indent=1), encoding="utf-8")
+    assert [verdict.is_ok for verdict in run_files([tmp_path / "one.json"], ReferenceEngine())] == [True]
+
+
+OTHER_SCHEMAS: list[dict[str, Any]] = [
+    {
+        "id": "one_element_at_a_time",
+        "window": {"type": "tumbling_event_time", "size_ms": 10},
+        "trigger": {"type": "purging", "inner": {"type": "count", "n": 2}},
+        "allowed_lateness_ms": 0,
+        "window_function": "sum",
+        "steps": [
+            {
+                "inputs": [{"key": "k", "value": value, "timestamp": value} for value in (1, 2, 3)],
+                "expect": [{"key": "k", "value": 3, "timestamp": 9}],
+            }
+        ],
+    },
+    {
+        "id": "policies",
+        "policy": "sliding, count(2), count(1)",
+        "steps": [{"insert": 1}, {"insert": 2}, {"insert": 3}],
+        "triggered": [[1], [1, 2], [2, 3]],
+    },
+    {
+        "id": "facts",
+        "window": {"type": "fixed", "size": 10, "offset": 0},
+        "expect": [{"window": [0, 10], "ts": [1, 9]}],
+    },
+]
+
+
+@pytest.mark.parametrize("form", ["document", "list", "lines", "alone"])
+def test_cases_of_other_schemas_are_read_from_every_form_of_file(tmp_path: Path, form: str) -> None:
+    texts = {
+        "document": [json.dumps({"cases": OTHER_SCHEMAS})],
+        "list": [json.dumps(OTHER_SCHEMAS)],
+        "lines": ["\n".join(map(json.dumps, [{"header": True}, *OTHER_SCHEMAS]))],
+        "alone": [json.dumps(case, indent=1) for case in OTHER_SCHEMAS],
+    }
+    paths = [tmp_path / f"{number}.json" for number in range(len(texts[form]))]
+    for path, text in zip(paths, texts[form], strict=True):
+        path.write_text(text, encoding="utf-8")
+    verdicts = list(run_files(paths, ReferenceEngine()))
+    assert [(v.id, v.is_ok) for v in verdicts] == [(case["id"], True) for case in OTHER_SCHEMAS]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ({"type": "tumbling_event_time", "size": 10}, {"type": "fixed", "size": 10}),
+        (
+            {"type": "sliding_event_time", "size": 10, "slide_ms": 5000},
+            {"type": "sliding", "size": 10, "period": 5},
+        ),
+        ({"type": "session_event_time", "gap_ms": 3000}, {"type": "sessions", "gap": 3}),
+        (
+            {"type": "tumbling_processing_time", "size_ms": 7000},
+            {"type": "fixed", "size": 7, "time": "processing"},
+        ),
+    ],
+)
+def test_windows_and_triggers_of_other_schemas_are_known_in_cases_of_this_one(
+    tmp_path: Path, theirs: dict[str, Any], ours: dict[str, Any]
+) -> None:
+    said = wrong(
+        window=theirs, trigger={"type": "purging", "inner": {"type": "count", "n": 2}}, on_time_pane="always"
+    )
+    meant = wrong(
+        window=ours,
+        trigger={"type": "repeatedly", "of": [{"type": "after_count", "count": 2}]},
+        accumulation="discarding",
+    )
+    (tmp_path / "cases.json").write_text(json.dumps([said, meant]), encoding="utf-8")
+    read = [parse_case(node).script.plan for node in load_case_nodes([tmp_path / "cases.json"])]
+    assert read[0] == read[1]
+
+
+def test_a_case_a_line_may_hold_any_letter(tmp_path: Path) -> None:
+    case = wrong(steps=[{"comment": "\u2028 \x85 \x0b"}, *RIGHT["steps"]])
+    path = tmp_path / "cases.jsonl"
+    path.write_text("\r\n".join(json.dumps(case, ensure_ascii=False) for _ in range(2)), encoding="utf-8")
+    assert [verdict.is_ok for verdict in run_files([path], ReferenceEngine())] == [True, True]
+
+
+def test_only_named_cases_run_and_an_unknown_name_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cases.json"
+    path.write_text(json.dumps([RIGHT, wrong(id="two")]), encoding="utf-8")
+    assert [verdict.id for verdict in run_files([path], ReferenceEngine(), ["two"])] == ["two"]
+    with pytest.raises(TranscriptError, match="no case has the id three"):
+        list(run_files([path], ReferenceEngine(), ["two", "three"]))
+
+
+@pytest.mark.parametrize("text", ["{not json", "[1, 2]", '{"id": "x"}\nnope'])
+def test_a_file_that_holds_no_cases_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(TranscriptError, match=r"broken\.json"):
+        list(run_files([path], ReferenceEngine()))
+
+
+def test_files_without_a_case_are_refused_and_what_is_said_of_yaml_is_one_line(tmp_path: Path) -> None:
+    texts = {"none.json": "", "header.jsonl": '{"header": true}', "broken.yaml": "a: [1\n b: 2"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        with pytest.raises(TranscriptError, match=r"there is no case|is no YAML") as refused:
+            list(run_files([tmp_path / name], ReferenceEngine()))
+        assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(TranscriptError, match=r"absent\.json cannot be read"):
+        list(run_files([tmp_path / "absent.json"], ReferenceEngine()))
+
+
+def test_a_verdict_says_what_was_expected_and_what_came() -> None:
+    changed = copy.deepcopy(RIGHT)
+    changed["steps"][2]["expect"][0]["values"] = [1]
+    line = verdict_of(changed).as_json()
+    assert (line["id"], line["ok"]) == ("right", False)
+    assert line["expected"][0] == [{"window": [0, 10], "values": [1], "early": True, "index": 0}]
+    assert line["got"][0][0]["values"] == [1, 2]
+    assert json.loads(json.dumps(line)) == line
+
+
+def test_a_pane_that_nobody_expected_fails_the_case() -> None:
+    changed = copy.deepcopy(RIGHT)
+    del changed["steps"][4]
+    verdict = verdict_of(changed)
+    assert not verdict.is_ok
+    assert [pane["timing"] for pane in verdict.actual[1]] == ["on_time"]
+
+
+def test_panes_are_paired_however_little_each_says() -> None:
+    changed = copy.deepcopy(RIGHT)
+    changed["steps"] = [
+        {"elements": [{"key": key, "value": 1, "ts": 1} for key in ("a", "a", "b", "b")]},
+        {"expect": [{}, {"key": "a"}]},
+        {"watermark": "inf"},
+        {"expect": [{"timing": "on_time"}, {"key": "b", "timing": "on_time"}]},
+    ]
+    assert verdict_of(changed).is_ok
+
+
+def test_very_many_panes_of_which_each_says_the_same_are_paired() -> None:
+    many = 1_500
+    changed = copy.deepcopy(RIGHT)
+    changed["steps"] = [
+        {"elements": [{"key": number, "value": 1, "ts": 1} for number in range(many)]},
+        {"watermark": "inf"},
+        {"expect": [*({"timing": "on_time"} for _ in range(many - 1)), {"key": 0}]},
+    ]
+    assert verdict_of(changed).is_ok
+    changed["steps"][2]["expect"][-1] = {"key": many}
+    assert not verdict_of(changed).is_ok
+
+
+def test_a_part_that_never_ends_keeps_its_turn() -> None:
+    for_ever = {"type": "repeatedly", "of": {"type": "after_count", "count": 2}}
+    changed = wrong(trigger={"type": "after_each", "of": [for_ever, {"type": "after_watermark"}]})
+    changed["steps"] = [*RIGHT["steps"][:3], {"watermark": 20}, {"expect": []}]
+    assert verdict_of(changed).is_ok
+
+
+def test_an_engine_specific_case_informs_and_a_case_that_must_fail_does(tmp_path: Path) -> None:
+    broken = wrong(steps=[*RIGHT["steps"][:2]])
+    said: list[CaseVerdict] = []
+    informing = [wrong(engine_specific=True, steps=broken["steps"]), RIGHT]
+    assert report_verdicts(run_cases(informing, ReferenceEngine()), said.append)
+    assert [verdict.is_ok for verdict in said] == [False, True]
+    assert said[0].as_json()["engine_specific"] is True
+    assert verdict_of(broken | {"must_fail_with": "Unexpected output"}).is_ok
+    assert not report_verdicts(run_cases([broken, RIGHT], ReferenceEngine()), said.append)
+
+
+def test_a_field_that_means_nothing_here_is_named() -> None:
+    changed = copy.deepcopy(RIGHT)
+    changed["steps"][2]["expect"][0]["colour"] = "red"
+    verdict = verdict_of(changed)
+    assert verdict.is_ok
+    assert verdict.as_json()["not_compared"] == ["colour"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"unit": "fortnights"}, "the unit 'fortnights' is not known"),
+        ({"window": {"type": "hexagonal"}}, "no windows of type 'hexagonal'"),
+        ({"window": {"type": "fixed"}}, "'fixed' needs size"),
+        ({"window": {"type": "fixed", "size": 0}}, "above 0|not of the schema"),
+        ({"trigger": {"type": "after_lunch"}}, "no trigger of type 'after_lunch'"),
+        ({"trigger": {"type": "after_count"}}, "needs a whole number in `count`"),
+        ({"trigger": {"type": "after_any"}}, "needs a list of parts"),
+        ({"accumulation": "hoarding"}, "not of the schema"),
+        ({"combine": "entropy"}, "the aggregate 'entropy' is not known"),
+        ({"steps": [{"watermark": "soon"}]}, "'soon' is no time"),
+        ({"steps": [{"elements": [{"value": "a", "ts": 1}]}], "combine": "sum"}, "sum needs numbers"),
+        ({"steps": [{"elements": [{"value": "a", "ts": 1}, {"value": 1, "ts": 1}]}]}, "several types"),
+        ({"steps": 3}, "not of the schema"),
+        ({"steps": [3]}, "step 1 is 3; write one of elements"),
+        ({"steps": [{"dance": 1}]}, "step 1 is {'dance': 1}; write one of elements"),
+        ({"steps": [{"elements": 3}]}, "`elements` is 3; write a list of objects"),
+        ({"steps": [{"elements": [{"ts": "inf"}]}]}, "'inf' is no time of an element"),
+        ({"steps": [{"elements": [{"ts": float("nan")}]}]}, "nan is no time"),
+        ({"window": None}, "`window` is None; write an object"),
+        (
+            {"window": {"type": "moving", "keep": {"type": "count", "n": 2}}},
+            "'moving' needs a policy in `show`",
+        ),
+        ({"window": {"type": "fixed", "size": "inf"}}, "`size` is endless"),
+        ({"trigger": {"type": "repeatedly"}}, "'repeatedly' needs a trigger in `of`"),
+        ({"final_pane": "maybe"}, "`final_pane` is 'maybe'; write one of never, when_changed, always"),
+        ({"on_time_pane": "maybe"}, "`on_time_pane` is 'maybe'; write one of always"),
+        ({"allowed_lateness": -1}, "allowed_lateness: -1000. Give a whole number"),
+        ({"combin": "sum"}, "the case has a field 'combin', which means nothing; write 'combine'"),
+        ({"engine_specific": "false"}, "`engine_specific` is 'false'; write true or false"),
+        ({"timestamp_combiner": "MIDDLE"}, "`timestamp_combiner` is 'MIDDLE'; write one of earliest"),
+        ({"unit": 3}, "the unit 3 is not known; write one of ms"),
+        ({"unit": " "}, "the unit ' ' is not known"),
+        ({"steps": []}, "`steps` is \\[\\]; write a list of steps"),
+        ({"steps": [{"watermark": 1, "expct": []}]}, "step 1 has a field 'expct', which means nothing"),
+        ({"steps": [{"processing_time": "inf"}]}, "step 1: `processing_time` is 'inf'; write a number"),
+        ({"steps": [{"watermark": 10**40}]}, "step 1: `watermark` is 1.*; write a time of 64 bits"),
+        ({"steps": [{"elements": [{"vaule": 1}]}]}, "`elements`.0. has a field 'vaule'.*; write 'value'"),
+        ({"steps": [{"elements": [{"value": [1]}]}]}, "`elements`.0..value is .1.; write a number"),
+        ({"steps": [{"elements": [{"punctuation": "no"}]}]}, "`punctuation` is 'no'; write true or false"),
+        ({"window": {"type": "fixed", "size": 10, "time": "sundial"}}, "is 'sundial'; write event or"),
+        ({"window": {"type": ["fixed"]}}, "`window.type` is .'fixed'.; write one of fixed, sliding"),
+        ({"window": {"type": "delta", "by": 1, "field": "speed"}}, "'speed' is no field of elements"),
+        ({"window": {"type": "punctuation", "predicate": 3}}, "punctuation.predicate: 3. Write a condition"),
+        ({"window": {"type": "punctuation", "value": [3]}}, "punctuation.value is .3.; write a number"),
+        ({"trigger": {"type": "after_watermark", "earyl": "x"}}, "has a field 'earyl', .*; write 'early'"),
+        (
+            {"trigger": {"type": "after_any", "of": [None]}},
+            "'after_any' needs a list of parts in `of`, as in",
+        ),
+        (
+            {"trigger": {"type": "early_every_x_every_y"}},
+            "no trigger of type 'early_every_x_every_y'; it has",
+        ),
+        ({"trigger": 3}, "a trigger is 3; write an object with a type"),
+        ({"trigger": nested(60)}, "trigger: 61 triggers one inside the other. Give 50 at most"),
+        ({"trigger": nested(700)}, "the case is nested too deep"),
+    ],
+)
+def test_a_case_that_cannot_be_run_says_why_and_stops_no_other(change: dict[str, Any], says: str) -> None:
+    broken, right = run_cases([wrong(**change), RIGHT], ReferenceEngine())
+    assert right.is_ok
+    assert not broken.is_ok
+    with pytest.raises(TranscriptError, match=says):
+        parse_case(wrong(**change))
+    assert isinstance(broken.actual, dict)
+    assert broken.actual["error"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected", "says"),
+    [
+        ("expect", 3, "step 3, `expect` is 3; write a list of panes, as in"),
+        ("expect", None, "`expect` is None; write a list of panes"),
+        ("expect", {"values": [1]}, "write a list of panes"),
+        ("expect", [3], "`expect`.0. is 3; write an object"),
+        ("expect", [{"window": 3}], "`expect`.0..window is 3; write .start, end."),
+        ("expect", [{"window": [1]}], "window is .1.; write .start, end."),
+        ("expect", [{"window": {"start": 0}}], "write .start, end."),
+        ("expect", [{"window": ["a", "b"]}], "write .start, end."),
+        ("expect", [{}, {"values": 3}], "`expect`.1..values is 3; write a list of values"),
+        ("expect", [{"values": "12"}], "values is '12'; write a list of values"),
+        ("expect", [{"sum": "3"}], "sum is '3'; write a number or null"),
+        ("expect", [{"timing": "sometimes"}], "timing is 'sometimes'; write one of early, on_time, late"),
+        ("expect", [{"kind": "upsert"}], "kind is 'upsert'; write one of output, insert"),
+        ("expect", [{"early": "false"}], "early is 'false'; write true or false"),
+        ("expect", [{"index": "0"}], "index is '0'; write a whole number"),
+        ("expect", [{"timestamp": "x"}], "timestamp is 'x'; write a number or null"),
+        ("expect", [{"timming": "early"}], "a field 'timming', which means nothing; write 'timing'"),
+        ("expect_all", 3, "`expect_all` is 3; write a list of panes"),
+        ("expect_late", {"value": 1}, "`expect_late` is .*; write a list of records"),
+        ("expect_late", [{"val": 9}], "a field 'val'; write key, value, timestamp"),
+        ("state_sum", 3, "`state_sum` is 3; write an object"),
+        ("state_sum", {"window": [0, 10]}, "write an object, as in"),
+        ("state_sum", {"window": 3, "sum": 3}, "`state_sum`.window is 3; write .start, end."),
+        ("state_windows", "x", "`state_windows` is 'x'; write how many windows are open"),
+    ],
+)
+def test_what_is_expected_in_no_form_of_the_schema_is_named_by_its_place(
+    kind: str, expected: Any, says: str
+) -> None:
+    broken = wrong(steps=[*RIGHT["steps"][:2], {kind: expected}])
+    with pytest.raises(TranscriptError, match=says):
+        parse_case(broken)
+    verdict = verdict_of(broken)
+    assert (verdict.is_ok, bool(verdict.malformed)) == (False, True)
+
+
+def test_what_the_contract_does_not_have_is_well_said_and_differs() -> None:
+    verdict = verdict_of(wrong(window={"type": "hexagonal"}))
+    assert (verdict.is_ok, verdict.malformed) == (False, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("figures.json", '{\n "figures": [1]\n}', "a document without cases"),
+        ("three.json", '{"cases": 3}', "`cases` is no list but 3"),
+        (
+            "comma.json",
+            '{\n "cases": [\n {"id": 1}\n {"id": 2}]}',
+            r"comma\.json, line 4, column 2 is no JSON",
+        ),
+        ("line.jsonl", '{"id": 1}\n{nope', r"line\.jsonl, line 2, column 2 is no JSON"),
+        ("deep.json", "[" * 100_000, "nested too deep"),
+        ("long.json", f'{{"cases": [{"9" * 5000}]}}', r"long\.json, line 1 is no JSON"),
+        ("itself.yaml", "cases:\n - steps: &e [*e]", "an anchor in it holds itself"),
+    ],
+)
+def test_a_file_is_refused_by_the_line_where_its_form_ends(
+    tmp_path: Path, name: str, text: str, says: str
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(TranscriptError, match=says):
+        list(run_files([tmp_path / name], ReferenceEngine()))
+
+
+@pytest.mark.parametrize("schema", ["anchor-policy-windows/1", "anchor-assignment/1", "other/1"])
+@pytest.mark.parametrize(
+    "case", [{"id": "x"}, {"id": "x", "policy": 3, "steps": [3]}, {"id": "x", "window_function": 1}]
+)
+def test_a_broken_case_of_another_schema_stops_no_other(tmp_path: Path, schema: str, case: Any) -> None:
+    (tmp_path / "both.json").write_text(json.dumps({"schema": schema, "cases": [case]}), encoding="utf-8")
+    (tmp_path / "right.json").write_text(json.dumps([RIGHT]), encoding="utf-8")
+    broken, right = run_files([tmp_path / "both.json", tmp_path / "right.json"], ReferenceEngine())
+    assert broken.malformed
+    assert "object" not in broken.malformed.replace("an object", "")
+    assert right.is_ok
+
+
+anything = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-5, 5),
+    st.just("inf"),
+    st.just("x"),
+    st.just([]),
+    st.just({}),
+    st.just([{}]),
+)
+
+
+@settings(deadline=None, max_examples=scale_examples(200), suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_no_broken_case_stops_the_others(data: st.DataObject) -> None:
+    broken = copy.deepcopy(RIGHT)
+    for _ in range(data.draw(st.integers(1, 3))):
+        node: Any = broken
+        while True:
+            places = list(node) if isinstance(node, dict) else list(range(len(node)))
+            if not places:
+                break
+            place = data.draw(st.sampled_from(places))
+            if isinstance(node[place], dict | list) and node[place] and data.draw(st.booleans()):
+                node = node[place]
+                continue
+            if data.draw(st.booleans()):
+                node[place] = copy.deepcopy(data.draw(anything))
+            else:
+                del node[place]
+            break
+    verdicts = list(run_cases([broken, RIGHT], ReferenceEngine()))
+    assert verdicts[1].is_ok
+    json.dumps(verdicts[0].as_json(), default=str)

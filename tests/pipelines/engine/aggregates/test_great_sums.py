@@ -1,0 +1,62 @@
+"""Sums that outgrow their column stop the batch with a sentence; up to there they are exact."""
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.engine.aggregates import lift_elements, merge_partials
+from penstock.engine.aggregates.registry import build_accumulator
+from penstock.engine.columnar import new_rows
+from penstock.engine.errors import SumOverflowError
+from penstock.engine.plan import AggregateOutput, Sum
+
+LEAST, MOST = -(2**63), 2**63 - 1
+near_the_end = st.one_of(
+    st.integers(-3, 3), st.sampled_from([2**62, -(2**62), MOST, LEAST, MOST - 1, LEAST + 1])
+)
+DECIMALS = pa.decimal128(38, 2)
+
+
+def total(batches: list[list[Any]], kind: pa.DataType) -> Any:
+    """The sum of values that come in batches, as the fold makes it for one window."""
+    sum_ = build_accumulator(AggregateOutput("total", Sum("value")), {"value": kind})
+    rows = new_rows([part.state_column for part in sum_.parts], 1)
+    for values in batches:
+        came = lift_elements(sum_.parts, pa.table({"value": pa.array(values, kind)}))
+        merge_partials(sum_.parts, rows, np.zeros(len(values), np.int64), came)
+    return sum_.pane_values(rows)[0]
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(near_the_end, max_size=4), max_size=4))
+def test_a_sum_of_whole_numbers_is_exact_or_refused(batches: list[list[int]]) -> None:
+    reached = [sum(sum(values) for values in batches[: n + 1]) for n in range(len(batches))]
+    if all(LEAST <= each <= MOST for each in reached):
+        assert total(batches, pa.int64()) == (reached[-1] if any(batches) else None)
+    else:
+        with pytest.raises(SumOverflowError, match="total of a window"):
+            total(batches, pa.int64())
+
+
+def test_other_windows_of_the_batch_are_left_as_they_were() -> None:
+    sum_ = build_accumulator(AggregateOutput("total", Sum("value")), {"value": pa.int64()})
+    rows = new_rows([part.state_column for part in sum_.parts], 2)
+    came = lift_elements(sum_.parts, pa.table({"value": [5, MOST, MOST]}))
+    with pytest.raises(SumOverflowError):
+        merge_partials(sum_.parts, rows, np.array([0, 1, 1]), came)
+    assert rows["total_sum"].tolist() == [0, 0]
+
+
+def test_sums_of_decimals_keep_every_digit() -> None:
+    great, small = Decimal("9" * 35 + ".00"), Decimal("0.01")
+    assert total([[great], [small, small]], DECIMALS) == Decimal("9" * 35 + ".02")
+
+
+def test_a_sum_of_decimals_that_outgrows_its_digits_is_refused() -> None:
+    with pytest.raises(SumOverflowError):
+        total([[Decimal("9" * 36)], [Decimal(1)]], DECIMALS)

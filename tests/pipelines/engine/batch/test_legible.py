@@ -1,0 +1,33 @@
+"""Times that Python's calendar does not have are read at its edge, and all others as they are."""
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from penstock.engine.tables.timestamp_clamping import clamp_timestamps
+
+TIMES = pa.timestamp("us", tz="UTC")
+LAST = 253_402_300_799_999_999
+
+
+def times(*microseconds: int | None) -> pa.Table:
+    return pa.table({"n": list(range(len(microseconds))), "at": pa.array(microseconds, TIMES)})
+
+
+def test_the_window_of_the_last_second_is_read_as_ending_with_the_calendar() -> None:
+    rows = times(None, 0, LAST, LAST + 1, -62_135_596_800_000_001, 2**62)
+    with pytest.raises((OverflowError, ValueError)):
+        rows.to_pylist()
+    earliest, latest = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC)
+    expected = [None, datetime(1970, 1, 1, tzinfo=UTC), latest, latest, earliest, latest]
+    assert clamp_timestamps(rows).to_pylist() == [{"n": n, "at": at} for n, at in enumerate(expected)]
+
+
+def test_times_without_a_zone_keep_none() -> None:
+    rows = pa.table({"at": pa.array([0, LAST + 1], pa.timestamp("us"))})
+    assert clamp_timestamps(rows).schema == rows.schema
+    assert [str(row["at"]) for row in clamp_timestamps(rows).to_pylist()] == [
+        "1970-01-01 00:00:00",
+        "9999-12-31 23:59:59.999999",
+    ]

@@ -1,0 +1,99 @@
+"""A batch that is folded in parts elsewhere leaves what one leaves that is folded here, and so does any mixture."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark import cloudpickle
+from tests.examples import scale_examples
+from tests.pipelines.engine.batch.stored import TYPES, Bench
+from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, history, run
+
+from penstock.conformance.reference import InputBatch, InputRecord
+from penstock.engine.batch.batch_input import RemotePartials
+from penstock.engine.batch.journal import BatchJournal
+from penstock.engine.batch.part_execution import PartResult, PartTask, decode_part, encode_part
+from penstock.engine.batch.placement import Placement
+from penstock.engine.batch.stream_tables import list_sink_paths
+from penstock.engine.operators.compiled_stage import CompiledStage
+from penstock.engine.operators.stage_graph import compile_graph
+from penstock.engine.state.hash_parts import PART_COUNT
+from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine_paths
+
+
+@dataclass
+class InParts:
+    """Folds the parts one after the other, from what was sent as it would be to other processes."""
+
+    folded: list[int] = field(default_factory=list)
+
+    def fold_parts(self, task: PartTask, partials: pa.Table | RemotePartials) -> Iterator[PartResult]:
+        assert isinstance(partials, pa.Table)
+        sent: PartTask = cloudpickle.loads(cloudpickle.dumps(task))
+        part_of = sent.assign_parts(partials)
+        self.folded.append(task.batch_id)
+        for part in range(PART_COUNT):
+            yield decode_part(encode_part(sent.fold_part(part, partials.filter(pa.array(part_of == part)))))
+
+
+@dataclass(frozen=True)
+class Turns(Placement):
+    """Sends the batches elsewhere that a test says, counted from the beginning of a host's life."""
+
+    elsewhere: tuple[bool, ...] = ()
+    asked: list[None] = field(default_factory=list)
+
+    def fits_on_driver(self, stage: CompiledStage, partials: int, due: int, weight: int = 0) -> bool:
+        self.asked.append(None)
+        return not self.elsewhere[(len(self.asked) - 1) % len(self.elsewhere)]
+
+
+@settings(max_examples=scale_examples(15), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    name=st.sampled_from(sorted(PLANS)),
+    elsewhere=st.lists(st.booleans(), min_size=1, max_size=6),
+    steps=st.sampled_from([-1, 7, 19]),
+)
+def test_placements_may_change_with_every_batch_and_leave_the_same_tables(
+    tmp_path_factory: pytest.TempPathFactory, name: str, elsewhere: list[bool], steps: int
+) -> None:
+    here = Bench(PLANS[name], tmp_path_factory.mktemp("here"))
+    run(here, Fuse(-1))
+    spreader = InParts()
+    placement = Turns(0, spreader, tuple(elsewhere))
+    moving = Bench(PLANS[name], tmp_path_factory.mktemp("moving"), placement=placement)
+    run(moving, Fuse(steps))
+    written = [
+        path
+        for stage in compile_graph(
+            PLANS[name], {first.name: TYPES for first in PLANS[name].source_stages}
+        ).stages
+        for path, _ in list_sink_paths(stage)
+    ]
+    for table in {*list_owned_paths(PLANS[name]), *list_quarantine_paths(PLANS[name]), *written}:
+        assert moving.rows(table) == here.rows(table), table
+    assert bool(spreader.folded) == any(elsewhere[: len(history()) * len(PLANS[name].source_stages)])
+
+
+def test_a_batch_is_folded_here_as_long_as_it_fits(tmp_path: Path) -> None:
+    spreader = InParts()
+    bench = Bench(PLANS["fixed"], tmp_path, placement=Placement(1_500, spreader))
+    run(bench, Fuse(-1))
+    outcomes = list(BatchJournal(tmp_path / "stream" / "journal").read_outcomes())
+    placements = {outcome.batch_id: outcome.placement for outcome in outcomes}
+    assert [batch for batch, place in placements.items() if place == "executors"] == spreader.folded
+    assert set(placements.values()) == {"driver", "executors"}
+
+
+def test_long_keys_weigh_what_they_are_long(tmp_path: Path) -> None:
+    spreader = InParts()
+    bench = Bench(PLANS["fixed"], tmp_path, placement=Placement(100_000, spreader))
+    engine = bench.open()
+    for offset, length in enumerate([1, 40_000, 60_000]):
+        fields = {"key": "k" * length, "at": 3, "value": 1, "word": None}
+        bench.feed(engine, InputBatch(offset, 100 + offset, (InputRecord("records", 0, offset, fields),)))
+    assert spreader.folded == [2]

@@ -1,0 +1,176 @@
+"""Which records are blamed when a batch breaks, over batches whose bad records are known."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.engine.batch.batch_input import BatchInput
+from penstock.engine.batch.intent import BatchIntent, OffsetRange
+from penstock.engine.batch.journal import BatchJournal
+from penstock.engine.batch.poison_isolation import ExcludedRecord, PoisonIsolation, split_ranges
+from penstock.engine.errors import PoisonLimitError
+
+Address = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records by partition and offset; a batch with a bad one breaks, and so does one with all of `together`."""
+
+    spans: tuple[OffsetRange, ...]
+    bad: frozenset[Address]
+    together: frozenset[Address] = frozenset()
+    aside: frozenset[Address] = frozenset()
+
+    @property
+    def addresses(self) -> set[Address]:
+        every = {(s.partition, offset) for s in self.spans for offset in range(s.start, s.end)}
+        return every - self.aside
+
+    def describe_user_error(self, problem: BaseException) -> str:
+        return str(problem) if isinstance(problem, ZeroDivisionError) else ""
+
+    def restrict_to(self, spans: tuple[OffsetRange, ...]) -> "Records":
+        return replace(self, spans=spans)
+
+    def exclude_records(self, poisoned: Sequence[ExcludedRecord]) -> "Records":
+        return replace(self, aside=frozenset((each.partition, each.offset) for each in poisoned))
+
+    def compute_partials(self) -> pa.Table:
+        raise NotImplementedError
+
+    read_invalid_records = compute_partials
+
+    def read_late_records(self, windows: pa.Table) -> pa.Table:
+        raise NotImplementedError
+
+
+def compute(reading: BatchInput) -> set[Address]:
+    assert isinstance(reading, Records)
+    there = reading.addresses
+    if there & reading.bad or (reading.together and reading.together <= there):
+        raise ZeroDivisionError("by one's own code")
+    return there
+
+
+def batch(*lengths: int) -> tuple[OffsetRange, ...]:
+    return tuple(OffsetRange("t", partition, 10, 10 + length) for partition, length in enumerate(lengths))
+
+
+def intent(spans: tuple[OffsetRange, ...], number: int = 0) -> BatchIntent:
+    return BatchIntent(number, "data", 0, 1, spans, number)
+
+
+@given(
+    st.lists(st.integers(0, 40), min_size=1, max_size=3),
+    st.sets(st.tuples(st.integers(0, 2), st.integers(10, 49)), max_size=5),
+)
+def test_exactly_the_records_that_fail_alone_are_set_aside(
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[int], bad: set[Address]
+) -> None:
+    journal = BatchJournal(tmp_path_factory.mktemp("journal"))
+    records = Records(batch(*lengths), frozenset(bad))
+    found = PoisonIsolation(journal, "s", 5).compute_isolated(intent(records.spans), records, compute)
+    assert found == records.addresses - bad
+    blamed = {(each["partition"], each["offset"]) for each in journal.read_excluded(0)}
+    assert blamed == records.addresses & bad
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=4))
+def test_halves_hold_every_record_once(lengths: list[int]) -> None:
+    spans = batch(*lengths)
+    parts = [Records(half, frozenset()).addresses for half in split_ranges(spans)]
+    assert sorted(address for part in parts for address in part) == sorted(
+        Records(spans, frozenset()).addresses
+    )
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> BatchJournal:
+    return BatchJournal(tmp_path)
+
+
+def counted(calls: list[int]) -> Callable[[BatchInput], set[Address]]:
+    def compute_once_more(reading: BatchInput) -> set[Address]:
+        calls.append(1)
+        return compute(reading)
+
+    return compute_once_more
+
+
+def test_a_batch_that_is_run_again_sets_the_same_records_aside_at_once(journal: BatchJournal) -> None:
+    records, calls = Records(batch(1000), frozenset({(0, 700)})), []
+    guard = PoisonIsolation(journal, "s", 1)
+    first = guard.compute_isolated(intent(records.spans), records, counted(calls))
+    assert len(calls) < 25, "a thousand records are halved ten times"
+    calls.clear()
+    assert guard.compute_isolated(intent(records.spans), records, counted(calls)) == first
+    assert len(calls) == 1
+
+
+def test_records_that_break_only_together_fail_the_batch(journal: BatchJournal) -> None:
+    records = Records(batch(8), frozenset(), together=frozenset({(0, 11), (0, 16)}))
+    with pytest.raises(ZeroDivisionError):
+        PoisonIsolation(journal, "s", 5).compute_isolated(intent(records.spans), records, compute)
+    assert journal.read_excluded(0) == []
+
+
+def test_other_troubles_blame_nobody(journal: BatchJournal) -> None:
+    def gone(reading: BatchInput) -> None:
+        raise OSError("the broker is gone")
+
+    with pytest.raises(OSError, match="broker"):
+        PoisonIsolation(journal, "s", 5).compute_isolated(
+            intent(batch(8)), Records(batch(8), frozenset()), gone
+        )
+
+
+def test_the_limit_counts_over_batches_and_stops_the_search(journal: BatchJournal) -> None:
+    guard = PoisonIsolation(journal, "s", 3)
+    few = Records(batch(10), frozenset({(0, 11), (0, 12)}))
+    guard.compute_isolated(intent(few.spans, 0), few, compute)
+    many, calls = Records(batch(1000), frozenset((0, offset) for offset in range(10, 1010))), []
+    with pytest.raises(
+        PoisonLimitError,
+        match=r"on more than 3 records, the last in batch 1, offsets t/0 10 to 1010 \(by one's own",
+    ):
+        guard.compute_isolated(intent(many.spans, 1), many, counted(calls))
+    assert len(calls) < 25
+    assert journal.read_excluded(1) == []
+
+
+def test_without_a_limit_nothing_is_tried(journal: BatchJournal) -> None:
+    records, calls = Records(batch(10), frozenset({(0, 11)})), []
+    with pytest.raises(ZeroDivisionError):
+        PoisonIsolation(journal, "s", 0).compute_isolated(intent(records.spans), records, counted(calls))
+    assert len(calls) == 1
+
+
+def test_what_was_sent_again_is_set_aside_and_written_down_and_does_not_count_as_broken(
+    tmp_path: Path,
+) -> None:
+    journal = BatchJournal(tmp_path)
+    records = Records(batch(9), frozenset({(0, 15)}))
+    again = [ExcludedRecord("t", 0, 12, "sent as 0:30", "sent_again")]
+    guard = PoisonIsolation(journal, "s", 1, lambda _: again)
+    assert guard.compute_isolated(intent(records.spans), records, compute) == records.addresses - {
+        (0, 12),
+        (0, 15),
+    }
+    assert [(each["offset"], each["kind"]) for each in journal.read_excluded(0)] == [
+        (12, "sent_again"), (15, "breaks_code"),
+    ]  # fmt: skip
+    assert journal.count_poison_before(1) == 1
+    later = PoisonIsolation(journal, "s", 1, lambda _: [])
+    assert later.compute_isolated(intent(records.spans), records, compute) == records.addresses - {
+        (0, 12),
+        (0, 15),
+    }
+    clean = Records(batch(9), frozenset())
+    assert guard.compute_isolated(intent(clean.spans, 1), clean, compute) == clean.addresses - {(0, 12)}
+    assert [each["offset"] for each in journal.read_excluded(1)] == [12]

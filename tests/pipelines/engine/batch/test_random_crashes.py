@@ -1,0 +1,104 @@
+"""Random plans over random histories, killed at any write: a run that is resumed ends as one that was not."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.examples import scale_examples
+from tests.pipelines.engine.batch.graphs import GraphBench
+from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, plan_over, run
+from tests.pipelines.engine.operators.strategies import histories, stages
+from tests.pipelines.engine.operators.test_chains_against_reference import sound
+from tests.pipelines.engine.operators.test_free_graphs import graphs
+
+from penstock.conformance.reference import InputBatch
+from penstock.engine.batch.journal import BatchJournal
+from penstock.engine.plan import LatestValues, PaneLog, Plan, Stage
+from penstock.engine.state import sorted_run as runs
+from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine_paths
+
+WRITE_RUN, WRITE_ONCE = runs.write_run, BatchJournal._write_once
+
+
+@contextmanager
+def burning_files(fuse: Fuse) -> Iterator[None]:
+    """Let the process end before a file of the state or the journal is written, half-way, and when it is there."""
+
+    def write_run(table: pa.Table, path: Path) -> None:
+        fuse.burn()
+        path.with_name(f"{path.stem}.torn.partial").write_bytes(b"half a run")
+        fuse.burn()
+        WRITE_RUN(table, path)
+        fuse.burn()
+
+    def write_once(journal: BatchJournal, path: Path, data: Mapping[str, Any]) -> bool:
+        fuse.burn()
+        path.with_name(f"{path.name}.0.partial").write_bytes(b'{"half": ')
+        fuse.burn()
+        first = WRITE_ONCE(journal, path, data)
+        fuse.burn()
+        return first
+
+    with (
+        mock.patch.object(runs, "write_run", write_run),
+        mock.patch.object(BatchJournal, "_write_once", write_once),
+    ):
+        yield
+
+
+def in_tables(stage: Stage) -> Plan:
+    stage = replace(stage, name="stream", lateness=min(stage.lateness, 10**6))
+    return plan_over(replace(stage, sinks=(PaneLog("stream"), LatestValues("stream"))))
+
+
+def tables_of(bench: Bench) -> dict[str, list[dict[str, Any]]]:
+    return {
+        name: bench.rows(name) for name in [*list_owned_paths(bench.plan), *list_quarantine_paths(bench.plan)]
+    }
+
+
+def without_ends(batches: list[InputBatch]) -> list[InputBatch]:
+    return [replace(batch, is_last=False) for batch in batches]
+
+
+@settings(max_examples=scale_examples(20), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    plan=stages.map(in_tables) | st.sampled_from(list(PLANS.values())),
+    batches=histories().map(without_ends),
+    kills=st.lists(st.integers(1, 60), min_size=1, max_size=3),
+)
+def test_a_run_that_is_killed_again_and_again_ends_with_the_tables_of_one_that_was_not(
+    tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch], kills: list[int]
+) -> None:
+    calm, killed = (Bench(plan, tmp_path_factory.mktemp(name)) for name in ("calm", "killed"))
+    assert_ends_alike(calm, killed, batches, kills)
+
+
+@settings(max_examples=scale_examples(10), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    plan=graphs().filter(sound),
+    batches=histories().map(without_ends),
+    kills=st.lists(st.integers(1, 80), min_size=1, max_size=3),
+)
+def test_so_does_a_run_of_any_graph_of_stages_over_two_topics(
+    tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch], kills: list[int]
+) -> None:
+    calm, killed = (GraphBench(plan, tmp_path_factory.mktemp(name)) for name in ("calm", "killed"))
+    assert_ends_alike(calm, killed, batches, kills)
+
+
+def assert_ends_alike(calm: Bench, killed: Bench, batches: list[InputBatch], kills: list[int]) -> None:
+    """Run the batches in both, and kill hosts of one of them."""
+    run(calm, Fuse(-1), batches)
+    fuse = Fuse(*kills)
+    with burning_files(fuse):
+        run(killed, fuse, batches)
+    assert tables_of(killed) == tables_of(calm)

@@ -1,0 +1,54 @@
+"""What a file says of its columns: readers that skip files by it find every row that is asked for."""
+
+import json
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from penstock.engine.tables.batch_table import MAX_BOUND_TEXT_CHARS, build_file_statistics
+from penstock.engine.tables.log_table import LogTable
+
+SCHEMA = pa.schema(
+    [("number", pa.int64()), ("word", pa.string()), ("share", pa.float64()), ("tags", pa.list_(pa.string()))]
+)
+BATCHES: list[list[dict[str, Any]]] = [
+    [
+        {"number": 1, "word": "a", "share": 0.5, "tags": ["x"]},
+        {"number": None, "word": "c", "share": 1.5, "tags": None},
+    ],
+    [{"number": 7, "word": None, "share": None, "tags": []}],
+    [{"number": -3, "word": "bär", "share": -2.25, "tags": ["y"]}],
+]
+
+
+@pytest.mark.parametrize(
+    "asked", [("number", 7), ("number", -3), ("word", "c"), ("word", "bär"), ("share", 1.5)]
+)
+def test_readers_find_what_they_ask_for(tmp_path: Path, asked: tuple[str, Any]) -> None:
+    table = LogTable(tmp_path / "t", SCHEMA, "stream")
+    for number, rows in enumerate(BATCHES):
+        table.commit(number, table.write(pa.Table.from_pylist(rows, schema=SCHEMA), number, number), number)
+    name, value = asked
+    found = DeltaTable(tmp_path / "t").to_pyarrow_table(filters=[(name, "=", value)])
+    assert [row[name] for row in pa.table(found).to_pylist()] == [value]
+
+
+def test_bounds_are_said_only_where_they_are_exact() -> None:
+    rows = {
+        "word": ["x" * (MAX_BOUND_TEXT_CHARS + 1)],
+        "share": [nan],
+        "endless": [inf],
+        "nothing": pa.nulls(1, pa.int64()),
+        "number": [4],
+    }
+    told = json.loads(build_file_statistics(pa.table(rows)))
+    assert told == {
+        "numRecords": 1,
+        "minValues": {"number": 4},
+        "maxValues": {"number": 4},
+        "nullCount": {"word": 0, "share": 0, "endless": 0, "nothing": 1, "number": 0},
+    }

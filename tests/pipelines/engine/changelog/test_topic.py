@@ -1,0 +1,81 @@
+"""A topic takes each batch once: sent again, by a host that was taken over, or while there is no topic."""
+
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from tests.pipelines.engine.batch.test_crashes import PLANS
+
+from penstock.engine.errors import PublishError
+from penstock.engine.plan.changelog import ChangelogTopic
+from penstock.engine.plan.stages import Plan
+from penstock.engine.storage import StoragePath
+from penstock.engine.tables.published_topic import PublishedTopic, open_published_topics
+from penstock.infra.local_broker import LocalBroker
+
+pytestmark = pytest.mark.kafka
+
+
+def published(broker: LocalBroker, topic: str, warehouse: StoragePath) -> PublishedTopic:
+    """The topic as a host of a stream of its own has it."""
+    stage = replace(PLANS["fixed"].only_stage, topics=(ChangelogTopic(topic),))
+    plan = Plan(f"stream-{topic}", PLANS["fixed"].sources, (stage,))
+    ((_, found),) = open_published_topics(
+        plan, warehouse, {"bootstrap.servers": broker.bootstrap, "log_level": "2"}
+    )
+    return found
+
+
+def rows(batch: int) -> pa.Table:
+    return pa.table(
+        {"key": ["a", "b", None], "kind": ["insert", "insert", "watermark"], "batch_id": [batch] * 3}
+    )
+
+
+def values(broker: LocalBroker, topic: str) -> list[bytes]:
+    """What readers of committed records find, after all that was there at the beginning."""
+    settings = {"bootstrap.servers": broker.bootstrap, "group.id": uuid4().hex, "enable.partition.eof": True}
+    consumer = Consumer({**settings, "isolation.level": "read_committed"})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found: list[bytes] = []
+    while (message := consumer.poll(30)) is not None and not message.error():
+        found.append(message.value() or b"")
+    consumer.close()
+    assert message is not None
+    return found
+
+
+def test_a_batch_that_is_sent_again_is_there_once(broker: LocalBroker, somewhere: StoragePath) -> None:
+    topic = f"panes{uuid4().hex[:8]}"
+    broker.create_topic(topic, 1)
+    first = published(broker, topic, somewhere)
+    change = first.write(rows(3), 3, 0)
+    again = published(broker, topic, somewhere)
+    assert first.commit(3, change, 0)
+    assert not first.commit(3, change, 0)
+    (somewhere / f"published/{topic}/stream-{topic}.sent.json").unlink()
+    assert not again.commit(3, again.write(rows(3), 3, 0), 0), "the broker knows"
+    assert again.commit(4, again.write(rows(4), 4, 0), 0)
+    decided = first.write(rows(5), 5, 0)
+    with pytest.raises(PublishError, match="batch 5 could not be sent"):
+        first.commit(5, decided, 0)  # its right to this topic was taken over
+    assert len(values(broker, topic)) == 6
+    assert again.commit(5, decided, 0)
+    assert len(values(broker, topic)) == 9
+    assert [each.name for each in (somewhere / "published" / topic).iterdir()] == [
+        f"stream-{topic}.sent.json"
+    ]
+
+
+def test_what_waits_for_a_topic_is_sent_once_it_is_there(broker: LocalBroker, tmp_path: Path) -> None:
+    topic = f"panes{uuid4().hex[:8]}"
+    waiting = published(broker, topic, tmp_path)
+    change = waiting.write(rows(0), 0, 0)
+    with pytest.raises(PublishError, match=f"topic {topic}: it is not there. The panes wait in a file"):
+        waiting.commit(0, change, 0)
+    broker.create_topic(topic, 1)
+    assert waiting.commit(0, change, 0)
+    assert len(values(broker, topic)) == 3

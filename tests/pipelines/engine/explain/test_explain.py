@@ -1,0 +1,230 @@
+"""A plan is explained in words, whatever it is."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from tests.pipelines.strategies import plans
+from tests.pipelines.stream.forms import Alarm, alarm
+
+from penstock.engine.explain import PhysicalOperator, explain, render_mermaid
+from penstock.engine.plan import Plan, Window, fingerprint, plan_from_dict
+from penstock.stream import (
+    after_count,
+    after_watermark,
+    as_of,
+    count,
+    distinct,
+    every,
+    fixed,
+    global_window,
+    join,
+    max_,
+    mean,
+    moving,
+    quantiles,
+    read,
+    read_panes,
+    records,
+    repeatedly,
+    tumbling,
+)
+
+RETURNS = {"above": "DOUBLE"}
+CORRECTIONS = (
+    read("sensors", idle_after="30 seconds")
+    .deduplicate(within="2 hours")
+    .sql("SELECT * FROM input WHERE temperature IS NOT NULL")
+    .key("device")
+    .aggregate(temperature=mean("temperature"), readings=count())
+    .window(fixed("1 minute"))
+    .trigger(after_watermark(early=every("10 seconds")), lateness="1 hour")
+    .refine("retracting")
+    .write("sensor_corrections")
+).plan
+
+
+def test_the_four_questions_the_plan_and_the_state_are_told_in_order() -> None:
+    expected = (Path(__file__).parent / "sensor_corrections.txt").read_text(encoding="utf-8")
+    told = explain(CORRECTIONS).as_text().replace(f"  (fingerprint {fingerprint(CORRECTIONS)[:12]})", "")
+    assert told == expected
+
+
+def test_what_runs_the_plan_is_told_where_an_engine_says_so() -> None:
+    running = (PhysicalOperator("fold", "driver", 1, "folds partials with the state"),)
+    told = explain(CORRECTIONS, running)
+    assert "fold: folds partials with the state (driver, 1 task)" in told.as_text()
+    assert told.as_json()["physical"] == [
+        {"part": "fold", "tier": "driver", "tasks": 1, "does": "folds partials with the state"}
+    ]
+
+
+def test_the_words_of_the_field_are_told_of_a_plan_that_runs() -> None:
+    running = (
+        PhysicalOperator("read sensors", "executors", 3, "parses"),
+        PhysicalOperator("fold", "driver", 1, "folds"),
+    )
+    told = explain(CORRECTIONS, running).as_json()["elements"]
+    assert told["stateless"] == (
+        "parsing of sensors, sql SELECT * FROM input WHERE temperature IS NOT NULL and assignment to windows"
+    )
+    assert told["stateful"] == "repeats of sensors and sensor_corrections (windows by device)"
+    assert told["data parallel"] == "read sensors in 3 tasks"
+    assert "stateful: repeats of sensors" in explain(CORRECTIONS, running).as_text()
+
+
+@settings(deadline=None)
+@given(plans())
+def test_every_plan_can_be_explained_as_text_and_as_json(plan: Plan) -> None:
+    told = explain(plan)
+    assert told.as_text().startswith(plan.name)
+    document = json.loads(json.dumps(told.as_json()))
+    assert list(document["stages"][plan.only_stage.name]) == ["what", "where", "when", "how"]
+    assert plan_from_dict(document["plan"]) == plan
+
+
+def test_a_graph_of_stages_is_drawn_with_what_lies_between_them() -> None:
+    minute = (
+        read("sensors").key("device").aggregate(readings=count()).window(fixed("1 minute"))
+        .refine("retracting").write("minute")
+    )  # fmt: skip
+    hour = minute.then().named("hours").aggregate(devices=count()).window(fixed("1 hour")).write("hour")
+    assert render_mermaid(hour.to_plan("both")) == (
+        """flowchart LR
+    n0[("topic sensors")]
+    subgraph batch [one batch]
+        n1["minute<br>by device, in fixed windows of 1 minute<br>readings (retracting)"]
+        n2["hours<br>all together, in fixed windows of 1 hour<br>devices (retracting)"]
+    end
+    n0 -->|records| n1
+    n1 --> n1t0[["minute: the latest value per key and window"]]
+    n1 -->|changes| n2
+    n2 --> n2t0[["hour: the latest value per key and window"]]
+"""
+    )
+
+
+def test_what_a_picture_would_take_for_its_own_is_spelt() -> None:
+    hot = (
+        read("sensors")
+        .sql("SELECT * FROM input WHERE temperature<humidity AND site = '#1'")
+        .filter("humidity > 3")
+    )
+    drawn = render_mermaid(hot.key("device").aggregate(n=count()).window(fixed("1 minute")).write("t").plan)
+    assert "temperature#lt;humidity AND site = '#35;1'" in drawn
+    assert "`humidity` #gt; 3" in drawn
+
+
+def test_a_join_is_told_with_its_kind_and_all_that_it_keeps() -> None:
+    joined = join(read("impressions"), read("ad-clicks"), by="id", how="left", take={"at": "impressions.at"})
+    told = explain(joined.window(fixed("10 minutes")).write("seen", mode="log").plan).as_text()
+    assert "Per id, the left join of impressions and ad-clicks:" in told
+    assert "left (every record, with the fields that rows take)" in told
+
+
+def test_rows_of_a_join_without_windows_are_shown_and_late_as_they_are() -> None:
+    newest = join(
+        read("cards"), read("card-limits"), by="card", how="left", take={"most": "card-limits.most"}
+    )
+    told = explain(
+        newest.window(as_of()).trigger(lateness="1 minute").write("limits", mode="log").plan
+    ).as_text()
+    assert "A record is shown when the watermark has passed it by 1 minute." in told
+    assert "Records that come more than 1 minute behind the watermark go to the late table." in told
+    assert "kept until the watermark has passed them by 1 minute, versions until" in told
+    assert "correct a window" not in told
+
+
+def test_a_window_that_closes_at_its_end_or_has_none_is_told_as_what_it_is() -> None:
+    counted = read("sensors").key("device").aggregate(n=count())
+    at_end = explain(counted.window(fixed("1 minute")).write("t").plan).as_text()
+    assert "When the watermark passes the end of the window.\n" in at_end
+    by_clock = explain(counted.window(fixed("1 minute", time="processing")).write("t").plan).as_text()
+    assert "When the batch clock passes the end of the window.\n" in by_clock
+    early = after_watermark(early=every("10 seconds"), late=after_count(5))
+    first = explain(counted.window(fixed("1 minute")).trigger(early).write("t").plan).as_text()
+    assert "if something came; when the watermark passes the end.\n" in first
+    ever = counted.window(global_window()).refine("retracting").trigger(repeatedly(after_count(1)))
+    both = explain(ever.write("t").then().aggregate(devices=count()).write("all").plan).as_text()
+    assert "No record is late: the window has no end." in both
+    assert both.count("kept until the input ends") == 2
+
+
+def test_functions_are_told_with_the_order_in_which_they_get_records() -> None:
+    def told(order: str) -> str:
+        stage = read("sensors").key("device").remember(alarm, state=Alarm, returns=RETURNS, order=order)
+        plan = stage.write("t", mode="log").plan
+        return explain(plan).as_text() + render_mermaid(plan)
+
+    assert "group by device, in the order of arrival" in told("arrival")
+    assert "group by device, in the order of event time" in told("event_time")
+    assert "by device, in order of event time: " in told("event_time")
+    assert "order of arrival" not in told("event_time")
+
+
+def test_rows_stand_by_themselves() -> None:
+    told = explain(read("sensors").rows({"site": "STRING"}).write("t", mode="log").plan).as_text()
+    assert "No windows: each record stands by itself." in told
+
+
+def test_what_runs_a_graph_is_drawn_beside_it() -> None:
+    running = (
+        PhysicalOperator("read sensors", "executors", 3, "parses"),
+        PhysicalOperator("fold", "driver", 1, "folds"),
+    )
+    assert render_mermaid(CORRECTIONS, running).endswith(
+        """    subgraph executors [in the executors]
+        r0["read sensors<br>3 tasks"]
+    end
+    subgraph driver [in the driver]
+        r1["fold<br>1 task"]
+    end
+"""
+    )
+
+
+def test_both_sides_of_a_topic_of_panes_are_told() -> None:
+    minute = read("sensors").key("device").aggregate(readings=count()).window(fixed("1 minute"))
+    writer = minute.refine("retracting").publish("minutes").to_plan("minute")
+    assert "publish every pane, with its change, to topic minutes" in explain(writer).as_text()
+    assert 'n1 --> n1p0[("topic minutes: every pane, with its change")]' in render_mermaid(writer)
+    columns = {"device": "STRING", "readings": "BIGINT"}
+    panes = read_panes("minutes", columns=columns, lateness="1 hour")
+    reader = panes.aggregate(devices=count()).window(fixed("1 hour")).write("hour").plan
+    told = explain(reader).as_text()
+    assert "The panes that another stream published, as they are:" in told
+    assert "device (STRING), readings (BIGINT)" in told
+    assert "they correct a window for 1 hour" in told
+    assert "published panes, taken for the changes that they are" in render_mermaid(reader)
+
+
+@settings(deadline=None)
+@given(plans())
+def test_every_plan_is_drawn(plan: Plan) -> None:
+    assert render_mermaid(plan).startswith("flowchart LR\n")
+
+
+@pytest.mark.parametrize("window", [tumbling(records(5)), moving(keep=records(5), show=records(1))])
+def test_what_stays_of_a_key_in_record_order_is_told(window: Window) -> None:
+    told = explain(
+        read("sensors").key("device").aggregate(n=count()).window(window).write("t").plan
+    ).as_text()
+    assert "a key's row with the number of its windows stays until the stream is dropped" in told
+
+
+def test_what_panes_come_to_is_not_called_approximate() -> None:
+    minute = read("sensors").key("device").aggregate(hot=max_("temperature")).window(fixed("1 minute"))
+    hot = {"hot": quantiles("hot", 0.5), "sorts": distinct("hot", exact=False)}
+    told = explain(minute.write("minute").then().aggregate(**hot).write("hour").plan).as_text()
+    assert "hot: hot at 0.5 of all\n" in told
+    assert "sorts: number of different hot\n" in told
+
+
+def test_each_table_of_a_function_is_told_with_what_is_sent_to_it() -> None:
+    told = {"since": "BIGINT"}
+    alarms = read("sensors").key("device").remember(alarm, state=Alarm, returns=told, outputs={"cold": told})
+    plan = alarms.write("hot", mode="log").write("cool", mode="log", output="cold").plan
+    assert "write every pane, appended to hot" in explain(plan).as_text()
+    assert "write what is sent to cold, appended to cool" in explain(plan).as_text()
+    assert '[["cool: what is sent to cold, appended"]]' in render_mermaid(plan)

@@ -1,0 +1,152 @@
+"""A table that is looked into is read as it was at a version; what cannot be looked up is told in one sentence."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from penstock.engine.errors import DefinitionError, LookupTableError
+from penstock.engine.plan import Column, LookupStep, fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.storage import StoragePath
+from penstock.engine.storage.file_access import delta_storage_options
+from penstock.engine.tables.lookup_tables import LookupTables
+from penstock.stream import count, fixed, from_document, read
+
+STEP = LookupStep("latest/cards", ("card",), (Column("limit", "BIGINT"), Column("owner", "STRING")))
+
+
+def cards(*rows: tuple[str | None, int, str]) -> pa.Table:
+    card, limit, owner = ([row[place] for row in rows] for place in range(3))
+    return pa.table({"card": pa.array(card, pa.string()), "limit": limit, "owner": owner, "other": limit})
+
+
+def written(warehouse: StoragePath, rows: pa.Table, mode: Any = "overwrite") -> None:
+    write_deltalake(
+        str(warehouse / "latest/cards"), rows, mode=mode, storage_options=delta_storage_options(warehouse)
+    )
+
+
+def found(rows: pa.Table) -> list[dict[str, Any]]:
+    return sorted(rows.to_pylist(), key=repr)
+
+
+def test_each_version_is_as_it_was(somewhere: StoragePath) -> None:
+    written(somewhere, cards(("a", 1, "x"), (None, 9, "nobody")))
+    tables = LookupTables([STEP], somewhere)
+    assert tables.read_versions() == {"latest/cards": 0}
+    first = tables.read_rows(STEP, 0)
+    written(somewhere, cards(("a", 2, "y"), ("b", 3, "z")))
+    assert tables.read_versions() == {"latest/cards": 1}
+    assert found(tables.read_rows(STEP, 1)) == [
+        {"card": "a", "limit": 2, "owner": "y"}, {"card": "b", "limit": 3, "owner": "z"}
+    ]  # fmt: skip
+    assert (
+        found(tables.rows_reader_at({"latest/cards": 0})(STEP))
+        == found(first)
+        == [{"card": "a", "limit": 1, "owner": "x"}]
+    )
+
+
+def test_a_version_that_was_vacuumed_is_told(tmp_path: Path) -> None:
+    written(tmp_path, cards(("a", 1, "x")))
+    written(tmp_path, cards(("a", 2, "y")))
+    DeltaTable(tmp_path / "latest/cards").vacuum(0, dry_run=False, enforce_retention_duration=False)
+    says = r"^latest/cards: version 0, which the batch saw when it was begun, is gone: it was vacuumed\. Bring its"
+    with pytest.raises(LookupTableError, match=says):
+        LookupTables([STEP], tmp_path).read_rows(STEP, 0)
+    (tmp_path / "latest/cards/_delta_log/00000000000000000000.json").unlink()
+    with pytest.raises(LookupTableError, match=says):
+        LookupTables([STEP], tmp_path).read_rows(STEP, 0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (
+            cards(("a", 1, "x"), ("a", 2, "y")),
+            "version 0 has 2 rows with card=a. Look into a table that has one",
+        ),
+        (
+            cards(("a", 1, "x")).drop_columns(["owner"]),
+            "it has no column owner. There are: card, limit, other",
+        ),
+        (
+            pa.table({"card": ["a"], "limit": ["much"], "owner": ["x"]}),
+            "its column limit is string, no BIGINT. Say its type",
+        ),
+        (cards(*((str(n), n, "x") for n in range(11))), "it has 11 rows, and 10 at most are looked into"),
+    ],
+)
+def test_a_table_that_cannot_be_looked_into_is_told(tmp_path: Path, rows: pa.Table, says: str) -> None:
+    written(tmp_path, rows)
+    with pytest.raises(LookupTableError, match="latest/cards: ") as problem:
+        LookupTables([STEP], tmp_path, max_rows=10).read_rows(STEP, 0)
+    assert says in str(problem.value)
+
+
+def test_a_table_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(
+        LookupTableError, match=f"there is no table at {tmp_path}/latest/cards. Start what writes it"
+    ):
+        LookupTables([STEP], tmp_path).read_versions()
+
+
+def test_an_address_is_taken_as_it_is(tmp_path: Path) -> None:
+    elsewhere = LookupStep(str(tmp_path / "latest/cards"), STEP.on, STEP.columns)
+    written(tmp_path, cards(("a", 1, "x")))
+    assert LookupTables([elsewhere], Path("/nowhere")).read_versions() == {elsewhere.table: 0}
+
+
+LOOKING = read("sensors").lookup("latest/rooms", on="device", columns={"room": "STRING"})
+DONE = LOOKING.key("room").aggregate(n=count()).window(fixed("1 minute")).write("by_room")
+
+
+def test_a_plan_with_a_lookup_comes_back_from_json_and_from_yaml() -> None:
+    assert plan_from_dict(plan_to_dict(DONE.plan)) == DONE.plan
+    document = {
+        "read": "sensors",
+        "steps": [{"lookup": {"table": "latest/rooms", "on": "device", "columns": {"room": "STRING"}}}],
+        "key": "room",
+        "aggregate": {"n": "count()"},
+        "window": {"fixed": "1 minute"},
+        "write": "by_room",
+    }
+    assert fingerprint(from_document(document).plan) == fingerprint(DONE.plan)
+
+
+@pytest.mark.parametrize(
+    ("table", "on", "columns", "says"),
+    [
+        (
+            "latest/rooms",
+            "divice",
+            {"room": "STRING"},
+            r"lookup\.on: 'divice' is no field of a record\. There are: ",
+        ),
+        (
+            "latest/rooms",
+            "device",
+            {"temperature": "DOUBLE"},
+            r"temperature: a record has a field of that name",
+        ),
+        ("latest/rooms", "device", {}, r"lookup\.columns: no columns"),
+        ("latest/rooms", [], {"room": "STRING"}, r"lookup\.on: no field"),
+        ("latest/rooms", "device", {"device": "STRING"}, "the field looked up by"),
+    ],
+)
+def test_a_lookup_that_cannot_be_is_refused_when_it_is_defined(
+    table: str, on: Any, columns: dict[str, str], says: str
+) -> None:
+    with pytest.raises(DefinitionError, match=says):
+        _ = (
+            read("sensors").lookup(table, on=on, columns=columns).key("device")
+            .aggregate(n=count()).window(fixed("1 minute")).write("t").plan
+        )  # fmt: skip
+
+
+def test_a_stage_over_panes_looks_nothing_up() -> None:
+    after = DONE.then().lookup("latest/rooms", on="room", columns={"floor": "BIGINT"}).aggregate(n=count())
+    with pytest.raises(DefinitionError, match="a lookup step over panes"):
+        _ = after.window(fixed("1 hour")).write("t").plan

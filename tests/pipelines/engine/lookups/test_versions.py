@@ -1,0 +1,111 @@
+"""Which version a record sees: that of the first run of its batch, run again or replayed."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.pipelines.engine.batch.stored import Bench
+from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, Killed, burning, history
+
+from penstock.conformance.reference.input_records import InputBatch
+from penstock.engine.batch.batch_engine import BatchEngine
+from penstock.engine.batch.batch_input import BatchInput
+from penstock.engine.batch.engine_options import EngineOptions
+from penstock.engine.batch.intent import BatchIntent, OffsetRange
+from penstock.engine.batch.lookup_versions import PinnedLookups, read_pinned_lookups, split_by_versions
+from penstock.engine.plan import Column, LookupStep
+
+STEP = LookupStep("latest/cards", ("key",), (Column("limit", "BIGINT"),))
+PLAN = replace(PLANS["fixed"], stages=(replace(PLANS["fixed"].only_stage, steps=(STEP,)),))
+
+
+@dataclass
+class Looking(Bench):
+    """A stream whose records see the newest version of a table, and what each batch saw."""
+
+    newest: int = 0
+    saw: list[tuple[int, int]] = field(default_factory=list)
+
+    def options(self) -> EngineOptions:
+        return replace(super().options(), read_lookup_versions=lambda: {"latest/cards": self.newest})
+
+    def feed(self, engine: BatchEngine, batch: InputBatch) -> None:
+        if not batch.records:
+            engine.run_tick(batch.clock)
+            return
+
+        def read(intent: BatchIntent) -> BatchInput:
+            self.saw.append((intent.batch_id, intent.lookups["latest/cards"]))
+            return self.reading(batch, intent.clock)
+
+        spans = [
+            OffsetRange("records", number, min(offsets), max(offsets) + 1)
+            for number in (0, 1)
+            if (offsets := [record.offset for record in batch.records if record.partition == number])
+        ]
+        engine.run_data_batch(batch.id, batch.clock, tuple(spans), read)
+
+
+def test_a_batch_that_is_run_again_sees_the_version_that_its_first_run_saw(tmp_path: Path) -> None:
+    first, _, third, fourth, *_ = history()
+    bench = Looking(PLAN, tmp_path, newest=3)
+    bench.feed(bench.open(1), first)
+    fuse = Fuse(-1)
+    killed = bench.open(2, tables=burning(fuse))
+    fuse.left = 1
+    with pytest.raises(Killed):
+        bench.feed(killed, InputBatch(1, 106, third.records))
+    bench.newest = 8
+    again = bench.open(3)
+    bench.feed(again, InputBatch(1, 107, third.records))
+    bench.feed(again, InputBatch(2, 109, fourth.records))
+    assert bench.saw == [(0, 3), (1, 3), (1, 3), (2, 8)]
+    told = {(row["batch_id"], row["table"], row["version"]) for row in bench.rows("lookups/stream")}
+    assert told == {(0, "latest/cards", 3), (1, "latest/cards", 3), (2, "latest/cards", 8)}
+    seen = read_pinned_lookups(tmp_path / "warehouse", "stream")
+    assert [one.versions for one in seen] == [{"latest/cards": version} for version in (3, 3, 8)]
+    whole = (OffsetRange("records", 0, 0, 9), OffsetRange("records", 1, 0, 2))
+    assert split_by_versions(whole, seen) == [
+        PinnedLookups(
+            (OffsetRange("records", 0, 0, 3), OffsetRange("records", 1, 0, 2)), {"latest/cards": 3}
+        ),
+        PinnedLookups(
+            (OffsetRange("records", 0, 3, 4), OffsetRange("records", 1, 2, 2)), {"latest/cards": 8}
+        ),
+        PinnedLookups((OffsetRange("records", 0, 4, 9), OffsetRange("records", 1, 2, 2)), None),
+    ]
+
+
+def test_a_stream_that_looks_nothing_up_records_nothing(tmp_path: Path) -> None:
+    bench = Bench(PLANS["fixed"], tmp_path)
+    bench.feed(bench.open(), history()[0])
+    assert read_pinned_lookups(tmp_path / "warehouse", "stream") == []
+    assert not (tmp_path / "warehouse" / "lookups").exists()
+
+
+batches = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 2)), max_size=6)
+
+
+@settings(deadline=None)
+@given(begin=st.tuples(*[st.integers(0, 4)] * 2), ran=batches, wanted=st.tuples(*[st.integers(0, 20)] * 4))
+def test_every_record_is_in_one_part_and_sees_what_it_saw(
+    begin: tuple[int, int], ran: list[tuple[int, int, int]], wanted: tuple[int, int, int, int]
+) -> None:
+    at, seen, saw = list(begin), [], {}
+    for *counts, version in ran:
+        spans = [OffsetRange("t", p, at[p], at[p] + counts[p]) for p in (0, 1) if counts[p]]
+        seen += [PinnedLookups(tuple(spans), {"table": version})] if spans else []
+        saw |= {(s.partition, offset): version for s in spans for offset in range(s.start, s.end)}
+        at = [at[p] + counts[p] for p in (0, 1)]
+    spans = (OffsetRange("t", 0, *sorted(wanted[:2])), OffsetRange("t", 1, *sorted(wanted[2:])))
+    found = [
+        (span.partition, offset, None if part.versions is None else part.versions["table"])
+        for part in split_by_versions(spans, seen)
+        for span in part.ranges
+        for offset in range(span.start, span.end)
+    ]
+    for number, span in enumerate(spans):
+        mine = [(offset, version) for partition, offset, version in found if partition == number]
+        assert mine == [(offset, saw.get((number, offset))) for offset in range(span.start, span.end)]

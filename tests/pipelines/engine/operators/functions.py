@@ -1,0 +1,36 @@
+"""Functions with a memory in tests: over any key, told any history, and what the reference says of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from tests.examples import scale_examples
+from tests.pipelines.engine.operators.test_windows_against_reference import SOURCE, said
+
+from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
+from penstock.engine.plan import Plan, Stage, validate_plan
+
+PROPERTY = settings(max_examples=scale_examples(80), deadline=None, suppress_health_check=list(HealthCheck))
+KEYS = st.sampled_from([("key",), (), ("key", "word")])
+FORGOTTEN = st.sampled_from([None, 1, 8, 30])
+
+
+def stages(stage_of: Callable[..., Stage], function: Any) -> st.SearchStrategy[Stage]:
+    """The function over any key, which is forgotten soon, late, or never."""
+    return st.builds(stage_of, st.just(function), KEYS, FORGOTTEN)
+
+
+def reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[Any, ...]]]:
+    """What the reference says in each batch."""
+    evaluator = Evaluator(validate_plan(Plan("plan", (SOURCE,), (stage,))))
+    return [sorted(map(said, evaluator.run(batch).panes), key=repr) for batch in batches]
+
+
+def batch(number: int, watermark: int, *records: tuple[str, int, int]) -> InputBatch:
+    """A batch of records of some keys, at a clock of its own."""
+    read = tuple(
+        InputRecord("records", 0, number * 10 + at, {"key": key, "at": time, "value": value, "word": None})
+        for at, (key, time, value) in enumerate(records)
+    )
+    return InputBatch(number, number * 10, read, watermark=watermark)

@@ -1,0 +1,37 @@
+"""A graph that is folded batch by batch as a stream's engine does it: all stages, and their state in files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.engine.batch.placement import DRIVER_ONLY
+from penstock.engine.batch.stage_execution import fold_stages
+from penstock.engine.batch.stage_states import StageStates
+from penstock.engine.batch_time import BatchTime
+from penstock.engine.operators.stage_graph import CompiledGraph
+from penstock.engine.operators.windowed.window_update import StageResult
+from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
+
+
+class Running:
+    """A graph over a folder, told of each batch what its first stages get."""
+
+    def __init__(self, graph: CompiledGraph, folder: Path) -> None:
+        self.graph, self.holding = graph, StageStates(graph, folder)
+        self.clock, self.watermark, self.batch = MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS, 0
+
+    def run(
+        self, came: Mapping[str, pa.Table], clock: int, watermark: int
+    ) -> tuple[dict[str, StageResult], BatchTime]:
+        moment = BatchTime(self.batch, self.clock, clock, self.watermark, watermark)
+        read = {name: none_set_aside(table) for name, table in came.items()}
+        done = fold_stages(self.graph, self.holding, DRIVER_ONLY, read, moment, self.batch)
+        self.holding.adopt(self.holding.write_changes(done.outcomes, self.batch, done.runs))
+        self.clock, self.watermark, self.batch = clock, watermark, self.batch + 1
+        return dict(done.outcomes), moment
+
+
+def none_set_aside(partials: pa.Table) -> pa.Table:
+    """Partials as a reading has them, all of good records."""
+    return partials.append_column("_set_aside", pa.nulls(partials.num_rows, pa.string()))

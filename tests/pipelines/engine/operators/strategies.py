@@ -1,0 +1,129 @@
+"""Random stages and random histories, small enough that windows, keys and timers meet."""
+
+from hypothesis import strategies as st
+
+from penstock.conformance.reference import InputBatch, InputRecord
+from penstock.engine.plan import (
+    AfterAll,
+    AfterAny,
+    AfterCount,
+    AfterEach,
+    AfterProcessingTime,
+    AfterPunctuation,
+    AfterWatermark,
+    AggregateOutput,
+    Comparison,
+    Count,
+    Default,
+    Every,
+    Max,
+    Mean,
+    Min,
+    OrFinally,
+    Repeatedly,
+    Stage,
+    Sum,
+)
+from penstock.engine.plan.triggers import Trigger, can_finish
+from penstock.engine.plan.windows import Calendar, Fixed, Global, Sessions, Sliding
+
+windows = st.one_of(
+    st.builds(Fixed, st.integers(1, 12), st.just(0)),
+    st.builds(lambda size, offset: Fixed(size, offset % size), st.integers(1, 12), st.integers(0, 11)),
+    st.builds(lambda size, period, offset: Sliding(size, period, offset % period), *[st.integers(1, 9)] * 3),
+    st.just(Global()),
+    st.builds(Sessions, st.integers(1, 9)),
+    st.builds(Sessions, st.integers(1, 9)),
+    st.builds(lambda size: Fixed(size, time="processing"), st.integers(1, 9)),
+    st.builds(lambda size, period: Sliding(size, period, time="processing"), *[st.integers(1, 7)] * 2),
+    st.builds(Calendar, st.sampled_from(["day", "week", "month"]), st.sampled_from(["UTC", "Europe/Berlin"])),
+)
+
+leaves: st.SearchStrategy[Trigger] = st.one_of(
+    st.builds(AfterCount, st.integers(1, 4)),
+    st.builds(AfterProcessingTime, st.integers(0, 6)),
+    st.builds(lambda period, offset: Every(period, offset % period), st.integers(1, 6), st.integers(0, 5)),
+    st.just(AfterPunctuation(Comparison("value", ">", 3))),
+    st.just(AfterWatermark()),
+)
+
+
+EACH_BATCH, AT_END = Repeatedly(AfterCount(1)), AfterWatermark()
+
+
+def composites(parts: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
+    several = st.lists(parts, min_size=1, max_size=3).map(tuple)
+    return st.one_of(
+        st.builds(AfterAny, several),
+        st.builds(AfterAll, several),
+        st.builds(_in_turn, several),
+        st.builds(OrFinally, parts, parts),
+        st.builds(OrFinally, st.builds(Repeatedly, parts), parts),
+        st.builds(OrFinally, st.just(EACH_BATCH), st.builds(AfterAll, st.tuples(parts, st.just(AT_END)))),
+        st.builds(lambda part: _in_turn((part, AT_END)), parts),
+        st.builds(Repeatedly, parts),
+        st.builds(AfterWatermark, st.none() | parts, st.none() | parts),
+        st.just(Default()),
+    )
+
+
+def _in_turn(parts: tuple[Trigger, ...]) -> AfterEach:
+    """Only the last part may go on for ever."""
+    ends = tuple(part for part in parts[:-1] if can_finish(part))
+    return AfterEach((*ends, parts[-1]))
+
+
+triggers = st.recursive(leaves | st.just(Default()), composites, max_leaves=5)
+
+aggregates = (
+    AggregateOutput("n", Count()),
+    AggregateOutput("present", Count("value")),
+    AggregateOutput("total", Sum("value")),
+    AggregateOutput("average", Mean("value")),
+    AggregateOutput("least", Min("value")),
+    AggregateOutput("most", Max("value")),
+    AggregateOutput("last_word", Max("word")),
+)
+
+stages = st.builds(
+    Stage,
+    name=st.just("stage"),
+    inputs=st.just(("records",)),
+    window=windows,
+    aggregates=st.just(aggregates),
+    key=st.sampled_from([("key",), (), ("key", "word")]),
+    trigger=triggers,
+    lateness=st.sampled_from([0, 0, 3, 10, 10**12]),
+    accumulation=st.sampled_from(["discarding", "accumulating", "retracting"]),
+    on_time_pane=st.sampled_from(["always", "when_changed"]),
+    final_pane=st.sampled_from(["never", "when_changed", "always"]),
+    may_finish=st.just(value=True),
+)
+
+fields = st.fixed_dictionaries(
+    {
+        "key": st.sampled_from(["a", "b", None]),
+        "at": st.integers(0, 40),
+        "value": st.none() | st.integers(-2, 5),
+        "word": st.sampled_from(["x", "y", "", None]),
+    }
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[InputBatch]:
+    """Batches with rising clocks and watermarks, some of them ticks, sometimes with an end."""
+    batches: list[InputBatch] = []
+    clock, watermark, offsets = 0, 0, [0, 0]
+    for number in range(draw(st.integers(1, 9))):
+        clock += draw(st.integers(0, 5))
+        watermark += draw(st.integers(0, 9))
+        records = []
+        for content in draw(st.lists(fields, max_size=6)):
+            partition = draw(st.integers(0, 1))
+            records.append(InputRecord("records", partition, offsets[partition], content))
+            offsets[partition] += 1
+        batches.append(InputBatch(number, clock, tuple(records), watermark=watermark))
+    if draw(st.booleans()):
+        batches.append(InputBatch(len(batches), clock + 1, is_last=True))
+    return batches

@@ -1,0 +1,136 @@
+"""What a function with a memory answers is held to what its pipeline declares, before the batch is decided."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.pipelines.engine.operators.functions import batch
+from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
+
+from penstock.engine.errors import StatefulFunctionError, UserCodeError
+from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow, Timer
+from penstock.engine.operators.changelog.changes_to_partials import apply_steps
+from penstock.engine.operators.row_steps import map_rows
+from penstock.engine.plan import (
+    ArrowStep,
+    Column,
+    PaneLog,
+    RowFunctionStep,
+    Stage,
+    StatefulFunction,
+    function_ref,
+    state_type,
+)
+from penstock.engine.plan.stateful_function import ProcessingOrder
+
+RETURNS = (
+    Column("n", "BIGINT"),
+    Column("share", "DOUBLE"),
+    Column("word", "STRING"),
+    Column("words", "ARRAY<STRING>"),
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is remembered."""
+
+    n: int = 0
+
+
+Found = Callable[[KeyContext[Any]], Any]
+
+WRONG: dict[str, tuple[Found, str]] = {
+    "a state of another type": (lambda _: KeyUpdate(Seen(1.5)), r"Seen that can be kept .*\$\.n"),
+    "a state without a value": (lambda _: KeyUpdate(Seen(None)), r"Seen that can be kept .*\$\.n"),
+    "a number of numpy's as state": (lambda _: KeyUpdate(Seen(np.int64(1))), "can be kept .*numpy"),
+    "a state that is too great": (lambda _: KeyUpdate(Seen(2**70)), "can be kept"),
+    "a timer between milliseconds": (lambda _: KeyUpdate(Seen(), timers=[Timer(30.5)]), r"Timer\(at=30\.5"),
+    "a timer of no clock": (lambda _: KeyUpdate(Seen(), timers=[Timer(30, "evnt")]), "clock is event or"),
+    "a number for a timer": (lambda _: KeyUpdate(Seen(), timers=[30]), "int among its timers, no Timer"),
+    "timers that are gone when looked at": (
+        lambda _: KeyUpdate(Seen(), timers=(Timer(at) for at in (30, 40))),
+        "timers are a generator, no list",
+    ),
+    "rows that are gone when looked at": (
+        lambda call: KeyUpdate(Seen(), (OutputRow({"n": read.time}) for read in call.records)),
+        "rows are a generator, no list",
+    ),
+    "a dict for a row": (lambda _: KeyUpdate(Seen(), [{"n": 1}]), "no OutputRow with fields"),
+    "a column that is not declared": (
+        lambda _: KeyUpdate(Seen(), [OutputRow({"m": 1})]),
+        "rows have m; declared is n, share, word, words",
+    ),
+    "a fraction for a whole number": (
+        lambda _: KeyUpdate(Seen(), [OutputRow({"n": 1.5})]),
+        "column n .*1.5 is no whole",
+    ),
+    "a number for a text": (lambda _: KeyUpdate(Seen(), [OutputRow({"word": 1})]), "the column word"),
+    "a text for a list": (
+        lambda _: KeyUpdate(Seen(), [OutputRow({"words": "ab"})]),
+        "column words .*'ab' is no list",
+    ),
+    "a number beyond its column": (lambda _: KeyUpdate(Seen(), [OutputRow({"n": 2**70})]), "the column n"),
+    "an event time between milliseconds": (lambda _: KeyUpdate(Seen(), [OutputRow({}, 1.5)]), "event time 1.5"),
+    "an event time beyond all": (
+        lambda _: KeyUpdate(Seen(), [OutputRow({}, 2**63)]),
+        "event time 9223372036854775808",
+    ),
+}  # fmt: skip
+
+
+def told(answer: Found, folder: Path, order: ProcessingOrder = "arrival") -> list[Any]:
+    """What three batches say by a function that answers so: two with records of a key, and its timers."""
+    window = StatefulFunction(function_ref(answer, "1"), state_type(Seen), RETURNS, order=order)
+    stage = Stage("stage", ("records",), window, (), key=("key",), sinks=(PaneLog("stage"),))
+    batches = [batch(0, 5, ("a", 1, 1)), batch(1, 10, ("a", 7, 1)), batch(2, 50)]
+    return engine(stage, batches, folder)
+
+
+@pytest.mark.parametrize("order", ["arrival", "event_time"])
+@pytest.mark.parametrize(("answer", "says"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_kept_or_shown_is_refused_in_a_sentence(
+    answer: Found, says: str, order: ProcessingOrder, tmp_path: Path
+) -> None:
+    with pytest.raises(StatefulFunctionError, match=says):
+        told(answer, tmp_path, order)
+
+
+def test_a_state_that_could_not_be_read_again_is_refused_in_the_batch_that_brings_it(tmp_path: Path) -> None:
+    calls: list[KeyContext[Any]] = []
+
+    def half(call: KeyContext[Any]) -> KeyUpdate[Any]:
+        calls.append(call)
+        return KeyUpdate(Seen(0.5))
+
+    with pytest.raises(StatefulFunctionError):
+        told(half, tmp_path)
+    assert len(calls) == 1
+
+
+def test_whole_numbers_may_come_as_floating_ones_and_columns_may_be_left_out(tmp_path: Path) -> None:
+    rows = [OutputRow({"n": 2.0, "share": 1}, np.int64(3)), OutputRow({"words": ("a", None), "word": None})]
+    first, *_ = told(lambda _: KeyUpdate(Seen(), rows), tmp_path)
+    assert [row[1:6] for row in first] == [(2, 1.0, None, None, 3), (None, None, None, ("a", None), 1)]
+
+
+@pytest.mark.parametrize("wrong", [1.5, float("nan"), 2**70, "x"])
+def test_a_step_over_single_rows_is_held_to_its_types_too(wrong: object) -> None:
+    step = RowFunctionStep(function_ref(lambda _: {"n": wrong}, "1"), (Column("n", "BIGINT"),))
+    with pytest.raises(UserCodeError):
+        map_rows(step, pa.table({"a": [1]}))
+
+
+def test_a_step_over_arrow_that_breaks_over_panes_is_named() -> None:
+    step = ArrowStep(function_ref(cold, "1"))
+    with pytest.raises(UserCodeError, match=r"cold raised KeyError: .*celsius"):
+        apply_steps([step], pa.table({"a": [1]}))
+
+
+def cold(table: pa.Table) -> pa.Table:
+    """Ask for a column that is not there."""
+    return table.filter(table.column("celsius"))

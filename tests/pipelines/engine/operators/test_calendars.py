@@ -1,0 +1,45 @@
+"""Later stages find the days, weeks and months of a place where the reference finds them, in any year."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.conformance.reference.window_assignment import find_containing_windows
+from penstock.engine.operators.changelog.window_assignment import assign_windows
+from penstock.engine.plan.windows import Calendar
+
+ZONES = ("UTC", "Europe/Berlin", "America/Havana", "Africa/Cairo", "Pacific/Apia", "Asia/Kathmandu")
+UNITS = ("day", "week", "month")
+HOUR = 3_600_000
+
+
+def at(year: int, month: int, day: int) -> int:
+    return int(datetime(year, month, day, tzinfo=UTC).timestamp() * 1000)
+
+
+def bounds(window: Calendar, times: list[int]) -> list[tuple[float, float]]:
+    found = assign_windows(window, pa.table({"_time": times}))
+    assert found.element.tolist() == list(range(len(times)))
+    return list(zip(found.start.tolist(), found.end.tolist(), strict=True))
+
+
+@settings(deadline=None)
+@given(
+    window=st.builds(Calendar, st.sampled_from(UNITS), st.sampled_from(ZONES)),
+    times=st.lists(st.integers(at(1, 1, 2), at(9999, 12, 31) + 23 * HOUR), max_size=20),
+)
+def test_an_instant_is_in_the_window_that_the_reference_gives_it(window: Calendar, times: list[int]) -> None:
+    assert bounds(window, times) == [find_containing_windows(window, time)[0] for time in times]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("year", [2011, 2036, 2037, 2052])
+def test_the_days_of_a_year_lie_side_by_side_whatever_the_clocks_do(zone: str, year: int) -> None:
+    window, times = Calendar("day", zone), [at(year, 1, 1) + hour * HOUR for hour in range(0, 365 * 24, 5)]
+    found = bounds(window, times)
+    assert found == [find_containing_windows(window, time)[0] for time in times]
+    assert all(one[1] == other[0] for one, other in pairwise(dict.fromkeys(found)))

@@ -1,0 +1,87 @@
+"""Rows of joins may have columns that are lists, over records and over panes that are taken back."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.examples import scale_examples
+from tests.pipelines.engine.operators.graphs import CLICKS, VIEWS, engine, of_two, reference
+from tests.pipelines.engine.operators.strategies import histories
+
+from penstock.conformance.reference import InputBatch
+from penstock.engine.errors import DefinitionError
+from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.plan import (
+    Aggregate,
+    AggregateOutput,
+    Collect,
+    Fixed,
+    Global,
+    Join,
+    JoinColumn,
+    JoinMembers,
+    PaneLog,
+    Plan,
+    Repeatedly,
+    SameWindows,
+    Stage,
+    TopN,
+    validate_plan,
+)
+from penstock.engine.plan.joins import JOIN_KINDS
+from penstock.engine.plan.triggers import AfterCount
+from penstock.engine.plan.windows import Window
+
+EACH = {"trigger": Repeatedly(AfterCount(1)), "lateness": 5, "accumulation": "retracting"}
+
+
+def lists(name: str, source: str, of: Aggregate) -> Stage:
+    """Some values of a topic, by key."""
+    return Stage(
+        name,
+        (source,),
+        Fixed(10),
+        (AggregateOutput(f"in_{name}", of),),
+        sinks=(PaneLog(name),),
+        key=("key",),
+        **EACH,
+    )  # type: ignore[arg-type]
+
+
+def joined(kind: str, window: Window) -> Stage:
+    """A join of both that shows their lists."""
+    columns = (JoinColumn("words", "words", "in_words"), JoinColumn("values", "values", "in_values"))
+    columns = columns[:1] if kind in ("semi", "anti") else columns
+    join = Join(kind, "words", "values", columns)  # type: ignore[arg-type]
+    sides = (("left", "words"), ("right", "values"))
+    of = tuple(AggregateOutput(side, JoinMembers(name, join.fields_from(name))) for side, name in sides)
+    return Stage(
+        "both", ("words", "values"), window, of, key=("key",), join=join, sinks=(PaneLog("both"),), **EACH
+    )  # type: ignore[arg-type]
+
+
+@settings(max_examples=scale_examples(40), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    kind=st.sampled_from(JOIN_KINDS), window=st.sampled_from([SameWindows(), Global()]), batches=histories()
+)
+def test_a_join_of_lists_says_what_the_reference_says(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, window: Window, batches: list[InputBatch]
+) -> None:
+    words, values = (
+        lists("words", "clicks", TopN("word", 2, by="value")),
+        lists("values", "views", Collect("value")),
+    )
+    plan = validate_plan(Plan("both", (CLICKS, VIEWS), (words, values, joined(kind, window))))
+    two = of_two(batches)
+    assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
+
+
+def test_what_has_no_order_is_named_with_its_input() -> None:
+    kinds = {"key": pa.string(), "in_values": pa.int64()}
+    deep = pa.list_(pa.list_(pa.float64()))
+    assert compile_stage(joined("left", Fixed(10)), {**kinds, "in_words": deep}).result_fields[0].type == deep
+    pairs = pa.map_(pa.string(), pa.int64())
+    with pytest.raises(
+        DefinitionError, match=r"join\.take: words\.in_words is of type map<string, int64>, whose"
+    ):
+        compile_stage(joined("left", Fixed(10)), {**kinds, "in_words": pairs})

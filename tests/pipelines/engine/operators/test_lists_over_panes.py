@@ -1,0 +1,69 @@
+"""Columns that are lists go on through stages, as they are, wherever nothing is judged by them."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.examples import scale_examples
+from tests.pipelines.engine.operators.graphs import CLICKS, engine, graph_of, of_two, reference
+from tests.pipelines.engine.operators.strategies import histories
+from tests.pipelines.engine.operators.test_lists_in_joins import EACH, lists
+
+from penstock.conformance.reference import InputBatch
+from penstock.engine.errors import DefinitionError
+from penstock.engine.plan import (
+    Aggregate,
+    AggregateOutput,
+    Collect,
+    Count,
+    Distinct,
+    First,
+    Fixed,
+    Global,
+    Last,
+    Max,
+    PaneLog,
+    Plan,
+    SameWindows,
+    Stage,
+    TopN,
+    validate_plan,
+)
+
+CARRIED = (
+    AggregateOutput("first", First("in_words")),
+    AggregateOutput("last", Last("in_words")),
+    AggregateOutput("all", Collect("in_words")),
+    AggregateOutput("most", TopN("in_words", 2, "records_in")),
+)
+
+
+def plan_of(window: SameWindows | Fixed | Global, *outputs: AggregateOutput) -> Plan:
+    """Lists by key, and what a stage after that makes of them."""
+    words = lists("words", "clicks", Collect("word"))
+    words = replace(words, aggregates=(*words.aggregates, AggregateOutput("records_in", Count())))
+    after = Stage("after", ("words",), window, outputs, sinks=(PaneLog("after"),), **EACH)
+    return validate_plan(Plan("lists", (CLICKS,), (words, after)))
+
+
+@settings(max_examples=scale_examples(30), deadline=None, suppress_health_check=list(HealthCheck))
+@given(window=st.sampled_from([SameWindows(), Fixed(20), Global()]), batches=histories())
+def test_lists_of_a_stage_are_carried_on_by_the_next(
+    tmp_path_factory: pytest.TempPathFactory, window: SameWindows | Fixed | Global, batches: list[InputBatch]
+) -> None:
+    plan, two = plan_of(window, *CARRIED), of_two(batches)
+    assert engine(plan, two, tmp_path_factory.mktemp("state")) == reference(plan, two)
+
+
+@pytest.mark.parametrize("of", [Max("in_words"), Distinct("in_words"), TopN("in_words", 1)])
+def test_what_would_judge_by_a_list_is_refused(of: Aggregate) -> None:
+    with pytest.raises(DefinitionError, match="values have no order"):
+        graph_of(plan_of(SameWindows(), AggregateOutput("out", of)))
+
+
+def test_no_stage_goes_by_a_list() -> None:
+    plan = plan_of(SameWindows(), AggregateOutput("n", Count()))
+    first, after = plan.stages
+    with pytest.raises(DefinitionError, match="key: 'in_words' of after is list"):
+        graph_of(replace(plan, stages=(first, replace(after, key=("in_words",)))))

@@ -1,0 +1,91 @@
+"""No column of a person's own can hide one that the state or a pane has."""
+
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+from penstock.engine.operators.compiled_stage import CompiledStage, compile_stage
+from penstock.engine.plan import (
+    AggregateOutput,
+    AsOf,
+    Between,
+    CountPolicy,
+    DeltaPolicy,
+    Join,
+    JoinColumn,
+    JoinMembers,
+    SlidingOrder,
+    Stage,
+    Tumbling,
+    Window,
+)
+from penstock.engine.plan.validation.column_names import (
+    ORDER_STATE_COLUMNS,
+    RESERVED_COLUMNS,
+    STATE_COLUMNS,
+    reserved_state_columns,
+)
+from penstock.engine.state.header_columns import STATE_HEADER
+from penstock.stream import after_count, count, fixed, last, mean, repeatedly, sessions, sum_, top
+
+TYPES = {"key": pa.string(), "value": pa.int64()}
+WINDOWS = {
+    "fixed": fixed("1 minute"),
+    "sessions": sessions("1 minute"),
+    "tumbling": Tumbling(CountPolicy(3)),
+    "by distance": SlidingOrder(DeltaPolicy("value", 1), DeltaPolicy("value", 2)),
+}
+OF = {
+    "count": count(),
+    "sum": sum_("value"),
+    "mean": mean("value"),
+    "last": last("value"),
+    "top": top(1, "value"),
+}
+
+
+def stage_of(window: Window, **aggregates: object) -> CompiledStage:
+    outputs = tuple(AggregateOutput(name, of) for name, of in aggregates.items())  # type: ignore[arg-type]
+    when = {} if isinstance(window, Tumbling | SlidingOrder) else {"trigger": repeatedly(after_count(1))}
+    return compile_stage(Stage("s", ("i",), window, outputs, (), ("key",), **when), TYPES)  # type: ignore[arg-type]
+
+
+def own(stage: CompiledStage) -> set[str]:
+    """The columns of a state that are neither key nor a part of an aggregate, nor a field's own."""
+    others = {*TYPES, *(part.name for part in stage.parts)}
+    fields = ("held_", "distance_", "shown_", "trigger")
+    names = {*STATE_HEADER.names, *stage.state_schema.names, *stage.partial_schema.names} - others
+    return {name for name in names if not name.startswith(("_", *fields)) or name in STATE_COLUMNS}
+
+
+@pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
+def test_no_key_may_be_named_as_a_column_of_the_state(window: Window) -> None:
+    assert own(stage_of(window, n=count())) <= RESERVED_COLUMNS | reserved_state_columns(window)
+
+
+@pytest.mark.parametrize("window", [Between(1, 1), AsOf()], ids=["between", "as of"])
+def test_no_key_of_a_join_may_be_named_as_a_column_of_the_state(window: Window) -> None:
+    join = Join("inner", "a", "b", (JoinColumn("value", "a", "value"), JoinColumn("other", "b", "value")))
+    sides = (
+        AggregateOutput("left", JoinMembers("a", ("value",))),
+        AggregateOutput("right", JoinMembers("b", ("value",))),
+    )
+    stage = compile_stage(Stage("s", ("a", "b"), window, sides, (), ("key",), join=join), TYPES)
+    assert own(stage) <= RESERVED_COLUMNS | reserved_state_columns(window)
+
+
+@pytest.mark.parametrize("name", sorted((STATE_COLUMNS | ORDER_STATE_COLUMNS) - RESERVED_COLUMNS))
+def test_a_result_may_have_the_name_of_any_column_of_the_state(name: str) -> None:
+    of = {
+        "count": count(),
+        "sum": sum_("value"),
+        "mean": mean("value"),
+        "last": last("value"),
+        "top": top(1, "value"),
+    }
+    for window in WINDOWS.values():
+        for kind, each in of.items():
+            stage = stage_of(window, **{name: each, "other": count()})
+            for columns in ([*STATE_HEADER.names, *stage.state_schema.names], stage.partial_schema.names):
+                assert max(Counter(columns).values()) == 1, (kind, window)

@@ -1,0 +1,79 @@
+"""Order windows in columns say what the reference evaluator says, record by record, for every policy."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.examples import scale_examples
+from tests.pipelines.engine.operators.partials import elements
+from tests.pipelines.engine.operators.strategies import aggregates, histories
+from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, SOURCE, instant, said
+
+from penstock.conformance.reference import Evaluator, InputBatch
+from penstock.engine.batch_time import BatchTime
+from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.dispatch import process_batch
+from penstock.engine.plan import AggregateOutput, Collect, Comparison, Plan, Stage
+from penstock.engine.plan.policies import CountPolicy, DeltaPolicy, PunctuationPolicy, TimePolicy
+from penstock.engine.plan.windows import SlidingOrder, Tumbling
+from penstock.engine.state import state_tree as trees
+from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+
+counts = st.builds(CountPolicy, st.integers(1, 4))
+deltas = st.builds(DeltaPolicy, st.just("value"), st.sampled_from([0.0, 1.0, 2.5]))
+times = st.builds(TimePolicy, st.integers(1, 9))
+windows = st.one_of(
+    st.builds(
+        Tumbling, st.one_of(counts, deltas, times, st.just(PunctuationPolicy(Comparison("value", ">", 3))))
+    ),
+    st.builds(SlidingOrder, st.one_of(counts, deltas, times), st.one_of(counts, deltas, times)),
+)
+stages = st.builds(
+    lambda window, key: Stage(
+        "stage",
+        ("records",),
+        window,
+        (*aggregates, AggregateOutput("words", Collect("word", "arrival"))),
+        key=key,
+    ),
+    windows,
+    st.sampled_from([("key",), (), ("key", "word")]),
+)
+
+
+def reference(stage: Stage, batches: Sequence[InputBatch]) -> list[list[tuple[Any, ...]]]:
+    evaluator = Evaluator(Plan("plan", (SOURCE,), (stage,)))
+    outcomes = [evaluator.run(batch) for batch in batches]
+    return [sorted(((*said(pane), pane.window_number) for pane in o.panes), key=repr) for o in outcomes]
+
+
+def engine(stage: Stage, batches: Sequence[InputBatch], folder: Path) -> list[list[tuple[Any, ...]]]:
+    ready = compile_stage(stage, {field.name: field.type for field in FIELDS})
+    tree = trees.create_empty_tree(ready.state_schema)
+    clock, watermark, newest = MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+    answers = []
+    for batch in batches:
+        after = MAX_TIMESTAMP_MS if batch.is_last else instant(batch.watermark or 0)
+        newest = max([newest, *(record.fields["at"] for record in batch.records)])
+        moment = BatchTime(batch.id, clock, batch.clock, watermark, after, max_event_time=newest)
+        outcome = process_batch(ready, tree, elements(ready, batch.records, "at"), moment)
+        tree = tree.with_run(outcome.changed_state, folder / f"run-{batch.id}.arrow").compact(folder)
+        panes = [tuple(pane.values()) for pane in outcome.panes.to_pylist()]
+        answers.append(sorted((tuple(map(frozen, pane)) for pane in panes), key=repr))
+        clock, watermark = batch.clock, after
+    return answers
+
+
+def frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+@settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(stage=stages, batches=histories())
+def test_order_windows_and_the_reference_say_the_same(
+    tmp_path_factory: pytest.TempPathFactory, stage: Stage, batches: list[InputBatch]
+) -> None:
+    assert engine(stage, batches, tmp_path_factory.mktemp("state")) == reference(stage, batches)

@@ -1,0 +1,155 @@
+"""A function sends rows to several places, each with the columns of its own, called key by key or for all."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from tests.pipelines.engine.operators.functions import batch, reference
+from tests.pipelines.engine.operators.test_order_windows_against_reference import engine
+from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS
+
+from penstock.engine.errors import DefinitionError, StatefulFunctionError
+from penstock.engine.functions.stateful import KeyContext, KeyUpdate, OutputRow
+from penstock.engine.functions.vectorized import (
+    KEY_INDEX_COLUMN,
+    ROW_OUTPUT_COLUMN,
+    ROW_TIME_COLUMN,
+    KeyBatchContext,
+    KeyBatchUpdate,
+)
+from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.operators.stateful.side_outputs import select_output_panes
+from penstock.engine.plan import (
+    Column,
+    PaneLog,
+    Stage,
+    StatefulFunction,
+    fingerprint,
+    function_ref,
+    plan_from_dict,
+    plan_to_dict,
+    state_type,
+)
+from penstock.engine.plan.stateful_function import SideOutput
+from penstock.stream import count, global_window, read
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """What is remembered."""
+
+    there: bool = True
+
+
+def part_one(call: KeyContext[Nothing]) -> KeyUpdate[Nothing]:
+    """Great values here, small ones elsewhere; a field that is of the other output says nothing."""
+    rows = []
+    for each in call.records:
+        fields = {"great": each.fields["value"], "small": each.fields["value"], "both": each.time}
+        rows.append(OutputRow(fields, each.time, None if each.fields["value"] > 3 else "small"))
+    return KeyUpdate(Nothing(), rows)
+
+
+def part_all(calls: KeyBatchContext) -> KeyBatchUpdate:
+    """The same for all keys at once."""
+    value, time = calls.records.column("value"), calls.records.column("_time")
+    to = pc.if_else(pc.greater(value, 3), pa.scalar(None, pa.string()), "small")
+    columns = {
+        KEY_INDEX_COLUMN: calls.records.column(KEY_INDEX_COLUMN),
+        ROW_TIME_COLUMN: time,
+        ROW_OUTPUT_COLUMN: to,
+    }
+    rows = pa.table({**columns, "great": value, "small": value, "both": time})
+    return KeyBatchUpdate(pa.table({"there": np.ones(calls.states.num_rows, bool)}), rows)
+
+
+GREAT = (Column("great", "BIGINT"), Column("both", "BIGINT"))
+SMALL = SideOutput("small", (Column("small", "BIGINT"), Column("both", "BIGINT")))
+SINKS = (PaneLog("great"), PaneLog("small", "small"))
+WAYS = pytest.mark.parametrize(
+    ("function", "vectorised"), [(part_one, False), (part_all, True)], ids=["plain", "vectorised"]
+)
+
+
+def stage_of(function: Any, *, vectorised: bool) -> Stage:
+    """A stage with two outputs."""
+    window = StatefulFunction(
+        function_ref(function), state_type(Nothing), GREAT, vectorised=vectorised, outputs=(SMALL,)
+    )
+    return Stage("parted", ("records",), window, (), key=("key",), sinks=SINKS)
+
+
+BATCHES = [batch(0, 0, ("a", 1, 5), ("b", 2, 1)), batch(1, 0, ("a", 3, 2))]
+
+
+@WAYS
+def test_each_row_has_the_columns_of_its_own_output(tmp_path: Path, function: Any, vectorised: bool) -> None:
+    stage = stage_of(function, vectorised=vectorised)
+    ran = engine(stage, BATCHES, tmp_path)
+    assert ran == reference(stage, BATCHES)
+    assert sorted((row[:5] for rows in ran for row in rows), key=repr) == [
+        ("a", 5, 1, None, None),
+        ("a", None, 3, 2, "small"),
+        ("b", None, 2, 1, "small"),
+    ]
+    ready = compile_stage(stage, {field.name: field.type for field in FIELDS})
+    rows = [dict(zip(ready.pane_schema.names, row, strict=True)) for told in ran for row in told]
+    panes = pa.Table.from_pylist(rows, schema=ready.pane_schema)
+    pane = ready.pane_schema.names[5:]
+    assert select_output_panes(ready, panes).column_names == ["key", "great", "both", *pane]
+    small = select_output_panes(ready, panes, "small")
+    assert small.column_names == ["key", "both", "small", *pane]
+    assert sorted(small.column("small").to_pylist()) == [1, 2]
+
+
+@WAYS
+def test_an_output_that_nobody_declared_is_named(tmp_path: Path, function: Any, vectorised: bool) -> None:
+    stage = stage_of(function, vectorised=vectorised)
+    assert isinstance(stage.window, StatefulFunction)
+    whole = replace(stage, window=replace(stage.window, outputs=()))
+    with pytest.raises(StatefulFunctionError, match="it sent a row to 'small'; declared is no output beside"):
+        engine(whole, BATCHES, tmp_path)
+
+
+BASE = read("sensors").key("device")
+PARTED = BASE.remember(
+    part_one, state=Nothing, returns={"great": "BIGINT"}, outputs={"small": {"least": "BIGINT"}}
+)
+
+
+def test_a_plan_with_outputs_is_stored_and_found_again() -> None:
+    plan = PARTED.write("great", mode="log").write("small", mode="log", output="small").plan
+    assert fingerprint(plan_from_dict(plan_to_dict(plan))) == fingerprint(plan)
+    alone = BASE.remember(part_one, state=Nothing, returns={"n": "BIGINT"}).write("n", mode="log").plan
+    assert not {"'output'", "'outputs'"} & set(str(plan_to_dict(alone)).replace(":", " ").split())
+
+
+WRONG = {
+    "nobody writes it": lambda: PARTED.write("great", mode="log").plan,
+    "'others' is no output of": lambda: (
+        PARTED.write("a", mode="log").write("b", mode="log", output="others").plan
+    ),
+    "rows of a function stand by themselves": lambda: PARTED.write("small", output="small"),
+    "the type that it has elsewhere: BIGINT": lambda: BASE.remember(
+        part_one, state=Nothing, returns={"n": "BIGINT"}, outputs={"small": {"n": "STRING"}}
+    ),
+    "there is no other output of": lambda: (
+        BASE.aggregate(n=count()).window(global_window()).write("t", mode="log", output="small").plan
+    ),
+}
+
+
+@pytest.mark.parametrize("says", WRONG)
+def test_what_cannot_be_is_refused(says: str) -> None:
+    with pytest.raises(DefinitionError, match=says):
+        WRONG[says]()
+
+
+def test_a_stage_after_it_reads_its_own_rows_alone() -> None:
+    then = PARTED.write("great", mode="log").write("small", mode="log", output="small").then()
+    with pytest.raises(DefinitionError, match="'least' is no column of what"):
+        _ = then.key("least").aggregate(n=count()).window(global_window()).write("t").plan

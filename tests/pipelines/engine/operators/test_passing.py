@@ -1,0 +1,91 @@
+"""A stage may take each record for a row: what passes its steps is written, and nothing is kept."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.examples import scale_examples
+from tests.pipelines.engine.operators.graphs import CLICKS, engine, of_two, reference
+from tests.pipelines.engine.operators.strategies import histories
+
+from penstock.conformance.reference import InputBatch
+from penstock.engine.errors import DefinitionError
+from penstock.engine.explain import explain, render_mermaid
+from penstock.engine.functions.pass_through import NoState, emit_each_record
+from penstock.engine.plan import (
+    Column,
+    Comparison,
+    FilterStep,
+    PaneLog,
+    Plan,
+    SelectStep,
+    Stage,
+    StatefulFunction,
+    fingerprint,
+    function_ref,
+    state_type,
+    validate_plan,
+)
+from penstock.stream import from_document, read
+
+RETURNS = (Column("value", "BIGINT"), Column("word", "STRING"))
+
+
+def plan_of(key: tuple[str, ...]) -> Plan:
+    """Clicks of some value, as they are."""
+    window = StatefulFunction(
+        function_ref(emit_each_record, "1"), state_type(NoState), RETURNS, vectorised=True
+    )
+    columns = tuple((name, name) for name in (*key, "value", "word"))
+    steps = (FilterStep(Comparison("value", ">", 1)), SelectStep(columns))
+    return validate_plan(
+        Plan(
+            "rows", (CLICKS,), (Stage("rows", ("clicks",), window, (), steps, key, sinks=(PaneLog("rows"),)),)
+        )
+    )
+
+
+@settings(max_examples=scale_examples(30), deadline=None, suppress_health_check=list(HealthCheck))
+@given(key=st.sampled_from([(), ("key",)]), batches=histories())
+def test_rows_are_the_records_that_pass_however_batches_are_cut(
+    tmp_path_factory: pytest.TempPathFactory, key: tuple[str, ...], batches: list[InputBatch]
+) -> None:
+    two = of_two(batches)
+    ran = engine(plan_of(key), two, tmp_path_factory.mktemp("state"))
+    assert ran == reference(plan_of(key), two)
+    expected = [
+        (*(record.fields[name] for name in key), record.fields["value"], record.fields["word"], at, at + 1)
+        for batch in two
+        for record in batch.records
+        if record.source == "clicks" and (record.fields["value"] or 0) > 1
+        for at in [record.fields["at"]]
+    ]
+    found = [row[: len(key) + 4] for answer in ran for row in answer["rows"]]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+PASSING = read("cards").filter("amount > 100").rows({"card": "STRING", "amount": "DOUBLE"})
+
+
+def test_it_is_written_in_both_forms_and_told_for_what_it_is() -> None:
+    plan = PASSING.write("large", mode="log").plan
+    document = {
+        "name": "large",
+        "read": "cards",
+        "steps": [{"filter": "amount > 100"}],
+        "rows": {"card": "STRING", "amount": "DOUBLE"},
+        "write": {"table": "large", "mode": "log"},
+    }
+    assert fingerprint(from_document(document).to_plan("large")) == fingerprint(plan)
+    told = explain(plan).as_text()
+    assert "Each record, as a row:" in told
+    assert "remembers" not in told
+    assert "each record, as a row" in render_mermaid(plan)
+
+
+def test_rows_go_to_a_log_and_have_fields_of_the_record(tmp_path: Path) -> None:
+    with pytest.raises(DefinitionError, match="Write mode='log'"):
+        _ = PASSING.write("large").plan
+    with pytest.raises(DefinitionError, match="'colour' is no column"):
+        _ = read("cards").rows({"colour": "STRING"}).write("t", mode="log").plan

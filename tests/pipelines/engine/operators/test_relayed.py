@@ -1,0 +1,232 @@
+"""Panes that are published and read by another stream come to what one graph comes to, however they are cut."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.examples import scale_examples
+from tests.pipelines.engine.operators.partials import elements, partials
+from tests.pipelines.engine.operators.running import Running
+from tests.pipelines.engine.operators.strategies import histories
+from tests.pipelines.engine.operators.test_chains_against_reference import (
+    SECOND,
+    chains,
+    shown,
+    sound,
+    standing,
+)
+from tests.pipelines.engine.operators.test_windows_against_reference import FIELDS, said
+
+from penstock.conformance.reference import Evaluator, InputBatch, InputRecord
+from penstock.engine.errors import ChangelogLatenessError, DefinitionError
+from penstock.engine.operators.changelog.published_panes import make_published_rows
+from penstock.engine.operators.stage_graph import compile_graph, resolve_batch_time
+from penstock.engine.plan import Column, Plan, Stage, fingerprint, plan_from_dict, plan_to_dict
+from penstock.engine.plan.changelog import (
+    CHANGELOG_COLUMNS,
+    PANE_WATERMARK_COLUMN,
+    ChangelogTopic,
+    ChangelogWindows,
+)
+from penstock.engine.plan.sources import PlanSource, TopicOrigin
+from penstock.engine.plan.windows import is_processing_time
+from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
+from penstock.engine.tables.published_topic import encode_rows
+from penstock.stream import count, fixed, from_document, read, read_panes, sum_
+
+COLUMNS = (
+    Column("key", "STRING"),
+    Column("word", "STRING"),
+    Column("n", "BIGINT"),
+    Column("total", "BIGINT"),
+)
+KINDS = {"STRING": pa.string(), "BIGINT": pa.int64()}
+TYPES = {column.name: KINDS[column.type] for column in (*COLUMNS, *CHANGELOG_COLUMNS)}
+BOTH = frozenset({("panes", 0), ("panes", 1)})
+
+
+def over_panes(later: Stage, lateness: int) -> Plan:
+    """The later stage of a chain, over the panes of the first from a topic."""
+    source = PlanSource("panes", TopicOrigin("panes"), (*COLUMNS, *CHANGELOG_COLUMNS), PANE_WATERMARK_COLUMN)
+    relay = Stage(
+        "s0", ("panes",), ChangelogWindows(COLUMNS), (), lateness=lateness, accumulation="retracting"
+    )
+    return Plan("second", (source,), (relay, replace(later, inputs=("s0",))))
+
+
+def sent(rows: pa.Table, key: Sequence[str], offsets: list[int]) -> list[InputRecord]:
+    """What a topic of two partitions has of a batch: a key is in one of them, the end of a batch in both."""
+    found = []
+    for message in encode_rows(rows.to_pylist(), key):
+        fields = json.loads(message.value)
+        wanted = {name: fields.get(name) for name in TYPES}
+        for partition in (0, 1) if message.key is None else (sum(message.key) % 2,):
+            found.append(InputRecord("panes", partition, offsets[partition], wanted))
+            offsets[partition] += 1
+    return found
+
+
+def cut(records: list[InputRecord], choose: Any) -> list[list[InputRecord]]:
+    """The records as a reader may come by them: each partition in order, batches cut anywhere."""
+    left = [[record for record in records if record.partition == number] for number in (0, 1)]
+    batches = []
+    while any(left):
+        taken = [choose(len(each)) for each in left]
+        if not any(taken):
+            taken = [len(each) for each in left]
+        batches.append([record for each, many in zip(left, taken, strict=True) for record in each[:many]])
+        left = [each[many:] for each, many in zip(left, taken, strict=True)]
+    return batches
+
+
+def reader_watermark(read: Sequence[InputRecord]) -> int:
+    """The lowest of how far both partitions say that time had passed."""
+    passed = [
+        max((r.fields[PANE_WATERMARK_COLUMN] for r in read if r.partition == p), default=MIN_TIMESTAMP_MS)
+        for p in (0, 1)
+    ]
+    return min(passed)
+
+
+@settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(plan=chains().filter(sound), batches=histories(), data=st.data())
+def test_two_streams_come_to_what_one_graph_comes_to(
+    tmp_path_factory: pytest.TempPathFactory, plan: Plan, batches: list[InputBatch], data: st.DataObject
+) -> None:
+    first, later = plan.stages[0], plan.stages[1]
+    if later.steps or later.accumulation != "retracting" or is_processing_time(first.window):
+        return
+    later = replace(later, final_pane="when_changed")
+    second = over_panes(later, first.lateness)
+    if not sound(second):  # a reader takes panes for ones that may be taken back, also where these are not
+        return
+    plan = replace(plan, stages=(replace(first, topics=(ChangelogTopic("panes"),)), later))
+    batches = [
+        *(b for b in batches if not b.is_last),
+        InputBatch(len(batches), batches[-1].clock + 1, is_last=True),
+    ]
+    whole = Running(
+        compile_graph(plan, {"s0": {f.name: f.type for f in FIELDS}}), tmp_path_factory.mktemp("whole")
+    )
+    records: list[InputRecord] = []
+    offsets, in_one = [0, 0], []
+    for batch in batches:
+        after = MAX_TIMESTAMP_MS if batch.is_last else int(batch.watermark or 0)
+        stage = whole.graph.first_record_stage
+        came = partials(stage, batch.records, FIELDS, "at", batch.clock)
+        folded, moment = whole.run({"s0": came}, batch.clock, after)
+        in_one.append({"s1": shown(folded["s1"].panes)})
+        rows = make_published_rows(stage, folded["s0"], resolve_batch_time(stage, moment))
+        records += sent(rows, stage.plan.key, offsets)
+    reader = Running(compile_graph(second, {"s0": TYPES}), tmp_path_factory.mktemp("reader"))
+    evaluator, in_two, by_reference, read = Evaluator(second), [], [], []
+    cuts = cut(records, lambda most: data.draw(st.integers(0, most)))
+    for number, some in enumerate([*cuts, []]):
+        read += some
+        ends = number == len(cuts)
+        after = MAX_TIMESTAMP_MS if ends else reader_watermark(read)
+        folded, _ = reader.run(
+            {"s0": elements(reader.graph.first_record_stage, some, PANE_WATERMARK_COLUMN)}, number, after
+        )
+        in_two.append({"s1": shown(folded["s1"].panes)})
+        told = evaluator.run(InputBatch(number, number, tuple(some), BOTH, None if ends else after, ends))
+        by_reference.append({"s1": sorted(map(said, told.stage_panes["s1"]), key=repr)})
+    assert in_two == by_reference
+    columns = len(later.key) + len(later.aggregates) + 2
+    assert standing(in_two, "s1", columns) == standing(in_one, "s1", columns)
+
+
+def test_a_pane_that_may_be_corrected_for_longer_than_is_allowed_is_refused(tmp_path: Path) -> None:
+    later = Stage("s1", ("s0",), fixed(10), SECOND, accumulation="retracting")
+    reader = Running(compile_graph(over_panes(later, 0), {"s0": TYPES}), tmp_path)
+    pane = {"key": "a", "n": 1, "window_start": 0, "window_end": 5, "kind": "insert", "pane_change": 1,
+            "pane_passed": 0, "pane_lateness": 7}  # fmt: skip
+    came = elements(
+        reader.graph.first_record_stage,
+        [InputRecord("panes", 0, 0, {**dict.fromkeys(TYPES), **pane})],
+        PANE_WATERMARK_COLUMN,
+    )
+    with pytest.raises(
+        ChangelogLatenessError,
+        match=r"topic panes: .* for 7 ms, and read_panes allows 0 ms\. Say lateness='7 ms'",
+    ):
+        reader.run({"s0": came}, 0, 0)
+
+
+def test_values_that_json_has_no_word_for_come_back() -> None:
+    row = {
+        "kind": "insert",
+        "at": 1.5,
+        "x": float("nan"),
+        "y": float("-inf"),
+        "window_end": MAX_TIMESTAMP_MS,
+        "b": b"\x00\xff",
+    }
+    (message,) = encode_rows([row], ["x", "b"])
+    assert json.loads(message.value) == {**row, "x": "NaN", "y": "-Infinity", "window_end": None, "b": "AP8="}
+    assert message.key == b'["NaN","AP8="]'
+
+
+def test_numbers_that_json_does_not_know_are_texts_within_lists_too() -> None:
+    row = {"x": [1.5, float("nan"), None, float("-inf")], "y": [[float("inf")], []], "kind": "insert"}
+    (message,) = encode_rows([row], ["x"])
+    expected = {"x": [1.5, "NaN", None, "-Infinity"], "y": [["Infinity"], []], "kind": "insert"}
+    assert json.loads(message.value) == expected
+    assert message.key == b'[[1.5,"NaN",null,"-Infinity"]]'
+
+
+PER_MINUTE = read("sensors").key("device").aggregate(n=count()).window(fixed("1 minute")).refine("retracting")
+PANES = read_panes("minutes", columns={"device": "STRING", "n": "BIGINT"}, lateness="1 hour")
+PER_HOUR = PANES.aggregate(n=sum_("n")).window(fixed("1 hour")).write("per_hour")
+
+
+def test_both_ends_are_written_in_yaml_as_well() -> None:
+    publishing = {
+        "read": "sensors", "key": "device", "aggregate": {"n": "count()"}, "window": {"fixed": "1 minute"},
+        "refine": "retracting", "publish": "minutes",
+    }  # fmt: skip
+    assert from_document(publishing).to_plan("p") == PER_MINUTE.publish("minutes").to_plan("p")
+    reading = {
+        "read_panes": {"topic": "minutes", "columns": {"device": "STRING", "n": "BIGINT"}, "lateness": "1 hour"},
+        "aggregate": {"n": "sum(n)"}, "window": {"fixed": "1 hour"}, "write": "per_hour",
+    }  # fmt: skip
+    assert from_document(reading).plan == PER_HOUR.plan
+    for plan in (PER_HOUR.plan, PER_MINUTE.publish("minutes").to_plan("p")):
+        assert plan_from_dict(plan_to_dict(plan)) == plan
+    assert fingerprint(PER_MINUTE.write("t").plan) != fingerprint(
+        PER_MINUTE.write("t").publish("minutes").plan
+    )
+
+
+def test_a_reader_is_a_stage_over_panes_that_are_taken_back() -> None:
+    relay, whole = PER_HOUR.plan.stages
+    assert (relay.name, relay.lateness, whole.lateness, whole.accumulation) == (
+        "minutes_panes", 3_600_000, 3_600_000, "retracting"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda: read_panes("minutes", columns={}), r"read_panes\.columns: no columns"),
+        (lambda: read_panes("minutes", columns={"kind": "STRING"}), "a column of ours"),
+        (
+            lambda: PANES.sql("SELECT * FROM input").aggregate(n=count()).write("t").plan,
+            "a SQL step over panes",
+        ),
+        (lambda: PANES.aggregate(n=sum_("m")).write("t").plan, "'m' is no column of what"),
+        (
+            lambda: read("sensors").aggregate(pane_change=count()).window(fixed(1)).publish("t").to_plan("t"),
+            "a column that every published pane has",
+        ),
+    ],
+)
+def test_what_cannot_be_published_or_read_is_refused(wrong: Any, says: str) -> None:
+    with pytest.raises(DefinitionError, match=says):
+        wrong()

@@ -1,0 +1,98 @@
+"""Stages that are read together may have columns of one name and two types, where nobody takes them for one."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.pipelines.engine.operators.graphs import CLICKS, engine, graph_of, reference
+
+from penstock.conformance.reference import InputBatch, InputRecord
+from penstock.engine.errors import DefinitionError
+from penstock.engine.plan import (
+    Aggregate,
+    AggregateOutput,
+    Count,
+    Fixed,
+    InputSteps,
+    Join,
+    JoinColumn,
+    JoinMembers,
+    Max,
+    OfInput,
+    PaneLog,
+    Plan,
+    SameWindows,
+    SelectStep,
+    Stage,
+    Sum,
+    TopN,
+    validate_plan,
+)
+
+
+def first(name: str, word: Aggregate) -> Stage:
+    """Clicks by key, in windows of ten."""
+    of = (AggregateOutput("n", Count()), AggregateOutput("word", word))
+    retracting = {"accumulation": "retracting", "sinks": (PaneLog(name),)}
+    return Stage(name, ("clicks",), Fixed(10), of, key=("key",), **retracting)  # type: ignore[arg-type]
+
+
+ONE, MANY = first("one", Max("word")), first("many", TopN("word", 2))
+"""`word` is a text in the first, and a list in the second."""
+
+
+def plan_of(then: Stage) -> Plan:
+    """Both of them, and a stage that reads both."""
+    then = replace(then, accumulation="retracting", sinks=(PaneLog(then.name),))
+    return validate_plan(Plan("both", (CLICKS,), (ONE, MANY, then)))
+
+
+def joining(*columns: JoinColumn) -> Stage:
+    """A join of both."""
+    join = Join("inner", "one", "many", columns)
+    sides = (("left", "one"), ("right", "many"))
+    of = tuple(AggregateOutput(side, JoinMembers(name, join.fields_from(name))) for side, name in sides)
+    return Stage("joined", ("one", "many"), SameWindows(), of, key=("key",), join=join)
+
+
+SUMMED = Stage(
+    "summed",
+    ("one", "many"),
+    SameWindows(),
+    (AggregateOutput("n", Sum("n")), AggregateOutput("words", OfInput("one", Max("word")))),
+    key=("key",),
+)
+BATCHES = [
+    InputBatch(0, 0, tuple(
+        InputRecord("clicks", 0, at, {"key": "a", "at": at, "value": at, "word": word})
+        for at, word in enumerate("xyx")
+    ), watermark=10),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        joining(JoinColumn("n", "many", "n"), JoinColumn("m", "one", "n")),
+        joining(JoinColumn("n", "one", "n"), JoinColumn("word", "one", "word")),
+        SUMMED,
+    ],
+)
+def test_what_is_used_of_one_stage_or_of_none_may_be_anything_in_the_other(
+    tmp_path: Path, then: Stage
+) -> None:
+    plan = plan_of(then)
+    told = engine(plan, BATCHES, tmp_path)
+    assert told == reference(plan, BATCHES)
+    assert all(told[0].values())
+
+
+def test_what_is_used_of_both_gets_another_name_first(tmp_path: Path) -> None:
+    both = joining(JoinColumn("word", "one", "word"), JoinColumn("best", "many", "word"))
+    says = "then.word: it is list<.*> in many and string in one. .*as in many.then().select(other_word='word', ...)"
+    with pytest.raises(DefinitionError, match=says.replace("(", "[(]").replace(")", "[)]")):
+        graph_of(plan_of(both))
+    renamed = joining(JoinColumn("best", "many", "other_word"), JoinColumn("word", "one", "word"))
+    select = InputSteps("many", (SelectStep((("key", "key"), ("n", "n"), ("other_word", "word"))),))
+    plan = plan_of(replace(renamed, input_steps=(select,)))
+    assert engine(plan, BATCHES, tmp_path) == reference(plan, BATCHES)

@@ -1,0 +1,197 @@
+"""One's own functions and combiners in a plan: known by name and by what they do."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from penstock.conformance.reference import InputRecord, evaluate_bounded
+from penstock.engine.errors import DefinitionError
+from penstock.engine.plan import combiner_ref, fingerprint, function_ref, plan_from_dict, plan_to_dict
+from penstock.stream import combine, fixed, read
+
+
+class Product:
+    """A combiner that multiplies."""
+
+    partial_type = pa.float64()
+    result_type = pa.float64()
+    can_subtract = False
+
+    def __init__(self, times: float = 1.0) -> None:
+        self.times = times
+
+    def add(self, values: pa.Table, groups: npt.NDArray[Any], count: int) -> pa.Array:
+        return self.merge(values.column(0).combine_chunks(), groups, count)
+
+    def merge(self, partials: pa.Array, groups: npt.NDArray[Any], count: int) -> pa.Array:
+        product = np.ones(count)
+        np.multiply.at(product, groups, partials.fill_null(1.0).to_numpy(zero_copy_only=False))
+        return pa.array(product)
+
+    def subtract(self, partials: pa.Array, gone: pa.Array) -> pa.Array:
+        raise NotImplementedError
+
+    def result(self, partials: pa.Array) -> pa.Array:
+        return pc.multiply(partials, self.times)
+
+
+LIMIT = 3
+
+
+def helped(frame: Any) -> Any:
+    return frame.where(1)
+
+
+def otherwise_helped(frame: Any) -> Any:
+    return frame.where(2)
+
+
+def recursive(frame: Any) -> Any:
+    return recursive(frame.where({"a": {1, 2}}))
+
+
+class Caller:
+    """Something that is called like a function."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def __call__(self, frame: Any) -> Any:
+        return frame.limit(self.limit)
+
+    def method(self, frame: Any) -> Any:
+        return frame.head(self.limit)
+
+
+def drop_nothing(frame: Any) -> Any:
+    return frame
+
+
+def test_a_function_is_found_again_by_its_name() -> None:
+    pipeline = read("sensors").apply(drop_nothing).aggregate(n=combine(Product(), "temperature"))
+    plan = pipeline.window(fixed("1 minute")).write("t").plan
+    again = plan_from_dict(plan_to_dict(plan))
+    assert again == plan
+    (step,) = again.only_stage.steps
+    assert step.function.function is None
+    assert step.function.name.endswith(":drop_nothing")
+    assert step.function.resolve() is drop_nothing
+    (output,) = again.only_stage.aggregates
+    assert isinstance(output.aggregate.combiner.resolve(), Product)
+
+
+def test_code_that_changed_since_the_plan_was_stored_is_refused() -> None:
+    stored = replace(function_ref(drop_nothing), function=None)
+    assert stored.resolve() is drop_nothing
+    with pytest.raises(DefinitionError, match="has changed since"):
+        replace(stored, fingerprint="code:0123456789abcdef").resolve()
+    assert replace(stored, fingerprint="version:7").resolve() is drop_nothing
+    with pytest.raises(DefinitionError, match="has changed since"):
+        replace(combiner_ref(Product(2.0)), combiner=None).resolve()
+
+
+def test_a_lambda_cannot_be_found_again_and_the_error_says_what_to_do() -> None:
+    found = function_ref(lambda frame: frame)
+    assert found.resolve() is found.function
+    stored = type(found)(found.name, found.fingerprint)
+    with pytest.raises(DefinitionError, match="top of a module"):
+        stored.resolve()
+
+
+def test_a_fingerprint_tells_what_a_function_does() -> None:
+    limit = 3
+    other = 4
+    prints = [
+        function_ref(function).fingerprint
+        for function in (
+            lambda frame: frame.where("a > 1"),
+            lambda frame: frame.where("a > 2"),
+            lambda frame: frame.filter("a > 1"),
+            lambda frame: frame.where(limit),
+            lambda frame: frame.where(other),
+            lambda frame, by=1: frame.where(by),
+            lambda frame, by=2: frame.where(by),
+            lambda frame: [item for item in frame if item > 1],
+            lambda frame: [item for item in frame if item > 2],
+            partial(drop_nothing, 1),
+            partial(drop_nothing, 2),
+            Caller(1),
+            Caller(2),
+            Caller(1).method,
+            lambda frame: frame.where(LIMIT),
+            lambda frame: frame.where(len),
+            lambda frame: helped(frame.alias("x")),
+            lambda frame: otherwise_helped(frame.alias("x")),
+            recursive,
+        )
+    ]
+    assert len(set(prints)) == len(prints)
+
+
+def test_a_fingerprint_does_not_depend_on_where_a_function_is_written() -> None:
+    one = function_ref(lambda frame: frame.where("a > 1"))
+
+    # the same again, further down
+    two = function_ref(lambda frame: frame.where("a > 1"))
+    assert one.fingerprint == two.fingerprint
+
+
+def test_a_changed_constant_of_the_module_changes_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = function_ref(lambda frame: frame.where(LIMIT)).fingerprint
+    monkeypatch.setattr(sys.modules[__name__], "LIMIT", 4)
+    assert function_ref(lambda frame: frame.where(LIMIT)).fingerprint != before
+
+
+def test_a_version_stands_for_the_code() -> None:
+    one = function_ref(lambda frame: frame, version="1")
+    two = function_ref(lambda frame: frame.cache(), version="1")
+    assert one.fingerprint == two.fingerprint == "version:1"
+
+
+def test_a_fingerprint_is_the_same_in_every_process() -> None:
+    program = (
+        "from penstock.engine.plan import function_ref;"
+        "print(function_ref(lambda frame: frame.where({'a', 'b', 'c'}, ('x', None, 1.5))).fingerprint)"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(runs) == 1
+
+
+def test_the_settings_of_a_combiner_are_part_of_its_fingerprint() -> None:
+    plans = [
+        read("sensors")
+        .aggregate(n=combine(Product(times), "temperature"))
+        .window(fixed("1 minute"))
+        .write("t")
+        .plan
+        for times in (1.0, 1.0, 2.0)
+    ]
+    assert fingerprint(plans[0]) == fingerprint(plans[1]) != fingerprint(plans[2])
+
+
+def test_the_reference_runs_a_combiner_of_ones_own() -> None:
+    pipeline = read("sensors").key("device").aggregate(n=combine(Product(10.0), "temperature"))
+    plan = pipeline.window(fixed("1 minute")).write("t").plan
+    records = [
+        InputRecord("sensors", 0, offset, {"device": "a", "at": offset, "temperature": value})
+        for offset, value in enumerate([2.0, None, 3.5])
+    ]
+    (pane,) = evaluate_bounded(plan, records, clock=0).panes
+    assert pane.values == (("n", 70.0),)

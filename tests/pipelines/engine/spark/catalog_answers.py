@@ -1,0 +1,352 @@
+"""What the shipped pipelines are to leave of some records, computed another way: by DuckDB, or by a plain loop.
+
+The records of a topic are in the order in which they were sent; what came too late for a window is not among them.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from tests.pipelines.catalog.test_card_travel import by_a_loop
+from tests.pipelines.engine.spark.catalog_runs import BEGAN, Record, asked
+
+from penstock.ingestion.generators.generator import BLOCK_RECORDS
+from penstock.ingestion.generators.queries import find_planted_trend
+from penstock.pipelines.catalog.card_alerts import MIN_TRAVEL_TIME_MS
+from penstock.pipelines.catalog.card_travel import CAPITALS
+from penstock.pipelines.catalog.funnel import FUNNEL_STEPS
+from penstock.pipelines.catalog.hashtags import MAX_PREFIX_LENGTH
+
+Sent = Mapping[str, Sequence[Record]]
+Rows = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a table is to say when it is asked so."""
+
+    table: str
+    question: str
+    rows: Rows
+
+    def found(self, table: pa.Table) -> Rows:
+        """What it does say."""
+        return asked(self.question, found=table)
+
+
+def answers(name: str, sent: Sent) -> list[Answer]:
+    """What each table of a pipeline is to say."""
+    return ANSWERS[name]({topic: list(records) for topic, records in sent.items()})
+
+
+def once(records: Iterable[Record]) -> list[Record]:
+    """The records without those whose id came before."""
+    found: dict[str, Record] = {}
+    for record in records:
+        found.setdefault(record["id"], record)
+    return list(found.values())
+
+
+def by_sql(table: str, question: str, expected: str, **sent: list[Record]) -> Answer:
+    return Answer(table, f"SELECT {question} FROM found ORDER BY ALL", asked(expected, **sent))
+
+
+def word_count(sent: Sent) -> list[Answer]:
+    windows: Counter[tuple[str, int]] = Counter()
+    for line in sent["lines"]:
+        windows.update((word, start) for word in words(line) for start in last_starts(line["at"]))
+    question = "SELECT word, epoch_ms(window_start), times FROM found ORDER BY ALL"
+    return [Answer("latest/word_count", question, counted(windows))]
+
+
+def word_count_incremental(sent: Sent) -> list[Answer]:
+    (moving,) = word_count(sent)
+    question = "SELECT word, begins, times FROM found ORDER BY ALL"
+    return [Answer("panes/word_count_incremental", question, moving.rows)]
+
+
+def word_totals(sent: Sent) -> list[Answer]:
+    said = Counter((word,) for line in sent["lines"] for word in words(line))
+    question = "SELECT word, max(times) FROM found GROUP BY ALL ORDER BY ALL"
+    return [Answer("panes/word_totals", question, counted(said))]
+
+
+def words(line: Record) -> list[str]:
+    return "".join(letter if letter.isalnum() else " " for letter in line["text"].lower()).split()
+
+
+def last_starts(at: int) -> list[int]:
+    """Where the windows of thirty seconds begin that hold a moment."""
+    newest = at - at % 10_000
+    return [newest, newest - 10_000, newest - 20_000]
+
+
+def counted(counts: Counter[Any]) -> Rows:
+    return sorted((*what, times) for what, times in counts.items())
+
+
+def hashtags(sent: Sent) -> list[Answer]:
+    counts = """
+      WITH tagged AS (SELECT "at", unnest(hashtags) AS tag FROM sent),
+      placed AS (SELECT tag, unnest(range("at" - "at" % 10000, "at" - 60000, -10000)) AS w FROM tagged)
+      SELECT tag, w, count(1) AS uses FROM placed GROUP BY ALL ORDER BY ALL"""
+    best = f"""
+      WITH counts AS ({counts}),
+      typed AS (SELECT tag[:upto] AS typed, w, tag, uses
+                FROM counts, unnest(range(1, least(len(tag), {MAX_PREFIX_LENGTH}) + 1)) AS each(upto))
+      SELECT typed, w, list(tag ORDER BY uses DESC, tag)[:3] FROM typed GROUP BY ALL ORDER BY ALL"""
+    tweets = sent["tweets"]
+    return [
+        by_sql("latest/hashtag_counts", "tag, epoch_ms(window_start), uses", counts, sent=tweets),
+        by_sql("latest/hashtags", "typed, epoch_ms(window_start), suggestions", best, sent=tweets),
+    ]
+
+
+PARTED = """
+  WITH paused AS (SELECT *, "at" - lag("at") OVER w > 30000 AS again FROM sent
+                  WINDOW w AS (PARTITION BY "user" ORDER BY "at", nth)),
+  numbered AS (SELECT *, sum(coalesce(again, false)::INT) OVER (PARTITION BY "user" ORDER BY "at", nth) AS visit
+               FROM paused)"""
+"""Clicks, numbered by the visit that they belong to."""
+
+
+def visits(sent: Sent) -> list[Answer]:
+    expected = f"""{PARTED}
+      SELECT "user", min("at"), max("at") + 30000, count(1), count(DISTINCT page), first(page ORDER BY "at", nth),
+             last(page ORDER BY "at", nth), list(action ORDER BY "at", nth)
+      FROM numbered GROUP BY "user", visit ORDER BY ALL"""
+    columns = "clicks, pages, came_by, left_from, steps"
+    question = f'"user", epoch_ms(window_start), epoch_ms(window_end), {columns}'
+    return [by_sql("latest/visits", question, expected, sent=sent["clicks"])]
+
+
+def funnel(sent: Sent) -> list[Answer]:
+    of_visits = f"""{PARTED}
+      SELECT "user", min("at"), count(1),
+             count_if(action = 'search'), count_if(action = 'add'), count_if(action = 'buy')
+      FROM numbered GROUP BY "user", visit ORDER BY ALL"""
+    reached = f"""{PARTED},
+      steps AS (SELECT *, CASE action WHEN 'search' THEN 1 WHEN 'add' THEN 2 WHEN 'buy' THEN 3 ELSE 0 END AS step
+                FROM numbered),
+      visits AS (SELECT "user", visit, max("at") + 29999 AS over, count(1) AS clicks, max(step) AS n
+                 FROM steps GROUP BY ALL)
+      SELECT over - over % 60000, list_extract({list(FUNNEL_STEPS)}, n + 1), count(1), sum(clicks)
+      FROM visits GROUP BY ALL ORDER BY ALL"""
+    of_one = '"user", epoch_ms(window_start), clicks, searches, adds, buys'
+    clicks = sent["clicks"]
+    return [
+        by_sql("latest/funnel_visits", of_one, of_visits, sent=clicks),
+        by_sql("latest/funnel", "epoch_ms(window_start), reached, visits, clicks", reached, sent=clicks),
+    ]
+
+
+def trending(sent: Sent) -> list[Answer]:
+    expected = """
+      WITH placed AS (SELECT page, unnest(range("at" - "at" % 10000, "at" - 60000, -10000)) AS w FROM sent),
+      looks AS (SELECT page, w, count(1) AS looks FROM placed GROUP BY ALL)
+      SELECT w, list(page ORDER BY looks DESC, page)[:5] FROM looks GROUP BY ALL ORDER BY ALL"""
+    return [by_sql("latest/trending", "epoch_ms(window_start), pages", expected, sent=sent["clicks"])]
+
+
+def activity(sent: Sent) -> list[Answer]:
+    named = {"clicks": "click", "cards": "payment", "tweets": "message"}
+    everything = [{"what": what, "at": each["at"]} for topic, what in named.items() for each in sent[topic]]
+    expected = """SELECT what, "at" - "at" % 60000, count(1) FROM sent GROUP BY ALL ORDER BY ALL"""
+    return [by_sql("latest/activity", "what, epoch_ms(window_start), happened", expected, sent=everything)]
+
+
+def card_velocity(sent: Sent) -> list[Answer]:
+    expected = """
+      WITH placed AS (SELECT *, unnest(range("at" - "at" % 60000, "at" - 600000, -60000)) AS w FROM sent)
+      SELECT card, w, count(1), sum(amount), max(amount), count(DISTINCT country)
+      FROM placed GROUP BY ALL ORDER BY ALL"""
+    question = "card, epoch_ms(window_start), payments, spent, most, countries"
+    return [by_sql("latest/card_velocity", question, expected, sent=once(sent["cards"]))]
+
+
+def card_alerts(sent: Sent) -> list[Answer]:
+    seen: dict[str, tuple[str, int]] = {}
+    told = []
+    for card in once(sent["cards"]):
+        last = seen.get(card["card"])
+        if (
+            last is not None
+            and last[0] != card["country"]
+            and abs(card["at"] - last[1]) <= MIN_TRAVEL_TIME_MS
+        ):
+            told.append((card["card"], card["id"], card["country"], last[0], abs(card["at"] - last[1])))
+        if last is None or card["at"] >= last[1]:
+            seen[card["card"]] = (card["country"], card["at"])
+    question = "SELECT card, payment, here, there, apart_ms FROM found ORDER BY ALL"
+    return [Answer("panes/card_alerts", question, sorted(told))]
+
+
+def card_travel(sent: Sent) -> list[Answer]:
+    uses = [each for each in once(sent["cards"]) if each["country"] in CAPITALS]
+    question = "SELECT card, payment, after FROM found ORDER BY ALL"
+    return [Answer("panes/card_travel", question, by_a_loop(list(uses)))]
+
+
+def card_limits(sent: Sent) -> list[Answer]:
+    expected = """
+      WITH told AS (SELECT card, "at", arg_max(most, nth) AS most FROM limits GROUP BY ALL)
+      SELECT cards.id, told.most FROM cards ASOF LEFT JOIN told
+      ON cards.card = told.card AND cards."at" >= told."at" ORDER BY ALL"""
+    tables = {"cards": sent["cards"], "limits": sent["card-limits"]}
+    return [by_sql("panes/card_limits", "payment, most", expected, **tables)]
+
+
+def payments_parted(sent: Sent) -> list[Answer]:
+    placed = """SELECT {key}, "at" - "at" % {size} AS w, count(1), {of}(amount)
+                FROM sent WHERE {where} GROUP BY ALL ORDER BY ALL"""
+    outputs = (
+        ("payments_parted", "card", 60_000, "max", "most", "amount > 200"),
+        ("payments_online", "merchant", 60_000, "sum", "spent", "amount <= 200 AND online"),
+        ("payments_by_country", "country", 300_000, "sum", "spent", "amount <= 200 AND NOT online"),
+    )
+    return [
+        by_sql(
+            f"latest/{table}",
+            f"{key}, epoch_ms(window_start), payments, {column}",
+            placed.format(key=key, size=size, of=of, where=where),
+            sent=sent["cards"],
+        )
+        for table, key, size, of, column, where in outputs
+    ]
+
+
+def click_through(sent: Sent) -> list[Answer]:
+    expected = """
+      WITH events AS (
+        SELECT id AS showing, "at" AS t, ad FROM shown UNION ALL SELECT impression, "at", NULL FROM clicked),
+      apart AS (
+        SELECT *, t - lag(t) OVER of_one > 600000 AS begins FROM events
+        WINDOW of_one AS (PARTITION BY showing ORDER BY t)),
+      numbered AS (
+        SELECT *, sum(coalesce(begins, false)::INT) OVER of_one AS session FROM apart
+        WINDOW of_one AS (PARTITION BY showing ORDER BY t RANGE UNBOUNDED PRECEDING)),
+      sessions AS (
+        SELECT any_value(ad) AS ad, max(t) + 599999 AS over, min(t) FILTER (ad IS NOT NULL) AS shown,
+          coalesce(list(t) FILTER (ad IS NULL), []) AS clicks FROM numbered GROUP BY showing, session)
+      SELECT ad, over - over % 600000, count(1),
+        sum(len([c FOR c IN clicks IF c BETWEEN shown AND shown + 600000]))
+      FROM sessions WHERE shown IS NOT NULL GROUP BY ALL ORDER BY ALL"""
+    question = "ad, epoch_ms(window_start), showings, clicks"
+    tables = {"shown": sent["impressions"], "clicked": sent["ad-clicks"]}
+    return [by_sql("latest/click_through", question, expected, **tables)]
+
+
+def sensor_minute(sent: Sent) -> list[Answer]:
+    by_device = """SELECT device, "at" - "at" % 60000, round(avg(temperature), 6), count(1)
+                   FROM sent GROUP BY ALL ORDER BY ALL"""
+    question = "device, epoch_ms(window_start), round(temperature, 6), readings"
+    return [by_sql("latest/sensor_minute", question, by_device, sent=sent["sensors"])]
+
+
+def device_and_site(sent: Sent) -> list[Answer]:
+    (by_device,) = sensor_minute(sent)
+    by_site = """SELECT site, "at" - "at" % 120000, max(temperature), count(1)
+                 FROM sent GROUP BY ALL ORDER BY ALL"""
+    question = "site, epoch_ms(window_start), warmest, readings"
+    return [
+        Answer("latest/device_and_site", by_device.question, by_device.rows),
+        by_sql("latest/site_minutes", question, by_site, sent=sent["sensors"]),
+    ]
+
+
+def last_readings(sent: Sent) -> list[Answer]:
+    held: defaultdict[str, list[float | None]] = defaultdict(list)
+    expected = []
+    for reading in sent["sensors"]:
+        mine = held[reading["device"]]
+        mine.append(reading.get("temperature"))
+        if len(mine) % 10 == 0:
+            last = [value for value in mine[-100:] if value is not None]
+            mean = math.fsum(last) / len(last)
+            expected.append((reading["device"], len(mine[-100:]), round(mean, 6), min(last), max(last)))
+    columns = "readings, round(mean, 6), least, most"
+    return [
+        Answer("panes/last_readings", f"SELECT device, {columns} FROM found ORDER BY ALL", sorted(expected))
+    ]
+
+
+def temperature_rises(sent: Sent) -> list[Answer]:
+    open_: dict[str, list[float | None]] = {}
+    expected = []
+    for reading in sent["sensors"]:
+        device, now = reading["device"], reading.get("temperature")
+        mine = open_.setdefault(device, [])
+        known = [value for value in mine if value is not None]
+        if now is not None and known and now - known[0] > 1:
+            expected.append((device, len(mine), known[0]))
+            mine.clear()
+        mine.append(now)
+    question = "SELECT device, readings, began_at FROM found ORDER BY ALL"
+    return [Answer("panes/temperature_rises", question, sorted(expected))]
+
+
+def batch_runs(sent: Sent) -> list[Answer]:
+    expected = """
+      WITH numbered AS (SELECT *, coalesce(sum((phase = 'end')::INT) OVER (PARTITION BY oven ORDER BY nth
+                                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS run FROM sent)
+      SELECT oven, run, count(1), max(temperature), round(avg(temperature), 6), last(recipe ORDER BY nth)
+      FROM numbered GROUP BY ALL HAVING bool_or(phase = 'end') ORDER BY ALL"""
+    question = "oven, window_number, readings, hottest, round(mean, 6), recipe"
+    return [by_sql("panes/batch_runs", question, expected, sent=sent["ovens"])]
+
+
+def running_avg(sent: Sent) -> list[Answer]:
+    expected = "SELECT key, round(avg(value), 6), count(1) FROM sent GROUP BY ALL ORDER BY ALL"
+    return [by_sql("latest/running_avg", 'key, round(mean, 6), "values"', expected, sent=sent["avg"])]
+
+
+def flight_delays(sent: Sent) -> list[Answer]:
+    expected = """
+      SELECT origin, planned - planned % 3600000, count(1), avg(dep_delay), max(dep_delay),
+             quantile_disc(dep_delay, [0.5, 0.9]) FROM sent GROUP BY ALL ORDER BY ALL"""
+    question = "origin, epoch_ms(window_start), flights, delay, worst, shares"
+    return [by_sql("latest/flight_delays", question, expected, sent=sent["flights"])]
+
+
+def zeitgeist(sent: Sent) -> list[Answer]:
+    """The trends that the generator planted, and in which of its blocks each was seen; a block is ten seconds."""
+    made = [each for record in sent["queries"] for each in [record["id"].split("-")] if len(each) == 2]
+    seed, blocks = int(made[0][0]), max(int(number) for _, number in made) // BLOCK_RECORDS + 1
+    truth = [(find_planted_trend(seed, block), block) for block in range(blocks)]
+    rows = [(each.query, each.trend, block) for each, block in truth if each is not None]
+    block = f"(epoch_ms(window_start) - {BEGAN}) // 10000"
+    question = f"SELECT query, trend, {block} FROM found WHERE {block} < {blocks} ORDER BY ALL"
+    return [Answer("panes/zeitgeist", question, sorted(rows))]
+
+
+def nexmark(sent: Sent) -> list[Answer]:
+    tables = {each: sent[f"nexmark-{each}"] for each in ("persons", "auctions", "bids")}
+    hottest = """
+      WITH placed AS (SELECT auction, unnest(range("at" - "at" % 2000, "at" - 10000, -2000)) AS w FROM bids),
+      counted AS (SELECT auction, w, count(1) AS n FROM placed GROUP BY ALL)
+      SELECT w, list(auction ORDER BY n DESC, auction)[:3] FROM counted GROUP BY ALL ORDER BY ALL"""
+    highest = """
+      SELECT "at" - "at" % 10000, max(price), [arg_max(auction, price)] FROM bids GROUP BY ALL ORDER BY ALL"""
+    newcomers = """
+      SELECT DISTINCT persons.id, city, persons.at - persons.at % 10000 FROM persons
+      JOIN auctions ON seller = persons.id AND auctions.at - auctions.at % 10000 = persons.at - persons.at % 10000
+      ORDER BY ALL"""
+    return [
+        by_sql("latest/nexmark", "epoch_ms(window_start), auctions", hottest, **tables),
+        by_sql("latest/highest_bids", "epoch_ms(window_start), price, auction", highest, **tables),
+        by_sql("panes/selling_newcomers", "person, city, epoch_ms(window_start)", newcomers, **tables),
+    ]
+
+
+ANSWERS: Mapping[str, Callable[[Mapping[str, list[Record]]], list[Answer]]] = {
+    each.__name__: each
+    for each in (
+        activity, batch_runs, card_alerts, card_limits, card_travel, card_velocity, click_through,
+        device_and_site, flight_delays, funnel, hashtags, last_readings, nexmark, payments_parted, running_avg,
+        sensor_minute, temperature_rises, trending, visits, word_count, word_count_incremental, word_totals,
+        zeitgeist,
+    )
+}  # fmt: skip

@@ -1,0 +1,233 @@
+"""Stored records through the engine of live streams: files of every format, and the same values as live."""
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from tests.pipelines.engine.spark.running import Running, send
+from tests.pipelines.engine.spark.test_stream import TEN_SECONDS, asked, expected, plan_over, readings, values
+
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.errors import BoundedInputError, DefinitionError
+from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.plan import Calendar, CountPolicy, Fixed, Plan, Sessions, SlidingOrder, Tumbling, Window
+from penstock.engine.plan.sources import FileFormat
+from penstock.engine.plan.triggers import Default
+from penstock.engine.spark.bounded_sources import BoundedSource
+from penstock.engine.spark.bounded_sources.file_formats import open_file_source
+from penstock.engine.spark.bounded_sources.topic_source import TopicSource
+from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS
+from penstock.infra.local_broker import LocalBroker
+from penstock.stream import after_watermark, fixed, sliding
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+CLOCK = 5_000_000
+SCHEMA = pa.schema([("device", pa.string()), ("at", pa.int64()), ("temperature", pa.float64())])
+
+
+def ran(
+    session: "SparkSession",
+    plan: Plan,
+    stored: BoundedSource,
+    folder: Path,
+    most: int | None = None,
+    told: Callable[[BatchOutcome, int], None] = lambda _outcome, _batches: None,
+) -> BatchOutcome:
+    config = BoundedRunConfig(folder / "run", folder / "tables", most)
+    return run_bounded(plan, session, stored, config, lambda: CLOCK, told)
+
+
+def table(folder: Path, name: str) -> pa.Table:
+    return pa.table(DeltaTable(folder / "tables" / name).to_pyarrow_table())
+
+
+def write_json(folder: Path, records: list[dict[str, Any]]) -> None:
+    for number, some in enumerate((records[:100], records[100:])):
+        lines = "".join(f"{json.dumps(record)}\n" for record in some)
+        (folder / f"part-{number}.json").write_text(lines, encoding="utf-8")
+
+
+def write_csv(folder: Path, records: list[dict[str, Any]]) -> None:
+    with (folder / "part.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ["at", "device", "note", "temperature"])
+        writer.writeheader()
+        writer.writerows({**record, "note": "a, b"} for record in records)
+
+
+def write_parquet(folder: Path, records: list[dict[str, Any]]) -> None:
+    for number, some in enumerate((records[:50], records[50:])):
+        pq.write_table(
+            pa.Table.from_pylist(some, SCHEMA), folder / f"part-{number}.parquet", row_group_size=30
+        )
+
+
+def write_instants(folder: Path, records: list[dict[str, Any]]) -> None:
+    """Event times as a database writes them."""
+    times = pa.array([record["at"] for record in records], pa.timestamp("ms", tz="UTC"))
+    written = pa.Table.from_pylist(records, SCHEMA).set_column(1, "at", times)
+    pq.write_table(written, folder / "part.parquet")
+
+
+def write_delta(folder: Path, records: list[dict[str, Any]]) -> None:
+    for some in (records[:150], records[150:]):
+        write_deltalake(folder, pa.Table.from_pylist(some, SCHEMA), mode="append")
+
+
+def write_archive(folder: Path, records: list[dict[str, Any]]) -> None:
+    """Records with the addresses that they had in a topic."""
+    rows = [
+        {"partition": number % 2, "offset": 7 + number // 2, "value": json.dumps(record).encode()}
+        for number, record in enumerate(records)
+    ]
+    schema = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("value", pa.binary())])
+    write_deltalake(folder, pa.Table.from_pylist(rows, schema))
+
+
+WRITERS: list[tuple[FileFormat, Callable[[Path, list[dict[str, Any]]], None]]] = [
+    ("json", write_json),
+    ("csv", write_csv),
+    ("parquet", write_parquet),
+    ("parquet", write_instants),
+    ("delta", write_delta),
+    ("delta", write_archive),
+]
+
+
+@pytest.mark.parametrize(("form", "write"), WRITERS, ids=lambda item: getattr(item, "__name__", item))
+@pytest.mark.parametrize("most", [None, 70])
+def test_files_of_every_format_are_read_to_the_last_record(
+    spark: "SparkSession",
+    tmp_path: Path,
+    form: FileFormat,
+    write: Callable[[Path, list[dict[str, Any]]], None],
+    most: int | None,
+) -> None:
+    sent, plan, files = readings(300, seed=6), plan_over("stored", fixed("10 seconds")), tmp_path / "files"
+    files.mkdir()
+    write(files, sent)
+    stored = open_file_source(spark, plan.sources[0], str(files), form)
+    last = ran(spark, plan, stored, tmp_path, most)
+    assert last.watermark.value == MAX_TIMESTAMP_MS
+    assert last.batch_id == (0 if most is None else 4)
+    assert values(table(tmp_path, "latest/by_stored")) == expected(sent, TEN_SECONDS, 10_000)
+    sums = "SELECT sum(read), sum(folded), sum(late) FROM ledger"
+    assert asked(sums, ledger=table(tmp_path, "ledger/by_stored")) == [(300, 300, 0)]
+
+
+def test_a_line_that_cannot_be_read_is_kept_with_its_file_and_number(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    good = json.dumps({"device": "a", "at": 5, "temperature": 1.5})
+    (files / "a.json").write_text(f"{good}\n{good}\n", encoding="utf-8")
+    (files / "b.json").write_text(f'{good}\n{{"device": \n{good}\n', encoding="utf-8")
+    plan = plan_over("stored", fixed("10 seconds"))
+    ran(spark, plan, open_file_source(spark, plan.sources[0], str(files), "json"), tmp_path, most=2)
+    (bad,) = table(tmp_path, "quarantine/stored").to_pylist()
+    assert (bad["partition"], bad["offset"], bad["value"]) == (1, 1, b'{"device": ')
+    assert values(table(tmp_path, "latest/by_stored")) == [("a", 0, 10_000, 4, 4, 6.0, 1.5, 1.5)]
+
+
+def test_a_run_that_was_cut_off_goes_on_and_one_that_is_over_changes_nothing(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    sent, plan, files = readings(200, seed=7), plan_over("stored", fixed("10 seconds")), tmp_path / "files"
+    files.mkdir()
+    write_parquet(files, sent)
+    stored = open_file_source(spark, plan.sources[0], str(files), "parquet")
+
+    def cut_off(outcome: BatchOutcome, batches: int) -> None:
+        if outcome.batch_id == 1 < batches:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ran(spark, plan, stored, tmp_path, 60, cut_off)
+    write_json(files, sent)
+    ran(spark, plan, stored, tmp_path, 60)
+    first = table(tmp_path, "panes/by_stored")
+    assert values(table(tmp_path, "latest/by_stored")) == expected(sent, TEN_SECONDS, 10_000)
+    ran(spark, plan, stored, tmp_path, 60)
+    assert table(tmp_path, "panes/by_stored").sort_by("batch_id") == first.sort_by("batch_id")
+
+
+def test_files_that_hold_no_records_are_refused_in_a_sentence(spark: "SparkSession", tmp_path: Path) -> None:
+    source = plan_over("stored", fixed("10 seconds")).sources[0]
+    with pytest.raises(BoundedInputError, match="absent"):
+        open_file_source(spark, source, str(tmp_path / "absent"), "parquet")
+    pq.write_table(pa.table({"time": [1], "device": ["a"]}), tmp_path / "other.parquet")
+    with pytest.raises(
+        BoundedInputError, match=r"no column 'at' for the event time.* there are time, device"
+    ):
+        open_file_source(spark, source, str(tmp_path), "parquet")
+
+
+def test_windows_that_the_clock_cuts_are_refused(spark: "SparkSession", tmp_path: Path) -> None:
+    plan = plan_over("stored", fixed("10 seconds"))
+    clocked = replace(
+        plan, stages=(replace(plan.only_stage, window=Fixed(10, time="processing"), lateness=0),)
+    )
+    with pytest.raises(DefinitionError, match="cut by the clock"):
+        ran(spark, clocked, TopicSource(spark, "none", "127.0.0.1:1"), tmp_path)
+
+
+@pytest.fixture
+def topic(broker: LocalBroker) -> str:
+    name = f"stored{uuid4().hex[:8]}"
+    broker.create_topic(name, 2)
+    return name
+
+
+OF_TIME: list[Window] = [
+    fixed("10 seconds"),
+    sliding("9 seconds", "3 seconds"),
+    Sessions(400),
+    Calendar("day", "Europe/Berlin"),
+]
+
+
+@pytest.mark.parametrize("window", OF_TIME, ids=lambda window: type(window).__name__)
+@pytest.mark.parametrize("most", [None, 150])
+def test_stored_records_give_the_values_of_the_last_live_panes(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, window: Window, most: int | None
+) -> None:
+    plan = plan_over(topic, window)
+    running = Running(plan, spark, broker, tmp_path)
+    sent = readings(400, seed=8)
+    for begin in range(0, 400, 100):
+        send(broker, topic, sent[begin : begin + 100], partition=begin // 100 % 2)
+        running.until_read(begin + 100)
+    quiet = replace(plan, stages=(replace(plan.only_stage, trigger=after_watermark(), may_finish=True),))
+    ran(spark, quiet, TopicSource(spark, topic, broker.bootstrap), tmp_path / "bounded", most)
+    live = values(running.table(f"latest/{plan.name}"))
+    assert values(table(tmp_path / "bounded", f"latest/{plan.name}")) == live
+    assert sum(row[3] for row in live) >= 400
+
+
+@pytest.mark.parametrize("window", [Tumbling(CountPolicy(7)), SlidingOrder(CountPolicy(5), CountPolicy(2))])
+def test_windows_by_the_order_of_records_are_the_same_from_stored_records(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, window: Window
+) -> None:
+    plan = plan_over(topic, window, lateness=0)
+    plan = replace(plan, stages=(replace(plan.only_stage, trigger=Default()),))
+    running = Running(plan, spark, broker, tmp_path)
+    sent = readings(200, seed=9)
+    for begin in range(0, 200, 50):
+        send(broker, topic, sent[begin : begin + 50])
+        running.until_read(begin + 50)
+    ran(spark, plan, TopicSource(spark, topic, broker.bootstrap), tmp_path / "bounded", most=90)
+    order = "SELECT device, window_number, n, total, most, average FROM panes ORDER BY ALL"
+    found = asked(order, panes=table(tmp_path / "bounded", f"panes/{plan.name}"))
+    assert found == asked(order, panes=running.table(f"panes/{plan.name}"))
+    assert found

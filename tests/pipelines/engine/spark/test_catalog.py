@@ -1,0 +1,99 @@
+"""The shipped pipelines over records of the generators, to their end: what they leave, computed another way."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.pipelines.engine.spark.catalog_answers import answers
+from tests.pipelines.engine.spark.catalog_runs import BEGAN, asked, generated, left, left_of
+
+from penstock.ingestion.sources.flights import find_flights_file, load_departures
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def test_words_are_counted_in_each_window_that_slides_over_them(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    text = ["Der Bär sagt: Hallo, hallo!", "it's 2 o'clock", "", "HALLO again — again"]
+    lines = [{"at": BEGAN + n * 1_700, "text": text[n % 4]} for n in range(120)]
+    found = left(spark, "word_count", lines, tmp_path, "latest/word_count")
+    (answer,) = answers("word_count", {"lines": lines})
+    assert answer.found(found) == answer.rows
+
+
+def test_words_of_text_files_are_counted_at_the_times_of_the_files(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    books = tmp_path / "books"
+    books.mkdir()
+    for name, text, after in (("a", "to be\n\nor not to be", 5), ("b", "to\n", 65), ("c", "Bär\n", 66)):
+        (books / f"{name}.txt").write_text(text, encoding="utf-8")
+        os.utime(books / f"{name}.txt", (0, BEGAN / 1000 + after))
+    found = left_of(spark, "word_count", books, "text", tmp_path, "latest/word_count")
+    shown = asked("SELECT word, epoch_ms(window_start), times FROM found", found=found)
+    said = {0: {"to": 2, "be": 2, "or": 1, "not": 1}, 60_000: {"to": 1, "bär": 1}}
+    first = BEGAN - BEGAN % 10_000
+    assert sorted(shown) == sorted(
+        (word, first + at - back, times)
+        for at, words in said.items()
+        for word, times in words.items()
+        for back in (0, 10_000, 20_000)
+    )
+
+
+def test_the_three_best_tags_stand_at_every_beginning(spark: "SparkSession", tmp_path: Path) -> None:
+    tweets = generated("tweets", 1_500, per_second=20)
+    found = left(spark, "hashtags", tweets, tmp_path, "latest/hashtags")
+    _, best = answers("hashtags", {"tweets": tweets})
+    assert best.found(found) == best.rows
+
+
+def test_visits_are_clicks_without_a_long_pause(spark: "SparkSession", tmp_path: Path) -> None:
+    clicks = generated("clicks", 2_000, per_second=5)
+    (answer,) = answers("visits", {"clicks": clicks})
+    assert answer.found(left(spark, "visits", clicks, tmp_path, answer.table)) == answer.rows
+
+
+def test_cards_are_watched_over_ten_minutes_without_repeats(spark: "SparkSession", tmp_path: Path) -> None:
+    cards = [
+        {**card, "amount": round(card["amount"] * 4) / 4} for card in generated("cards", 1_500, per_second=2)
+    ]
+    (answer,) = answers("card_velocity", {"cards": cards})
+    found = left(spark, "card_velocity", [*cards, *cards[200:400]], tmp_path, answer.table)
+    assert answer.found(found) == answer.rows
+
+
+def test_cards_that_are_in_two_countries_at_once_are_told(spark: "SparkSession", tmp_path: Path) -> None:
+    cards = generated("cards", 3_000, per_second=2)
+    # Every seventh payment is followed by one in another country, each a little later than the one before.
+    away = [
+        {**card, "id": f"{card['id']}-away", "country": "XX", "at": card["at"] + n * 4_000}
+        for n, card in enumerate(cards[::7])
+    ]
+    cards += away
+    (answer,) = answers("card_alerts", {"cards": cards})
+    assert answer.rows
+    assert answer.found(left(spark, "card_alerts", cards, tmp_path, answer.table)) == answer.rows
+
+
+def test_delays_are_told_by_airport_and_hour(spark: "SparkSession", tmp_path: Path) -> None:
+    flights = load_departures(find_flights_file()).slice(0, 1_200).to_pylist()
+    (answer,) = answers("flight_delays", {"flights": flights})
+    assert answer.found(left(spark, "flight_delays", flights, tmp_path, answer.table)) == answer.rows
+
+
+def test_the_last_hundred_readings_are_shown_with_every_tenth(spark: "SparkSession", tmp_path: Path) -> None:
+    sensors = generated("sensors", 2_500, per_second=50)
+    (answer,) = answers("last_readings", {"sensors": sensors})
+    assert answer.found(left(spark, "last_readings", sensors, tmp_path, answer.table)) == answer.rows
+
+
+def test_a_rise_by_a_degree_ends_what_was_before_it(spark: "SparkSession", tmp_path: Path) -> None:
+    sensors = generated("sensors", 1_000, per_second=50)
+    (answer,) = answers("temperature_rises", {"sensors": sensors})
+    assert answer.found(left(spark, "temperature_rises", sensors, tmp_path, answer.table)) == answer.rows

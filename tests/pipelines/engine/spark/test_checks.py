@@ -1,0 +1,167 @@
+"""Checks of single records in the pass that reads them: counted, set aside, or the end of the stream."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from tests.pipelines.engine.spark.running import Running, send
+from tests.pipelines.engine.spark.test_stream import ledger, plan_over, values
+
+from penstock.core.waiting import wait_until
+from penstock.engine.batch.intent import OffsetRange
+from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.plan import AggregateOutput, Plan, RowCheck, SqlStep, TopicOrigin
+from penstock.engine.plan.policies import CountPolicy
+from penstock.engine.plan.sources import CheckAction
+from penstock.engine.plan.triggers import Default
+from penstock.engine.plan.windows import Sessions, Tumbling
+from penstock.engine.spark.batch_input import SparkBatchInput
+from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL
+from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
+from penstock.infra.local_broker import LocalBroker
+from penstock.stream import fixed, sum_
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+WARM = RowCheck("warm", "temperature < 0", "warn")
+KNOWN = RowCheck("known", "device IS NOT NULL AND NOT (device IN ('a', 'b'))", "quarantine")
+EARLY = RowCheck("early", "at > 50000", "stop")
+RECORDS: list[Any] = [
+    {"device": "a", "at": 5, "temperature": 1.5},
+    {"device": "a", "at": 6, "temperature": -1.5},
+    {"device": "z", "at": 7, "temperature": -2.5},
+    {"device": "b", "at": 8, "temperature": None},
+    b"broken",
+    None,
+]
+
+
+def checked(plan: Plan, *checks: RowCheck) -> Plan:
+    return replace(plan, sources=(replace(plan.sources[0], checks=checks),))
+
+
+def reading(spark: "SparkSession", plan: Plan, records: list[Any]) -> SparkBatchInput:
+    sent = [r if r is None or isinstance(r, bytes) else json.dumps(r).encode() for r in records]
+    rows = [(None, value, "t", 0, offset, None) for offset, value in enumerate(sent)]
+    stage = compile_stage(
+        plan.only_stage, FieldTypeResolver(spark).resolve_stage(plan.sources, plan.only_stage)
+    )
+    ranges = (OffsetRange("t", 0, 0, len(rows)),)
+    return SparkBatchInput(spark.createDataFrame(rows, KAFKA_SOURCE_DDL), plan.sources, stage, 0, ranges)
+
+
+FAR_AHEAD = 253_000_000_000_000
+"""An event time of the year 9987, of which 40,000 are more than a sum can hold."""
+
+
+def summing_times() -> Plan:
+    plan = plan_over("t", fixed("10 seconds"))
+    return replace(
+        plan, stages=(replace(plan.only_stage, aggregates=(AggregateOutput("total", sum_("at")),)),)
+    )
+
+
+IN_ORDER = plan_over("t", Tumbling(CountPolicy(2)), lateness=0)
+PLANS = [
+    plan_over("t", fixed("10 seconds")),
+    plan_over("t", fixed("10 seconds"), (SqlStep("SELECT * FROM input WHERE at != 6"),)),
+    replace(IN_ORDER, stages=(replace(IN_ORDER.only_stage, trigger=Default()),)),
+]
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["fetched", "kept and fetched later"])
+@pytest.mark.parametrize("plan", PLANS, ids=["aggregated", "after steps", "in order"])
+def test_what_records_break_is_counted_and_set_aside_in_one_pass(
+    spark: "SparkSession", plan: Plan, kept: bool
+) -> None:
+    read = reading(spark, checked(plan, WARM, KNOWN, EARLY), RECORDS)
+    partials = read.weigh()[read.stage.plan.name].fetched() if kept else read.compute_partials()
+    assert read.count_failed_checks().to_pylist() == [
+        {"topic": "t", "check": "warm", "action": "warn", "records": 2},
+        {"topic": "t", "check": "known", "action": "quarantine", "records": 1},
+    ]
+    reasons = [(row["offset"], row["reason"]) for row in read.read_invalid_records().to_pylist()]
+    assert reasons == [(2, "check:known"), (4, "malformed"), (5, "no_value")]
+    counts: dict[str | None, int] = {}
+    for row in partials.select(["_set_aside", "_counted"]).to_pylist():
+        counts[row["_set_aside"]] = counts.get(row["_set_aside"], 0) + row["_counted"]
+    assert sum(counts.values()) == len(RECORDS)
+    assert counts["quarantined"] == 3
+
+
+def test_a_check_that_cannot_tell_breaks_nothing(spark: "SparkSession") -> None:
+    plan = checked(PLANS[0], RowCheck("null", "temperature > 1 AND NULL", "quarantine"))
+    read = reading(spark, plan, RECORDS)
+    read.compute_partials()
+    assert read.count_failed_checks().num_rows == 0
+
+
+@pytest.mark.parametrize("action", ["quarantine", "warn"])
+def test_each_input_has_checks_of_its_own(spark: "SparkSession", action: CheckAction) -> None:
+    plan = checked(PLANS[0], replace(KNOWN, action=action))
+    other = replace(plan.sources[0], name="u", origin=TopicOrigin("u"), checks=(WARM,))
+    both = replace(
+        plan, sources=(*plan.sources, other), stages=(replace(plan.only_stage, inputs=("t", "u")),)
+    )
+    rows = [(None, json.dumps(RECORDS[2]).encode(), topic, 0, 0, None) for topic in ("t", "u")]
+    stage = compile_stage(
+        both.only_stage, FieldTypeResolver(spark).resolve_stage(both.sources, both.only_stage)
+    )
+    ranges = (OffsetRange("t", 0, 0, 1), OffsetRange("u", 0, 0, 1))
+    read = SparkBatchInput(spark.createDataFrame(rows, KAFKA_SOURCE_DDL), both.sources, stage, 0, ranges)
+    read.compute_partials()
+    found = read.count_failed_checks().select(["topic", "check"]).to_pylist()
+    assert found == [{"topic": "t", "check": "known"}, {"topic": "u", "check": "warm"}]
+    assert read.read_invalid_records().column("topic").to_pylist() == (
+        ["t"] if action == "quarantine" else []
+    )
+
+
+def test_values_that_are_set_aside_break_no_sum(spark: "SparkSession") -> None:
+    plan = checked(summing_times(), RowCheck("far", "at >= 100000", "quarantine"))
+    far = [{"device": "z", "at": FAR_AHEAD + n % 10} for n in range(40_000)]
+    partials = reading(spark, plan, [*far, {"device": "a", "at": 5}]).compute_partials().to_pylist()
+    assert [(row["_set_aside"], row["_counted"]) for row in partials if row["_set_aside"]] == [
+        ("quarantined", 40_000)
+    ]
+    assert [row["total_sum"] for row in partials if not row["_set_aside"]] == [5]
+
+
+def test_a_time_that_is_no_time_ends_no_session(spark: "SparkSession") -> None:
+    records = [{"device": "a", "at": at} for at in (5, 2**63 - 1)]
+    partials = reading(spark, plan_over("t", Sessions(3_000)), records).compute_partials().to_pylist()
+    assert sorted((row["_set_aside"] or "", row["_counted"], row["piece_end"]) for row in partials) == [
+        ("", 1, 3_005),
+        ("quarantined", 1, None),
+    ]
+
+
+@pytest.mark.kafka
+def test_a_stream_stops_before_a_batch_that_it_must_not_take_and_goes_on_when_it_may(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    topic = f"checked{uuid4().hex[:8]}"
+    broker.create_topic(topic, 1)
+    plan = checked(plan_over(topic, fixed("10 seconds")), WARM, KNOWN, EARLY)
+    running = Running(plan, spark, broker, tmp_path)
+    send(broker, topic, RECORDS)
+    running.until_read(6)
+    send(broker, topic, [{"device": "a", "at": 50_000 + n, "temperature": 1.0} for n in range(3)])
+    stopped = running.start()
+    wait_until(lambda: stopped.failure() is not None, 60, "the check to stop the stream")
+    stopped.drain()
+    assert f"2 records of {topic} fail the check 'early'" in str(stopped.failure())
+    assert f"the first is {topic}/0 offset 7" in str(stopped.failure())
+    assert ledger(running, "read", "quarantined") == [(6, 3)]
+    running.plan = checked(plan, WARM, KNOWN, replace(EARLY, action="warn"))
+    running.until_read(9)
+    assert ledger(running, "read", "folded", "quarantined") == [(9, 6, 3)]
+    told = running.table(f"checks/{plan.name}").sort_by("batch_id")
+    found = [(row["check"], row["action"], row["records"]) for row in told.to_pylist()]
+    assert found == [("warm", "warn", 2), ("known", "quarantine", 1), ("early", "warn", 2)]
+    assert len(values(running.table(f"latest/{plan.name}"))) == 3

@@ -1,0 +1,310 @@
+"""Joins, branches and unions from a real broker, in one pass, leave what DuckDB makes of the records."""
+
+from itertools import groupby
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from tests.pipelines.engine.spark.running import Running, send
+from tests.pipelines.engine.spark.test_stream import asked
+
+from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.plan.joins import JOIN_KINDS
+from penstock.engine.spark.bounded_sources.topic_source import TopicSource
+from penstock.engine.spark.bounded_sources.union_source import UnionSource
+from penstock.infra.local_broker import LocalBroker
+from penstock.ingestion.contracts import Contract, ContractField
+from penstock.stream import (
+    Pipeline,
+    after_count,
+    as_of,
+    between,
+    count,
+    fixed,
+    join,
+    of,
+    read,
+    repeatedly,
+    sliding,
+    sum_,
+    top,
+    union,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+EACH = repeatedly(after_count(1))
+ROUNDS = 3
+Sent = dict[str, list[dict[str, Any]]]
+
+
+def contracts() -> tuple[Contract, Contract]:
+    """What was shown to users, and what they bought."""
+    suffix = uuid4().hex[:8]
+    common = (ContractField("user", "string", "Who."), ContractField("at", "timestamp", "When."))
+    page, price = (
+        ContractField("page", "string", "What.", required=False),
+        ContractField("price", "int", "Paid.", required=False),
+    )
+    tags = ContractField("tags", "array<string>", "What it is about.", required=False)
+    return (
+        Contract(f"views{suffix}", "Views.", (*common, page, tags), event_time="at"),
+        Contract(f"buys{suffix}", "Buys.", (*common, price), event_time="at"),
+    )
+
+
+def made(seed: int) -> list[Sent]:
+    """Records of both topics in a few rounds, without order, some with nulls."""
+    random = Random(seed)
+    rounds: list[Sent] = []
+    for _ in range(ROUNDS):
+        views = [
+            {
+                "user": random.choice("abcdef"),
+                "at": random.randrange(60_000),
+                "page": random.choice(["x", "y", None]),
+                "tags": random.choice([["s", "t"], ["s"], [], None]),
+            }
+            for _ in range(40)
+        ]
+        buys = [
+            {
+                "user": random.choice("abcxyz"),
+                "at": random.randrange(60_000),
+                "price": random.choice([1, 5, 9, None]),
+            }
+            for _ in range(40)
+        ]
+        rounds.append({"views": views, "buys": buys})
+    return rounds
+
+
+def all_of(rounds: list[Sent], name: str) -> pa.Table:
+    return pa.Table.from_pylist([record for each in rounds for record in each[name]])
+
+
+def run_live(
+    running: Running, topics: tuple[Contract, Contract], rounds: list[Sent], broken: int = 0
+) -> None:
+    """Send every round, and let the stream read it before it is drained; the last record of views is no good."""
+    read_so_far = 0
+    for number, each in enumerate(rounds):
+        bad = [b"broken"] * (broken if number == 0 else 0)
+        send(running.broker, topics[0].topic, [*each["views"], *bad])
+        send(running.broker, topics[1].topic, each["buys"])
+        read_so_far += len(each["views"]) + len(each["buys"]) + len(bad)
+        running.until_read(read_so_far)
+
+
+def run_again_bounded(running: Running, topics: tuple[Contract, Contract]) -> None:
+    stored = UnionSource(
+        tuple(TopicSource(running.session, each.topic, running.broker.bootstrap) for each in topics)
+    )
+    place = BoundedRunConfig(running.folder / "bounded", running.folder / "warehouse" / "runs", 100)
+    run_bounded(running.plan, running.session, stored, place, lambda: 1_000_000)
+
+
+def standing(log: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
+    """What is left of a log of panes: one on time or final shows all rows of its window, others what differs."""
+    left: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    order = sorted(log.to_pylist(), key=lambda row: (row["batch_id"], str(row["user"]), row["window_start"]))
+    for (*place, _), told in groupby(order, lambda row: (row["user"], row["window_start"], row["batch_id"])):
+        shown, said = left.setdefault(tuple(place), []), list(told)
+        rows = {kind: [row for row in said if row["kind"] == kind] for kind in ("retract", "insert")}
+        taken_back, brought = ([values_of(row, columns) for row in rows[kind]] for kind in rows)
+        for values in taken_back:
+            shown.remove(values)
+        if shown and any(row["final"] or row["timing"] == "on_time" for row in rows["insert"]):
+            assert sorted(brought, key=repr) == sorted(shown, key=repr), (
+                "it shows others beside those that stand"
+            )
+        else:
+            shown += brought
+    return sorted((values for rows in left.values() for values in rows), key=repr)
+
+
+def values_of(row: dict[str, Any], columns: list[str]) -> tuple[Any, ...]:
+    return (row["user"], row["window_start"].timestamp() * 1000, *(row[name] for name in columns))
+
+
+def joins(views: Contract, buys: Contract) -> dict[str, Pipeline]:
+    """A join of each kind, over views of a page and all buys."""
+    seen, bought = read(views).filter("page is not null"), read(buys)
+    return {
+        kind: join(seen, bought, by="user", how=kind, take=taken(kind))
+        .window(fixed("10 seconds"))
+        .trigger(EACH, lateness="1000 days")
+        .refine("retracting")
+        .write(f"{kind}_{views.topic}", mode="log")
+        for kind in JOIN_KINDS
+    }
+
+
+def taken(kind: str) -> list[str]:
+    """The columns of a joined row."""
+    return ["page", "tags"] if kind in ("semi", "anti") else ["page", "tags", "price"]
+
+
+JOINED = """
+WITH seen AS (SELECT user, page, tags, "at" - "at" % 10000 AS w FROM views WHERE page IS NOT NULL),
+bought AS (SELECT user, price, "at" - "at" % 10000 AS w FROM buys)
+SELECT user, w::DOUBLE, {columns} FROM seen {kind} JOIN bought USING (user, w)
+"""
+
+
+def test_every_kind_of_join_leaves_what_duckdb_joins_live_and_bounded_in_one_pass(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    views, buys = contracts()
+    for each in (views, buys):
+        broker.create_topic(each.topic, 1)
+    first, *others = joins(views, buys).values()
+    plan = first.also(*others).to_plan(f"joins_{views.topic}")
+    running = Running(plan, spark, broker, tmp_path)
+    rounds = made(seed=3)
+    run_live(running, (views, buys), rounds, broken=1)
+    run_again_bounded(running, (views, buys))
+    for kind in JOIN_KINDS:
+        columns = taken(kind)
+        query = JOINED.format(columns=", ".join(columns), kind=kind)
+        expected = sorted(asked(query, views=all_of(rounds, "views"), buys=all_of(rounds, "buys")), key=repr)
+        assert standing(running.table(f"panes/{kind}_{views.topic}"), columns) == expected
+        assert standing(running.table(f"runs/panes/{kind}_{views.topic}"), columns) == expected
+    unseen = sum(row["page"] is None for row in all_of(rounds, "views").to_pylist())
+    sums = "SELECT topic, sum(read), sum(folded), sum(quarantined), sum(filtered) FROM told GROUP BY 1 ORDER BY 1"
+    account = [(buys.topic, 120, 120, 0, 0), (views.topic, 121, 120 - unseen, 1, unseen)]
+    beside = [f"ledger/{plan.name}.{stage.name}" for stage in plan.source_stages[1:]]
+    for ledger in (f"ledger/{plan.name}", *beside):
+        assert asked(sums, told=running.table(ledger)) == account
+
+
+def letters(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each user that is named in a view: itself, and once more in capitals."""
+    return [{"who": row["user"], "what": "view"}, {"who": row["user"].upper(), "what": "view"}]
+
+
+def priced(row: dict[str, Any]) -> dict[str, Any]:
+    """A buy under the name of its user, in capitals."""
+    return {"who": row["user"].upper(), "what": "buy"}
+
+
+DEAREST = """
+SELECT "at" - "at" % 10000, count(DISTINCT user), sum(price)::BIGINT FROM buys WHERE price > 3 GROUP BY 1
+"""
+CHEAP = """
+WITH placed AS (SELECT price, unnest(["at" - "at" % 10000, "at" - "at" % 10000 - 10000]) AS w FROM buys)
+SELECT price, w, count(1) FROM placed WHERE price <= 3 OR price IS NULL GROUP BY 1, 2
+"""
+NAMED = """
+WITH every AS (SELECT user AS who, false AS bought FROM views UNION ALL SELECT upper(user), false FROM views
+UNION ALL SELECT upper(user), true FROM buys)
+SELECT who, count(1), count_if(bought) FROM every GROUP BY 1
+"""
+WORDS = {"who": "STRING", "what": "STRING"}
+
+
+def test_branches_keys_and_a_union_share_one_pass_and_meet_in_a_later_stage(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    views, buys = contracts()
+    for each in (views, buys):
+        broker.create_topic(each.topic, 1)
+    dear, cheap = read(buys).branches("price > 3")
+    late = {"lateness": "1000 days"}
+    by_user = dear.key("user").aggregate(paid=sum_("price")).window(fixed("10 seconds")).trigger(EACH, **late)
+    by_price = (
+        cheap.key("price")
+        .aggregate(n=count(), first=top(1, "user"))
+        .window(sliding("20 seconds", "10 seconds"))
+    )
+    both = union(read(views).flat_map(letters, returns=WORDS), read(buys).map(priced, returns=WORDS))
+    named = both.key("who").aggregate(n=count(), buys=of(buys.topic, count("what"))).window(fixed("1 minute"))
+    dearest = by_user.refine("retracting").write("dear").then().aggregate(users=count(), paid=sum_("paid"))
+    plan = (
+        dearest.trigger(EACH).write("dearest")
+        .also(by_price.trigger(EACH, **late).write("cheap"), named.trigger(EACH, **late).write("named"))
+        .to_plan(f"branches_{views.topic}")
+    )  # fmt: skip
+    running = Running(plan, spark, broker, tmp_path)
+    rounds = made(seed=5)
+    run_live(running, (views, buys), rounds)
+    run_again_bounded(running, (views, buys))
+    tables = {"views": all_of(rounds, "views"), "buys": all_of(rounds, "buys")}
+    answers = {
+        "dearest": ("epoch_ms(window_start), users, paid", DEAREST),
+        "cheap": ("price, epoch_ms(window_start), n", CHEAP),
+        "named": ("who, n, buys", NAMED),
+    }
+    for name, (columns, query) in answers.items():
+        expected = asked(f"SELECT * FROM ({query}) ORDER BY ALL", **tables)
+        for folder in ("", "runs/"):
+            found = running.table(f"{folder}latest/{name}")
+            assert asked(f"SELECT {columns} FROM found ORDER BY ALL", found=found) == expected, name
+    totals = "SELECT sum(read), sum(folded), sum(filtered) FROM told"
+    paid = sum(1 for row in tables["buys"].to_pylist() if (row["price"] or 0) > 3)
+    assert asked(totals, told=running.table(f"ledger/{plan.name}.cheap")) == [(120, 120 - paid, paid)]
+    # What the first stage does not read is accounted for by the first that does.
+    assert asked(totals, told=running.table(f"ledger/{plan.name}")) == [(240, 120 + paid, 120 - paid)]
+
+
+NEAR = """
+SELECT coalesce(views.user, buys.user), page, price FROM views FULL JOIN buys
+ON views.user = buys.user AND buys."at" BETWEEN views."at" - 1000 AND views."at" + 5000
+"""
+NEWEST = """
+SELECT views.user, page, price FROM views ASOF LEFT JOIN (
+  SELECT user, "at", arg_max(price, came) AS price FROM (SELECT *, row_number() OVER () AS came FROM buys)
+  WHERE price IS NOT NULL GROUP BY 1, 2) bought
+ON views.user = bought.user AND views."at" >= bought."at"
+"""
+
+
+def test_near_and_newest_partners_are_those_that_duckdb_finds_and_who_came_late_is_told(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    views, buys = contracts()
+    for each in (views, buys):
+        broker.create_topic(each.topic, 1)
+    near = join(read(views), read(buys), by="user", how="full", take=["page", "price"])
+    priced = join(
+        read(views), read(buys).filter("price is not null"), by="user", how="left", take=["page", "price"]
+    )
+    plan = (
+        near.window(between("1 second", "5 seconds")).trigger(lateness="1 hour").write("near", mode="log")
+        .also(priced.window(as_of()).trigger(lateness="1 hour").write("newest", mode="log"))
+        .to_plan(f"pairs_{views.topic}")
+    )  # fmt: skip
+    running = Running(plan, spark, broker, tmp_path)
+    rounds = made(seed=9)
+    run_live(running, (views, buys), rounds)
+    # So far ahead that all of this is over, and a view that is behind it.
+    hour = 3_600_000
+    ahead: Sent = {
+        "views": [{"user": "z", "at": 9 * hour, "page": "x"}],
+        "buys": [{"user": "q", "at": 9 * hour}],
+    }
+    late: Sent = {"views": [{"user": "a", "at": 8, "page": "late"}], "buys": []}
+    for number, each in enumerate((ahead, late)):
+        send(broker, views.topic, each["views"])
+        send(broker, buys.topic, each["buys"])
+        running.until_read(242 + number)
+    tables = {"views": all_of(rounds, "views"), "buys": all_of(rounds, "buys")}
+    before = "SELECT user, page, price FROM found WHERE window_start < '1970-01-01 01:00:00Z' ORDER BY ALL"
+    for name, query in (("near", NEAR), ("newest", NEWEST)):
+        expected = asked(f"SELECT * FROM ({query}) ORDER BY ALL", **tables)
+        assert asked(before, found=running.table(f"panes/{name}")) == expected, name
+    for table in (f"late/{plan.name}", f"late/{plan.name}.newest"):
+        assert running.table(table).select(["offset", "user", "reason"]).to_pylist() == [
+            {"offset": 121, "user": "a", "reason": "closed"}
+        ]
+    run_again_bounded(running, (views, buys))
+    everything = {name: all_of([*rounds, ahead, late], name) for name in ("views", "buys")}
+    for name, query in (("near", NEAR), ("newest", NEWEST)):
+        expected = asked(f"SELECT * FROM ({query}) ORDER BY ALL", **everything)
+        whole = running.table(f"runs/panes/{name}")
+        assert asked("SELECT user, page, price FROM found ORDER BY ALL", found=whole) == expected

@@ -1,0 +1,77 @@
+"""Records at the edges of what a contract allows: each is counted where it belongs, and stops nothing else."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from tests.pipelines.engine.spark.running import Running, send
+from tests.pipelines.engine.spark.test_stream import asked, ledger, plan_over
+
+from penstock.engine.plan import Column, Plan
+from penstock.engine.plan.windows import Sessions, Window
+from penstock.infra.local_broker import LocalBroker
+from penstock.stream import fixed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999
+LONG_KEY = "k" * 990_000  # with the rest of the record about what a broker takes
+ODD: list[dict[str, Any]] = [
+    {"device": LONG_KEY, "at": 5, "temperature": 1.0},
+    {"device": LONG_KEY, "at": 6, "temperature": 2.0},
+    {"device": None, "at": 5, "temperature": 4.0},
+    {"at": 7, "temperature": 8.0},
+    {"device": "", "at": 5, "temperature": None},
+    {"device": "first", "at": YEAR_1, "temperature": 1.5},
+    {"device": "last", "at": YEAR_9999, "temperature": 2.5},
+    {"device": "before", "at": -1, "temperature": -0.0},
+]
+BROKEN: list[dict[str, Any]] = [
+    {"device": "a", "at": None, "temperature": 1.0},
+    {"device": "a", "temperature": 1.0},
+]
+
+
+def lenient(topic: str, window: Window) -> Plan:
+    """A plan whose contract asks for nothing."""
+    plan = plan_over(topic, window)
+    columns = (Column("device", "STRING"), Column("at", "BIGINT"), Column("temperature", "DOUBLE"))
+    return replace(plan, sources=(replace(plan.sources[0], columns=columns),))
+
+
+@pytest.mark.parametrize("window", [fixed("10 seconds"), Sessions(10_000)], ids=["fixed", "sessions"])
+def test_odd_records_are_in_windows_of_their_own(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path, window: Window
+) -> None:
+    topic = f"odd{uuid4().hex[:8]}"
+    broker.create_topic(topic, 1)
+    running = Running(lenient(topic, window), spark, broker, tmp_path)
+    send(broker, topic, [*ODD, *BROKEN])
+    running.until_read(len(ODD) + len(BROKEN))
+    found = asked(
+        "SELECT md5(device), epoch_ms(window_start), n, measured, total FROM t ORDER BY ALL",
+        t=running.table(f"latest/{running.plan.name}"),
+    )
+
+    def begins(at: int) -> int:
+        return at if isinstance(window, Sessions) else at - at % 10_000
+
+    expected = [
+        ((LONG_KEY, begins(5)), (2, 2, 3.0)),
+        ((None, begins(5)), (2, 2, 12.0)),
+        (("", begins(5)), (1, 0, None)),
+        (("first", begins(YEAR_1)), (1, 1, 1.5)),
+        (("last", begins(YEAR_9999)), (1, 1, 2.5)),
+        (("before", begins(-1)), (1, 1, 0.0)),
+    ]
+    hashed = [(asked(f"SELECT md5({key!r})" if key is not None else "SELECT NULL")[0][0], at, *values)
+              for (key, at), values in expected]  # fmt: skip
+    assert sorted(found, key=repr) == sorted(hashed, key=repr)
+    reasons = running.table(f"quarantine/{topic}").column("reason").to_pylist()
+    assert reasons == ["missing_field:at"] * 2
+    assert ledger(running, "read", "folded", "quarantined") == [(10, 8, 2)]

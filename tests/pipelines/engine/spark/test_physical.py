@@ -1,0 +1,150 @@
+"""What runs a plan is told from the plan: each part, its tier, its tasks."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from tests.pipelines.engine.batch.test_crashes import PLANS
+from tests.pipelines.engine.explain.test_explain import CORRECTIONS
+from tests.pipelines.strategies import plans
+
+from penstock.engine.explain import explain
+from penstock.engine.operators.compiled_stage import compile_stage
+from penstock.engine.plan import CountPolicy, PaneLog, Plan, Tumbling
+from penstock.engine.plan.triggers import Default
+from penstock.engine.spark.aggregate.partials import aggregate_partials, judge_event_times
+from penstock.engine.spark.parse.records import KAFKA_SOURCE_DDL, parse_records
+from penstock.engine.spark.physical_plan import Parallelism, describe_physical_plan
+from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
+from penstock.engine.tables.table_paths import late_records_path, result_path, stage_ledger_path
+from penstock.stream import between, count, fixed, join, read, sum_, union
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FOUR_AND_TWO = Parallelism({"sensors": 4}, shuffle_partitions=2, driver_budget_mb=256)
+
+
+def test_each_part_has_its_tier_and_its_tasks() -> None:
+    told = [(part.part, part.placement) for part in describe_physical_plan(CORRECTIONS, FOUR_AND_TWO)]
+    assert told == [
+        ("read sensors", "executors, 4 tasks"),
+        ("ids", "executors, 1 task"),
+        ("sift", "driver, 1 task"),
+        ("batch up to 20,000 records", "executors, 1 task"),
+        ("larger batch", "executors, 4 tasks"),
+        ("its shuffle", "executors, 2 tasks"),
+        (f"fold {CORRECTIONS.only_stage.name}", "driver, 1 task"),
+        (f"fold {CORRECTIONS.only_stage.name} in parts", "executors, 2 tasks"),
+        ("state", "driver, 1 task"),
+        ("single records", "executors, 1 task"),
+        ("tables", "driver, 1 task"),
+        ("ticker", "driver, 1 task"),
+    ]
+
+
+@pytest.mark.parametrize("part", ["its shuffle", f"fold {CORRECTIONS.only_stage.name}"])
+def test_windows_by_the_order_of_records_need_every_record_and_no_shuffle(part: str) -> None:
+    stage = replace(CORRECTIONS.only_stage, window=Tumbling(CountPolicy(3)), trigger=Default(), lateness=0)
+    told = {
+        each.part: each.does
+        for each in describe_physical_plan(replace(CORRECTIONS, stages=(stage,)), FOUR_AND_TWO)
+    }
+    assert ("records in their order" in told.get(part, "")) == part.startswith("fold")
+
+
+def test_stages_that_go_by_the_same_records_share_one_job_and_are_folded_each_where_it_fits() -> None:
+    other = replace(CORRECTIONS.only_stage, name="other", sinks=(PaneLog("other"),))
+    plan = replace(CORRECTIONS, stages=(CORRECTIONS.only_stage, other))
+    told = [(part.part, part.placement) for part in describe_physical_plan(plan, FOUR_AND_TWO)]
+    assert told[3:10] == [
+        ("batch up to 20,000 records", "executors, 1 task"),
+        ("larger batch", "executors, 4 tasks"),
+        ("its shuffle", "executors, 2 tasks"),
+        (f"fold {CORRECTIONS.only_stage.name}", "driver, 1 task"),
+        (f"fold {CORRECTIONS.only_stage.name} in parts", "executors, 2 tasks"),
+        ("fold other", "driver, 1 task"),
+        ("fold other in parts", "executors, 2 tasks"),
+    ]
+    assert (
+        "go by the records side by side"
+        in explain(plan, describe_physical_plan(plan, FOUR_AND_TWO)).as_text()
+    )
+
+
+@pytest.mark.parametrize("name", ["fixed", "side by side", "two stages", "a join", "several outputs"])
+def test_as_many_tables_are_told_as_there_are(name: str) -> None:
+    plan = PLANS[name]
+    own = {
+        *(result_path(sink) for stage in plan.stages for sink in stage.sinks),
+        *(f"quarantine/{source.name}" for source in plan.sources),
+        *(
+            place(plan, stage)
+            for stage in plan.source_stages
+            for place in (stage_ledger_path, late_records_path)
+        ),
+    }
+    told = {part.part: part.does for part in describe_physical_plan(plan, FOUR_AND_TWO)}
+    assert f"a commit for each of {len(own)} tables" in told["tables"]
+
+
+def test_tables_that_are_looked_into_and_topics_that_are_told_are_parts_of_what_runs() -> None:
+    limited = read("sensors").lookup("latest/sites", on="site", columns={"most": "DOUBLE"}).filter("most > 3")
+    counted = limited.key("device").aggregate(n=count()).window(fixed("1 minute")).refine("retracting")
+    plan = (
+        union(counted.publish("minutes"), counted.named("again").write("t"))
+        .aggregate(n=sum_("n"))
+        .write("all")
+        .plan
+    )
+    told = {part.part: part.does for part in describe_physical_plan(plan, FOUR_AND_TWO)}
+    assert {"look up latest/sites", "publish minutes"} <= set(told)
+
+
+def test_what_is_sent_of_records_is_told_with_the_reason() -> None:
+    near = join(read("clicks").filter("page = 'x'"), read("cards"), by="id", take=["amount"])
+    of_near = describe_physical_plan(
+        near.window(between("0 s", "1 minute")).write("t", mode="log").plan, FOUR_AND_TWO
+    )
+    of_rows = describe_physical_plan(
+        read("sensors").rows({"site": "STRING"}).write("t", mode="log").plan, FOUR_AND_TWO
+    )
+    told = [{part.part: part.does for part in parts} for parts in (of_near, of_rows)]
+    larger, folds = ([each[part] for each in told] for part in ("larger batch", "fold t"))
+    assert larger == [
+        "1 step, then sends every record: whom it meets is known where the others are held",
+        "1 step, then sends every record, as a row",
+    ]
+    assert folds == [
+        "fetches records over Arrow, folds them with the state",
+        "fetches records over Arrow, and hands them on",
+    ]
+
+
+@settings(deadline=None)
+@given(plans())
+def test_every_plan_is_told_with_both_places_of_its_fold(plan: Plan) -> None:
+    folds = [
+        part for part in describe_physical_plan(plan, Parallelism({}, 2, 256)) if part.part.startswith("fold")
+    ]
+    assert [fold.tier for fold in folds] == ["driver", "executors"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("small", [True, False])
+def test_spark_shuffles_a_larger_batch_into_the_tasks_that_are_told_and_a_small_one_not(
+    spark: "SparkSession", small: bool
+) -> None:
+    sources = CORRECTIONS.sources
+    stage = compile_stage(
+        replace(CORRECTIONS.only_stage, steps=()),
+        FieldTypeResolver(spark).resolve_stage(sources, CORRECTIONS.only_stage),
+    )
+    raw = spark.createDataFrame([], KAFKA_SOURCE_DDL).repartition(4)
+    records = judge_event_times(parse_records(raw, sources), sources, clock=0)
+    job = aggregate_partials(records.coalesce(1) if small else records, stage)
+    plan = job._jdf.queryExecution().executedPlan().toString()
+    tasks = spark.conf.get("spark.sql.shuffle.partitions")
+    assert ("Exchange hashpartitioning(_topic" in plan) != small
+    assert (f", {tasks}), ENSURE_REQUIREMENTS" in plan) != small

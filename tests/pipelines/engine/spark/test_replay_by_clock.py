@@ -1,0 +1,117 @@
+"""Windows that the clock has cut are the same after a replay: the ledger tells when each record was read."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from tests.pipelines.engine.spark.running import send
+from tests.pipelines.engine.spark.test_replay import Life, send_more
+from tests.pipelines.engine.spark.test_stream import asked, plan_over, readings
+
+from penstock.engine.errors import DefinitionError, ReplayError
+from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.plan.policies import TimePolicy
+from penstock.engine.plan.windows import Fixed, Sliding, Tumbling, Window
+from penstock.engine.spark.bounded_sources.start_offsets import SourceFromOffsets
+from penstock.infra.local_broker import LocalBroker
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+START = 1_000_000
+MOMENTS = (0, 4_000, 13_000, 26_000)
+"""When records come, in milliseconds from the start: some in one window, some in the next, one with nothing."""
+
+MANY = 60
+
+WINDOWS = {
+    "sliding": Sliding(10_000, 5_000, time="processing"),
+    "tumbling by time": Tumbling(TimePolicy(5_000)),
+}
+STARTS = {"sliding": "[clock - clock % 5000 - 5000, clock - clock % 5000]"}
+
+
+def life_over(window: Window, spark: "SparkSession", broker: LocalBroker, folder: Path) -> Life:
+    topic = f"clocked{uuid4().hex[:8]}"
+    broker.create_topic(topic, 2)
+    return Life(plan_over(topic, window), spark, broker, folder)
+
+
+def reads_at(life: Life, moment: int, sent: list[tuple[int, dict[str, Any]]]) -> None:
+    """Send some records and have the stream read them at a moment."""
+    life.clock = START + moment
+    records = readings(MANY, seed=moment)
+    sent += [(life.clock, record) for record in records]
+    send_more(life, records)
+    life.until_read(len(sent))
+
+
+def found(life: Life) -> list[tuple[Any, ...]]:
+    """Every window with its values."""
+    columns = "device, window_start, window_end, n, measured, total, most, average"
+    return asked(f"SELECT {columns} FROM t ORDER BY ALL", t=life.table(f"latest/{life.plan.name}"))
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_are_what_they_were_after_a_replay_while_records_flow(
+    name: str, spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    life = life_over(WINDOWS[name], spark, broker, tmp_path)
+    sent: list[tuple[int, dict[str, Any]]] = []
+    for moment in MOMENTS[:-1]:
+        reads_at(life, moment, sent)
+    replay = life.replay(life.topic())
+    replay.run_history()
+    reads_at(life, MOMENTS[-1], sent)
+    before = found(life)
+    unread = readings(MANY, seed=99)
+    send(life.broker, life.plan.sources[0].name, unread)
+    life.clock = START + 41_000
+    life.finish(replay)
+    sent += [(life.clock, record) for record in unread]
+    if name in STARTS:
+        assert found(life) == by_clock(sent, STARTS[name])
+    else:
+        assert [row for row in found(life) if row in before] == before
+    after = found(life)
+    again = life.replay(life.topic(), "and again")
+    again.run_history()
+    life.finish(again)
+    assert found(life) == after, "a replay of a replay"
+
+
+def by_clock(sent: list[tuple[int, dict[str, Any]]], starts: str) -> list[tuple[Any, ...]]:
+    """The same windows by DuckDB, from when each record was read."""
+    measures = "count(1), count(temperature), sum(temperature), max(temperature), avg(temperature)"
+    placed = f"SELECT *, unnest({starts}) AS w FROM sent"
+    times = "to_timestamp(w / 1000), to_timestamp((w + 10000) / 1000)"
+    table = pa.Table.from_pylist([{**record, "clock": clock} for clock, record in sent])
+    return asked(
+        f"SELECT device, {times}, {measures} FROM ({placed}) GROUP BY device, w ORDER BY ALL", sent=table
+    )
+
+
+def test_what_was_read_by_nobody_at_a_known_moment_is_refused(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    life = life_over(Fixed(10_000, time="processing"), spark, broker, tmp_path)
+    reads_at(life, 0, [])
+    ledger = tmp_path / "warehouse" / "ledger" / life.plan.name
+    forget_first_rows(ledger)
+    with pytest.raises(ReplayError, match=r"does not say when .* was read from offset 0 to"):
+        life.replay(life.topic())
+    config = BoundedRunConfig(tmp_path / "b", tmp_path / "w")
+    with pytest.raises(DefinitionError, match="penstock stream replay"):
+        run_bounded(life.plan, spark, SourceFromOffsets(life.topic(), {}), config, lambda: START)
+
+
+def forget_first_rows(ledger: Path) -> None:
+    """Have a ledger begin later than its topic, as one does whose stream was begun anew."""
+    rows = pa.table(DeltaTable(ledger).to_pyarrow_table())
+    later = [{**row, "start": row["start"] + 1} for row in rows.to_pylist()]
+    write_deltalake(ledger, pa.Table.from_pylist(later, schema=rows.schema), mode="overwrite")

@@ -1,0 +1,321 @@
+"""Several topics in one stage, from a real broker: each by its own contract and watermark, in one result."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer
+from tests.pipelines.engine.spark.running import Running, send
+from tests.pipelines.engine.spark.test_stream import COLUMNS, asked
+
+from penstock.engine.errors import DefinitionError
+from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
+from penstock.engine.plan import (
+    AggregateOutput,
+    AsOf,
+    Column,
+    Comparison,
+    Deduplication,
+    InputSteps,
+    Join,
+    JoinColumn,
+    JoinMembers,
+    LatestValues,
+    OfInput,
+    PaneLog,
+    Plan,
+    PlanSource,
+    RowCheck,
+    SelectStep,
+    SqlStep,
+    Stage,
+    Tombstones,
+    TopicOrigin,
+    WatermarkStrategy,
+    validate_plan,
+)
+from penstock.engine.spark.bounded_sources.topic_source import TopicSource
+from penstock.engine.spark.bounded_sources.union_source import UnionSource
+from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
+from penstock.infra.local_broker import LocalBroker
+from penstock.stream import after_count, count, fixed, repeatedly, sum_
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+CALLS = (
+    Column("id", "STRING", required=True),
+    Column("device", "STRING"),
+    Column("called", "BIGINT", required=True),
+    Column("seconds", "BIGINT"),
+)
+
+
+def plan_over(readings: str, calls: str, lateness: int = 0) -> Plan:
+    """How often each device was heard of: by a reading of it, or by a call that somebody made because of it."""
+    name = f"heard_{readings}"
+    aggregates = (
+        AggregateOutput("n", count()),
+        AggregateOutput("measured", count("temperature")),
+        AggregateOutput("seconds", sum_("seconds")),
+    )
+    stage = Stage(
+        name, (readings, calls), fixed("10 seconds"), aggregates, (), ("device",),
+        repeatedly(after_count(1)), lateness, sinks=(LatestValues(name),),
+    )  # fmt: skip
+    ahead = WatermarkStrategy(bound=5_000, max_ahead=10**9)
+    sources = (
+        PlanSource(readings, TopicOrigin(readings), COLUMNS, "at", WatermarkStrategy(bound=1_000)),
+        PlanSource(calls, TopicOrigin(calls), CALLS, "called", ahead, Deduplication(("id",), 10**9)),
+    )
+    return Plan(name, sources, (stage,))
+
+
+@pytest.fixture
+def topics(broker: LocalBroker) -> tuple[str, str]:
+    suffix = uuid4().hex[:8]
+    names = f"readings{suffix}", f"calls{suffix}"
+    for name in names:
+        broker.create_topic(name, 1)
+    return names
+
+
+def heard(table: pa.Table) -> list[tuple[Any, ...]]:
+    columns = "device, epoch_ms(window_start), n, measured, seconds"
+    return asked(f"SELECT {columns} FROM found ORDER BY ALL", found=table)
+
+
+def reading(device: str, at: int) -> dict[str, Any]:
+    return {"device": device, "at": at, "temperature": 1.0}
+
+
+def call(number: int, device: str | None, at: int, seconds: int) -> dict[str, Any]:
+    return {"id": f"c{number}", "device": device, "called": at, "seconds": seconds}
+
+
+def test_each_topic_is_read_by_its_own_contract_across_restarts(
+    spark: "SparkSession", broker: LocalBroker, topics: tuple[str, str], tmp_path: Path
+) -> None:
+    readings, calls = topics
+    running = Running(plan_over(readings, calls, lateness=10**13), spark, broker, tmp_path)
+    send(broker, readings, [reading("a", 1_000), reading("b", 2_000), b"broken"])
+    send(broker, calls, [call(1, "a", 3_000, 40), call(1, "a", 3_000, 40), call(2, None, 4_000, 9)])
+    running.until_read(6)
+    send(broker, readings, [reading("a", 11_000)])
+    send(broker, calls, [call(1, "a", 3_000, 40), call(3, "b", 5_000, 5), {"device": "a", "called": 1}])
+    running.until_read(10)
+    expected = [
+        ("a", 0, 2, 1, 40),
+        ("a", 10_000, 1, 1, None),
+        ("b", 0, 2, 1, 5),
+        (None, 0, 1, 0, 9),
+    ]
+    assert heard(running.table(f"latest/{running.plan.name}")) == expected
+    accounts = ", ".join(f"sum({name})" for name in ("read", "folded", "quarantined", "duplicate"))
+    sums = f"SELECT topic, {accounts} FROM ledger GROUP BY 1 ORDER BY 1"
+    found = asked(sums, ledger=running.table(f"ledger/{running.plan.name}"))
+    assert found == [(calls, 6, 3, 1, 2), (readings, 4, 3, 1, 0)]
+    reasons = [running.table(f"quarantine/{topic}").column("reason").to_pylist() for topic in topics]
+    assert reasons == [["malformed"], ["missing_field:id"]]
+    stored = UnionSource(tuple(TopicSource(spark, topic, broker.bootstrap) for topic in topics))
+    place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "bounded", 4)
+    run_bounded(running.plan, spark, stored, place, lambda: 1_000_000)
+    bounded = Running(running.plan, spark, broker, tmp_path)
+    assert heard(pa.table(bounded.table(f"../bounded/latest/{running.plan.name}"))) == expected
+
+
+def deleting(payments: str, limits: str) -> Plan:
+    """What each device might spend when it did: a limit is none any more from the time of its deletion on."""
+    name = f"limited_{payments}"
+    columns = (Column("device", "STRING", required=True), Column("since", "BIGINT", required=True),
+               Column("most", "BIGINT", required=True), Column("gone", "BOOLEAN"))  # fmt: skip
+    join = Join(
+        "left", payments, limits, (JoinColumn("at", payments, "at"), JoinColumn("most", limits, "most"))
+    )
+    of = tuple(
+        AggregateOutput(name, JoinMembers(name, join.fields_from(name))) for name in (payments, limits)
+    )
+    window = AsOf(ends=Comparison("gone", "=", value=True))
+    stage = Stage(name, (payments, limits), window, of, key=("device",), join=join, sinks=(PaneLog(name),))
+    sources = (
+        PlanSource(payments, TopicOrigin(payments), COLUMNS, "at"),
+        PlanSource(limits, TopicOrigin(limits), columns, "since", tombstones=Tombstones("gone", "device")),
+    )
+    return validate_plan(Plan(name, sources, (stage,)))
+
+
+def test_a_key_that_a_compacted_topic_deletes_has_no_version_from_then_on(
+    spark: "SparkSession", broker: LocalBroker, tmp_path: Path
+) -> None:
+    payments, limits = (f"{name}{uuid4().hex[:8]}" for name in ("payments", "limits"))
+    for name in (payments, limits):
+        broker.create_topic(name, 1, {"retention.ms": "-1"})  # records are of 1970
+    running = Running(deleting(payments, limits), spark, broker, tmp_path)
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    versions = [("a", 1_000, 7), ("b", 1_000, 5), ("a", 10_000, None), ("a", 20_000, 9), (None, 30_000, None)]
+    for device, since, most in versions:
+        value = None if most is None else json.dumps({"device": device, "since": since, "most": most})
+        producer.produce(limits, value, key=device, timestamp=since, partition=0)
+    assert producer.flush(30) == 0
+    paid = [reading(device, at) for at in (5_000, 10_000, 15_000, 25_000) for device in "ab"]
+    send(broker, payments, [*paid, reading("c", 100_000)])
+    send(broker, limits, [{"device": "c", "since": 100_000, "most": 1}])
+    running.until_read(15)
+    held = {"a": [7, None, None, 9], "b": [5, 5, 5, 5]}
+    expected = [(d, at, held[d][n]) for d in "ab" for n, at in enumerate((5_000, 10_000, 15_000, 25_000))]
+    question = 'SELECT device, "at", most FROM found ORDER BY ALL'
+    assert asked(question, found=running.table(f"panes/{running.plan.name}")) == expected
+    assert running.table(f"quarantine/{limits}").column("reason").to_pylist() == ["no_value"]
+    stored = UnionSource(tuple(TopicSource(spark, topic, broker.bootstrap) for topic in (payments, limits)))
+    place = BoundedRunConfig(tmp_path / "bounded", tmp_path / "bounded", 4)
+    run_bounded(running.plan, spark, stored, place, lambda: 1_000_000)
+    again = Running(running.plan, spark, broker, tmp_path).table(f"../bounded/panes/{running.plan.name}")
+    assert asked(question, found=again) == [*expected, ("c", 100_000, 1)]
+
+
+def test_the_slower_topic_holds_the_watermark_back(
+    spark: "SparkSession", broker: LocalBroker, topics: tuple[str, str], tmp_path: Path
+) -> None:
+    readings, calls = topics
+    running = Running(plan_over(readings, calls), spark, broker, tmp_path)
+    send(broker, readings, [reading("a", 100_000)])
+    running.until_read(1)
+    send(broker, readings, [reading("a", 1_000)])
+    running.until_read(2)
+    send(broker, calls, [call(1, "a", 60_000, 1)])
+    running.until_read(3)
+    assert running.progress.outcomes[-1].watermark.value == 55_000
+    send(broker, calls, [call(2, "a", 44_000, 1), call(3, "a", 45_000, 1)])
+    running.until_read(5)
+    late = running.table(f"late/{running.plan.name}").to_pylist()
+    assert [(row["topic"], row["offset"], row["missed_by_ms"]) for row in late] == [
+        (calls, 1, 5_000),
+        (calls, 2, 5_000),
+    ]
+
+
+def stage_over(*sources: PlanSource) -> Stage:
+    """A stage over these inputs."""
+    names = tuple(source.name for source in sources)
+    return Stage("reading", names, fixed("10 seconds"), (AggregateOutput("n", count()),))
+
+
+AUCTIONS = (Column("id", "BIGINT", required=True), Column("at", "BIGINT"), Column("seller", "STRING"))
+BIDS = (
+    Column("id", "STRING", required=True),
+    Column("at", "BIGINT"),
+    Column("auction", "BIGINT"),
+    Column("price", "DOUBLE"),
+)
+SOLD = """
+SELECT a.id, seller, b.id, price FROM (SELECT DISTINCT * FROM auctions) a
+JOIN (SELECT DISTINCT * FROM bids) b ON a.id = b.auction AND a."at" // 10000 = b."at" // 10000
+WHERE a.id <= 7 AND b.id NOT LIKE 'x%' ORDER BY ALL
+"""
+COUNTED = """
+SELECT "at" - "at" % 10000 AS w, count(1), count(seller) FROM (
+  SELECT "at", seller FROM (SELECT DISTINCT * FROM auctions) WHERE id <= 7
+  UNION ALL SELECT "at", NULL FROM (SELECT DISTINCT * FROM bids) WHERE id NOT LIKE 'x%'
+) GROUP BY 1 ORDER BY ALL
+"""
+
+
+def test_fields_of_one_name_and_two_types_are_each_what_their_contract_says(
+    spark: "SparkSession", broker: LocalBroker, topics: tuple[str, str], tmp_path: Path
+) -> None:
+    auctions, bids = topics
+    rows = [{"id": n, "at": 1_000 * n, "seller": f"s{n % 3}"} for n in range(1, 10)]
+    offers = [
+        {"id": f"{'x' if n % 5 == 0 else 'b'}{n}", "at": 700 * n, "auction": n % 9, "price": n / 2}
+        for n in range(40)
+    ]
+    sold = Stage(
+        "sold", topics, fixed("10 seconds"), (
+            AggregateOutput("left", JoinMembers(auctions, ("seller",))),
+            AggregateOutput("right", JoinMembers(bids, ("bid", "price"))),
+        ),
+        key=("auction",), trigger=repeatedly(after_count(1)), lateness=10**13,
+        sinks=(PaneLog(f"sold_{auctions}"),), accumulation="retracting",
+        input_steps=(
+            InputSteps(auctions, (SelectStep((("auction", "id"), ("seller", "seller"))),)),
+            InputSteps(bids, (SelectStep((("auction", "auction"), ("bid", "id"), ("price", "price"))),)),
+        ),
+        join=Join("inner", auctions, bids, (
+            JoinColumn("seller", auctions, "seller"), JoinColumn("bid", bids, "bid"),
+            JoinColumn("price", bids, "price"),
+        )),
+    )  # fmt: skip
+    # Nobody uses what the two dispute about.
+    counted = Stage(
+        "counted", topics, fixed("10 seconds"),
+        (AggregateOutput("n", count()), AggregateOutput("offered", OfInput(auctions, count("seller")))),
+        trigger=repeatedly(after_count(1)), lateness=10**13, sinks=(LatestValues(f"counted_{auctions}"),),
+    )  # fmt: skip
+    sources = (
+        PlanSource(
+            auctions, TopicOrigin(auctions), AUCTIONS, "at", deduplication=Deduplication(("id",), 10**9),
+            checks=(RowCheck("few", "id > 7", "quarantine"),),
+        ),
+        PlanSource(
+            bids, TopicOrigin(bids), BIDS, "at", deduplication=Deduplication(("id",), 10**9),
+            checks=(RowCheck("seen", "at < 0", "warn"), RowCheck("named", "id LIKE 'x%'", "quarantine")),
+        ),
+    )  # fmt: skip
+    running = Running(
+        validate_plan(Plan(f"sales_{auctions}", sources, (sold, counted))), spark, broker, tmp_path
+    )
+    for half in range(2):
+        # The second half brings the whole first half again.
+        send(broker, auctions, rows[: 5 + 4 * half])
+        send(broker, bids, offers[: 20 + 20 * half])
+        running.until_read(25 + 49 * half)
+    records = {"auctions": pa.Table.from_pylist(rows), "bids": pa.Table.from_pylist(offers)}
+    log = running.table(f"panes/sold_{auctions}")
+    standing = (
+        "SELECT auction, seller, bid, price FROM log GROUP BY ALL HAVING sum(if(kind = 'insert', 1, -1)) > 0"
+    )
+    assert asked(f"{standing} ORDER BY ALL", log=log) == asked(SOLD, **records)
+    found = running.table(f"latest/counted_{auctions}")
+    shown = asked("SELECT epoch_ms(window_start), n, offered FROM found ORDER BY ALL", found=found)
+    assert shown == asked(COUNTED, **records)
+    reasons = {topic: running.table(f"quarantine/{topic}").column("reason").to_pylist() for topic in topics}
+    assert reasons == {auctions: ["check:few"] * 2, bids: ["check:named"] * 12}
+
+
+def test_inputs_that_contradict_each_other_are_refused(spark: "SparkSession") -> None:
+    other = PlanSource("b", TopicOrigin("b"), (Column("at", "STRING"),), "at")
+    source = PlanSource("a", TopicOrigin("a"), (Column("at", "BIGINT"),), "at")
+    # What comes of a step is known when it is tried.
+    alike = tuple(InputSteps(each.name, (SqlStep("SELECT * FROM input"),)) for each in (source, other))
+    stage = replace(stage_over(source, other), key=("at",), input_steps=alike)
+    with pytest.raises(DefinitionError, match="it is string in b and bigint in a"):
+        FieldTypeResolver(spark).resolve_stage((source, other), stage)
+    again = PlanSource("a#2", TopicOrigin("a"), source.columns, "at")
+    with pytest.raises(DefinitionError, match="the topic a is read twice"):
+        FieldTypeResolver(spark).resolve_stage((source, again), stage_over(source, again))
+
+
+def test_streams_that_are_made_ready_at_once_see_only_their_own_records(spark: "SparkSession") -> None:
+    sources = [
+        PlanSource(topic, TopicOrigin(topic), (Column("at", "BIGINT"), Column(topic, "STRING")), "at")
+        for topic in ("a", "b", "c", "d")
+    ]
+
+    def fields(source: PlanSource) -> set[str]:
+        steps = (SqlStep(f"SELECT *, upper({source.name}) AS upper_{source.name} FROM input"),)
+        stage = Stage(source.name, (source.name,), fixed(1_000), (AggregateOutput("n", count()),), steps)
+        return {
+            name
+            for name in FieldTypeResolver(spark).resolve_stage((source,), stage)
+            if not name.startswith("_")
+        }
+
+    with ThreadPoolExecutor(len(sources)) as pool:
+        found = list(pool.map(fields, sources * 3))
+    assert found == [{"at", source.name, f"upper_{source.name}"} for source in sources] * 3

@@ -1,0 +1,170 @@
+"""A stream that is paused, cut off and taken up again, with real records: tables compared with DuckDB's answer."""
+
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from tests.pipelines.engine.spark.running import Running, send
+from tests.pipelines.engine.spark.taking_over import asleep, sleeper, successor
+from tests.pipelines.engine.spark.test_stream import (
+    TEN_SECONDS,
+    asked,
+    expected,
+    ledger,
+    plan_over,
+    readings,
+    values,
+)
+
+from penstock.core.waiting import wait_until
+from penstock.engine.host.control import DesiredRunState
+from penstock.engine.plan import ApplyStep, function_ref
+from penstock.infra.local_broker import LocalBroker
+from penstock.platform.control import ControlStore, open_control_store
+from penstock.stream import fixed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+@pytest.fixture
+def topic(broker: LocalBroker) -> str:
+    name = f"steered{uuid4().hex[:8]}"
+    broker.create_topic(name, 2)
+    return name
+
+
+def latest(running: Running) -> list[tuple[Any, ...]]:
+    return values(running.table(f"latest/{running.plan.name}"))
+
+
+def test_a_paused_stream_reads_nothing_and_misses_nothing(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    first, second, third = readings(200, seed=1), readings(200, seed=2), readings(100, seed=3)
+    send(broker, topic, first)
+    stream = running.start()
+    running.progress.wait_for(200, stream)
+    stream.pause()
+    send(broker, topic, second, partition=1)
+    time.sleep(1.0)
+    assert (running.progress.read, stream.failure()) == (200, None)
+    stream.resume()
+    running.progress.wait_for(400, stream)
+    stream.pause()
+    stream.drain()
+    send(broker, topic, third)
+    stream = running.start(reading=False)
+    assert (running.progress.read, stream.failure()) == (400, None)
+    stream.resume()
+    running.progress.wait_for(500, stream)
+    stream.drain()
+    assert latest(running) == expected(first + second + third, TEN_SECONDS, 10_000)
+    assert ledger(running, "read", "folded") == [(500, 500)]
+
+
+def test_a_stop_cuts_a_batch_off_and_the_next_start_does_it_once(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    gate, waiting = tmp_path / "gate", tmp_path / "waiting"
+
+    def held_up(frame: "DataFrame") -> "DataFrame":
+        from pyspark.sql.functions import udf
+
+        def wait(device):  # the types that Python knows would have Spark guess at a kind of function
+            waiting.touch()
+            while not gate.exists():
+                time.sleep(0.05)
+            return device
+
+        return frame.withColumn("device", udf(wait, "string")("device"))
+
+    steps = (ApplyStep(function_ref(held_up, version="1")),)
+    running = Running(plan_over(topic, fixed("10 seconds"), steps), spark, broker, tmp_path)
+    sent = readings(100, seed=1)
+    send(broker, topic, sent)
+    stream = running.start()
+    wait_until(waiting.exists, 60, "a batch to be at work")
+    assert stream.describe_current_batch().startswith("batch 0, offsets ")
+    # Should a stop wait for its batch, the gate opens and the batch is found committed.
+    late = threading.Timer(120, gate.touch)
+    late.start()
+    stream.stop()
+    late.cancel()
+    assert not gate.exists()
+    assert running.progress.read == 0
+    gate.touch()
+    running.until_read(100)
+    assert latest(running) == expected(sent, TEN_SECONDS, 10_000)
+    assert asked(
+        "SELECT count(DISTINCT batch_id) FROM l", l=running.table(f"ledger/{running.plan.name}")
+    ) == [(1,)]
+
+
+def test_a_host_that_is_stopped_in_a_batch_and_taken_over_spoils_nothing_when_it_wakes(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, spark_jar_paths: list[Path]
+) -> None:
+    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    store, name = open_control_store(f"sqlite:///{tmp_path}/control.db"), running.plan.name
+    store.set_desired_state(name, DesiredRunState.RUNNING, 0)
+    first, second, third = readings(200, seed=1), readings(100, seed=2), readings(50, seed=3)
+    send(broker, topic, first)
+    with sleeper(broker, topic, tmp_path, spark_jar_paths) as (process, said):
+        wait_until((tmp_path / "waiting").exists, 90, "the first host to be in the middle of a file")
+        with successor(running, store) as stream:
+            with asleep(process.pid):
+                wait_until(lambda: holder(store, name) == "successor", 60, "the take-over")
+                wait_until(lambda: running.progress.read > 0, 60, "its first batch")
+                running.progress.wait_for(200, stream())
+                send(broker, topic, second, partition=1)
+                running.progress.wait_for(300, stream())
+                (tmp_path / "gate").touch()
+            wait_until(lambda: "another host took it over (this one had epoch 1)" in said(), 60, "it to see")
+            wait_until(lambda: "waits: successor has it" in said(), 60, "it to wait")
+            assert latest(running) == expected(first + second, TEN_SECONDS, 10_000)
+            assert ledger(running, "read", "folded") == [(300, 300)]
+            send(broker, topic, third)
+            running.progress.wait_for(350, stream())
+            assert latest(running) == expected(first + second + third, TEN_SECONDS, 10_000)
+        wait_until(lambda: holder(store, name) == "sleeper", 60, "the first host to have it back")
+    shown = running.table(f"panes/{name}")
+    assert asked("SELECT sum(CASE kind WHEN 'insert' THEN n ELSE -n END) FROM log", log=shown) == [(350,)]
+    store.close()
+
+
+def test_what_a_host_plans_as_it_wakes_is_not_in_the_way_of_its_successor(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    running = Running(plan_over(topic, fixed("10 seconds")), spark, broker, tmp_path)
+    first, second, third = readings(200, seed=1), readings(100, seed=2), readings(50, seed=3)
+    send(broker, topic, first)
+    running.until_read(200)
+    [of_first] = (tmp_path / "stream").glob("checkpoint*")
+    stream = running.start()
+    try:
+        send(broker, topic, second)
+        running.progress.wait_for(300, stream)
+        # Spark of the first host plans a batch before that host asks whether the stream is still its own.
+        newest = max(
+            (tmp_path / "stream").glob("checkpoint*/offsets/[0-9]*"), key=lambda path: int(path.name)
+        )
+        (of_first / "offsets").mkdir(parents=True, exist_ok=True)
+        (of_first / "offsets" / f"{int(newest.name) + 1}").write_bytes(newest.read_bytes())
+        send(broker, topic, third)
+        running.progress.wait_for(350, stream)
+    finally:
+        stream.drain()
+    assert latest(running) == expected(first + second + third, TEN_SECONDS, 10_000)
+    assert ledger(running, "read", "folded") == [(350, 350)]
+
+
+def holder(store: ControlStore, stream: str) -> str:
+    """Which host may write a stream."""
+    lease = store.read_lease(stream)
+    return lease.holder if lease else ""

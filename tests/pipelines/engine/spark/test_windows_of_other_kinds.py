@@ -1,0 +1,217 @@
+"""Sessions and windows of processing time, from a real broker to Delta, against answers computed by DuckDB."""
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import duckdb
+import pyarrow as pa
+import pytest
+from tests.pipelines.engine.spark.running import Running, send
+
+from penstock.engine.plan import (
+    AggregateOutput,
+    Column,
+    LatestValues,
+    PaneLog,
+    Plan,
+    PlanSource,
+    TopicOrigin,
+    WatermarkStrategy,
+)
+from penstock.engine.plan.policies import CountPolicy
+from penstock.engine.plan.stages import AccumulationMode, Stage
+from penstock.engine.plan.triggers import Default, Trigger
+from penstock.engine.plan.windows import Fixed, Sessions, SlidingOrder, Tumbling, Window
+from penstock.infra.local_broker import LocalBroker
+from penstock.stream import after_count, after_watermark, count, repeatedly, sum_
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+COLUMNS = (
+    Column("device", "STRING", required=True),
+    Column("at", "BIGINT", required=True),
+    Column("steps", "BIGINT"),
+)
+EACH_TIME = repeatedly(after_count(1))
+SESSIONS = """
+    WITH instants AS (
+        SELECT device, "at", count(1) AS n, sum(steps) AS total FROM sent GROUP BY ALL
+    ), marked AS (
+        SELECT *, lag("at") OVER (PARTITION BY device ORDER BY "at") + 3000 < "at" AS begins FROM instants
+    ), numbered AS (
+        SELECT *, sum(CASE WHEN begins THEN 1 ELSE 0 END) OVER (PARTITION BY device ORDER BY "at") AS number
+        FROM marked
+    )
+    SELECT device, min("at"), max("at") + 3000, sum(n), sum(total)
+    FROM numbered GROUP BY device, number ORDER BY ALL
+"""
+
+
+def plan_over(
+    topic: str,
+    window: Window,
+    accumulation: AccumulationMode,
+    trigger: Trigger = EACH_TIME,
+    lateness: int = 10**13,
+) -> Plan:
+    name = f"by_{topic}"
+    aggregates = (AggregateOutput("n", count()), AggregateOutput("total", sum_("steps")))
+    sinks = (LatestValues(name), PaneLog(name))
+    stage = Stage(
+        name, (topic,), window, aggregates, (), ("device",), trigger, lateness, accumulation, sinks=sinks
+    )
+    return Plan(
+        name, (PlanSource(topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(bound=1000)),), (stage,)
+    )
+
+
+def walks(many: int, seed: int) -> list[dict[str, Any]]:
+    """Records in disorder, with gaps that a later record may close."""
+    chance = random.Random(seed)
+    return [
+        {
+            "device": f"d{chance.randrange(12)}",
+            "at": chance.randrange(120_000),
+            "steps": chance.choice([None, chance.randrange(9)]),
+        }
+        for _ in range(many)
+    ]
+
+
+def asked(sql: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
+    connection = duckdb.connect()
+    for name, content in tables.items():
+        connection.register(name, content)
+    return connection.sql(sql).fetchall()
+
+
+def latest(running: Running) -> list[tuple[Any, ...]]:
+    columns = "device, epoch_ms(window_start), epoch_ms(window_end), n, total"
+    return asked(f"SELECT {columns} FROM t ORDER BY ALL", t=running.table(f"latest/{running.plan.name}"))
+
+
+@pytest.fixture
+def topic(broker: LocalBroker) -> str:
+    name = f"walks{uuid4().hex[:8]}"
+    broker.create_topic(name, 2)
+    return name
+
+
+@pytest.mark.parametrize("accumulation", ["accumulating", "retracting"])
+def test_sessions_merge_as_records_come_and_across_restarts(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path, accumulation: AccumulationMode
+) -> None:
+    running = Running(plan_over(topic, Sessions(3000), accumulation), spark, broker, tmp_path)
+    first, second = walks(150, seed=1), walks(150, seed=2)
+    send(broker, topic, first)
+    running.until_read(150)
+    send(broker, topic, second, partition=1)
+    running.until_read(300)
+    assert latest(running) == asked(SESSIONS, sent=pa.Table.from_pylist(first + second))
+
+
+def test_what_sessions_took_back_and_put_in_adds_up_to_what_was_sent(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    running = Running(plan_over(topic, Sessions(3000), "retracting"), spark, broker, tmp_path)
+    sent = walks(200, seed=3)
+    for begin in range(0, 200, 50):
+        send(broker, topic, sent[begin : begin + 50])
+        running.until_read(begin + 50)
+    standing = "device, epoch_ms(window_start), epoch_ms(window_end)"
+    sign = "CASE kind WHEN 'insert' THEN 1 ELSE -1 END"
+    summed = f"""SELECT {standing}, sum({sign} * n), sum({sign} * total) FROM panes
+                 GROUP BY ALL HAVING sum({sign}) > 0 ORDER BY ALL"""
+    found = asked(summed, panes=running.table(f"panes/{running.plan.name}"))
+    assert found == asked(SESSIONS, sent=pa.Table.from_pylist(sent))
+
+
+def test_a_late_record_is_written_down_with_the_session_that_refused_it(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    plan = plan_over(topic, Sessions(3000), "accumulating", after_watermark(), lateness=2_000)
+    running = Running(plan, spark, broker, tmp_path)
+    for partition in (0, 1):
+        send(broker, topic, [{"device": "a", "at": 30_000, "steps": 1}], partition)
+    running.until_read(2)
+    send(broker, topic, [{"device": "a", "at": at, "steps": 2} for at in (19_000, 20_500, 29_000)])
+    running.until_read(5)
+    late = running.table(f"late/{plan.name}")
+    told = '"offset", epoch_ms(window_start), epoch_ms(window_end), reason, missed_by_ms'
+    assert asked(f"SELECT {told} FROM late ORDER BY ALL", late=late) == [
+        (1, 19_000, 23_500, "closed", 3_500),
+        (2, 19_000, 23_500, "closed", 3_500),
+    ]
+
+
+def test_a_window_of_processing_time_takes_what_comes_while_it_lasts(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    plan = plan_over(topic, Fixed(10_000, time="processing"), "accumulating", after_watermark(), lateness=0)
+    running = Running(plan, spark, broker, tmp_path)
+    sent = walks(90, seed=4)
+    for number, clock in enumerate((1_000_000, 1_004_000, 1_011_000)):
+        running.clock = clock
+        send(broker, topic, sent[number * 30 : number * 30 + 30])
+        running.until_read(number * 30 + 30)
+    expected = (
+        """SELECT device, 1000000, 1010000, count(1), sum(steps) FROM sent GROUP BY device ORDER BY ALL"""
+    )
+    assert latest(running) == asked(expected, sent=pa.Table.from_pylist(sent[:60]))
+
+
+ORDERED = """
+    SELECT *, row_number() OVER (PARTITION BY device ORDER BY nth) - 1 AS place FROM sent
+"""
+
+
+def in_order(running: Running) -> list[tuple[Any, ...]]:
+    columns = "device, window_number, epoch_ms(window_start), epoch_ms(window_end), n, total"
+    return asked(f"SELECT {columns} FROM t ORDER BY ALL", t=running.table(f"latest/{running.plan.name}"))
+
+
+def numbered(records: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist([{**record, "nth": nth} for nth, record in enumerate(records)])
+
+
+def test_each_record_is_in_one_tumbling_window_of_its_key_across_restarts(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    plan = plan_over(topic, Tumbling(CountPolicy(4)), "accumulating", Default(), lateness=0)
+    running = Running(plan, spark, broker, tmp_path)
+    sent = walks(200, seed=5)
+    send(broker, topic, sent[:90])
+    running.until_read(90)
+    send(broker, topic, sent[90:])
+    running.until_read(200)
+    expected = f"""
+        SELECT device, CAST(floor(place / 4) AS BIGINT) AS number, min("at"), max("at") + 1, count(1), sum(steps)
+        FROM ({ORDERED}) GROUP BY device, number HAVING count(1) = 4 ORDER BY ALL"""
+    assert in_order(running) == asked(expected, sent=numbered(sent))
+
+
+def test_a_sliding_window_of_the_last_records_is_shown_after_each_few(
+    spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    window = SlidingOrder(CountPolicy(5), CountPolicy(2))
+    plan = plan_over(topic, window, "accumulating", Default(), lateness=0)
+    running = Running(plan, spark, broker, tmp_path)
+    sent = walks(200, seed=6)
+    send(broker, topic, [*sent[:111], b"broken"])
+    running.until_read(112)
+    send(broker, topic, sent[111:])
+    running.until_read(201)
+    held = "PARTITION BY device ORDER BY place ROWS BETWEEN 4 PRECEDING AND CURRENT ROW"
+    expected = f"""
+        SELECT device, CAST(floor(place / 2) AS BIGINT), least, most + 1, held, total FROM (
+            SELECT *, min("at") OVER ({held}) AS least, max("at") OVER ({held}) AS most,
+                   count(1) OVER ({held}) AS held, sum(steps) OVER ({held}) AS total
+            FROM ({ORDERED})
+        ) WHERE place % 2 = 1 ORDER BY ALL"""
+    assert in_order(running) == asked(expected, sent=numbered(sent))
+    assert running.table(f"quarantine/{topic}").num_rows == 1

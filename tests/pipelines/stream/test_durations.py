@@ -1,0 +1,49 @@
+"""Durations as people write them."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.pipelines.oracles import oracle_document
+
+from penstock.engine.errors import DefinitionError
+from penstock.stream.durations import to_milliseconds
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("10 seconds", 10_000),
+        ("1 minute", 60_000),
+        ("90s", 90_000),
+        ("1 hour 30 minutes", 5_400_000),
+        ("1.5 hours", 5_400_000),
+        ("250 ms", 250),
+        ("2 weeks", 1_209_600_000),
+        (1_500, 1_500),
+        (timedelta(seconds=3), 3_000),
+        ("0 seconds", 0),
+    ],
+)
+def test_a_duration_is_read(written: Any, meant: int) -> None:
+    assert to_milliseconds(written, "field") == meant
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "soon", "10", "-1 second", "1 foo", "1 second ago", "0.1 ms", -5, True, None, 1.5]
+)
+def test_what_is_no_duration_is_refused(wrong: Any) -> None:
+    with pytest.raises(DefinitionError, match=r"Write a number and a unit|0 or more"):
+        to_milliseconds(wrong, "field")
+
+
+def test_delays_that_another_engine_accepts_mean_the_same_here_where_they_have_a_fixed_length() -> None:
+    table = oracle_document("spark/spark_watermark.json")["delay_threshold_table"]
+    for row in table["valid"]:
+        for text in row["texts"]:
+            plain = not any(word in text.lower() for word in ("interval", "month", "year"))
+            if plain:
+                assert to_milliseconds(text, "field") == row["ms"], text
+    for text in [*table["invalid"], *table["negative_rejected"]]:
+        with pytest.raises(DefinitionError):
+            to_milliseconds(text, "field")
