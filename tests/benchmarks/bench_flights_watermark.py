@@ -72,7 +72,7 @@ def main(out: Path | None) -> None:
     ):
         for bound in BOUNDS_MINUTES:
             (source,) = plan.sources
-            rule = replace(source.watermark, bound=bound * MINUTE_MS)
+            rule = replace(source.watermark, max_out_of_orderness=bound * MINUTE_MS)
             named = replace(plan.only_stage, name=f"bound_{bound}")
             changed = replace(
                 plan, name=named.name, sources=(replace(source, watermark=rule),), stages=(named,)

@@ -60,7 +60,7 @@ def plan_window_join() -> Plan:
         "bench", (LEFT_TOPIC, RIGHT_TOPIC), fixed("10 seconds"), of, (), ("device",), repeatedly(after_count(1)),
         accumulation="retracting", sinks=(PaneLog("bench"),), join=join,
     )  # fmt: skip
-    rule = WatermarkStrategy(bound=10_000)
+    rule = WatermarkStrategy(max_out_of_orderness=10_000)
     return validate_plan(
         Plan(
             "bench",

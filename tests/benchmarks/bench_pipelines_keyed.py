@@ -1,4 +1,4 @@
-"""The fold of functions with a memory alone, without Spark: key by key, and vectorised over all keys.
+"""The fold of functions with a memory alone, without Spark: key by key, and vectorized over all keys.
 
 Each batch brings records of random keys to a state that knows all of them; every record gives a row, as in
 `bench_pipelines_python`. `python -m tests.benchmarks.bench_pipelines_keyed [--records N] [--repeats N] [KEYS …]`.
@@ -42,9 +42,9 @@ def make_records(records: int, keys: int, seed: int) -> pa.Table:
     )
 
 
-def measure_rates(records: int, keys: int, repeats: int, *, vectorised: bool) -> list[float]:
+def measure_rates(records: int, keys: int, repeats: int, *, vectorized: bool) -> list[float]:
     """Records a second of each batch, after one that is not counted."""
-    stage = compile_stage(plan_stateful(vectorised=vectorised).only_stage, COLUMN_TYPES)
+    stage = compile_stage(plan_stateful(vectorized=vectorized).only_stage, COLUMN_TYPES)
     found: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         tree = trees.create_empty_tree(stage.state_schema)
@@ -63,9 +63,9 @@ def measure_rates(records: int, keys: int, repeats: int, *, vectorised: bool) ->
 def main(records: int, repeats: int, sizes: list[int]) -> None:
     """Print records a second, for each number of keys."""
     title = f"batches of {records:,} records, {repeats} repeats: median (least to greatest), records/s"
-    table = Table("keys", "key by key", "vectorised", "times", title=title)
+    table = Table("keys", "key by key", "vectorized", "times", title=title)
     for keys in sizes:
-        plain, at_once = (measure_rates(records, keys, repeats, vectorised=each) for each in (False, True))
+        plain, at_once = (measure_rates(records, keys, repeats, vectorized=each) for each in (False, True))
         times = [fast / slow for fast, slow in zip(at_once, plain, strict=True)]
         table.add_row(
             f"{keys:,}",

@@ -76,7 +76,11 @@ def send_records(producer: Producer, records: int, rate: int, begin: int) -> Non
 def main(rate: int = 300, seconds: int = 5) -> None:
     """Write a stretch, wait until it is in the table, look, and so on for an hour."""
     plan = plan_mean_by_device(
-        HOUR_TOPIC, Fixed(10_000), "retracting", after_watermark(early=every("10 seconds")), bound=1_000
+        HOUR_TOPIC,
+        Fixed(10_000),
+        "retracting",
+        after_watermark(early=every("10 seconds")),
+        max_out_of_orderness=1_000,
     )
     plan = replace(plan, stages=(replace(plan.only_stage, lateness=60_000),))
     stretches, records = HOUR_SECONDS // seconds, rate * seconds

@@ -72,12 +72,12 @@ def number_records_vectorized(calls: KeyBatchContext) -> KeyBatchUpdate:
     return KeyBatchUpdate(pa.table({"number": after}), rows)
 
 
-def plan_stateful(*, vectorised: bool = False) -> Plan:
+def plan_stateful(*, vectorized: bool = False) -> Plan:
     """The same as a plan."""
     plan = plan_mean_by_device(CATCHUP_TOPIC, Fixed(10_000))
-    function = function_ref(number_records_vectorized if vectorised else number_records)
+    function = function_ref(number_records_vectorized if vectorized else number_records)
     returns = (Column("number", "BIGINT"),)
-    window = StatefulFunction(function, state_type(SeenCount), returns, vectorised=vectorised)
+    window = StatefulFunction(function, state_type(SeenCount), returns, vectorized=vectorized)
     stage = replace(
         plan.only_stage, window=window, aggregates=(), trigger=Default(), sinks=(PaneLog("bench"),)
     )
@@ -178,8 +178,8 @@ def main(records: int, keys: int, repeats: int) -> None:
         rounds: dict[str, Callable[[BenchScene], EngineRival | NativeRival]] = {
             OVER_ROWS_LABEL: lambda one: NativeStateful(one, CATCHUP_TOPIC),
             OVER_FRAMES_LABEL: lambda one: NativeStateful(one, CATCHUP_TOPIC, frames=True),
-            "remember": lambda one: EngineRival(one, plan_stateful()),
-            "remember, vectorised": lambda one: EngineRival(one, plan_stateful(vectorised=True)),
+            "stateful": lambda one: EngineRival(one, plan_stateful()),
+            "stateful, vectorized": lambda one: EngineRival(one, plan_stateful(vectorized=True)),
             "fixed windows": lambda one: EngineRival(one, plan_mean_by_device(CATCHUP_TOPIC, Fixed(10_000))),
         }
         for make in rounds.values():

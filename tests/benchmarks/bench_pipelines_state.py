@@ -66,7 +66,7 @@ BENCH_STAGE = Stage(
 )
 BENCH_COLUMNS = (Column("device", "BIGINT"), Column("at", "BIGINT"), Column("temperature", "DOUBLE"))
 BENCH_SOURCE = PlanSource(
-    "readings", TopicOrigin("readings"), BENCH_COLUMNS, "at", WatermarkStrategy(bound=600_000)
+    "readings", TopicOrigin("readings"), BENCH_COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=600_000)
 )
 COLUMN_TYPES = {"device": pa.int64(), "at": pa.int64(), "temperature": pa.float64()}
 

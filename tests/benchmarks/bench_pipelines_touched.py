@@ -92,9 +92,9 @@ PLAN_CASES: Mapping[str, Callable[[], Plan]] = {
     "join of near records": lambda: plan_join(between("10 seconds", "10 seconds")),
     "join as of a time": lambda: plan_join(as_of()),
     "chain of three": plan_chain,
-    "remember": lambda: build_plan(replace(plan_stateful(vectorised=False).only_stage, inputs=(LEFT_TOPIC,))),
-    "remember, vectorised": lambda: build_plan(
-        replace(plan_stateful(vectorised=True).only_stage, inputs=(LEFT_TOPIC,))
+    "stateful": lambda: build_plan(replace(plan_stateful(vectorized=False).only_stage, inputs=(LEFT_TOPIC,))),
+    "stateful, vectorized": lambda: build_plan(
+        replace(plan_stateful(vectorized=True).only_stage, inputs=(LEFT_TOPIC,))
     ),
 }
 

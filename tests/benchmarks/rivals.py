@@ -107,7 +107,7 @@ def plan_mean_by_device(
     window: Window,
     accumulation: AccumulationMode = "accumulating",
     trigger: Trigger | None = None,
-    bound: int = 10_000,
+    max_out_of_orderness: int = 10_000,
 ) -> Plan:
     """Readings and mean temperature per device and window, with a pane at every batch."""
     when = Default() if isinstance(window, OrderWindow) else trigger or repeatedly(after_count(1))
@@ -117,7 +117,15 @@ def plan_mean_by_device(
     )
     return Plan(
         "bench",
-        (PlanSource(topic, TopicOrigin(topic), READING_COLUMNS, "at", WatermarkStrategy(bound=bound)),),
+        (
+            PlanSource(
+                topic,
+                TopicOrigin(topic),
+                READING_COLUMNS,
+                "at",
+                WatermarkStrategy(max_out_of_orderness=max_out_of_orderness),
+            ),
+        ),
         (stage,),
     )
 

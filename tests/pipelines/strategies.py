@@ -129,7 +129,7 @@ rules = st.builds(
     WatermarkStrategy,
     st.integers(0, 5).map(lambda s: s * 1_000),
     st.none() | seconds,
-    max_ahead=st.none() | seconds,
+    max_future_skew=st.none() | seconds,
 )
 
 

@@ -31,28 +31,28 @@ class TopicInput:
 
     topic: str | Contract
     event_time: str | None = None
-    bound: Duration | None = None
+    max_out_of_orderness: Duration | None = None
     idle_after: Duration | None = None
     advance_when_idle: bool = False
-    max_ahead: Duration | None = None
-    ahead: str = "quarantine"
+    max_future_skew: Duration | None = None
+    future_records: str = "quarantine"
     files: str | None = None
     format: str = "delta"
     tombstones: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("event_time", "ahead", "files", "format", "tombstones"):
+        for name in ("event_time", "future_records", "files", "format", "tombstones"):
             require_type(getattr(self, name), str | NoneType, f"read.{name}", "Write a text")
-        for name in ("bound", "idle_after", "max_ahead"):
+        for name in ("max_out_of_orderness", "idle_after", "max_future_skew"):
             to_milliseconds_or_none(getattr(self, name), f"read.{name}")
         require_type(self.advance_when_idle, bool, "read.advance_when_idle", "Write true or false")
         self._refuse_unused_options()
 
     def _refuse_unused_options(self) -> None:
         """Refuse what would do nothing because what it goes with is not said."""
-        fix = "Say with max_ahead how far is too far, as in max_ahead='1 hour', or leave ahead out"
-        has_skew_guard = self.max_ahead is not None or self.ahead != "accept"
-        require(has_skew_guard, "read.ahead", "'accept' without max_ahead", fix)
+        fix = "Set max_future_skew, as in max_future_skew='1 hour', or remove future_records"
+        has_skew_guard = self.max_future_skew is not None or self.future_records != "accept"
+        require(has_skew_guard, "read.future_records", "'accept' without max_future_skew", fix)
         fix = "Say with files where the records are, or leave format out"
         reads_files = self.files is not None or self.format == "delta"
         require(reads_files, "read.format", f"{self.format!r} without files", fix)
@@ -106,13 +106,13 @@ class TopicInput:
     def watermark_rule(self, contract: Contract) -> WatermarkStrategy:
         """Return how the watermark follows the records."""
         return WatermarkStrategy(
-            bound=contract.max_out_of_orderness_ms
-            if self.bound is None
-            else to_milliseconds(self.bound, "read.bound"),
+            max_out_of_orderness=contract.max_out_of_orderness_ms
+            if self.max_out_of_orderness is None
+            else to_milliseconds(self.max_out_of_orderness, "read.max_out_of_orderness"),
             idle_after=to_milliseconds_or_none(self.idle_after, "read.idle_after"),
             advance_when_idle=self.advance_when_idle,
-            max_ahead=to_milliseconds_or_none(self.max_ahead, "read.max_ahead"),
-            ahead=cast("FutureSkewPolicy", self.ahead),
+            max_future_skew=to_milliseconds_or_none(self.max_future_skew, "read.max_future_skew"),
+            future_records=cast("FutureSkewPolicy", self.future_records),
         )
 
 

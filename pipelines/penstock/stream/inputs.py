@@ -19,11 +19,11 @@ TOPIC_HINT = "Name a topic that has a contract, as in read('sensors')"
 def read(
     *topics: str | Contract,
     event_time: str | None = None,
-    bound: Duration | None = None,
+    max_out_of_orderness: Duration | None = None,
     idle_after: Duration | None = None,
     advance_when_idle: bool = False,
-    max_ahead: Duration | None = None,
-    ahead: str = "quarantine",
+    max_future_skew: Duration | None = None,
+    future_records: str = "quarantine",
     files: str | None = None,
     format: str = "delta",  # noqa: A002  # the word that people know for it
     tombstones: str | None = None,
@@ -36,7 +36,17 @@ def read(
     require(len(topics) > 0, "read", "no topic", TOPIC_HINT)
     for topic in topics:
         require_type(topic, str | Contract, "read", TOPIC_HINT)
-    options = (event_time, bound, idle_after, advance_when_idle, max_ahead, ahead, files, format, tombstones)
+    options = (
+        event_time,
+        max_out_of_orderness,
+        idle_after,
+        advance_when_idle,
+        max_future_skew,
+        future_records,
+        files,
+        format,
+        tombstones,
+    )
     return Pipeline(tuple(TopicInput(topic, *options) for topic in topics))
 
 
@@ -74,7 +84,7 @@ def as_input_part(part: Pipeline, keyword: str) -> Pipeline:
         part.aggregate_outputs,
         part.window_spec,
         part.trigger_options,
-        part.accumulation,
+        part.accumulation_mode,
         *output_options,
         part.join_spec,
     )
@@ -104,6 +114,6 @@ def read_panes(topic: str, *, columns: Mapping[str, str], lateness: Duration = 0
         window_spec=ChangelogWindows(pane_columns),
         aggregate_outputs=(),
         trigger_options=trigger_options,
-        accumulation="retracting",
+        accumulation_mode="retracting",
     )
     return panes.named(f"{topic}_panes").then()

@@ -65,7 +65,7 @@ class Pipeline(PipelineSteps):
     aggregate_outputs: tuple[AggregateOutput, ...] | None = None
     window_spec: Window | None = None
     trigger_options: TriggerOptions | None = None
-    accumulation: str | None = None
+    accumulation_mode: str | None = None
     sinks: tuple[Sink, ...] = ()
     topics: tuple[ChangelogTopic, ...] = ()
     upstream: "tuple[Pipeline, ...]" = ()
@@ -119,14 +119,14 @@ class Pipeline(PipelineSteps):
             aggregate_outputs=tuple(AggregateOutput(name, aggregate) for name, aggregate in outputs.items()),
         )
 
-    def remember(
+    def stateful(
         self,
         function: "Callable[[KeyContext[Any]], KeyUpdate[Any]] | Callable[[KeyBatchContext], KeyBatchUpdate]",
         *,
         state: type[Any],
         returns: Mapping[str, str],
         forget_after: Duration | None = None,
-        vectorised: bool = False,
+        vectorized: bool = False,
         clock: bool = False,
         outputs: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
         version: str | None = None,
@@ -135,7 +135,7 @@ class Pipeline(PipelineSteps):
         """Hand a key's records, in their order, to a function with a memory: in the place of aggregate and window.
 
         `state` is what it remembers, a dataclass or a type of msgspec; `returns` names the columns of its rows,
-        with their types in Spark's words. See `penstock.engine.functions.stateful`. A `vectorised` function gets
+        with their types in Spark's words. See `penstock.engine.functions.stateful`. A `vectorized` function gets
         all keys of a batch at once, in Arrow: see `penstock.engine.functions.vectorized`. One that sets timers of
         the batch clock says `clock=True`: it cannot run over stored records, which do not say when they came.
         `outputs` are further places for rows, by name, with columns of their own: `write(..., output=name)` says
@@ -143,20 +143,20 @@ class Pipeline(PipelineSteps):
         In the `order` of "event_time" records wait for the watermark, and timers come between them where they lie.
         """
         require(
-            callable(function), "remember", repr(function), "Give a function from KeyContext to KeyUpdate"
+            callable(function), "stateful", repr(function), "Give a function from KeyContext to KeyUpdate"
         )
         require_type(
-            state, type, "remember.state", "Give the class of what it remembers, a dataclass as a rule"
+            state, type, "stateful.state", "Give the class of what it remembers, a dataclass as a rule"
         )
-        columns = parse_columns(returns, "remember.returns")
+        columns = parse_columns(returns, "stateful.returns")
         fix = "Write names and columns, as in outputs={'refused': {'reason': 'STRING'}}"
-        require_type(outputs, Mapping, "remember.outputs", fix)
+        require_type(outputs, Mapping, "stateful.outputs", fix)
         side_outputs = tuple(
-            SideOutput(output, parse_columns(stateful_function, f"remember.outputs.{output}"))
+            SideOutput(output, parse_columns(stateful_function, f"stateful.outputs.{output}"))
             for output, stateful_function in outputs.items()
         )
         forget_after_ms = (
-            None if forget_after is None else to_milliseconds(forget_after, "remember.forget_after")
+            None if forget_after is None else to_milliseconds(forget_after, "stateful.forget_after")
         )
         processing_order = cast("ProcessingOrder", order)
         stateful_function = StatefulFunction(
@@ -164,7 +164,7 @@ class Pipeline(PipelineSteps):
             state_type(state),
             columns,
             forget_after_ms,
-            vectorised,
+            vectorized,
             clock,
             side_outputs,
             processing_order,
@@ -178,7 +178,7 @@ class Pipeline(PipelineSteps):
 
         Such a stage keeps nothing and waits for nothing; its rows go to a log, beside the key where there is one.
         """
-        return self.remember(emit_each_record, state=NoState, returns=returns, vectorised=True, version="1")
+        return self.stateful(emit_each_record, state=NoState, returns=returns, vectorized=True, version="1")
 
     def window(self, window: Window) -> "Pipeline":
         """Say where in event time results belong."""
@@ -216,11 +216,11 @@ class Pipeline(PipelineSteps):
             ),
         )
 
-    def refine(self, how: str) -> "Pipeline":
+    def accumulation(self, mode: str) -> "Pipeline":
         """Say how panes of a window relate: discarding, accumulating or retracting."""
-        require_unset(self.accumulation, "refine")
-        require_one_of(how, get_args(AccumulationMode), "refine")
-        return replace(self, accumulation=how)
+        require_unset(self.accumulation_mode, "accumulation")
+        require_one_of(mode, get_args(AccumulationMode), "accumulation")
+        return replace(self, accumulation_mode=mode)
 
     def write(self, table: str, mode: str = "latest", output: str | None = None) -> "Pipeline":
         """Say where results go: the `latest` value per window, a `log` of panes, `final` panes, or `complete`.

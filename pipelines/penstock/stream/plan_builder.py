@@ -54,7 +54,7 @@ class StageInputs:
 
 def resolve_inputs(
     part: "Pipeline",
-    repeats: DeduplicationSpec | None,
+    deduplication: DeduplicationSpec | None,
     stages: "Mapping[Pipeline, Stage]",
     sources_by_name: dict[str, PlanSource],
 ) -> StageInputs:
@@ -64,7 +64,7 @@ def resolve_inputs(
             tuple(stages[without_siblings(upstream_pipeline)].name for upstream_pipeline in part.upstream),
             part.steps,
         )
-    part_sources = build_sources(part.inputs, part.deduplication_spec or repeats)
+    part_sources = build_sources(part.inputs, part.deduplication_spec or deduplication)
     for source in part_sources:
         known_source = sources_by_name.setdefault(source.name, source)
         fix = "Say the same of it in both places, or write two pipelines"
@@ -119,7 +119,7 @@ def build_stage(
         lateness=lateness if trigger_options.lateness is None else trigger_options.lateness,
         accumulation=cast(
             "AccumulationMode",
-            pipeline.accumulation or ("retracting" if reads_retractions else "accumulating"),
+            pipeline.accumulation_mode or ("retracting" if reads_retractions else "accumulating"),
         ),
         on_time_pane=trigger_options.on_time_pane,
         final_pane=trigger_options.final_pane or "never",

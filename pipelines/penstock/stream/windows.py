@@ -87,9 +87,9 @@ def tumbling(by: ClosePolicy) -> Tumbling:
     return Tumbling(by)
 
 
-def moving(keep: EvictionPolicy, show: TriggerPolicy) -> SlidingOrder:
+def sliding_by(evict: EvictionPolicy, trigger: TriggerPolicy) -> SlidingOrder:
     """Keep a key's newest records by one policy, and show them by another."""
-    return SlidingOrder(keep, show)
+    return SlidingOrder(evict, trigger)
 
 
 def records(n: int) -> CountPolicy:

@@ -24,7 +24,7 @@ def alarm(call: KeyContext[Alarm]) -> KeyUpdate[Alarm]:
 
 
 def alarms(calls: Any) -> Any:
-    """Stand for a vectorised one."""
+    """Stand for a vectorized one."""
     return calls
 
 

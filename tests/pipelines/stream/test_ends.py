@@ -8,7 +8,7 @@ from penstock.stream import Pipeline, count, fixed, join, max_, read, sum_, unio
 def counted(table: str) -> Pipeline:
     """Records of sensors by device and minute."""
     counting = read("sensors").key("device").aggregate(**{f"n_{table}": count()}).window(fixed("1 minute"))
-    return counting.refine("retracting").write(table)
+    return counting.accumulation("retracting").write(table)
 
 
 MINUTES, OTHERS, ASIDE = counted("minutes"), counted("others"), counted("aside")

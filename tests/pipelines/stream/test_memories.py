@@ -82,7 +82,7 @@ def remembered(kind: type[Any]) -> None:
     _ = (
         read("sensors")
         .key("device")
-        .remember(silent, state=kind, returns={"n": "BIGINT"})
+        .stateful(silent, state=kind, returns={"n": "BIGINT"})
         .write("t", mode="log")
         .plan
     )
@@ -108,5 +108,5 @@ def test_whatever_comes_back_from_bytes_may_be_remembered(kind: type[Any]) -> No
     remembered(kind)
 
 
-def test_the_columns_of_a_vectorised_memory_ask_for_no_dataclass() -> None:
+def test_the_columns_of_a_vectorized_memory_ask_for_no_dataclass() -> None:
     assert [column.name for column in state_columns(Undecided)] == ["number"]

@@ -31,12 +31,12 @@ from penstock.stream import (
 )
 
 BASE = read("sensors").key("device").aggregate(hottest=max_("temperature")).window(fixed("1 minute"))
-TAKEN_BACK = BASE.trigger(lateness="1 hour").refine("retracting").write("minute")
+TAKEN_BACK = BASE.trigger(lateness="1 hour").accumulation("retracting").write("minute")
 AGAIN = BASE.trigger(repeatedly(after_count(1))).write("minute")
 BY_CLOCK = read("sensors").aggregate(n=count()).window(fixed("1 minute", time="processing")).write("minute")
-OTHER = BASE.refine("retracting").write("other")
+OTHER = BASE.accumulation("retracting").write("other")
 HOURS = read("sensors").key("device").aggregate(n=count()).window(fixed("1 hour")).write("other")
-EVER = read("sensors").aggregate(n=count()).window(global_window()).refine("retracting").write("minute")
+EVER = read("sensors").aggregate(n=count()).window(global_window()).accumulation("retracting").write("minute")
 NEAR = (
     join(read("clicks"), read("cards"), by="id", how="left", take={"clicked": "clicks.id"})
     .window(between("0 s", "1 minute"))
@@ -52,7 +52,7 @@ def after(first: Pipeline) -> Pipeline:
 WRONG: dict[str, tuple[Pipeline, str]] = {
     "panes that stand for others": (after(AGAIN).write("t"), "shows a window again without taking back"),
     "a result that cannot go": (
-        after(TAKEN_BACK).refine("accumulating").write("t"),
+        after(TAKEN_BACK).accumulation("accumulating").write("t"),
         "over panes that are taken back",
     ),
     "less lateness": (
@@ -96,7 +96,7 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
         "deduplicate: given for panes",
     ),
     "a column that one side of a join does not show": (
-        join(TAKEN_BACK, HOURS.refine("retracting"), by="device", take={"n": "minute.n"})
+        join(TAKEN_BACK, HOURS.accumulation("retracting"), by="device", take={"n": "minute.n"})
         .window(fixed("1 hour"))
         .write("t", mode="log"),
         "'n' is no column of what wrong reads. minute shows: device, hottest, window_end, window_start",
@@ -120,9 +120,9 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
     "a join in parts": (
         join(read("clicks"), read("cards"), by="id")
         .window(fixed("1 hour"))
-        .refine("discarding")
+        .accumulation("discarding")
         .write("t", mode="log"),
-        "a pair whose halves come apart would get lost",
+        "a pair whose sides arrive in different panes would be lost",
     ),
     "a join of other windows": (
         join(TAKEN_BACK, HOURS, by="device").write("t", mode="log"),
@@ -148,7 +148,7 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
         "Write inner, left, semi or anti",
     ),
     "near panes": (
-        join(TAKEN_BACK, BASE.refine("retracting").write("other"), by="device")
+        join(TAKEN_BACK, BASE.accumulation("retracting").write("other"), by="device")
         .window(between("0 s", "1 minute"))
         .write("t", mode="log"),
         "Join panes in the windows that they have",
@@ -193,7 +193,7 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
         "both topics and stages",
     ),
     "one topic in two ways": (
-        read("sensors", bound="1 hour")
+        read("sensors", max_out_of_orderness="1 hour")
         .aggregate(n=count())
         .window(fixed("1 hour"))
         .write("t")
@@ -231,7 +231,7 @@ WRONG: dict[str, tuple[Pipeline, str]] = {
         "same_windows() over records",
     ),
     "a table of newest rows": (
-        read("sensors").key("device").remember(alarm, state=Alarm, returns={"above": "DOUBLE"}).write("t"),
+        read("sensors").key("device").stateful(alarm, state=Alarm, returns={"above": "DOUBLE"}).write("t"),
         "each row stands by itself",
     ),
     "a lookup by nothing, after a step": (
@@ -283,7 +283,7 @@ def test_rows_without_columns_that_are_known_are_refused(returns: dict[str, str]
     from penstock.engine.operators.stage_graph import compile_graph
 
     def define() -> Any:
-        pipeline = read("sensors").key("device").remember(alarm, state=Alarm, returns=returns)
+        pipeline = read("sensors").key("device").stateful(alarm, state=Alarm, returns=returns)
         return compile_graph(
             (plan := pipeline.write("t", mode="log").plan),
             {plan.first_source_stage.name: {"device": pa.string()}},
@@ -294,7 +294,7 @@ def test_rows_without_columns_that_are_known_are_refused(returns: dict[str, str]
 
 
 TYPED = {
-    "remember.returns.n": lambda: read("sensors").remember(alarm, state=Alarm, returns={"n": "BIGNT"}),
+    "stateful.returns.n": lambda: read("sensors").stateful(alarm, state=Alarm, returns={"n": "BIGNT"}),
     "read_panes.columns.n": lambda: read_panes("panes", columns={"n": "DECIMAL(10,2)"}, lateness="1 hour"),
     "map.returns.n": lambda: read("sensors").map(dict, returns={"n": "ARRAY<NUMBER>"}),
 }

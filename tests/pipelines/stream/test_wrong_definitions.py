@@ -96,11 +96,11 @@ def test_an_open_question_is_named(question: str) -> None:
         ("aggregate", lambda pipeline: pipeline.aggregate(m=count())),
         ("window", lambda pipeline: pipeline.window(fixed("2 minutes"))),
         ("trigger", lambda pipeline: pipeline.trigger()),
-        ("refine", lambda pipeline: pipeline.refine("discarding")),
+        ("accumulation", lambda pipeline: pipeline.accumulation("discarding")),
         ("deduplicate", lambda pipeline: pipeline.deduplicate()),
     ],
 )
 def test_a_question_is_answered_once(question: str, again: Any) -> None:
     whole = read("sensors").deduplicate().key("device").aggregate(n=count()).window(fixed("1 minute"))
     with pytest.raises(DefinitionError, match="answered twice"):
-        again(whole.trigger().refine("retracting"))
+        again(whole.trigger().accumulation("retracting"))

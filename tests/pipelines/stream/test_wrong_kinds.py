@@ -25,7 +25,6 @@ from penstock.stream import (
     fixed,
     from_document,
     join,
-    moving,
     of,
     or_finally,
     punctuation,
@@ -34,6 +33,7 @@ from penstock.stream import (
     read_panes,
     records,
     repeatedly,
+    sliding_by,
     tumbling,
     union,
 )
@@ -95,7 +95,7 @@ def over(window: Any) -> Pipeline:
 
 def told(**options: Any) -> Pipeline:
     return (
-        read("sensors").key("device").remember(alarm, **({"state": Alarm, "returns": {"a": "INT"}} | options))
+        read("sensors").key("device").stateful(alarm, **({"state": Alarm, "returns": {"a": "INT"}} | options))
     )
 
 
@@ -103,7 +103,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: over("1 minute"), r"window: '1 minute'. Give a window, as in fixed"),
     (lambda: over(records(5)), r"window: CountPolicy\(n=5\). Give a window"),
     (lambda: over(tumbling(5)), r"window.tumbling: 5. Give records\(5\)"),  # type: ignore[arg-type]
-    (lambda: over(moving(punctuation("n > 1"), records(5))), r"window.moving.keep: Punct"),  # type: ignore[arg-type]
+    (lambda: over(sliding_by(punctuation("n > 1"), records(5))), r"window.sliding_by.evict: Punct"),  # type: ignore[arg-type]
     (lambda: over(tumbling(delta("device", 1))).plan, r"window.delta.field: 'device' is STRING"),
     (lambda: delta("temperature", "1"), r"window.delta.by: '1'"),  # type: ignore[arg-type]
     (lambda: over(fixed("40000 years")), r"window.fixed.size: '40000 years'"),
@@ -113,7 +113,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: after_all([after_count(1)]), r"trigger.after_all: \[AfterCount"),  # type: ignore[arg-type]
     (lambda: repeatedly(after_count), r"trigger.repeatedly: <function"),  # type: ignore[arg-type]
     (lambda: or_finally(after_count(1), None), r"trigger.or_finally.until: None"),  # type: ignore[arg-type]
-    (lambda: whole().refine(""), r"refine: ''. Write one of: discarding"),
+    (lambda: whole().accumulation(""), r"accumulation: ''. Write one of: discarding"),
     (lambda: read("sensors").aggregate(n=count), r"aggregate.n: <function"),  # type: ignore[arg-type]
     (lambda: read("sensors").aggregate(_n=count()), r"aggregate._n: '_n'. Choose a name"),
     (lambda: of("sensors", "count()"), r"aggregate.of: 'count\(\)'"),  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: quantiles("n", "0.5"), r"aggregate.quantiles.ranks"),  # type: ignore[arg-type]
     (lambda: distinct("n", precision="9"), r"aggregate.distinct.precision"),  # type: ignore[arg-type]
     (lambda: read(["sensors"]), r"read: \['sensors'\]. Name a topic"),  # type: ignore[arg-type]
-    (lambda: read("sensors", bound={}), r"read.bound: {}"),  # type: ignore[arg-type]
+    (lambda: read("sensors", max_out_of_orderness={}), r"read.max_out_of_orderness: {}"),  # type: ignore[arg-type]
     (lambda: over(fixed(1)).write("../n"), r"write.table: '../n'. Use letters, digits"),
     (lambda: whole().named("a/b"), r"name: 'a/b'. Use letters, digits"),
     (lambda: whole().publish("a b"), r"publish: 'a b'"),
@@ -131,8 +131,8 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: whole().filter("temperature = 'hot'").write("n").plan, r"filter: 'temperature' is DOUBLE, and 'hot'"),
     (lambda: read("sensors").select(3), r"select: 3. Name columns"),  # type: ignore[arg-type]
     (lambda: read("sensors").map(print, ["a"]), r"map.returns: \['a'\]. Write names and types"),  # type: ignore[arg-type]
-    (lambda: told(state=None), r"remember.state: None. Give the class"),
-    (lambda: told(returns={"a": int}), r"remember.returns.a: <class 'int'>"),
+    (lambda: told(state=None), r"stateful.state: None. Give the class"),
+    (lambda: told(returns={"a": int}), r"stateful.returns.a: <class 'int'>"),
     (lambda: read_panes("minutes", columns=["a"]), r"read_panes.columns: \['a'\]"),  # type: ignore[arg-type]
     (lambda: union("sensors", "cards"), r"union: 'sensors'. Give what read"),  # type: ignore[arg-type]
     (lambda: join(read("sensors"), read("cards"), by=None), r"join.by: None. Write a name"),  # type: ignore[arg-type]

@@ -88,7 +88,7 @@ def test_a_field_keeps_its_type_under_another_name_and_through_a_function() -> N
     mapped = read("sensors").map(lambda row: row, returns={"at": "BIGINT", "n": "INT", "d": "STRING"})
     summed = mapped.key("d").aggregate(n=sum_("n")).window(fixed("1 minute")).write("told").to_plan("told")
     assert types_of(summed)["n"] == "bigint"
-    told = read("sensors").key("device").remember(part_one, state=Nothing, returns={"level": "DOUBLE"})
+    told = read("sensors").key("device").stateful(part_one, state=Nothing, returns={"level": "DOUBLE"})
     later = told.write("levels", mode="log").then().key("device").aggregate(top=max_("level"))
     ends = later.window(global_window()).trigger(repeatedly(after_count(1))).write("tops").to_plan("tops")
     assert types_of(ends)["top"] == "double"
@@ -96,7 +96,7 @@ def test_a_field_keeps_its_type_under_another_name_and_through_a_function() -> N
 
 def parted() -> Plan:
     base = read("sensors").key("device")
-    told = base.remember(
+    told = base.stateful(
         part_one, state=Nothing, returns={"great": "BIGINT"}, outputs={"small": {"least": "BIGINT"}}
     )
     return told.write("great", mode="log").write("small", mode="log", output="small").to_plan("great")

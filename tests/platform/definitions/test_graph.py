@@ -71,11 +71,11 @@ WINDOWS = [
 ]
 
 
-@pytest.mark.parametrize(("window", "refine", "besides"), WINDOWS)
+@pytest.mark.parametrize(("window", "accumulation", "besides"), WINDOWS)
 def test_panes_of_some_windows_have_columns_besides(
-    example: Callable[[str], Plan], window: Window, refine: AccumulationMode, besides: list[str]
+    example: Callable[[str], Plan], window: Window, accumulation: AccumulationMode, besides: list[str]
 ) -> None:
-    stage = replace(example("minute").only_stage, window=window, accumulation=refine)
+    stage = replace(example("minute").only_stage, window=window, accumulation=accumulation)
     plan = replace(example("minute"), stages=(stage,))
     shown = [column.name for column in build_result_schema(plan, stage, stage.sinks[1]).columns]
     assert shown == to_table_schema(compile_stage(stage, TYPES).pane_schema).names

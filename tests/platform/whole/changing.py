@@ -22,7 +22,7 @@ changing = (
     .aggregate({outputs})
     .window(fixed("1 minute"))
     .trigger(after_watermark(early=every("1 second")), lateness="{lateness}")
-    .refine("retracting")
+    .accumulation("retracting")
     .write("changing", mode="latest")
 )
 """

@@ -45,12 +45,12 @@ WHOLE = Sample()
 def plan_of(contract: Contract) -> Plan:
     """A mean a minute, corrected for another minute."""
     pipeline = (
-        read(contract, max_ahead="1 hour")
+        read(contract, max_future_skew="1 hour")
         .key("device")
         .aggregate(temperature=mean("temperature"), readings=count())
         .window(fixed("1 minute"))
         .trigger(after_watermark(early=every("10 seconds")), lateness="1 minute")
-        .refine("retracting")
+        .accumulation("retracting")
         .write("minutes", mode="latest")
         .write("minutes", mode="log")
     )

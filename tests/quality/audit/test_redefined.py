@@ -107,7 +107,11 @@ def test_what_the_last_batches_were_made_by_still_is_what_an_edited_file_is_comp
 @pytest.mark.parametrize(
     "after",
     [
-        {"watermark": WatermarkStrategy(bound=5, idle_after=30, max_ahead=9, ahead="accept")},
+        {
+            "watermark": WatermarkStrategy(
+                max_out_of_orderness=5, idle_after=30, max_future_skew=9, future_records="accept"
+            )
+        },
         {"deduplication": Deduplication(("key",), 100)},
     ],
 )

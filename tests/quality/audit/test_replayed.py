@@ -127,7 +127,7 @@ PLANS = [
             accumulation="retracting"),
     plan_of("timed", window=Tumbling(TimePolicy(40_000))),
     plan_of("in_parts", window=Sliding(20_000, 10_000), trigger=EARLY, lateness=5_000, accumulation="discarding",
-            steps=COLD, rule=WatermarkStrategy(1_000, max_ahead=100_000, ahead="accept")),
+            steps=COLD, rule=WatermarkStrategy(1_000, max_future_skew=100_000, future_records="accept")),
     plan_of("unshown", window=Sessions(5_000), trigger=repeatedly(after_count(2)), lateness=4_000),
     repeats_forgotten(),
     replace(three_stages(TOPIC), name="stages"),

@@ -107,7 +107,7 @@ def split_by_clock(scripts: Sequence[Script]) -> Iterator[tuple[int, SharedTopic
 
 def is_clock_dependent(plan: Plan) -> bool:
     """Tell whether what Spark does with a record depends on the batch clock."""
-    has_future_limit = any(source.watermark.max_ahead is not None for source in plan.sources)
+    has_future_limit = any(source.watermark.max_future_skew is not None for source in plan.sources)
     return has_future_limit or is_processing_time(plan.only_stage.window)
 
 

@@ -51,7 +51,8 @@ class SourceIntake:
         if not isinstance(time, int) or isinstance(time, bool):
             return "no_event_time"
         is_future_quarantined = (
-            self.watermark.is_too_far_ahead(time, clock) and self.source.watermark.ahead == "quarantine"
+            self.watermark.is_too_far_ahead(time, clock)
+            and self.source.watermark.future_records == "quarantine"
         )
         return "ahead_of_clock" if is_future_quarantined else None
 
@@ -67,7 +68,7 @@ class SourceIntake:
         deduplication = self.source.deduplication
         if deduplication is None:
             return False
-        identity = canonicalize(tuple(record.fields.get(name) for name in deduplication.id))
+        identity = canonicalize(tuple(record.fields.get(name) for name in deduplication.by))
         if None in identity:
             return False
         is_seen = identity in self.seen_ids
@@ -77,7 +78,7 @@ class SourceIntake:
     def expire_ids(self, watermark: Instant) -> None:
         """Drop ids that are further behind the watermark than the horizon."""
         deduplication = self.source.deduplication
-        horizon = MAX_TIMESTAMP if deduplication is None else deduplication.horizon
+        horizon = MAX_TIMESTAMP if deduplication is None else deduplication.within
         self.seen_ids = {
             identity: time for identity, time in self.seen_ids.items() if time + horizon > watermark
         }

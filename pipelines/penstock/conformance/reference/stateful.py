@@ -38,14 +38,14 @@ class ReferenceStatefulOperator:
     stage: Stage
     window: StatefulFunction
     columns: tuple[Column, ...] = ()
-    """The fields of records and their types, which a vectorised function is told."""
+    """The fields of records and their types, which a vectorized function is told."""
     key_states: dict[tuple[Any, ...], ReferenceKeyState] = field(default_factory=dict)
     elements_by_key: dict[tuple[Any, ...], list[StageElement]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Find the function; a vectorised one is asked about one key at a time."""
+        """Find the function; a vectorized one is asked about one key at a time."""
         self.function = self.window.function.resolve()
-        if self.window.vectorised:
+        if self.window.vectorized:
             from penstock.conformance.reference.vectorized_adapter import adapt_vectorized  # it brings Arrow
 
             self.function = adapt_vectorized(self.window, self.stage.key, self.columns)

@@ -1,4 +1,4 @@
-"""A vectorised function asked about one key at a time: what it says of a key must not depend on those beside it."""
+"""A vectorized function asked about one key at a time: what it says of a key must not depend on those beside it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -56,10 +56,11 @@ class SourceWatermark:
         if active_partitions:
             self.current = max(
                 self.current,
-                min(partition.max_event_time for partition in active_partitions) - self.rule.bound,
+                min(partition.max_event_time for partition in active_partitions)
+                - self.rule.max_out_of_orderness,
             )
         elif self.partitions and self.rule.advance_when_idle:
-            self.current = max(self.current, clock - self.rule.bound)
+            self.current = max(self.current, clock - self.rule.max_out_of_orderness)
         return self.current
 
     def is_idle(self, partition: PartitionWatermark, clock: int) -> bool:
@@ -68,4 +69,4 @@ class SourceWatermark:
 
     def is_too_far_ahead(self, time: int, clock: int) -> bool:
         """Tell whether an event time lies further in the future than is believed."""
-        return self.rule.max_ahead is not None and time > clock + self.rule.max_ahead
+        return self.rule.max_future_skew is not None and time > clock + self.rule.max_future_skew

@@ -23,7 +23,7 @@ from penstock.engine.state.sorted_run import SortedRun
 from penstock.engine.tables.timestamps import as_table, to_timestamps
 
 PACKED_COLUMNS = ("memory", "timers")
-"""Columns that hold packed values of a function with a memory; a vectorised one has columns of its own."""
+"""Columns that hold packed values of a function with a memory; a vectorized one has columns of its own."""
 
 
 @dataclass(frozen=True)

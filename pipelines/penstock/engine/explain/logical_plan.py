@@ -92,7 +92,7 @@ def stage_node(stage: Stage, inputs: tuple[LogicalNode, ...]) -> LogicalNode:
             return LogicalNode("each record as a row", nodes_below)
         order = "event time" if stage.window.is_event_time_ordered else "arrival"
         grouped_node = LogicalNode(f"group by {key}, in the order of {order}", nodes_below)
-        batch_wide = "all keys at once " if stage.window.vectorised else ""
+        batch_wide = "all keys at once " if stage.window.vectorized else ""
         return LogicalNode(
             f"hand {batch_wide}to {stage.window.function.name}, which remembers", (grouped_node,)
         )
@@ -127,16 +127,16 @@ def source_node(source: PlanSource) -> LogicalNode:
         else f"topic {origin.topic}"
     )
     watermark_rule = source.watermark
-    out_of_orderness = phrases.format_duration(watermark_rule.bound)
+    out_of_orderness = phrases.format_duration(watermark_rule.max_out_of_orderness)
     node = LogicalNode(
         f"read {location}; event time {source.event_time}, "
         f"watermark {out_of_orderness} behind the newest{describe_watermark_options(source)}"
     )
     if source.deduplication is None:
         return node
-    ids = phrases.join_phrases(list(source.deduplication.id))
+    ids = phrases.join_phrases(list(source.deduplication.by))
     return LogicalNode(
-        f"set aside repeats of {ids} within {phrases.format_duration(source.deduplication.horizon)}", (node,)
+        f"set aside repeats of {ids} within {phrases.format_duration(source.deduplication.within)}", (node,)
     )
 
 
@@ -147,10 +147,12 @@ def describe_watermark_options(source: PlanSource) -> str:
     if watermark_rule.idle_after is not None:
         advance_note = ", following the clock when all are" if watermark_rule.advance_when_idle else ""
         description += f", idle after {phrases.format_duration(watermark_rule.idle_after)}{advance_note}"
-    if watermark_rule.max_ahead is not None:
-        skew_action = "quarantined" if watermark_rule.ahead == "quarantine" else "accepted, but moves nothing"
-        max_ahead = phrases.format_duration(watermark_rule.max_ahead)
-        description += f"; what is more than {max_ahead} ahead of the clock is {skew_action}"
+    if watermark_rule.max_future_skew is not None:
+        skew_action = (
+            "quarantined" if watermark_rule.future_records == "quarantine" else "accepted, but moves nothing"
+        )
+        max_future_skew = phrases.format_duration(watermark_rule.max_future_skew)
+        description += f"; what is more than {max_future_skew} ahead of the clock is {skew_action}"
     return description
 
 

@@ -64,7 +64,7 @@ def answer_what(stage: Stage, upstream_names: list[str]) -> tuple[str, ...]:
             return ("Each record, as a row:", rows)
         function, state = stage.window.function.name, stage.window.state.name
         rows = ", ".join(f"{column.name} ({column.type})" for column in stage.window.returns)
-        vectorized_note = ", for all keys of a batch at once" if stage.window.vectorised else ""
+        vectorized_note = ", for all keys of a batch at once" if stage.window.vectorized else ""
         result = f"what {function} makes of its records and of a {state}{vectorized_note}:"
         return (f"{key[0].upper()}{key[1:]}, {result}", rows, *describe_side_outputs(stage.window))
     if stage.join is not None:

@@ -63,8 +63,8 @@ def summarize_source_state(source: PlanSource) -> list[StateSummary]:
     )
     if source.deduplication is None:
         return [watermark_summary]
-    horizon = phrases.format_duration(source.deduplication.horizon)
-    ids = phrases.join_phrases(list(source.deduplication.id))
+    horizon = phrases.format_duration(source.deduplication.within)
+    ids = phrases.join_phrases(list(source.deduplication.by))
     return [
         watermark_summary,
         StateSummary(

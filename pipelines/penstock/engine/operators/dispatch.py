@@ -28,7 +28,7 @@ def process_batch(
     if isinstance(stage.plan.window, StatefulFunction):
         if stage.plan.window.is_event_time_ordered:
             return process_in_event_time(stage, state, partials, batch_time)
-        if stage.plan.window.vectorised:
+        if stage.plan.window.vectorized:
             return process_vectorized(stage, state, partials, batch_time)
         return process_per_key(stage, state, partials, batch_time)
     if isinstance(stage.plan.window, JoinWindow):

@@ -69,7 +69,7 @@ class Watermark:
             return MIN_TIMESTAMP_MS
         if time == MAX_TIMESTAMP_MS or not rule.advance_when_idle or not self.marks:
             return MAX_TIMESTAMP_MS
-        return max([*self._idle_clocks(rule), time + rule.bound])
+        return max([*self._idle_clocks(rule), time + rule.max_out_of_orderness])
 
     @property
     def _marks(self) -> Mapping[str, PartitionProgress]:
@@ -90,9 +90,9 @@ def _stream_watermark(rule: WatermarkStrategy, marks: Mapping[str, PartitionProg
         if rule.idle_after is None or clock - active_mark.last_active_clock < rule.idle_after
     ]
     if active:
-        return min(_subtract_skew(mark.newest, rule.bound) for mark in active)
+        return min(_subtract_skew(mark.newest, rule.max_out_of_orderness) for mark in active)
     if marks and rule.advance_when_idle:
-        return clock - rule.bound
+        return clock - rule.max_out_of_orderness
     return MIN_TIMESTAMP_MS
 
 

@@ -61,22 +61,22 @@ SourceOrigin: TypeAlias = TopicOrigin | FileOrigin
 class WatermarkStrategy:
     """How a partition's watermark follows its records, and when it lets others go on without it.
 
-    `idle_after` None: a silent partition holds the stream back for ever. `max_ahead` None: no future guard.
+    `idle_after` None: a silent partition holds the stream back for ever. `max_future_skew` None: no future guard.
     """
 
-    bound: int = 0
+    max_out_of_orderness: int = 0
     idle_after: int | None = None
     advance_when_idle: bool = False
-    max_ahead: int | None = None
-    ahead: FutureSkewPolicy = "quarantine"
+    max_future_skew: int | None = None
+    future_records: FutureSkewPolicy = "quarantine"
 
     def __post_init__(self) -> None:
-        require_non_negative(self.bound, "bound")
+        require_non_negative(self.max_out_of_orderness, "max_out_of_orderness")
         if self.idle_after is not None:
             require_positive(self.idle_after, "idle_after")
-        if self.max_ahead is not None:
-            require_non_negative(self.max_ahead, "max_ahead")
-        require_one_of(self.ahead, ("quarantine", "accept"), "ahead")
+        if self.max_future_skew is not None:
+            require_non_negative(self.max_future_skew, "max_future_skew")
+        require_one_of(self.future_records, ("quarantine", "accept"), "future_records")
         has_idle_timeout = self.idle_after is not None or not self.advance_when_idle
         require(
             has_idle_timeout,
@@ -90,12 +90,12 @@ class WatermarkStrategy:
 class Deduplication:
     """A record whose id was seen within the horizon (event time, behind the watermark) is set aside."""
 
-    id: tuple[str, ...]
-    horizon: int
+    by: tuple[str, ...]
+    within: int
 
     def __post_init__(self) -> None:
-        require(len(self.id) > 0, "deduplicate.by", "no fields", "Name the fields that identify a record")
-        require_positive(self.horizon, "deduplicate.within")
+        require(len(self.by) > 0, "deduplicate.by", "no fields", "Name the fields that identify a record")
+        require_positive(self.within, "deduplicate.within")
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class PlanSource:
             self.event_time,
             f"Name a field: {join_sorted(column_names)}",
         )
-        for name in self.deduplication.id if self.deduplication else ():
+        for name in self.deduplication.by if self.deduplication else ():
             require(
                 name in column_names, "deduplicate.by", name, f"Name a field: {join_sorted(column_names)}"
             )

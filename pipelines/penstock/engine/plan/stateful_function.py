@@ -32,7 +32,7 @@ SPARK_TYPES: Mapping[Any, str] = {
 ProcessingOrder: TypeAlias = Literal["arrival", "event_time"]
 
 UNDECLARED_CLOCK_TIMER = (
-    "it set a timer of the clock, and its pipeline does not say remember(..., clock=True)"
+    "it set a timer of the clock, and its pipeline does not say stateful(..., clock=True)"
 )
 """What is wrong with a timer that keeps a pipeline from being run over stored records, unless it is declared."""
 
@@ -52,10 +52,10 @@ class SideOutput:
     returns: tuple[Column, ...]
 
     def __post_init__(self) -> None:
-        require_name(self.name, "remember.outputs")
+        require_name(self.name, "stateful.outputs")
         fix = "Say what columns the rows have, as in outputs={'refused': {'reason': 'STRING'}}"
-        require(len(self.returns) > 0, f"remember.outputs.{self.name}", "no columns", fix)
-        check_column_types(self.returns, f"remember.outputs.{self.name}")
+        require(len(self.returns) > 0, f"stateful.outputs.{self.name}", "no columns", fix)
+        check_column_types(self.returns, f"stateful.outputs.{self.name}")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class StatefulFunction:
     """A key's records in the order of their arrival, handed to a function together with what it remembers.
 
     Nothing is late. Each row that the function gives is a result of its own, at an event time of its own. A key of
-    which nothing was heard for `forget_after` of event time is forgotten without a call. A `vectorised` function
+    which nothing was heard for `forget_after` of event time is forgotten without a call. A `vectorized` function
     is handed all keys of a batch at once, and its state is kept in columns. One that sets timers of the `clock`
     says so: what it gives depends on when its records were read, and cannot be found again from records alone.
 
@@ -92,27 +92,27 @@ class StatefulFunction:
     state: StateType
     returns: tuple[Column, ...]
     forget_after: int | None = None
-    vectorised: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    vectorized: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     clock: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     outputs: tuple[SideOutput, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
     order: ProcessingOrder = field(default="arrival", metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         fix = "Say what columns the rows have, as in returns={'above': 'DOUBLE'}"
-        require(len(self.returns) > 0, "remember.returns", "no columns", fix)
-        check_column_types(self.returns, "remember.returns")
+        require(len(self.returns) > 0, "stateful.returns", "no columns", fix)
+        check_column_types(self.returns, "stateful.returns")
         if self.forget_after is not None:
-            require_positive(self.forget_after, "remember.forget_after")
-        for name in ("vectorised", "clock"):
-            require_type(getattr(self, name), bool, f"remember.{name}", "Write true or false")
+            require_positive(self.forget_after, "stateful.forget_after")
+        for name in ("vectorized", "clock"):
+            require_type(getattr(self, name), bool, f"stateful.{name}", "Write true or false")
         self._check_order()
         if self.state.state_class is not None:
-            (state_columns if self.vectorised else check_state_class)(self.state.state_class)
+            (state_columns if self.vectorized else check_state_class)(self.state.state_class)
         names = [output.name for output in self.outputs]
         duplicate_name = next((name for name in names if names.count(name) > 1), "")
         require(
             not duplicate_name,
-            f"remember.outputs.{duplicate_name}",
+            f"stateful.outputs.{duplicate_name}",
             "named twice",
             "Give each output its own name",
         )
@@ -122,7 +122,7 @@ class StatefulFunction:
                     declared_column for declared_column in self.columns if declared_column.name == column.name
                 )
                 fix = f"Give it another name, or the type that it has elsewhere: {same_name_column.type}"
-                location = f"remember.outputs.{output.name}.{column.name}"
+                location = f"stateful.outputs.{output.name}.{column.name}"
                 require(
                     same_name_column.type.upper() == column.type.upper(),
                     location,
@@ -131,18 +131,18 @@ class StatefulFunction:
                 )
 
     def _check_order(self) -> None:
-        require_one_of(self.order, ("arrival", "event_time"), "remember.order")
-        fix = "Leave vectorised out: its records come one instant after the other"
+        require_one_of(self.order, ("arrival", "event_time"), "stateful.order")
+        fix = "Leave vectorized out: its records come one instant after the other"
         require(
-            not (self.vectorised and self.is_event_time_ordered),
-            "remember.order",
-            "event_time, and vectorised",
+            not (self.vectorized and self.is_event_time_ordered),
+            "stateful.order",
+            "event_time, and vectorized",
             fix,
         )
         fix = "Leave clock out, or the order: the clock says nothing of where a timer lies between records"
         require(
             not (self.clock and self.is_event_time_ordered),
-            "remember.order",
+            "stateful.order",
             "event_time, and timers of the clock",
             fix,
         )
@@ -193,10 +193,10 @@ def state_type(state_class: type[Any]) -> StateType:
 def state_columns(state_class: type[Any]) -> tuple[Column, ...]:
     """The fields of a state as columns. Raises DefinitionError for a field that cannot stand in one."""
     hints = declared_fields(state_class)
-    columns = tuple(Column(name, _spark_type(hint, f"remember.state.{name}")) for name, hint in hints.items())
+    columns = tuple(Column(name, _spark_type(hint, f"stateful.state.{name}")) for name, hint in hints.items())
     require(
         len(columns) > 0,
-        "remember.state",
+        "stateful.state",
         f"{state_class.__name__} has no fields",
         "Give it a field for each column",
     )
@@ -212,6 +212,6 @@ def _spark_type(hint: Any, field: str) -> str:
     if get_origin(hint) is list or (get_origin(hint) is tuple and get_args(hint)[1:] == (...,)):
         return f"ARRAY<{_spark_type(get_args(hint)[0], field)}>"
     if hint not in SPARK_TYPES:
-        fix = "Write int, float, str, bool, bytes, a list of one of them, or leave out vectorised"
+        fix = "Write int, float, str, bool, bytes, a list of one of them, or leave out vectorized"
         raise DefinitionError(field, f"{hint} fits no column", fix)
     return SPARK_TYPES[hint]

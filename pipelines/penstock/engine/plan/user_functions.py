@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Combiner(Protocol):
-    """A vectorised aggregate over Arrow: partials per group, merged in any order and any bracketing.
+    """A vectorized aggregate over Arrow: partials per group, merged in any order and any bracketing.
 
     `groups` holds for each row the number of its group, from 0 to `count - 1`; every answer has `count` rows.
     The functions must be pure: the same input gives the same partial, on whatever machine.

@@ -132,8 +132,8 @@ class SlidingOrder:
     trigger: TriggerPolicy
 
     def __post_init__(self) -> None:
-        require_type(self.evict, EvictionPolicy, "window.moving.keep", _POLICY_HINT)
-        require_type(self.trigger, TriggerPolicy, "window.moving.show", _POLICY_HINT)
+        require_type(self.evict, EvictionPolicy, "window.sliding_by.evict", _POLICY_HINT)
+        require_type(self.trigger, TriggerPolicy, "window.sliding_by.trigger", _POLICY_HINT)
 
 
 TimeWindow: TypeAlias = Fixed | Sliding | Sessions | Calendar | Global | SameWindows

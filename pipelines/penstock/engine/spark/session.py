@@ -82,7 +82,7 @@ def build_session_settings(config: SparkSessionConfig) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
         # A batch is one small job; replanning it in stages costs more than it can win.
         "spark.sql.adaptive.enabled": "false",
-        # 4.2.0 hangs on Python functions over a vectorised Parquet scan (SPARK-58241).
+        # 4.2.0 hangs on Python functions over a vectorized Parquet scan (SPARK-58241).
         "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
         # Hadoop's own local file system starts a process for each change of permissions.
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",

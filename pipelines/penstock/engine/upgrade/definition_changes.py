@@ -82,7 +82,7 @@ def _is_time_bounded(previous_plan: Plan, plan: Plan) -> bool:
     """Tell whether the marks bound what was read, and repeats are told from first records by one rule."""
     new_sources = {source.name: source for source in plan.sources}
     return all(source.name in new_sources for source in previous_plan.sources) and all(
-        not (rule.max_ahead is not None and rule.ahead == "accept")
+        not (rule.max_future_skew is not None and rule.future_records == "accept")
         and source.deduplication == new_sources[source.name].deduplication
         for source in previous_plan.sources
         for rule in (source.watermark, new_sources[source.name].watermark)

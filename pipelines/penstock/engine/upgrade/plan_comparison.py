@@ -102,7 +102,7 @@ def _compare_stages(before: Stage, after: Stage, from_now: Collection[str]) -> I
         elif differs_only_in_clock(old, new):
             note = "the function keeps what it has, and may set timers of the clock or no longer"
             yield from _report_if_changed(
-                "remember.clock", old.clock, new.clock, UpgradeClass.COMPATIBLE, note
+                "stateful.clock", old.clock, new.clock, UpgradeClass.COMPATIBLE, note
             )
         else:
             yield from _require_replay_if_changed(name, old, new)

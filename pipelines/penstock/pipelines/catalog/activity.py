@@ -13,7 +13,7 @@ activity = (
     .aggregate(happened=count())
     .window(fixed("1 minute"))
     .trigger(after_watermark(early=every("10 seconds")), lateness="1 minute")
-    .refine("retracting")
+    .accumulation("retracting")
     .write("activity", mode="latest")
 )
 

@@ -39,7 +39,7 @@ card_alerts = (
     read("cards", idle_after="5 seconds")
     .deduplicate(within="1 hour")
     .key("card")
-    .remember(
+    .stateful(
         flag_distant_payments,
         state=CardLastSeen,
         returns={"payment": "STRING", "here": "STRING", "there": "STRING", "apart_ms": "BIGINT"},

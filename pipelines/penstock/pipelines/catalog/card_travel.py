@@ -97,7 +97,7 @@ card_travel = (
     .sql("SELECT * FROM input WHERE country IN ('DE', 'FR', 'GB', 'IT', 'PL', 'US')")
     .deduplicate(within="1 hour")
     .key("card")
-    .remember(
+    .stateful(
         flag_impossible_travel,
         state=CardTravelState,
         returns={

@@ -10,7 +10,7 @@ card_velocity = (
     .aggregate(payments=count(), spent=sum_("amount"), most=max_("amount"), countries=distinct("country"))
     .window(sliding("10 minutes", "1 minute"))
     .trigger(repeatedly(after_count(1)), lateness="10 minutes")
-    .refine("retracting")
+    .accumulation("retracting")
     .write("card_velocity", mode="latest")
 )
 

@@ -52,7 +52,7 @@ ad_sessions = (
     )
     .window(sessions("10 minutes"))
     .trigger(repeatedly(after_count(1)), lateness="1 minute")
-    .refine("retracting")
+    .accumulation("retracting")
     .write("showings", mode="latest")
 )
 

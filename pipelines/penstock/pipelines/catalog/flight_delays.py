@@ -8,7 +8,7 @@ from penstock.pipelines.demonstration import Demo
 from penstock.stream import after_count, after_watermark, count, fixed, max_, mean, quantiles, read
 
 flight_delays = (
-    read("flights", bound="1 hour", idle_after="1 minute")
+    read("flights", max_out_of_orderness="1 hour", idle_after="1 minute")
     .key("origin")
     .aggregate(
         flights=count(),
@@ -18,7 +18,7 @@ flight_delays = (
     )
     .window(fixed("1 hour"))
     .trigger(after_watermark(early=after_count(10), late=after_count(1)), lateness="1 day")
-    .refine("retracting")
+    .accumulation("retracting")
     .write("flight_delays", mode="latest")
 )
 

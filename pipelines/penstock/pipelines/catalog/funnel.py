@@ -45,7 +45,7 @@ visits = (
     .aggregate(clicks=count(), searches=sum_("searched"), adds=sum_("added"), buys=sum_("bought"))
     .window(sessions("30 seconds"))
     .trigger(after_watermark(early=every("10 seconds")), lateness="5 minutes")
-    .refine("retracting")
+    .accumulation("retracting")
     .write("funnel_visits", mode="latest")
 )
 

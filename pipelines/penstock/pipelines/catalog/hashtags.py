@@ -36,7 +36,7 @@ tag_counts = (
     .aggregate(uses=count())
     .window(sliding("1 minute", "10 seconds"))
     .trigger(after_watermark(early=every("2 seconds")), lateness="1 minute")
-    .refine("retracting")
+    .accumulation("retracting")
     .write("hashtag_counts", mode="latest")
 )
 

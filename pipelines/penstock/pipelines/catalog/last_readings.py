@@ -1,6 +1,6 @@
 """The last hundred readings of each device, with every tenth: a window that slides by records, not by time."""
 
-from penstock.stream import count, max_, mean, min_, moving, read, records
+from penstock.stream import count, max_, mean, min_, read, records, sliding_by
 
 last_readings = (
     read("sensors", idle_after="5 seconds")
@@ -8,6 +8,6 @@ last_readings = (
     .aggregate(
         mean=mean("temperature"), readings=count(), least=min_("temperature"), most=max_("temperature")
     )
-    .window(moving(keep=records(100), show=records(10)))
+    .window(sliding_by(evict=records(100), trigger=records(10)))
     .write("last_readings", mode="log")
 )

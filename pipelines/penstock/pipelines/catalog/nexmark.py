@@ -28,7 +28,7 @@ bids_of_auctions = (
     .aggregate(bids=count())
     .window(sliding("10 seconds", "2 seconds"))
     .trigger(after_watermark(early=every("2 seconds")), lateness="10 seconds")
-    .refine("retracting")
+    .accumulation("retracting")
     .named("auction_bids")
 )
 

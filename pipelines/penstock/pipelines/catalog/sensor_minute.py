@@ -8,7 +8,7 @@ sensor_minute = (
     .aggregate(temperature=mean("temperature"), readings=count())
     .window(fixed("1 minute"))
     .trigger(after_watermark(early=every("10 seconds")), lateness="1 hour")
-    .refine("retracting")
+    .accumulation("retracting")
     .write("sensor_minute", mode="latest")
     .write("sensor_minute", mode="log")
 )

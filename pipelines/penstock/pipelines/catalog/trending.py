@@ -19,7 +19,7 @@ page_looks = (
     .aggregate(looks=count(), visitors=distinct("user"))
     .window(sliding("1 minute", "10 seconds"))
     .trigger(after_watermark(early=every("5 seconds")), lateness="1 minute")
-    .refine("retracting")
+    .accumulation("retracting")
     .named("page_looks")
 )
 

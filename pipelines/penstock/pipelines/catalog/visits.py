@@ -18,7 +18,7 @@ visits = (
     )
     .window(sessions("30 seconds"))
     .trigger(after_watermark(early=every("5 seconds")), lateness="5 minutes")
-    .refine("retracting")
+    .accumulation("retracting")
     .write("visits", mode="latest")
 )
 

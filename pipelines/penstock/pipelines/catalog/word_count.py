@@ -14,7 +14,7 @@ word_count = (
     .aggregate(times=count())
     .window(sliding("30 seconds", "10 seconds"))
     .trigger(after_watermark(early=every("1 second")), lateness="1 minute")
-    .refine("retracting")
+    .accumulation("retracting")
     .write("word_count", mode="latest")
 )
 

@@ -61,7 +61,7 @@ word_count_incremental = (
     read("lines", idle_after="5 seconds")
     .sql(SPLIT_WORDS_SQL)
     .key("word")
-    .remember(
+    .stateful(
         slide_window_counts,
         state=SlidingCounts,
         returns={"times": "BIGINT", "begins": "BIGINT"},

@@ -25,7 +25,7 @@ word_totals = (
     read("lines", idle_after="5 seconds")
     .sql(SPLIT_WORDS_SQL)
     .key("word")
-    .remember(count_words, state=WordTotal, returns={"times": "BIGINT"})
+    .stateful(count_words, state=WordTotal, returns={"times": "BIGINT"})
     .write("word_totals", mode="log")
 )
 

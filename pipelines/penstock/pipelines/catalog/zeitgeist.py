@@ -148,7 +148,7 @@ zeitgeist = (
     read("queries", idle_after="5 seconds")
     .deduplicate(within="10 minutes")
     .key("query")
-    .remember(
+    .stateful(
         detect_trends,
         state=QueryModel,
         returns={"trend": "STRING", "asked": "BIGINT", "expected": "DOUBLE"},

@@ -132,15 +132,15 @@ def apply_aggregate(pipeline: Pipeline, node: object) -> Pipeline:
     return pipeline.aggregate(**aggregates)
 
 
-def apply_remember(pipeline: Pipeline, node: object) -> Pipeline:
-    """Read `remember: {function: module:name, state: module:Class, returns: {column: TYPE}}`."""
-    options = dict(require_mapping(node, "remember"))
+def apply_stateful(pipeline: Pipeline, node: object) -> Pipeline:
+    """Read `stateful: {function: module:name, state: module:Class, returns: {column: TYPE}}`."""
+    options = dict(require_mapping(node, "stateful"))
     for name in ("function", "state"):
         if name in options:
-            options[name] = import_by_name(str(options[name]), f"remember.{name}")
+            options[name] = import_by_name(str(options[name]), f"stateful.{name}")
     if "version" in options:
         options["version"] = str(options["version"])
-    stateful_pipeline: Pipeline = call_with_arguments(pipeline.remember, [], options, "remember")
+    stateful_pipeline: Pipeline = call_with_arguments(pipeline.stateful, [], options, "stateful")
     return stateful_pipeline
 
 
@@ -160,9 +160,9 @@ def apply_trigger(pipeline: Pipeline, node: object) -> Pipeline:
     return triggered_pipeline
 
 
-def apply_refine(pipeline: Pipeline, node: object) -> Pipeline:
+def apply_accumulation(pipeline: Pipeline, node: object) -> Pipeline:
     """Read how."""
-    return pipeline.refine(str(node))
+    return pipeline.accumulation(str(node))
 
 
 def apply_write(pipeline: Pipeline, node: object) -> Pipeline:
@@ -228,11 +228,11 @@ SECTION_HANDLERS: dict[str, Callable[[Pipeline, Any], Pipeline]] = {
     "steps": apply_steps,
     "key": apply_key,
     "aggregate": apply_aggregate,
-    "remember": apply_remember,
+    "stateful": apply_stateful,
     "rows": lambda pipeline, node: pipeline.rows(require_mapping(node, "rows")),
     "window": apply_window,
     "trigger": apply_trigger,
-    "refine": apply_refine,
+    "accumulation": apply_accumulation,
     "write": apply_write,
     "publish": apply_publish,
     "name": apply_name,

@@ -43,7 +43,7 @@ WINDOW_KEYWORDS: dict[str, KeywordFunction] = {
     "between": windows.between,
     "as_of": windows.as_of,
     "tumbling": windows.tumbling,
-    "moving": windows.moving,
+    "sliding_by": windows.sliding_by,
 }
 # What stands inside these words is words again, and from which list.
 NESTED_KEYWORDS: dict[str, dict[str, KeywordFunction]] = {
@@ -52,7 +52,7 @@ NESTED_KEYWORDS: dict[str, dict[str, KeywordFunction]] = {
     ),
     "repeatedly": TRIGGER_KEYWORDS,
     "tumbling": POLICY_KEYWORDS,
-    "moving": POLICY_KEYWORDS,
+    "sliding_by": POLICY_KEYWORDS,
 }
 
 

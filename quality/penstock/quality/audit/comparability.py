@@ -129,7 +129,7 @@ def is_dedup_horizon_short(stage: Stage, rule: Deduplication) -> bool:
     """Tell whether a repeat may come to a window when its first record is no longer remembered."""
     if has_order_windows(stage):
         return True
-    return rule.horizon < max_window_reach_ms(stage.window) + stage.lateness
+    return rule.within < max_window_reach_ms(stage.window) + stage.lateness
 
 
 def max_window_reach_ms(window: Window) -> int:

@@ -124,7 +124,7 @@ def key_share_condition(stage: Stage, sample: Sample) -> str:
 
 def without_future_guard(source: PlanSource) -> PlanSource:
     """Return the source without a guard that goes by a clock: whom it refused is taken out by address."""
-    return replace(source, watermark=replace(source.watermark, max_ahead=None))
+    return replace(source, watermark=replace(source.watermark, max_future_skew=None))
 
 
 def run_recomputation(

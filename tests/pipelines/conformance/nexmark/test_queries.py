@@ -137,7 +137,7 @@ def names_of_page() -> dict[str, Any]:
         "persons": persons,
         "in_time": in_time,
         "one_by_one": one_by_one,
-        "each": stream.moving(keep=stream.records(1), show=stream.records(1)),
+        "each": stream.sliding_by(evict=stream.records(1), trigger=stream.records(1)),
         "ranked": bids.sql(RANKED),
     }
     exec(SHARED, names)

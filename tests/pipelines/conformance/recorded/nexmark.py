@@ -24,10 +24,10 @@ from penstock.stream import (
     max_,
     mean,
     min_,
-    moving,
     read,
     records,
     sliding,
+    sliding_by,
     sum_,
     top,
 )
@@ -75,8 +75,10 @@ def recorded(topic: str) -> list[bytes]:
     return [json.dumps(row).encode() for row in rows]
 
 
-persons, auctions, bids = (read(contract(topic), bound="1 day") for topic in ("persons", "auctions", "bids"))
-each = moving(keep=records(1), show=records(1))
+persons, auctions, bids = (
+    read(contract(topic), max_out_of_orderness="1 day") for topic in ("persons", "auctions", "bids")
+)
+each = sliding_by(evict=records(1), trigger=records(1))
 
 
 def each_bid(of: Pipeline, *names: str) -> Pipeline:

@@ -65,7 +65,7 @@ def without_late(plan: Plan, batches: list[InputBatch], outcomes: list[Evaluated
     """The bounded run over all records that the live run did not write to the late table or the quarantine."""
     lost = {row.address for outcome in outcomes for row in (*outcome.late, *outcome.quarantined)}
     records = [record for batch in batches for record in batch.records if record.address not in lost]
-    calm = replace(plan.sources[0].watermark, max_ahead=None)
+    calm = replace(plan.sources[0].watermark, max_future_skew=None)
     return evaluate_bounded(replace(plan, sources=(replace(plan.sources[0], watermark=calm),)), records, 0)
 
 

@@ -34,7 +34,9 @@ def plan(**rule: object) -> Plan:
 
 
 def test_it_is_the_lowest_of_the_partitions_less_the_bound() -> None:
-    found = watermarks(plan(bound=5), (0, {0: [100]}), (0, {1: [50, 40]}), (0, {1: [200]}), (0, {0: [90]}))
+    found = watermarks(
+        plan(max_out_of_orderness=5), (0, {0: [100]}), (0, {1: [50, 40]}), (0, {1: [200]}), (0, {0: [90]})
+    )
     assert found == [-inf, 45, 95, 95]
 
 
@@ -55,7 +57,7 @@ def test_it_holds_when_all_partitions_are_idle() -> None:
 
 
 def test_it_follows_the_clock_when_all_are_idle_where_that_is_wanted() -> None:
-    rule = plan(idle_after=30, advance_when_idle=True, bound=5)
+    rule = plan(idle_after=30, advance_when_idle=True, max_out_of_orderness=5)
     assert watermarks(rule, (0, {0: [100], 1: [100]}), (20, {}), (300, {}), (310, {0: [250]})) == [
         95,
         95,
@@ -66,7 +68,7 @@ def test_it_follows_the_clock_when_all_are_idle_where_that_is_wanted() -> None:
 
 @pytest.mark.parametrize(("policy", "quarantined"), [("quarantine", 1), ("accept", 0)])
 def test_a_record_from_the_future_never_moves_it(policy: str, quarantined: int) -> None:
-    evaluator = Evaluator(plan(max_ahead=10, ahead=policy))
+    evaluator = Evaluator(plan(max_future_skew=10, future_records=policy))
     records = tuple(
         InputRecord(SOURCE, 0, offset, {"key": "k", "value": 1, "at": time})
         for offset, time in enumerate([5, 1_000_000])

@@ -60,7 +60,11 @@ COLUMNS = tuple(
 
 def plan_over(stage: Stage) -> Plan:
     source = PlanSource(
-        "records", TopicOrigin("records"), COLUMNS, "at", WatermarkStrategy(bound=5, idle_after=30)
+        "records",
+        TopicOrigin("records"),
+        COLUMNS,
+        "at",
+        WatermarkStrategy(max_out_of_orderness=5, idle_after=30),
     )
     return Plan("stream", (source,), (stage,))
 
@@ -192,7 +196,7 @@ PLANS = {
             aggregates=(),
             sinks=(PaneLog("stream"),),
             window=StatefulFunction(
-                function_ref(watch_all), state_type(Tally), RETURNS, vectorised=True, clock=True
+                function_ref(watch_all), state_type(Tally), RETURNS, vectorized=True, clock=True
             ),
         )
     ),

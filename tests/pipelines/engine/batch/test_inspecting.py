@@ -59,7 +59,7 @@ def test_whatever_a_function_remembers_can_be_read(memory: object, told: object)
     assert (json.loads(found), nothing) == (told, None)
 
 
-def test_what_vectorised_functions_remember_stands_in_columns(tmp_path: Path) -> None:
+def test_what_vectorized_functions_remember_stands_in_columns(tmp_path: Path) -> None:
     run(Bench(PLANS["at once"], tmp_path), Fuse(-1))
     rows = decode_packed_columns(read_state_at(tmp_path / "stream")["stream"].read_table()).to_pylist()
     found = {row["key"]: (row["memory_records"], row["memory_total"]) for row in rows}

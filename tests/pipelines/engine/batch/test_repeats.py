@@ -46,7 +46,11 @@ STAGE = Stage(
 )
 PLAN = Plan(
     "stream",
-    (PlanSource("records", TopicOrigin("records"), COLUMNS, "at", WatermarkStrategy(bound=5), RULE),),
+    (
+        PlanSource(
+            "records", TopicOrigin("records"), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=5), RULE
+        ),
+    ),
     (STAGE,),
 )
 TABLES = ("panes/stream", "latest/stream", "late/stream", "quarantine/records", "ledger/stream")
@@ -61,8 +65,8 @@ class IdentifiedReading(StoredReading):
 
     def read_ids(self) -> pa.Table:
         known = [record for record in self.records if record.error is None]
-        known = [record for record in known if None not in (record.fields[name] for name in self.rule.id)]
-        fields = [pa.chunked_array([pa.array([r.fields[name] for r in known])]) for name in self.rule.id]
+        known = [record for record in known if None not in (record.fields[name] for name in self.rule.by)]
+        fields = [pa.chunked_array([pa.array([r.fields[name] for r in known])]) for name in self.rule.by]
         groups = hash_keys(fields, len(known))
         rows = {
             "_topic": [r.source for r in known],
@@ -70,7 +74,7 @@ class IdentifiedReading(StoredReading):
             "_offset": [r.offset for r in known],
             "_id_hi": groups.hi.view("int64"),
             "_id_lo": groups.lo.view("int64"),
-            "_forget_at": [r.fields["at"] + self.rule.horizon for r in known],
+            "_forget_at": [r.fields["at"] + self.rule.within for r in known],
         }
         return pa.table(rows, schema=RECORD_IDS_SCHEMA)
 

@@ -27,7 +27,9 @@ MINUTE = 60_000
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    return bench_over(WatermarkStrategy(bound=5_000, idle_after=30_000, advance_when_idle=True), tmp_path)
+    return bench_over(
+        WatermarkStrategy(max_out_of_orderness=5_000, idle_after=30_000, advance_when_idle=True), tmp_path
+    )
 
 
 def bench_over(rule: WatermarkStrategy, folder: Path) -> Bench:

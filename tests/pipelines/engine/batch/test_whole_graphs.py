@@ -18,7 +18,9 @@ from penstock.conformance.reference import Evaluator, InputBatch, Pane
 from penstock.engine.operators.stateful.side_outputs import output_schema
 from penstock.engine.plan import Plan, WatermarkStrategy
 
-rules = st.builds(WatermarkStrategy, bound=st.integers(0, 15), idle_after=st.sampled_from([None, None, 4]))
+rules = st.builds(
+    WatermarkStrategy, max_out_of_orderness=st.integers(0, 15), idle_after=st.sampled_from([None, None, 4])
+)
 
 
 @settings(max_examples=scale_examples(15), deadline=None, suppress_health_check=list(HealthCheck))

@@ -22,12 +22,12 @@ from penstock.stream import (
     join,
     max_,
     mean,
-    moving,
     quantiles,
     read,
     read_panes,
     records,
     repeatedly,
+    sliding_by,
     tumbling,
 )
 
@@ -40,7 +40,7 @@ CORRECTIONS = (
     .aggregate(temperature=mean("temperature"), readings=count())
     .window(fixed("1 minute"))
     .trigger(after_watermark(early=every("10 seconds")), lateness="1 hour")
-    .refine("retracting")
+    .accumulation("retracting")
     .write("sensor_corrections")
 ).plan
 
@@ -87,7 +87,7 @@ def test_every_plan_can_be_explained_as_text_and_as_json(plan: Plan) -> None:
 def test_a_graph_of_stages_is_drawn_with_what_lies_between_them() -> None:
     minute = (
         read("sensors").key("device").aggregate(readings=count()).window(fixed("1 minute"))
-        .refine("retracting").write("minute")
+        .accumulation("retracting").write("minute")
     )  # fmt: skip
     hour = minute.then().named("hours").aggregate(devices=count()).window(fixed("1 hour")).write("hour")
     assert render_mermaid(hour.to_plan("both")) == (
@@ -145,7 +145,7 @@ def test_a_window_that_closes_at_its_end_or_has_none_is_told_as_what_it_is() -> 
     early = after_watermark(early=every("10 seconds"), late=after_count(5))
     first = explain(counted.window(fixed("1 minute")).trigger(early).write("t").plan).as_text()
     assert "if something came; when the watermark passes the end.\n" in first
-    ever = counted.window(global_window()).refine("retracting").trigger(repeatedly(after_count(1)))
+    ever = counted.window(global_window()).accumulation("retracting").trigger(repeatedly(after_count(1)))
     both = explain(ever.write("t").then().aggregate(devices=count()).write("all").plan).as_text()
     assert "No record is late: the window has no end." in both
     assert both.count("kept until the input ends") == 2
@@ -153,7 +153,7 @@ def test_a_window_that_closes_at_its_end_or_has_none_is_told_as_what_it_is() -> 
 
 def test_functions_are_told_with_the_order_in_which_they_get_records() -> None:
     def told(order: str) -> str:
-        stage = read("sensors").key("device").remember(alarm, state=Alarm, returns=RETURNS, order=order)
+        stage = read("sensors").key("device").stateful(alarm, state=Alarm, returns=RETURNS, order=order)
         plan = stage.write("t", mode="log").plan
         return explain(plan).as_text() + render_mermaid(plan)
 
@@ -186,7 +186,7 @@ def test_what_runs_a_graph_is_drawn_beside_it() -> None:
 
 def test_both_sides_of_a_topic_of_panes_are_told() -> None:
     minute = read("sensors").key("device").aggregate(readings=count()).window(fixed("1 minute"))
-    writer = minute.refine("retracting").publish("minutes").to_plan("minute")
+    writer = minute.accumulation("retracting").publish("minutes").to_plan("minute")
     assert "publish every pane, with its change, to topic minutes" in explain(writer).as_text()
     assert 'n1 --> n1p0[("topic minutes: every pane, with its change")]' in render_mermaid(writer)
     columns = {"device": "STRING", "readings": "BIGINT"}
@@ -205,7 +205,7 @@ def test_every_plan_is_drawn(plan: Plan) -> None:
     assert render_mermaid(plan).startswith("flowchart LR\n")
 
 
-@pytest.mark.parametrize("window", [tumbling(records(5)), moving(keep=records(5), show=records(1))])
+@pytest.mark.parametrize("window", [tumbling(records(5)), sliding_by(evict=records(5), trigger=records(1))])
 def test_what_stays_of_a_key_in_record_order_is_told(window: Window) -> None:
     told = explain(
         read("sensors").key("device").aggregate(n=count()).window(window).write("t").plan
@@ -223,7 +223,7 @@ def test_what_panes_come_to_is_not_called_approximate() -> None:
 
 def test_each_table_of_a_function_is_told_with_what_is_sent_to_it() -> None:
     told = {"since": "BIGINT"}
-    alarms = read("sensors").key("device").remember(alarm, state=Alarm, returns=told, outputs={"cold": told})
+    alarms = read("sensors").key("device").stateful(alarm, state=Alarm, returns=told, outputs={"cold": told})
     plan = alarms.write("hot", mode="log").write("cool", mode="log", output="cold").plan
     assert "write every pane, appended to hot" in explain(plan).as_text()
     assert "write what is sent to cold, appended to cool" in explain(plan).as_text()

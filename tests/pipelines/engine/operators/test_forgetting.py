@@ -55,10 +55,10 @@ def count_all(calls: KeyBatchContext) -> KeyBatchUpdate:
     return KeyBatchUpdate(pa.table({"number": after}), rows)
 
 
-def stage_of(function: Any, forget_after: int, *, vectorised: bool) -> Stage:
+def stage_of(function: Any, forget_after: int, *, vectorized: bool) -> Stage:
     """A stage that numbers records."""
     counting = StatefulFunction(
-        function_ref(function), state_type(Counted), RETURNS, forget_after, vectorised
+        function_ref(function), state_type(Counted), RETURNS, forget_after, vectorized
     )
     return Stage("counted", ("records",), counting, (), key=("key",), sinks=(PaneLog("counted"),))
 
@@ -74,15 +74,15 @@ def as_one(batches: Sequence[InputBatch]) -> list[InputBatch]:
 
 
 WAYS = pytest.mark.parametrize(
-    ("function", "vectorised"), [(count_one, False), (count_all, True)], ids=["plain", "vectorised"]
+    ("function", "vectorized"), [(count_one, False), (count_all, True)], ids=["plain", "vectorized"]
 )
 
 
 @WAYS
 def test_a_record_that_comes_so_much_later_finds_nothing(
-    tmp_path: Path, function: Any, vectorised: bool
+    tmp_path: Path, function: Any, vectorized: bool
 ) -> None:
-    stage = stage_of(function, 10, vectorised=vectorised)
+    stage = stage_of(function, 10, vectorized=vectorized)
     live = [batch(0, 0, ("a", 1, 1), ("b", 60, 1)), batch(1, 50), batch(2, 90, ("a", 100, 1), ("a", 95, 1))]
     ran = rows_of(engine(stage, live, tmp_path))
     assert ran == [("a", 1, 1), ("a", 1, 100), ("a", 2, 95), ("b", 1, 60)]
@@ -103,7 +103,7 @@ def test_live_and_bounded_runs_forget_alike(
     batches: list[InputBatch],
     data: st.DataObject,
 ) -> None:
-    stage = stage_of(way[0], after, vectorised=way[1])
+    stage = stage_of(way[0], after, vectorized=way[1])
     live = [*in_time(batches), InputBatch(99, 99, is_last=True)]
     at = data.draw(st.integers(0, len(live)))
     cut = [*(replace(one, watermark=0, is_last=False) for one in as_one(live[:at])), *as_one(live[at:])]
@@ -132,7 +132,7 @@ def test_a_timer_comes_before_its_key_is_forgotten_or_never(tmp_path: Path) -> N
         rows = [OutputRow({"number": timer.at}, timer.at) for timer in call.due_timers]
         return KeyUpdate(Counted(len(call.pending_timers)), rows, set_)
 
-    stage = stage_of(timed, 10, vectorised=False)
+    stage = stage_of(timed, 10, vectorized=False)
     at_once = [batch(0, 100, ("a", 1, 1), ("a", 50, 1))]
     slowly = [batch(0, 0, ("a", 1, 1)), *(batch(number, number * 3) for number in range(1, 6))]
     slowly = [*slowly, batch(6, 40, ("a", 50, 1)), batch(7, 100)]

@@ -100,10 +100,10 @@ def joining(draw: st.DrawFn, left: str, right: str, third: str, kinds: Sequence[
 
 def first(draw: st.DrawFn, name: str) -> Stage:
     """A stage over records."""
-    lateness, kind = draw(st.integers(0, 4)), draw(st.sampled_from(["windows", "join", "near", "remember"]))
+    lateness, kind = draw(st.integers(0, 4)), draw(st.sampled_from(["windows", "join", "near", "stateful"]))
     sides = tuple(draw(st.permutations(TOPICS)))
     steps = draw(st.sampled_from([(), (FilterStep(Comparison("value", ">", 1)),)]))
-    if kind == "remember":
+    if kind == "stateful":
         window = StatefulFunction(
             function_ref(numbered), state_type(Numbered), RETURNS, draw(st.none() | st.integers(1, 20))
         )

@@ -143,9 +143,9 @@ def test_a_timer_that_stays_where_it_is_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"order": "time"}, "remember.order: 'time'. Write one of: arrival, event_time"),
-        ({"order": "event_time", "clock": True}, "remember.order: event_time, and timers of the clock"),
-        ({"order": "event_time", "vectorised": True}, "remember.order: event_time, and vectorised"),
+        ({"order": "time"}, "stateful.order: 'time'. Write one of: arrival, event_time"),
+        ({"order": "event_time", "clock": True}, "stateful.order: event_time, and timers of the clock"),
+        ({"order": "event_time", "vectorized": True}, "stateful.order: event_time, and vectorized"),
     ],
 )
 def test_what_has_no_place_in_event_time_is_refused(options: dict[str, Any], says: str) -> None:

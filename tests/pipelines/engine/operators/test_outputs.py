@@ -71,14 +71,14 @@ GREAT = (Column("great", "BIGINT"), Column("both", "BIGINT"))
 SMALL = SideOutput("small", (Column("small", "BIGINT"), Column("both", "BIGINT")))
 SINKS = (PaneLog("great"), PaneLog("small", "small"))
 WAYS = pytest.mark.parametrize(
-    ("function", "vectorised"), [(part_one, False), (part_all, True)], ids=["plain", "vectorised"]
+    ("function", "vectorized"), [(part_one, False), (part_all, True)], ids=["plain", "vectorized"]
 )
 
 
-def stage_of(function: Any, *, vectorised: bool) -> Stage:
+def stage_of(function: Any, *, vectorized: bool) -> Stage:
     """A stage with two outputs."""
     window = StatefulFunction(
-        function_ref(function), state_type(Nothing), GREAT, vectorised=vectorised, outputs=(SMALL,)
+        function_ref(function), state_type(Nothing), GREAT, vectorized=vectorized, outputs=(SMALL,)
     )
     return Stage("parted", ("records",), window, (), key=("key",), sinks=SINKS)
 
@@ -87,8 +87,8 @@ BATCHES = [batch(0, 0, ("a", 1, 5), ("b", 2, 1)), batch(1, 0, ("a", 3, 2))]
 
 
 @WAYS
-def test_each_row_has_the_columns_of_its_own_output(tmp_path: Path, function: Any, vectorised: bool) -> None:
-    stage = stage_of(function, vectorised=vectorised)
+def test_each_row_has_the_columns_of_its_own_output(tmp_path: Path, function: Any, vectorized: bool) -> None:
+    stage = stage_of(function, vectorized=vectorized)
     ran = engine(stage, BATCHES, tmp_path)
     assert ran == reference(stage, BATCHES)
     assert sorted((row[:5] for rows in ran for row in rows), key=repr) == [
@@ -107,8 +107,8 @@ def test_each_row_has_the_columns_of_its_own_output(tmp_path: Path, function: An
 
 
 @WAYS
-def test_an_output_that_nobody_declared_is_named(tmp_path: Path, function: Any, vectorised: bool) -> None:
-    stage = stage_of(function, vectorised=vectorised)
+def test_an_output_that_nobody_declared_is_named(tmp_path: Path, function: Any, vectorized: bool) -> None:
+    stage = stage_of(function, vectorized=vectorized)
     assert isinstance(stage.window, StatefulFunction)
     whole = replace(stage, window=replace(stage.window, outputs=()))
     with pytest.raises(StatefulFunctionError, match="it sent a row to 'small'; declared is no output beside"):
@@ -116,7 +116,7 @@ def test_an_output_that_nobody_declared_is_named(tmp_path: Path, function: Any, 
 
 
 BASE = read("sensors").key("device")
-PARTED = BASE.remember(
+PARTED = BASE.stateful(
     part_one, state=Nothing, returns={"great": "BIGINT"}, outputs={"small": {"least": "BIGINT"}}
 )
 
@@ -124,7 +124,7 @@ PARTED = BASE.remember(
 def test_a_plan_with_outputs_is_stored_and_found_again() -> None:
     plan = PARTED.write("great", mode="log").write("small", mode="log", output="small").plan
     assert fingerprint(plan_from_dict(plan_to_dict(plan))) == fingerprint(plan)
-    alone = BASE.remember(part_one, state=Nothing, returns={"n": "BIGINT"}).write("n", mode="log").plan
+    alone = BASE.stateful(part_one, state=Nothing, returns={"n": "BIGINT"}).write("n", mode="log").plan
     assert not {"'output'", "'outputs'"} & set(str(plan_to_dict(alone)).replace(":", " ").split())
 
 
@@ -134,7 +134,7 @@ WRONG = {
         PARTED.write("a", mode="log").write("b", mode="log", output="others").plan
     ),
     "rows of a function stand by themselves": lambda: PARTED.write("small", output="small"),
-    "the type that it has elsewhere: BIGINT": lambda: BASE.remember(
+    "the type that it has elsewhere: BIGINT": lambda: BASE.stateful(
         part_one, state=Nothing, returns={"n": "BIGINT"}, outputs={"small": {"n": "STRING"}}
     ),
     "there is no other output of": lambda: (

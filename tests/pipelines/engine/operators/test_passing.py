@@ -35,7 +35,7 @@ RETURNS = (Column("value", "BIGINT"), Column("word", "STRING"))
 def plan_of(key: tuple[str, ...]) -> Plan:
     """Clicks of some value, as they are."""
     window = StatefulFunction(
-        function_ref(emit_each_record, "1"), state_type(NoState), RETURNS, vectorised=True
+        function_ref(emit_each_record, "1"), state_type(NoState), RETURNS, vectorized=True
     )
     columns = tuple((name, name) for name in (*key, "value", "word"))
     steps = (FilterStep(Comparison("value", ">", 1)), SelectStep(columns))

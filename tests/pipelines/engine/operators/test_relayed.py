@@ -181,7 +181,9 @@ def test_numbers_that_json_does_not_know_are_texts_within_lists_too() -> None:
     assert message.key == b'[[1.5,"NaN",null,"-Infinity"]]'
 
 
-PER_MINUTE = read("sensors").key("device").aggregate(n=count()).window(fixed("1 minute")).refine("retracting")
+PER_MINUTE = (
+    read("sensors").key("device").aggregate(n=count()).window(fixed("1 minute")).accumulation("retracting")
+)
 PANES = read_panes("minutes", columns={"device": "STRING", "n": "BIGINT"}, lateness="1 hour")
 PER_HOUR = PANES.aggregate(n=sum_("n")).window(fixed("1 hour")).write("per_hour")
 
@@ -189,7 +191,7 @@ PER_HOUR = PANES.aggregate(n=sum_("n")).window(fixed("1 hour")).write("per_hour"
 def test_both_ends_are_written_in_yaml_as_well() -> None:
     publishing = {
         "read": "sensors", "key": "device", "aggregate": {"n": "count()"}, "window": {"fixed": "1 minute"},
-        "refine": "retracting", "publish": "minutes",
+        "accumulation": "retracting", "publish": "minutes",
     }  # fmt: skip
     assert from_document(publishing).to_plan("p") == PER_MINUTE.publish("minutes").to_plan("p")
     reading = {

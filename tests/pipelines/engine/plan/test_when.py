@@ -121,7 +121,7 @@ NEVER_FIRES = {
     "a part that waits": EVER.trigger(repeatedly(after_all(after_count(1), after_watermark()))),
     "a first part that waits": EVER.trigger(after_each(after_watermark(), repeatedly(after_count(1)))),
     "of a stage over another": EVER.trigger(repeatedly(after_count(1)))
-    .refine("retracting")
+    .accumulation("retracting")
     .then()
     .aggregate(devices=count())
     .window(same_windows()),

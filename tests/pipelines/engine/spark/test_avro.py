@@ -177,7 +177,7 @@ def by_codec(codec: AvroCodec, value: bytes) -> dict[str, Any] | str:
 
 
 def plan_over(contract: Contract, **said: str) -> Plan:
-    heard = read(contract, bound="1 second", **said).key("id").window(fixed("10 seconds"))
+    heard = read(contract, max_out_of_orderness="1 second", **said).key("id").window(fixed("10 seconds"))
     return heard.aggregate(n=count(), loud=sum_("loud")).write("loudness", mode="latest").plan
 
 

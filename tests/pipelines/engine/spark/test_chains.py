@@ -71,7 +71,9 @@ def plan_over(topic: str) -> Plan:
          AggregateOutput("sum", sum_("heard"))),
         (), (), EACH, FOREVER, "retracting", sinks=(LatestValues("all"),),
     )  # fmt: skip
-    source = PlanSource(topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(bound=1000))
+    source = PlanSource(
+        topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=1000)
+    )
     return Plan(f"chain_{topic}", (source,), (first, second, third))
 
 

@@ -139,7 +139,7 @@ def joins(views: Contract, buys: Contract) -> dict[str, Pipeline]:
         kind: join(seen, bought, by="user", how=kind, take=taken(kind))
         .window(fixed("10 seconds"))
         .trigger(EACH, lateness="1000 days")
-        .refine("retracting")
+        .accumulation("retracting")
         .write(f"{kind}_{views.topic}", mode="log")
         for kind in JOIN_KINDS
     }
@@ -224,7 +224,9 @@ def test_branches_keys_and_a_union_share_one_pass_and_meet_in_a_later_stage(
     )
     both = union(read(views).flat_map(letters, returns=WORDS), read(buys).map(priced, returns=WORDS))
     named = both.key("who").aggregate(n=count(), buys=of(buys.topic, count("what"))).window(fixed("1 minute"))
-    dearest = by_user.refine("retracting").write("dear").then().aggregate(users=count(), paid=sum_("paid"))
+    dearest = (
+        by_user.accumulation("retracting").write("dear").then().aggregate(users=count(), paid=sum_("paid"))
+    )
     plan = (
         dearest.trigger(EACH).write("dearest")
         .also(by_price.trigger(EACH, **late).write("cheap"), named.trigger(EACH, **late).write("named"))

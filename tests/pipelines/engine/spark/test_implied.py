@@ -22,7 +22,9 @@ FIRST = {"_topic": "t", "_partition": 0, "_offset": 1}
 
 def in_order(ahead: int | None = None) -> Plan:
     plan = replace(IN_ORDER, stages=(replace(IN_ORDER.only_stage, trigger=Default()),))
-    source = replace(plan.sources[0], watermark=WatermarkStrategy(bound=0, max_ahead=ahead))
+    source = replace(
+        plan.sources[0], watermark=WatermarkStrategy(max_out_of_orderness=0, max_future_skew=ahead)
+    )
     return checked(replace(plan, sources=(source,)), KNOWN)
 
 

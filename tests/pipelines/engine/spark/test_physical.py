@@ -91,7 +91,7 @@ def test_as_many_tables_are_told_as_there_are(name: str) -> None:
 
 def test_tables_that_are_looked_into_and_topics_that_are_told_are_parts_of_what_runs() -> None:
     limited = read("sensors").lookup("latest/sites", on="site", columns={"most": "DOUBLE"}).filter("most > 3")
-    counted = limited.key("device").aggregate(n=count()).window(fixed("1 minute")).refine("retracting")
+    counted = limited.key("device").aggregate(n=count()).window(fixed("1 minute")).accumulation("retracting")
     plan = (
         union(counted.publish("minutes"), counted.named("again").write("t"))
         .aggregate(n=sum_("n"))

@@ -39,7 +39,9 @@ FOUND = "SELECT epoch_ms(window_start), devices, readings, hottest FROM found OR
 
 def first(topic: str, to: str) -> Plan:
     """Per device and ten seconds, with a pane at every batch, published."""
-    source = PlanSource(topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(bound=30_000))
+    source = PlanSource(
+        topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=30_000)
+    )
     stage = Stage(f"first_{topic}", (topic,), fixed(10_000), FIRST, (), ("device",), repeatedly(after_count(1)),
                   20_000, "retracting", sinks=(PaneLog(f"first_{topic}"),),
                   topics=(ChangelogTopic(to),))  # fmt: skip

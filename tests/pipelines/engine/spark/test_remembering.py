@@ -143,14 +143,16 @@ def test_it_sees_each_record_once_in_order_across_restarts_and_bounded(
     window = StatefulFunction(function_ref(rises), state_type(Last), returns)
     stage = Stage(topic + "_rises", (topic,), window, (), key=("device",), sinks=(PaneLog("rises"),))
     at_once = StatefulFunction(
-        function_ref(numbered), state_type(Seen), (Column("number", "BIGINT"),), vectorised=True
+        function_ref(numbered), state_type(Seen), (Column("number", "BIGINT"),), vectorized=True
     )
     beside = Stage(topic + "_numbers", (topic,), at_once, (), key=("device",), sinks=(PaneLog("numbers"),))
     told = StatefulFunction(
         function_ref(silence), state_type(Seen), (Column("readings", "BIGINT"),), order="event_time"
     )
     in_time = Stage(topic + "_quiet", (topic,), told, (), key=("device",), sinks=(PaneLog("quiet"),))
-    source = PlanSource(topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(bound=20_000))
+    source = PlanSource(
+        topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=20_000)
+    )
     plan = Plan(f"rises_{topic}", (source,), (stage, beside, in_time))
     running = Running(plan, spark, broker, tmp_path)
     sent = readings(600, seed=11)

@@ -69,9 +69,11 @@ def plan_over(readings: str, calls: str, lateness: int = 0) -> Plan:
         name, (readings, calls), fixed("10 seconds"), aggregates, (), ("device",),
         repeatedly(after_count(1)), lateness, sinks=(LatestValues(name),),
     )  # fmt: skip
-    ahead = WatermarkStrategy(bound=5_000, max_ahead=10**9)
+    ahead = WatermarkStrategy(max_out_of_orderness=5_000, max_future_skew=10**9)
     sources = (
-        PlanSource(readings, TopicOrigin(readings), COLUMNS, "at", WatermarkStrategy(bound=1_000)),
+        PlanSource(
+            readings, TopicOrigin(readings), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=1_000)
+        ),
         PlanSource(calls, TopicOrigin(calls), CALLS, "called", ahead, Deduplication(("id",), 10**9)),
     )
     return Plan(name, sources, (stage,))

@@ -65,7 +65,9 @@ def plan_over(topic: str, window: Window, steps: tuple[Any, ...] = (), lateness:
         sinks=(LatestValues(name), PaneLog(name)),
     )  # fmt: skip
     return Plan(
-        name, (PlanSource(topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(bound=1000)),), (stage,)
+        name,
+        (PlanSource(topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=1000)),),
+        (stage,),
     )
 
 
@@ -256,7 +258,7 @@ def test_a_time_in_which_nobody_read_is_not_taken_for_silence(
     spark: "SparkSession", broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     plan = plan_over(topic, fixed("10 seconds"), lateness=0)
-    rule = WatermarkStrategy(bound=1000, idle_after=500, advance_when_idle=True)
+    rule = WatermarkStrategy(max_out_of_orderness=1000, idle_after=500, advance_when_idle=True)
     running = Running(
         replace(plan, sources=(replace(plan.sources[0], watermark=rule),)), spark, broker, tmp_path
     )

@@ -106,7 +106,9 @@ def plan_over(topic: str, aggregates: dict[str, Aggregate], again: Deduplication
         accumulation="retracting",
         sinks=(LatestValues(name), PaneLog(name)),
     )
-    source = PlanSource(topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(bound=1000), again)
+    source = PlanSource(
+        topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=1000), again
+    )
     return Plan(name, (source,), (stage,))
 
 

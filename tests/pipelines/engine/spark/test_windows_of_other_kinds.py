@@ -66,7 +66,9 @@ def plan_over(
         name, (topic,), window, aggregates, (), ("device",), trigger, lateness, accumulation, sinks=sinks
     )
     return Plan(
-        name, (PlanSource(topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(bound=1000)),), (stage,)
+        name,
+        (PlanSource(topic, TopicOrigin(topic), COLUMNS, "at", WatermarkStrategy(max_out_of_orderness=1000)),),
+        (stage,),
     )
 
 

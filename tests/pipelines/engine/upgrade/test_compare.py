@@ -22,7 +22,7 @@ def pipeline(
         .aggregate(**(aggregates or {"warmest": max_("temperature"), "readings": count()}))
         .window(window or fixed("1 minute"))
         .trigger(trigger or after_watermark(early=every("10 seconds")), lateness=lateness)
-        .refine(how)
+        .accumulation(how)
         .write("minute", mode="latest")
     )
 
@@ -73,7 +73,7 @@ def test_a_column_may_be_declared_to_count_from_now_on() -> None:
 def test_what_an_input_says_otherwise() -> None:
     before = plan()
     (source,) = before.sources
-    slower = replace(source.watermark, bound=source.watermark.bound + 1)
+    slower = replace(source.watermark, max_out_of_orderness=source.watermark.max_out_of_orderness + 1)
     wider = (*source.columns, Column("more", "STRING"))
     retyped = tuple(replace(c, type="STRING") if c.name == "temperature" else c for c in source.columns)
     assert (
@@ -107,11 +107,11 @@ def test_a_plan_that_was_stored_and_read_back_is_the_same() -> None:
 def test_that_a_function_sets_timers_of_the_clock_can_be_said_afterwards() -> None:
     def remembering(**declared: bool) -> Plan:
         told = read("sensors").key("device")
-        told = told.remember(alarm, state=Alarm, returns={"above": "DOUBLE"}, **declared)
+        told = told.stateful(alarm, state=Alarm, returns={"above": "DOUBLE"}, **declared)
         return told.write("alarms", mode="log").plan
 
     found = compare_plans(plan_from_dict(plan_to_dict(remembering())), remembering(clock=True))
     assert [(each.subject, each.upgrade_class) for each in found.differences] == [
-        ("remember.clock", UpgradeClass.COMPATIBLE)
+        ("stateful.clock", UpgradeClass.COMPATIBLE)
     ]
-    assert compare_plans(remembering(), remembering(vectorised=True)).upgrade_class is UpgradeClass.REPLAY
+    assert compare_plans(remembering(), remembering(vectorized=True)).upgrade_class is UpgradeClass.REPLAY

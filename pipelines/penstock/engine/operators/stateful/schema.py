@@ -20,7 +20,7 @@ PER_KEY_COLUMNS = (
 """What is kept of a key: what the function remembers and the timers that wait, both packed, and the newest time."""
 
 STATE_COLUMN_PREFIX = "memory_"
-"""What the columns begin with in which a vectorised function's state is kept."""
+"""What the columns begin with in which a vectorized function's state is kept."""
 
 WAITING_RECORDS_COLUMN = "records_to_come"
 """The column of records that wait until the watermark has passed them, by time and then by address."""
@@ -69,7 +69,7 @@ def list_stateful_columns(window: StatefulFunction, record_fields: Iterable[pa.F
                 WAITING_RECORDS_COLUMN, pa.list_(pa.struct([*RECORD_ADDRESS_FIELDS, *record_fields])), None
             ),
         ]
-    if not window.vectorised:
+    if not window.vectorized:
         return list(PER_KEY_COLUMNS)
     fields = [
         StateColumn(f"{STATE_COLUMN_PREFIX}{field.name}", field.type, None)
@@ -83,10 +83,10 @@ def list_stateful_columns(window: StatefulFunction, record_fields: Iterable[pa.F
 
 
 def list_state_fields(window: StatefulFunction) -> Sequence[pa.Field]:
-    """The fields of the state of a vectorised function."""
+    """The fields of the state of a vectorized function."""
     columns = state_columns(window.state.resolve())
     return [
-        pa.field(column.name, to_arrow_type(column.type, f"remember.state.{column.name}"))
+        pa.field(column.name, to_arrow_type(column.type, f"stateful.state.{column.name}"))
         for column in columns
     ]
 
@@ -96,7 +96,7 @@ def list_result_columns(window: StatefulFunction | ChangelogWindows) -> Iterator
     columns, yaml_path = (
         (window.columns, "read_panes.columns")
         if isinstance(window, ChangelogWindows)
-        else (window.columns, "remember.returns")
+        else (window.columns, "stateful.returns")
     )
     for column in columns:
         column_type = to_arrow_type(column.type, f"{yaml_path}.{column.name}")

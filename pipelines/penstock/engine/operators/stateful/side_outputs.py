@@ -50,7 +50,7 @@ def route_rows(window: StatefulFunction, rows: Sequence[OutputRow]) -> list[Mapp
 
 
 def route_table(window: StatefulFunction, rows: pa.Table) -> pa.Table:
-    """The rows of a vectorised function, with the output that each goes to in a column of ours."""
+    """The rows of a vectorized function, with the output that each goes to in a column of ours."""
     row_outputs = (
         rows.column(ROW_OUTPUT_COLUMN).cast(pa.string())
         if ROW_OUTPUT_COLUMN in rows.column_names

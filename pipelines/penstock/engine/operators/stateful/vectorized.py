@@ -1,4 +1,4 @@
-"""The fold of a vectorised function with a memory: one call for all keys that have records or due timers."""
+"""The fold of a vectorized function with a memory: one call for all keys that have records or due timers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

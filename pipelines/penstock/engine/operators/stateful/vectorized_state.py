@@ -1,4 +1,4 @@
-"""What is kept of the keys of a vectorised function: its state in columns, and the timers that wait."""
+"""What is kept of the keys of a vectorized function: its state in columns, and the timers that wait."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""What a vectorised function answered, looked at before anything is made of it: each mistake has one sentence."""
+"""What a vectorized function answered, looked at before anything is made of it: each mistake has one sentence."""
 
 from collections.abc import Mapping, Sequence
 

@@ -23,9 +23,10 @@ def check_join(plan: Plan, stage: Stage) -> None:
     fix = "Write mode='log' or mode='final': a window has any number of joined rows"
     require(are_logs, "write.mode", "a table of newest values for a join", fix)
     fix = (
-        "Write refine('retracting') or refine('accumulating'): a pair whose halves come apart would get lost"
+        "Write accumulation('retracting') or accumulation('accumulating'): "
+        "a pair whose sides arrive in different panes would be lost"
     )
-    require(stage.accumulation != "discarding", "refine", "discarding, for a join", fix)
+    require(stage.accumulation != "discarding", "accumulation", "discarding, for a join", fix)
     check_window_join(plan, stage, stage.join)
 
 
@@ -50,7 +51,7 @@ def check_record_join(stage: Stage) -> None:
     fix = "Leave it out: a row is shown once, when it is sure"
     require(stage.trigger == Default(), "trigger", "given for a join of near records", fix)
     require(stage.final_pane == "never", "final_pane", "given for a join of near records", fix)
-    require(stage.accumulation == "accumulating", "refine", "given for a join of near records", fix)
+    require(stage.accumulation == "accumulating", "accumulation", "given for a join of near records", fix)
     if isinstance(stage.window, AsOf) and stage.join is not None:
         fix = "Write inner, left, semi or anti: a version that nobody asked for stays good for the next"
         require(stage.join.kind not in ("right", "full"), "join.how", f"{stage.join.kind}, as of a time", fix)

@@ -27,10 +27,13 @@ def check_pane_timing(stage: Stage) -> None:
     fix = "Write final_pane='always': then each window has a pane after which nothing comes"
     require(has_final_pane(stage), "final_pane", f"{stage.final_pane}, for a table of final panes", fix)
     has_value_table = any(isinstance(sink, LatestValues | CompleteTableSink) for sink in stage.sinks)
-    fix = "Write refine('accumulating'), or mode='log', which keeps every part"
+    fix = "Write accumulation('accumulating'), or mode='log', which keeps every part"
     has_whole_values = stage.accumulation != "discarding" or has_at_most_one_pane(stage)
     require(
-        has_whole_values or not has_value_table, "refine", "discarding, for a table of newest values", fix
+        has_whole_values or not has_value_table,
+        "accumulation",
+        "discarding, for a table of newest values",
+        fix,
     )
 
 

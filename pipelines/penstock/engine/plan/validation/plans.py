@@ -83,7 +83,7 @@ def check_graph(plan: Plan) -> None:
 
 def check_stage(plan: Plan, stage: Stage) -> None:
     """Refuse answers to the four questions that contradict each other."""
-    require_one_of(stage.accumulation, ("discarding", "accumulating", "retracting"), "refine")
+    require_one_of(stage.accumulation, ("discarding", "accumulating", "retracting"), "accumulation")
     require_one_of(stage.on_time_pane, ("always", "when_changed"), "on_time_pane")
     require_one_of(stage.final_pane, ("never", "when_changed", "always"), "final_pane")
     require_non_negative(stage.lateness, "lateness")
@@ -115,7 +115,7 @@ def check_stage_results(stage: Stage) -> None:
     """Refuse a stage that says not what it makes, or says it twice."""
     has_aggregates = len(stage.aggregates) > 0
     if isinstance(stage.window, StatefulFunction):
-        require(not has_aggregates, "aggregate", "given beside remember", "Leave one of the two out")
+        require(not has_aggregates, "aggregate", "given beside stateful", "Leave one of the two out")
         are_logs = all(isinstance(sink, PaneLog) for sink in stage.sinks)
         fix = "Write mode='log': each row stands by itself, and no later one takes its place"
         require(are_logs, "write.mode", "a table of newest values for rows of a function", fix)

@@ -33,11 +33,11 @@ def check_side_outputs(stage: Stage, window: StatefulFunction) -> None:
     outputs = [output.name for output in window.outputs]
     written_outputs = [sink.output for sink in stage.sinks if isinstance(sink, PaneLog)]
     for name in written_outputs:
-        fix = f"Name one of: {', '.join(outputs)}" if outputs else "Declare it: remember(..., outputs={...})"
+        fix = f"Name one of: {', '.join(outputs)}" if outputs else "Declare it: stateful(..., outputs={...})"
         require(window.has_output(name), "write.output", f"{name!r} is no output of {stage.name}", fix)
     for name in outputs:
         fix = f"Say where it goes: write('{name}', mode='log', output='{name}')"
-        require(name in written_outputs, f"remember.outputs.{name}", "nobody writes it", fix)
+        require(name in written_outputs, f"stateful.outputs.{name}", "nobody writes it", fix)
 
 
 def describe_target(sink: Sink | ChangelogTopic) -> str:

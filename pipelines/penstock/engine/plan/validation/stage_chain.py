@@ -53,9 +53,9 @@ def check_downstream_stage(plan: Plan, stage: Stage) -> None:
 def check_upstream(stage: Stage, upstream: Stage) -> None:
     """Refuse panes that would be counted twice, and changes that would come too late."""
     shows_changes = upstream.accumulation != "accumulating" or has_single_pane(upstream)
-    fix = f"Write refine('retracting') or refine('discarding') in {upstream.name}"
+    fix = f"Write accumulation('retracting') or accumulation('discarding') in {upstream.name}"
     problem = f"{upstream.name} shows a window again without taking back what it showed"
-    require(shows_changes, "refine", problem, fix)
+    require(shows_changes, "accumulation", problem, fix)
     fix = (
         f"Allow at least the {correction_time_ms(upstream)} ms for which {upstream.name} corrects its windows"
     )
@@ -78,10 +78,10 @@ def has_single_pane(stage: Stage) -> bool:
 def check_accumulation(plan: Plan, stage: Stage) -> None:
     """Refuse a stage that could not say that a result is gone."""
     can_retract_results = stage.accumulation == "retracting" or not plan.reads_retractions(stage)
-    fix = "Write refine('retracting'): what it reads may be taken back, and a result with it"
+    fix = "Write accumulation('retracting'): what it reads may be taken back, and a result with it"
     require(
         can_retract_results,
-        "refine",
+        "accumulation",
         f"{stage.accumulation} in {stage.name}, over panes that are taken back",
         fix,
     )

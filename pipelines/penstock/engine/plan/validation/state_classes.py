@@ -21,16 +21,16 @@ def check_state_class(state_class: type[Any]) -> None:
         type_info = msgspec.inspect.type_info(state_class)
     except TypeError as problem:
         raise DefinitionError(
-            "remember.state", f"{state_class.__name__}: {problem}", STATE_CLASS_HINT
+            "stateful.state", f"{state_class.__name__}: {problem}", STATE_CLASS_HINT
         ) from problem
     if isinstance(type_info, msgspec.inspect.CustomType):
         detail = f"{state_class.__name__} declares {', '.join(fields)}, and is no dataclass"
-        require(not fields, "remember.state", detail, STATE_CLASS_HINT)
+        require(not fields, "stateful.state", detail, STATE_CLASS_HINT)
         return
     unsupported_type = next(_iter_unsupported_types(type_info, set()), None)
     require(
         unsupported_type is None,
-        "remember.state",
+        "stateful.state",
         f"{state_class.__name__} has a {unsupported_type}",
         STATE_CLASS_HINT,
     )
@@ -42,7 +42,7 @@ def declared_fields(state_class: type[Any]) -> dict[str, Any]:
         return get_type_hints(state_class)
     except NameError as problem:
         raise DefinitionError(
-            "remember.state", f"{state_class.__name__}: {problem}", STATE_CLASS_HINT
+            "stateful.state", f"{state_class.__name__}: {problem}", STATE_CLASS_HINT
         ) from problem
 
 

@@ -41,7 +41,7 @@ def find_derived_columns(
     if FIRST_ROW_COLUMN not in columns:
         derived["_counted"] = lambda rows: pa.array(np.ones(rows.num_rows, np.int64))
     # A repeat moves the watermark as its first did, and has no time of its own in a partial.
-    if not has_duplicates and all(source.watermark.max_ahead is None for source in sources):
+    if not has_duplicates and all(source.watermark.max_future_skew is None for source in sources):
         derived["_newest"] = lambda rows: rows.column("_time")
     return derived
 

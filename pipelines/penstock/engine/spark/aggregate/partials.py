@@ -39,12 +39,14 @@ def judge_event_times(records: "DataFrame", sources: Sources, clock: int | str) 
 
 def has_clock_rules(sources: Sources) -> bool:
     """Whether the batch clock decides about any record of these inputs."""
-    return any(source.watermark.max_ahead is not None for source in sources)
+    return any(source.watermark.max_future_skew is not None for source in sources)
 
 
 def _judge_future_times(records: "DataFrame", sources: Sources) -> "DataFrame":
     is_ahead = sql_by_topic(sources, "_topic", lambda _, source: _is_ahead_sql(source.watermark))
-    is_quarantined = sql_by_topic(sources, "_topic", lambda _, s: str(s.watermark.ahead == "quarantine"))
+    is_quarantined = sql_by_topic(
+        sources, "_topic", lambda _, s: str(s.watermark.future_records == "quarantine")
+    )
     columns = [quote_column(name) for name in records.columns if name != "_invalid"]
     is_set_aside = f"_invalid IS NULL AND {is_ahead} AND {is_quarantined}"
     reason = f"CASE WHEN {is_set_aside} THEN 'ahead_of_clock' ELSE _invalid END"
@@ -53,7 +55,7 @@ def _judge_future_times(records: "DataFrame", sources: Sources) -> "DataFrame":
 
 
 def _is_ahead_sql(rule: WatermarkStrategy) -> str:
-    return "false" if rule.max_ahead is None else f"(_time > _clock + {rule.max_ahead}L)"
+    return "false" if rule.max_future_skew is None else f"(_time > _clock + {rule.max_future_skew}L)"
 
 
 def assign_windows(records: "DataFrame", stage: CompiledStage) -> "DataFrame":

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 def compute_record_ids(records: "DataFrame", source: PlanSource, rule: Deduplication) -> "DataFrame":
     """The ids of good records, as `IDS` has them. A record whose id has a null is nobody's repeat."""
-    fields = ", ".join(quote_column(name) for name in rule.id)
-    has_complete_id = " AND ".join(f"{quote_column(name)} IS NOT NULL" for name in rule.id)
+    fields = ", ".join(quote_column(name) for name in rule.by)
+    has_complete_id = " AND ".join(f"{quote_column(name)} IS NOT NULL" for name in rule.by)
     return (
         records.where(f"_invalid IS NULL AND {has_complete_id}")
         .selectExpr(
             *DUPLICATES_SCHEMA.names,
             # Two hashes with different beginnings, since Spark has none of 128 bits.
             *(f"xxhash64('{half}', '{source.name}', {fields}) AS _id_{half}" for half in ("hi", "lo")),
-            f"_time + {rule.horizon} AS _forget_at",
+            f"_time + {rule.within} AS _forget_at",
         )
         .select(RECORD_IDS_SCHEMA.names)
     )

@@ -29,7 +29,7 @@ word_count = (
     .aggregate(value=count())
     .window(fixed("10 seconds"))
     .trigger(after_watermark(early=after_count(2), late=after_count(1)), lateness="1 minute")
-    .refine("accumulating")
+    .accumulation("accumulating")
     .write("panes", mode="log")
 )
 """How often each word is said in ten seconds: at every second one of a word, and corrected."""
@@ -40,7 +40,7 @@ visits = (
     .aggregate(value=count())
     .window(sessions("10 seconds"))
     .trigger(after_watermark(late=after_count(1)), lateness="1 minute")
-    .refine("discarding")
+    .accumulation("discarding")
     .write("panes", mode="log")
 )
 """How many clicks a visit has, a visit being clicks with no pause of ten seconds; each pane what is new."""
@@ -51,7 +51,7 @@ moving_mean = (
     .aggregate(value=mean("temperature"))
     .window(sliding("20 seconds", "10 seconds"))
     .trigger(repeatedly(after_processing_time("5 seconds")), lateness="1 minute")
-    .refine("accumulating")
+    .accumulation("accumulating")
     .write("panes", mode="log")
 )
 """The mean of twenty seconds, every ten: five seconds after a first reading, ever again."""

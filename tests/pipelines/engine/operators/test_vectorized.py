@@ -1,4 +1,4 @@
-"""A vectorised function is asked what one is that is called key by key, and what it cannot answer is named."""
+"""A vectorized function is asked what one is that is called key by key, and what it cannot answer is named."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,11 +38,11 @@ def stage_of(
     key: tuple[str, ...] = ("key",),
     forget_after: int | None = None,
     *,
-    vectorised: bool = True,
+    vectorized: bool = True,
 ) -> Stage:
     """A stage with this function in the place of a window."""
     remembering = StatefulFunction(
-        function_ref(function), state_type(Tally), RETURNS, forget_after, vectorised, clock=True
+        function_ref(function), state_type(Tally), RETURNS, forget_after, vectorized, clock=True
     )
     return Stage("watched", ("records",), remembering, (), key=key, sinks=(PaneLog("watched"),))
 
@@ -56,7 +56,7 @@ def test_all_keys_at_once_are_told_what_each_would_be_alone(
     batches: list[InputBatch],
 ) -> None:
     at_once = engine(stage_of(watch_all, key, forget_after), batches, tmp_path_factory.mktemp("at_once"))
-    one = stage_of(watch_one, key, forget_after, vectorised=False)
+    one = stage_of(watch_one, key, forget_after, vectorized=False)
     assert at_once == engine(one, batches, tmp_path_factory.mktemp("one"))
     assert at_once == reference(stage_of(watch_all, key, forget_after), batches)
 
@@ -156,7 +156,7 @@ def broken(calls: KeyBatchContext) -> KeyBatchUpdate:
         (broken, UserCodeError, "broken raised ZeroDivisionError: of its own"),
     ],
 )
-def test_a_vectorised_function_that_answers_what_it_cannot_is_named(
+def test_a_vectorized_function_that_answers_what_it_cannot_is_named(
     tmp_path: Path, function: Any, error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
@@ -186,14 +186,14 @@ class Wide:
 def test_the_fields_of_a_state_are_its_columns() -> None:
     kinds = ["BIGINT", "DOUBLE", "STRING", "BOOLEAN", "BINARY", "ARRAY<STRING>", "ARRAY<BIGINT>"]
     assert [column.type for column in state_columns(Wide)] == kinds
-    with pytest.raises(DefinitionError, match=r"remember\.state\.marks: dict.* fits no column"):
-        StatefulFunction(function_ref(watch_all), state_type(Deep), RETURNS, vectorised=True)
+    with pytest.raises(DefinitionError, match=r"stateful\.state\.marks: dict.* fits no column"):
+        StatefulFunction(function_ref(watch_all), state_type(Deep), RETURNS, vectorized=True)
 
 
-def test_a_function_that_is_not_vectorised_keeps_the_fingerprint_that_it_had() -> None:
+def test_a_function_that_is_not_vectorized_keeps_the_fingerprint_that_it_had() -> None:
     plain = StatefulFunction(function_ref(watch_one, "1"), state_type(Tally), (Column("n", "BIGINT"),))
-    assert fingerprint(plain) != fingerprint(replace(plain, vectorised=True))
-    assert "vectorised" not in part_to_json(plain)
+    assert fingerprint(plain) != fingerprint(replace(plain, vectorized=True))
+    assert "vectorized" not in part_to_json(plain)
 
 
 def test_a_timer_of_the_clock_is_declared_or_refused(tmp_path: Path) -> None:
