@@ -1,1 +1,1 @@
-"""The pane engine, the stream host and the shipped pipelines."""
+"""The shipped pipelines and their demo settings."""

@@ -1,9 +1,9 @@
-"""How a pipeline is shown: how much of which input, at which pace. A catalog file may say it beside its pipeline.
+"""Demo settings of a pipeline: its input, how much of it, and at which pace. A catalog file may define them.
 
     demo = Demo(rate=2, last="90 seconds", step="3 seconds")
     demo: {rate: 2, last: 90 seconds, step: 3 seconds}
 
-A pipeline that says nothing is shown by `Demo()`.
+Without settings, a pipeline is demonstrated with `Demo()`.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from penstock.stream.durations import to_milliseconds
 
 @dataclass(frozen=True)
 class Demo:
-    """The input of a demonstration, and its pace: the same seed gives the same records, batches and results.
+    """The input and the pace of a demonstration. The same seed gives the same records, batches and results.
 
-    `rate` is in records a second of all topics together; a topic whose records have times of their own goes by
-    these. `step` is the time from one batch to the next, by the clock of the demonstration.
+    `rate` is the number of records per second over all topics; a topic whose records carry their own times keeps
+    these. `step` is the time between two batches, on the simulated clock of the demonstration.
     """
 
     rate: float = 20.0
@@ -29,27 +29,27 @@ class Demo:
     step: str = "6 seconds"
     seed: int = 1
     key: tuple[Any, ...] | None = None
-    """Whose panes are drawn; without it those of the key that shows most."""
+    """The key whose panes are drawn. Default: the key with the most panes."""
     shares: Mapping[str, float] = field(default_factory=dict)
-    """What part of the rate each topic gets, where several are read; without it all get the same."""
+    """The share of the rate for each topic. Default: the same for all topics."""
     stage: str = ""
-    """Whose panes are drawn; the pipeline's own stage without it."""
+    """The stage whose panes are drawn. Default: the stage of the pipeline's own name."""
     note: str = ""
-    """What to look at in the picture, in a sentence."""
+    """One sentence about the diagram, for the gallery page."""
 
     @property
     def last_ms(self) -> int:
-        """For how long records are sent."""
+        """The time over which records are sent, in milliseconds."""
         return to_milliseconds(self.last, "demo.last")
 
     @property
     def step_ms(self) -> int:
-        """The time between two batches."""
+        """The time between two batches, in milliseconds."""
         return to_milliseconds(self.step, "demo.step")
 
 
 def parse_demo(node: object) -> Demo:
-    """Return how a pipeline is shown, as a YAML file says it. Raises DefinitionError for what it may not say."""
+    """Parse the `demo` section of a YAML pipeline. Raises DefinitionError if a field is unknown or invalid."""
     field_names = [demo_field.name for demo_field in fields(Demo)]
     if node is None:
         return Demo()
@@ -59,5 +59,5 @@ def parse_demo(node: object) -> Demo:
         return msgspec.convert(node, Demo)
     except msgspec.ValidationError as problem:
         raise DefinitionError(
-            "demo", str(problem), "Write a text, a number or a list, as it says"
+            "demo", str(problem), "Give each field a value of its type, as in {rate: 20, last: 4 minutes}"
         ) from problem

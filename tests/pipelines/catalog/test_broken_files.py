@@ -15,7 +15,7 @@ BROKEN = {
     "what a module of its own imports is not there": ("\nfrom broken_helper import x", "at line 1 of "),
     "an error of its own": ("x = 1\n1 / 0", "ZeroDivisionError: division by zero, at line 2"),
     "an end of the process": ("import sys\nsys.exit(3)", "SystemExit: 3, at line 2"),
-    "no pipeline of its name": ("other = 1", "holds no pipeline of that name"),
+    "no pipeline of its name": ("other = 1", "defines no pipeline of this name"),
     "a topic without contract": (
         "from penstock.stream import read\nbroken = read('nothing')",
         "no contract for 'nothing'",

@@ -1,4 +1,4 @@
-"""A plan in words: the four questions, what is done, what is kept and when it goes."""
+"""Explanations of a plan: the four questions, the logical and physical plan, and the state with its retention."""
 
 from penstock.engine.explain.explanation import Explanation, PhysicalOperator, StateSize, explain
 from penstock.engine.explain.logical_plan import LogicalNode

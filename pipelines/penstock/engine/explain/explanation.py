@@ -1,4 +1,4 @@
-"""What `penstock explain` prints: the questions, the logical plan, the state, and what runs it, where known."""
+"""The output of `penstock explain`: the four questions, logical plan, state, and physical plan if known."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -13,22 +13,22 @@ from penstock.engine.plan import Plan, fingerprint, plan_to_dict
 
 @dataclass(frozen=True)
 class PhysicalOperator:
-    """A part of the physical plan, as the engine that runs it describes it."""
+    """One operator of the physical plan, as described by the engine that runs it."""
 
     part: str
     tier: str
     tasks: int
-    does: str
+    operation: str
 
     @property
     def placement(self) -> str:
-        """Return where it runs, in how many tasks."""
+        """Return the tier and the number of tasks."""
         return f"{self.tier}, {self.tasks} {'task' if self.tasks == 1 else 'tasks'}"
 
 
 @dataclass(frozen=True)
 class StateSize:
-    """How much a stage keeps after a batch; rows that younger ones stand for are counted, too."""
+    """The size of a stage's state after a batch. Replaced rows count until they are compacted."""
 
     stage: str
     batch_id: int
@@ -38,7 +38,10 @@ class StateSize:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A plan explained; `running` is empty where no engine was asked, `sizes` where nothing is kept yet."""
+    """An explained plan.
+
+    `physical_plan` is empty if no engine was asked. `state_sizes` is empty if there is no state yet.
+    """
 
     plan: Plan
     questions: tuple[tuple[str, tuple[Question, ...]], ...]
@@ -48,7 +51,7 @@ class Explanation:
     state_sizes: tuple[StateSize, ...] = ()
 
     def as_text(self) -> str:
-        """Return it for people."""
+        """Return the explanation as text."""
         return "\n".join(self.iter_lines()) + "\n"
 
     def iter_lines(self) -> Iterator[str]:
@@ -64,7 +67,7 @@ class Explanation:
             yield from (f"  {line}" for line in node.iter_lines())
         if self.physical_plan:
             yield from title_lines("physical plan")
-            yield from (f"  {part.part}: {part.does} ({part.placement})" for part in self.physical_plan)
+            yield from (f"  {part.part}: {part.operation} ({part.placement})" for part in self.physical_plan)
             yield from title_lines("elements and parallelism")
             yield from (
                 f"  {concept_note.concept}: {concept_note.meaning}"
@@ -72,14 +75,14 @@ class Explanation:
             )
         yield from title_lines("state")
         yield from (
-            f"  {summary.what}: {summary.size}; kept until {summary.until}"
+            f"  {summary.item}: {summary.size}; kept until {summary.until}"
             for summary in self.state_summaries
         )
         for size in self.state_sizes:
             yield f"  {size.stage} after batch {size.batch_id}: {size.rows:,} rows, {size.bytes / 1e6:,.1f} MB"
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the explanation as a JSON-compatible dictionary."""
         return {
             "name": self.plan.name,
             "fingerprint": fingerprint(self.plan),
@@ -100,7 +103,7 @@ class Explanation:
 
 
 def title_lines(title: str) -> Iterator[str]:
-    """Yield a title."""
+    """Yield an empty line and the title."""
     yield ""
     yield title
 
@@ -108,7 +111,10 @@ def title_lines(title: str) -> Iterator[str]:
 def explain(
     plan: Plan, physical_plan: tuple[PhysicalOperator, ...] = (), state_sizes: tuple[StateSize, ...] = ()
 ) -> Explanation:
-    """Explain a plan; `running` is what the engine says of how it runs it, `sizes` how much it keeps now."""
+    """Explain a plan.
+
+    `physical_plan` lists the operators that the engine would run; `state_sizes` has the current size of the state.
+    """
     questions_by_stage = tuple(
         (stage.name, answer_questions(stage, plan.upstream_of(stage))) for stage in plan.stages
     )

@@ -1,4 +1,4 @@
-"""The logical plan: what is done, in the order in which it is done, as a tree from the tables up to the inputs."""
+"""The logical plan: a tree of operations, from each table down to its inputs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,12 @@ from penstock.engine.plan import (
     ApplyStep,
     ArrowStep,
     ChangelogWindows,
+    CompleteTableSink,
     FileOrigin,
     FilterStep,
+    FinalPanes,
     Join,
+    LatestValues,
     LookupStep,
     PaneLog,
     Plan,
@@ -25,17 +28,10 @@ from penstock.engine.plan import (
     predicate_sql,
 )
 
-SINK_DESCRIPTIONS = {
-    "PaneLog": "every pane, appended to",
-    "FinalPanes": "final panes, appended to",
-    "LatestValues": "the latest value per key and window in",
-    "CompleteTableSink": "the whole result, written anew, in",
-}
-
 
 @dataclass(frozen=True)
 class LogicalNode:
-    """One thing that is done, to what comes out of others."""
+    """An operation and the nodes that it reads."""
 
     operation: str
     inputs: tuple["LogicalNode", ...] = ()
@@ -48,19 +44,19 @@ class LogicalNode:
 
 
 def build_logical_plan(plan: Plan) -> tuple[LogicalNode, ...]:
-    """Return a tree for each table that is written; a stage that several read is drawn once."""
+    """Return a tree for each table and topic that is written. A stage with several readers appears once."""
     nodes_by_name: dict[str, LogicalNode] = {source.name: source_node(source) for source in plan.sources}
     output_nodes: list[LogicalNode] = []
     for stage in plan.stages:
         nodes_by_name[stage.name] = stage_node(stage, tuple(nodes_by_name[name] for name in stage.inputs))
-        back_reference = LogicalNode(f"changes of {stage.name}, as above")
+        back_reference = LogicalNode(f"changes of {stage.name} (see above)")
         for sink in stage.sinks:
             output_nodes.append(LogicalNode(describe_sink(sink), (nodes_by_name[stage.name],)))
             nodes_by_name[stage.name] = back_reference
         for topic in stage.topics:
             output_nodes.append(
                 LogicalNode(
-                    f"publish every pane, with its change, to topic {topic.topic}",
+                    f"publish every pane as a change to topic {topic.topic}",
                     (nodes_by_name[stage.name],),
                 )
             )
@@ -75,7 +71,7 @@ def build_logical_plan(plan: Plan) -> tuple[LogicalNode, ...]:
 
 
 def stage_node(stage: Stage, inputs: tuple[LogicalNode, ...]) -> LogicalNode:
-    """Return the node of a stage, over its steps, over its inputs."""
+    """Return the node of a stage with its steps and inputs below it."""
     input_nodes = tuple(
         add_steps(stage.steps_of_input(name), node) for name, node in zip(stage.inputs, inputs, strict=True)
     )
@@ -86,15 +82,15 @@ def stage_node(stage: Stage, inputs: tuple[LogicalNode, ...]) -> LogicalNode:
         nodes_below = (LogicalNode(describe_step(step), nodes_below),)
     key = phrases.join_phrases(list(stage.key)) if stage.key else "nothing"
     if isinstance(stage.window, ChangelogWindows):
-        return LogicalNode("take published panes for the changes that they are", nodes_below)
+        return LogicalNode("read panes as changes", nodes_below)
     if isinstance(stage.window, StatefulFunction):
         if stage.window.is_pass_through:
-            return LogicalNode("each record as a row", nodes_below)
-        order = "event time" if stage.window.is_event_time_ordered else "arrival"
-        grouped_node = LogicalNode(f"group by {key}, in the order of {order}", nodes_below)
-        batch_wide = "all keys at once " if stage.window.vectorized else ""
+            return LogicalNode("emit each record as a row", nodes_below)
+        order = "event-time" if stage.window.is_event_time_ordered else "arrival"
+        grouped_node = LogicalNode(f"group by {key}, in {order} order", nodes_below)
+        batch_wide = ", for all keys of a batch in one call" if stage.window.vectorized else ""
         return LogicalNode(
-            f"hand {batch_wide}to {stage.window.function.name}, which remembers", (grouped_node,)
+            f"apply stateful function {stage.window.function.name}{batch_wide}", (grouped_node,)
         )
     columns = ", ".join(output.name for output in stage.aggregates)
     windowed_node = LogicalNode(f"group by {key} in {phrases.describe_window(stage.window)}", nodes_below)
@@ -102,7 +98,7 @@ def stage_node(stage: Stage, inputs: tuple[LogicalNode, ...]) -> LogicalNode:
 
 
 def add_steps(steps: Sequence[Step], node: LogicalNode) -> LogicalNode:
-    """Return a node with steps above it."""
+    """Return the node with the steps applied to it."""
     for step in steps:
         node = LogicalNode(describe_step(step), (node,))
     return node
@@ -112,14 +108,14 @@ def join_node(stage: Stage, join: Join, inputs: tuple[LogicalNode, ...]) -> Logi
     """Return the node of a join."""
     key = phrases.join_phrases(list(stage.key)) if stage.key else "nothing"
     columns = ", ".join(column.name for column in join.columns)
-    grouped_node = LogicalNode(f"group each by {key} in {phrases.describe_window(stage.window)}", inputs)
+    grouped_node = LogicalNode(f"group both by {key} in {phrases.describe_window(stage.window)}", inputs)
     return LogicalNode(
         f"{join.kind} join of {join.left} and {join.right}: {columns} ({stage.accumulation})", (grouped_node,)
     )
 
 
 def source_node(source: PlanSource) -> LogicalNode:
-    """Return the node of an input, and of what is asked of its records."""
+    """Return the node of a source, with its watermark and deduplication."""
     origin = source.origin
     location = (
         f"{origin.format} files at {origin.path}"
@@ -130,34 +126,38 @@ def source_node(source: PlanSource) -> LogicalNode:
     out_of_orderness = phrases.format_duration(watermark_rule.max_out_of_orderness)
     node = LogicalNode(
         f"read {location}; event time {source.event_time}, "
-        f"watermark {out_of_orderness} behind the newest{describe_watermark_options(source)}"
+        f"watermark {out_of_orderness} behind the newest event time{describe_watermark_options(source)}"
     )
     if source.deduplication is None:
         return node
     ids = phrases.join_phrases(list(source.deduplication.by))
     return LogicalNode(
-        f"set aside repeats of {ids} within {phrases.format_duration(source.deduplication.within)}", (node,)
+        f"deduplicate by {ids} within {phrases.format_duration(source.deduplication.within)}", (node,)
     )
 
 
 def describe_watermark_options(source: PlanSource) -> str:
-    """Say what else the watermark does."""
+    """Describe the idle timeout and the limit on future event times."""
     watermark_rule = source.watermark
     description = ""
     if watermark_rule.idle_after is not None:
-        advance_note = ", following the clock when all are" if watermark_rule.advance_when_idle else ""
+        advance_note = (
+            ", following the clock while all partitions are idle" if watermark_rule.advance_when_idle else ""
+        )
         description += f", idle after {phrases.format_duration(watermark_rule.idle_after)}{advance_note}"
     if watermark_rule.max_future_skew is not None:
         skew_action = (
-            "quarantined" if watermark_rule.future_records == "quarantine" else "accepted, but moves nothing"
+            "quarantined"
+            if watermark_rule.future_records == "quarantine"
+            else "accepted, but do not advance the watermark"
         )
         max_future_skew = phrases.format_duration(watermark_rule.max_future_skew)
-        description += f"; what is more than {max_future_skew} ahead of the clock is {skew_action}"
+        description += f"; records more than {max_future_skew} ahead of the clock are {skew_action}"
     return description
 
 
 def describe_step(step: Step) -> str:
-    """Say a step."""
+    """Describe a step."""
     match step:
         case ApplyStep(function):
             return f"apply {function.name}"
@@ -168,9 +168,9 @@ def describe_step(step: Step) -> str:
         case LookupStep(table, on, columns):
             lookup_columns = phrases.join_phrases([column.name for column in columns])
             lookup_key = phrases.join_phrases(list(on))
-            return f"look up {lookup_columns} in {table} by {lookup_key}, at the version of the batch"
+            return f"look up {lookup_columns} in {table} by {lookup_key}, at the table version of the batch"
         case FilterStep(condition):
-            return f"keep what meets {predicate_sql(condition)}"
+            return f"filter {predicate_sql(condition)}"
         case SelectStep(columns):
             selected_columns = [new if new == old else f"{old} as {new}" for new, old in columns]
             return f"select {phrases.join_phrases(selected_columns)}"
@@ -179,12 +179,30 @@ def describe_step(step: Step) -> str:
 
 
 def describe_sink(plan_sink: Sink) -> str:
-    """Say a table."""
-    return f"write {describe_sink_mode(plan_sink)} {plan_sink.table}"
+    """Describe how a table is written."""
+    match plan_sink:
+        case PaneLog(table, None):
+            return f"append every pane to {table}"
+        case PaneLog(table, output):
+            return f"append rows of output {output} to {table}"
+        case FinalPanes(table):
+            return f"append final panes to {table}"
+        case LatestValues(table):
+            return f"upsert the latest value per key and window into {table}"
+        case CompleteTableSink(table):
+            return f"overwrite {table} with the complete result"
 
 
-def describe_sink_mode(plan_sink: Sink) -> str:
-    """Say what a table takes, and how."""
-    if isinstance(plan_sink, PaneLog) and plan_sink.output is not None:
-        return f"what is sent to {plan_sink.output}, appended to"
-    return SINK_DESCRIPTIONS[type(plan_sink).__name__]
+def describe_table_content(plan_sink: Sink) -> str:
+    """Describe what a table holds."""
+    match plan_sink:
+        case PaneLog(_, None):
+            return "every pane"
+        case PaneLog(_, output):
+            return f"rows of output {output}"
+        case FinalPanes():
+            return "final panes"
+        case LatestValues():
+            return "latest value per key and window"
+        case CompleteTableSink():
+            return "complete result"

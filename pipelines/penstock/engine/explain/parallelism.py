@@ -1,4 +1,4 @@
-"""A pipeline in the words that the field has for its parts: processing elements, and three kinds of parallelism."""
+"""The processing elements of a pipeline, and its pipelined, task and data parallelism."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,31 +12,31 @@ from penstock.engine.plan.windows import is_record_ordered
 
 
 class PlacedOperator(Protocol):
-    """A part of what runs: how it is called, and in how many tasks it runs."""
+    """A physical operator: its name, its tier and its number of tasks."""
 
     @property
     def part(self) -> str:
-        """Its name."""
+        """The name of the operator."""
 
     @property
     def tier(self) -> str:
-        """Where it runs."""
+        """The tier that runs it: the executors or the driver."""
 
     @property
     def tasks(self) -> int:
-        """How many of it run at once."""
+        """The number of tasks that run in parallel."""
 
 
 @dataclass(frozen=True)
 class ConceptNote:
-    """A word of the field, and what of a pipeline it means."""
+    """A concept of stream processing, and the parts of a pipeline to which it applies."""
 
     concept: str
     meaning: str
 
 
 def describe_concepts(plan: Plan, operators: Sequence[PlacedOperator]) -> tuple[ConceptNote, ...]:
-    """Say which parts keep something from record to record, and what runs at the same time as what."""
+    """Describe which parts are stateful, and what runs in parallel."""
     parallel_operators = [f"{part.part} in {part.tasks} tasks" for part in operators if part.tasks > 1]
     return (
         ConceptNote("stateless", phrases.join_phrases(list(iter_stateless_parts(plan)))),
@@ -47,13 +47,13 @@ def describe_concepts(plan: Plan, operators: Sequence[PlacedOperator]) -> tuple[
             "data parallel",
             phrases.join_phrases(parallel_operators)
             if parallel_operators
-            else "nothing: each part is one task",
+            else "nothing: each part runs as one task",
         ),
     )
 
 
 def iter_stateless_parts(plan: Plan) -> Iterator[str]:
-    """Yield what judges each record by itself."""
+    """Yield the parts that process each record by itself."""
     yield f"parsing of {phrases.join_phrases([source.name for source in plan.sources])}"
     for stage in plan.stages:
         input_steps = (step for prepared_input in stage.input_steps for step in prepared_input.steps)
@@ -63,8 +63,8 @@ def iter_stateless_parts(plan: Plan) -> Iterator[str]:
 
 
 def iter_stateful_parts(plan: Plan) -> Iterator[str]:
-    """Yield what needs to know what came before."""
-    yield from (f"repeats of {source.name}" for source in plan.sources if source.deduplication)
+    """Yield the parts that depend on earlier records."""
+    yield from (f"deduplication of {source.name}" for source in plan.sources if source.deduplication)
     for stage in plan.stages:
         if is_stateless(stage):
             continue
@@ -73,34 +73,36 @@ def iter_stateful_parts(plan: Plan) -> Iterator[str]:
 
 
 def describe_keyed_state(window: Window) -> str:
-    """Say what is kept by key."""
+    """Describe the state that a stage keeps by key."""
     if isinstance(window, StatefulFunction):
         return window.function.name.rpartition(":")[2]
     return "records" if isinstance(window, JoinWindow) else "windows"
 
 
 def describe_pipelining(plan: Plan) -> str:
-    """Say what is done with a record in one pass, without waiting for the others."""
+    """Describe what happens to a record in one pass, without waiting for other records."""
     has_only_ordered_stages = all(is_record_ordered(stage.window) for stage in plan.source_stages)
     fused_work = (
         "parsing and steps" if has_only_ordered_stages else "parsing, steps, windows and partial sums"
     )
-    sentence = f"{fused_work} are one stage of Spark: a record goes through all at once"
+    sentence = f"{fused_work} run as one Spark stage, record by record"
     if len(plan.stages) > 1:
         names = phrases.join_phrases([stage.name for stage in plan.stages])
-        sentence += f"; {names} are folded in one pass, with no table or topic between them"
+        sentence += f"; {names} run in one pass, without an intermediate table or topic"
     return sentence
 
 
 def describe_task_parallelism(plan: Plan) -> str:
-    """Say what runs side by side because it is something else."""
-    sentence = "this stream beside the others of its host; merging of state beside its batches"
+    """Describe what runs in parallel because it is different work."""
+    sentence = (
+        "this stream runs beside the other streams of its host; its state is compacted beside its batches"
+    )
     shared_stages = [
         stage.name for stage in plan.stages if sum(stage.name in reader.inputs for reader in plan.stages) > 1
     ]
     if len(plan.source_stages) > 1:
         source_stage_names = phrases.join_phrases([stage.name for stage in plan.source_stages])
-        sentence += f"; {source_stage_names} go by the records side by side, in one pass over them"
+        sentence += f"; {source_stage_names} share one pass over the records"
     if shared_stages:
-        sentence += f"; what reads {phrases.join_phrases(shared_stages)} shares one pass over it"
+        sentence += f"; the readers of {phrases.join_phrases(shared_stages)} share one pass over its panes"
     return sentence

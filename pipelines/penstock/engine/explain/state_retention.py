@@ -1,4 +1,4 @@
-"""What a pipeline keeps between batches, and when it goes."""
+"""The state that a pipeline keeps between batches, and when it expires."""
 
 from dataclasses import dataclass
 
@@ -29,90 +29,97 @@ from penstock.engine.plan import (
 )
 from penstock.engine.plan.validation.pane_timing import has_unbounded_windows
 
-NEVER_EXPIRES_NOTE = "a key's row with the number of its windows stays until the stream is dropped"
-"""A key that comes again goes on counting its windows, however long it was silent."""
+NEVER_EXPIRES_NOTE = "the window counter of each key is kept until the stream is dropped"
+"""A key that returns continues its window numbers, however long it was silent."""
 
 
 @dataclass(frozen=True)
 class StateSummary:
-    """Something that is kept, how much of it, and until when."""
+    """An item of state: its size, and the condition until which it is kept."""
 
-    what: str
+    item: str
     size: str
     until: str
 
 
 def summarize_state(plan: Plan) -> tuple[StateSummary, ...]:
-    """Say all that is kept."""
+    """Summarize the state of all sources and stages."""
     source_summaries = [summary for source in plan.sources for summary in summarize_source_state(source)]
     stateful_stages = (stage for stage in plan.stages if not is_stateless(stage))
     return (*source_summaries, *(summarize_stage_state(plan, stage) for stage in stateful_stages))
 
 
 def is_stateless(stage: Stage) -> bool:
-    """Tell whether a stage only hands on what comes."""
+    """Return whether a stage keeps no state of its own."""
     return isinstance(stage.window, ChangelogWindows) or (
         isinstance(stage.window, StatefulFunction) and stage.window.is_pass_through
     )
 
 
 def summarize_source_state(source: PlanSource) -> list[StateSummary]:
-    """Say what is kept of an input."""
+    """Summarize the state of a source: its watermark and the ids that it has seen."""
     watermark_summary = StateSummary(
         f"watermark of {source.name}", "two numbers per partition", "the stream is dropped"
     )
     if source.deduplication is None:
         return [watermark_summary]
-    horizon = phrases.format_duration(source.deduplication.within)
+    retention = phrases.format_duration(source.deduplication.within)
     ids = phrases.join_phrases(list(source.deduplication.by))
     return [
         watermark_summary,
         StateSummary(
             f"ids of {source.name}",
-            f"16 bytes for each different {ids}",
-            f"they are {horizon} behind the watermark",
+            f"16 bytes for each distinct {ids}",
+            f"the watermark is {retention} past them",
         ),
     ]
 
 
 def summarize_stage_state(plan: Plan, stage: Stage) -> StateSummary:
-    """Say what is kept of a stage's windows; over changes, what cannot be taken back is kept value by value."""
+    """Summarize the state of a stage.
+
+    Over changes, an aggregate that cannot subtract keeps all its values.
+    """
     match stage.window:
         case Tumbling(close):
             limit = f", at most {close.n} of them" if isinstance(close, CountPolicy) else ""
-            contents = f"the records of one window per key{limit}, and how many windows it had"
-            return StateSummary(f"open windows of {stage.name}", contents, f"it is cut; {NEVER_EXPIRES_NOTE}")
+            contents = f"per key, the records of the open window{limit}, and a window counter"
+            return StateSummary(
+                f"open windows of {stage.name}", contents, f"the window closes; {NEVER_EXPIRES_NOTE}"
+            )
         case SlidingOrder(evict=evict):
             retained = phrases.describe_eviction_policy(evict)
-            contents = f"per key {retained} of its records, and how many windows it had"
+            contents = f"per key, {retained}, and a window counter"
             return StateSummary(
                 f"windows of {stage.name}", contents, f"they are evicted; {NEVER_EXPIRES_NOTE}"
             )
         case Between():
-            until = "no partner can come any more"
+            until = "no matching record can arrive any more"
             return StateSummary(
-                f"records of {stage.name}", "their fields, and whether they met a partner", until
+                f"records of {stage.name}", "their fields, and whether they have matched", until
             )
         case AsOf(tolerance):
             watermark_condition = f"the watermark has passed them{phrases.format_delay(stage.lateness)}"
-            until = f"{watermark_condition}, versions until there is a newer one that old"
+            until = f"{watermark_condition}; a version until a newer one is behind the watermark"
             until += (
-                f", or they are {phrases.format_duration(tolerance)} too old" if tolerance is not None else ""
+                f" or it is older than the tolerance of {phrases.format_duration(tolerance)}"
+                if tolerance is not None
+                else ""
             )
             return StateSummary(
-                f"records of {stage.name}", "those that wait, and versions of each key", until
+                f"records of {stage.name}",
+                "left records that wait for the watermark, and versions of each key",
+                until,
             )
         case StatefulFunction(state=state, forget_after=forget_after) as window:
-            until = "its function forgets it"
+            until = "its function deletes its state"
             if forget_after is not None:
-                until += (
-                    f", or nothing was heard of it for {phrases.format_duration(forget_after)} of event time"
-                )
+                until += f", or it has no record for {phrases.format_duration(forget_after)} of event time"
             buffered_records = (
-                ", and the records that the watermark has not passed" if window.is_event_time_ordered else ""
+                ", and the records ahead of the watermark" if window.is_event_time_ordered else ""
             )
             return StateSummary(
-                f"keys of {stage.name}", f"per key a {state.name} and its timers{buffered_records}", until
+                f"keys of {stage.name}", f"per key, a {state.name} and its timers{buffered_records}", until
             )
         case _:
             size = describe_window_size(stage, changes=bool(plan.upstream_of(stage)))
@@ -120,28 +127,28 @@ def summarize_stage_state(plan: Plan, stage: Stage) -> StateSummary:
 
 
 def describe_window_size(stage: Stage, *, changes: bool) -> str:
-    """Say how much is kept of each window of time."""
+    """Describe the state of each window."""
     columns = []
     for output in stage.aggregates:
         keeps_all_values = changes and not is_compact_over_changes(output.aggregate)
         contents = "all values" if keeps_all_values else describe_aggregate_size(output.aggregate)
         columns.append(f"{output.name} ({contents})")
-    shown_copy = ", once more as last shown" if stage.accumulation == "retracting" else ""
-    return f"per key and window: its trigger, {phrases.join_phrases(columns)}{shown_copy}"
+    shown_copy = "; and the last emitted values" if stage.accumulation == "retracting" else ""
+    return f"per key and window: trigger state, {phrases.join_phrases(columns)}{shown_copy}"
 
 
 def is_compact_over_changes(aggregate: Aggregate) -> bool:
-    """Tell whether an aggregate over changes keeps what it keeps over records; a join has every record anyway."""
+    """Return whether an aggregate needs no more state over changes than over records."""
     return can_retract(aggregate) or isinstance(aggregate, JoinMembers)
 
 
 def describe_aggregate_size(aggregate: Aggregate) -> str:
-    """Say how much an aggregate keeps."""
+    """Describe the state of an aggregate."""
     match aggregate:
         case Collect():
             return "all values"
         case Distinct(exact=True):
-            return "every different value"
+            return "every distinct value"
         case Distinct(precision=precision):
             return f"a sketch of {2**precision} registers"
         case Quantiles(k=k):
@@ -149,11 +156,11 @@ def describe_aggregate_size(aggregate: Aggregate) -> str:
         case TopN(n=n):
             return "a record" if n == 1 else f"{n} records"
         case First() | Last():
-            return "a value with its time and address"
+            return "a value with its time, partition and offset"
         case Custom():
-            return "its partial"
+            return "its partial result"
         case JoinMembers():
-            return "every record, with the fields that rows take"
+            return "every record, with the fields that the join returns"
         case OfInput(aggregate=inner):
             return describe_aggregate_size(inner)
         case _:
@@ -161,10 +168,10 @@ def describe_aggregate_size(aggregate: Aggregate) -> str:
 
 
 def describe_window_expiry(plan: Plan, stage: Stage) -> str:
-    """Say when a window of time goes."""
+    """Describe when a window expires."""
     if is_processing_time(stage.window):
-        return "the batch clock passes its end"
+        return "the batch clock passes the end of the window"
     if has_unbounded_windows(plan, stage):
         return "the input ends"
     extra = f" plus {phrases.format_duration(stage.lateness)}" if stage.lateness else ""
-    return f"the watermark passes its end{extra}"
+    return f"the watermark passes the end of the window{extra}"

@@ -1,11 +1,12 @@
-"""The shipped pipelines, one a file: `<name>.py` holds a pipeline of the same name, `<name>.yaml` is one.
+"""The shipped pipelines, one per file: `<name>.py` defines a pipeline of the same name, `<name>.yaml` is one.
 
-Adding a file adds the pipeline everywhere. Loading one imports nothing of Spark. Beside its pipeline a file may say
-how it is shown: `demo = Demo(…)`, or a section `demo` of YAML. A file that is broken is its own pipeline's trouble:
-whatever goes wrong while it is loaded is a DefinitionError that says where.
+Adding a file deploys the pipeline everywhere. Loading a pipeline does not import Spark. A file may also define how
+to demonstrate its pipeline: `demo = Demo(...)`, or a `demo` section in YAML. A broken file affects only its own
+pipeline: any failure to load it raises a DefinitionError that names the file and line.
 """
 
 import ast
+import difflib
 import sys
 import traceback
 from collections.abc import Mapping
@@ -24,36 +25,41 @@ from penstock.stream import Pipeline, from_yaml
 
 
 def pipeline_names() -> tuple[str, ...]:
-    """The names of all pipelines, in order."""
+    """Return the names of all pipelines, sorted."""
     files = (path for path in CATALOG_FOLDER.iterdir() if path.suffix in (".py", ".yaml"))
     return tuple(sorted({path.stem for path in files if not path.stem.startswith("_")}))
 
 
 @cache
 def load_plan(name: str) -> Plan:
-    """The checked plan of a pipeline. Raises DefinitionError where it is not there or not right."""
+    """Return the validated plan of a pipeline. Raises DefinitionError if it is unknown or invalid."""
     file = find_pipeline_file(name)
     if file is None or name not in pipeline_names():
-        raise DefinitionError(
-            "stream", f"there is no pipeline {name!r}", f"There are: {', '.join(pipeline_names())}"
-        )
+        raise DefinitionError("stream", f"there is no pipeline {name!r}", suggest_pipeline(name))
     try:
         return _load_pipeline(file).to_plan(name)
     except DefinitionError as problem:
         raise (problem if str(file) in problem.location else problem.with_location(str(file))) from None
     except ContractError as problem:
-        raise DefinitionError("read", problem, "Mend that file", str(file)) from problem
+        raise DefinitionError("read", problem, "Fix the contract file", str(file)) from problem
     except (Exception, SystemExit) as problem:
-        fix = "Mend it; what else there is goes on without it"
+        fix = "Fix the file; other pipelines are not affected"
         raise DefinitionError(
-            name, f"it cannot be loaded: {_describe_failure(name, problem)}", fix, str(file)
+            name, f"cannot be loaded: {_describe_failure(name, problem)}", fix, str(file)
         ) from problem
 
 
-def reload_plan(name: str) -> Plan:
-    """The same from its file as it is now, with the contracts of its topics and all modules of one's own.
+def suggest_pipeline(name: str) -> str:
+    """Return a hint with the nearest pipeline name, or with all names."""
+    names = pipeline_names()
+    nearest = difflib.get_close_matches(name, names, 1)
+    return f"Did you mean {nearest[0]}?" if nearest else f"Known pipelines: {', '.join(names)}"
 
-    Functions that were taken from these modules before go on as they were.
+
+def reload_plan(name: str) -> Plan:
+    """Load the plan from the current files: the pipeline, the contracts of its topics and its user modules.
+
+    Functions that were imported from these modules earlier stay unchanged.
     """
     load_plan.cache_clear()
     load_contract.cache_clear()
@@ -67,17 +73,17 @@ def reload_plan(name: str) -> Plan:
 
 
 def pipeline_module(name: str) -> str:
-    """The module that a pipeline in Python is written in."""
+    """Return the module name of a pipeline in Python."""
     return f"{__name__}.{name}"
 
 
 def pipeline_file(name: str) -> Path:
-    """The file that a pipeline is written in."""
+    """Return the file that defines a pipeline."""
     return find_pipeline_file(name) or CATALOG_FOLDER / f"{name}.py"
 
 
 def read_description(name: str) -> str:
-    """What a pipeline's file says of it at its top."""
+    """Return the description at the top of a pipeline's file."""
     text = pipeline_file(name).read_text("utf-8")
     if pipeline_file(name).suffix == ".py":
         return ast.get_docstring(ast.parse(text)) or ""
@@ -87,7 +93,7 @@ def read_description(name: str) -> str:
 
 
 def load_demo(name: str) -> Demo:
-    """How a pipeline is shown: as its file says, or as any is."""
+    """Return the demo settings of a pipeline, or the defaults."""
     load_plan(name)
     file = pipeline_file(name)
     if file.suffix == ".yaml":
@@ -103,7 +109,7 @@ def load_demo(name: str) -> Demo:
 
 
 def _reload_root(module: str) -> str:
-    """What is read anew together: all files of this folder, or a package of one's own with all that is in it."""
+    """Return the unit that is reloaded together: this folder, or a top-level package of user code."""
     return f"{__name__}." if module.startswith(f"{__name__}.") else module.partition(".")[0]
 
 
@@ -113,13 +119,13 @@ def _load_pipeline(file: Path) -> Pipeline:
     pipeline = getattr(import_module(pipeline_module(file.stem)), file.stem, None)
     if not isinstance(pipeline, Pipeline):
         raise DefinitionError(
-            file.stem, f"{file} holds no pipeline of that name", f"Write {file.stem} = read(...) in it"
+            file.stem, f"{file} defines no pipeline of this name", f"Define {file.stem} = read(...) in it"
         )
     return pipeline
 
 
 def _describe_failure(name: str, problem: BaseException) -> str:
-    """What went wrong, and on which line of which file of one's own."""
+    """Describe an error, with the file and line of the user code that raised it."""
     failure = f"{type(problem).__name__}: {problem}"
     if isinstance(problem, SyntaxError):
         return failure if problem.filename is None else f"{failure} in {problem.filename}"

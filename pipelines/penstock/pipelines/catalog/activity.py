@@ -1,4 +1,4 @@
-"""What goes on: records of three topics as one stream, counted by where they come from."""
+"""Clicks, payments and messages: a union of three topics, counted per kind and minute."""
 
 from penstock.pipelines.demonstration import Demo
 from penstock.stream import after_watermark, count, every, fixed, read, union

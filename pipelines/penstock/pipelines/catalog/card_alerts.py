@@ -1,7 +1,7 @@
-"""Cards that cannot be where they are: used in two countries within a quarter of an hour.
+"""Alerts for cards that are used in two countries within 15 minutes.
 
-A card's payments come to a function that remembers the last country in which the card was used. A payment that is
-older than that one, because it came late, changes nothing that is remembered; it is judged all the same.
+A stateful function keeps the last country in which each card was used. A late payment that is older than the last
+use is checked as well, but does not change the state.
 """
 
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from penstock.pipelines.demonstration import Demo
 from penstock.stream import read
 
 MIN_TRAVEL_TIME_MS = 15 * 60_000
-"""Milliseconds in which nobody gets from one country to another."""
+"""The minimum time to travel from one country to another."""
 
 
 @dataclass(frozen=True)
 class CardLastSeen:
-    """Where and when a card was seen last."""
+    """The country and the time of the last use of a card."""
 
     country: str
     at: int
 
 
 def flag_distant_payments(context: KeyContext[CardLastSeen]) -> KeyUpdate[CardLastSeen]:
-    """A row for each payment that is too near in time to one in another country."""
+    """Return a row for each payment within 15 minutes of a payment in another country."""
     last, rows = context.state, []
     for payment in context.records:
         country, at = payment.fields["country"], payment.time
@@ -52,5 +52,5 @@ card_alerts = (
 demo = Demo(
     last="15 minutes",
     step="30 seconds",
-    note="How soon an alert is in the topic is [measured](../record_at_a_time.md#rules-that-remember).",
+    note="How soon an alert reaches the topic is [measured](../record_at_a_time.md#rules-that-remember).",
 )

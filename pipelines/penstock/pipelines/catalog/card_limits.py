@@ -1,7 +1,7 @@
-"""What a card might pay at once when it paid: each payment beside the limit that held then.
+"""Each payment with the limit of its card at that time: an as-of join with a slowly changing topic.
 
-The table of limits changes slowly, and is a topic: each payment is joined with the newest limit of its card that is
-no younger than the payment. It is told when the watermark is so far, so a limit that is held up still counts.
+A payment joins the latest limit of its card as of the time of the payment. The row is emitted when the watermark
+has passed the payment, so that a delayed limit still counts.
 """
 
 from penstock.pipelines.demonstration import Demo
@@ -21,5 +21,7 @@ card_limits = (
 )
 
 demo = Demo(
-    rate=60, shares={"cards": 0.5, "card-limits": 0.5}, note="Cards of which no limit is known have none."
+    rate=60,
+    shares={"cards": 0.5, "card-limits": 0.5},
+    note="Payments of cards without a limit keep a null: it is a left join.",
 )

@@ -1,8 +1,7 @@
-"""How fast a card would have had to travel from one use to the next, where that is faster than an aircraft.
+"""Cards that would have to travel faster than an aircraft between two successive payments.
 
-Successive means in the order of use, not of arrival: payments wait in the card's memory until the watermark says
-that none can come before them any more. So a payment that was held up on its way changes nothing; one that comes
-behind the watermark is compared with nothing, and nothing with it.
+Payments are compared in event-time order: they wait in the state of the card until the watermark has passed them.
+So delayed payments do not change the result. A payment behind the watermark is ignored.
 """
 
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ CAPITALS = {
     "PL": (52.23, 21.01),
     "US": (38.90, -77.04),
 }
-"""Where a country is, in degrees: all that a payment says is the country."""
+"""Latitude and longitude of each capital, in degrees. A payment only has its country."""
 EARTH_KM = 6_371.0
 AIRCRAFT_KMH = 1_000.0
 HOUR_MS = 3_600_000
@@ -37,14 +36,14 @@ class CardUse:
 
 @dataclass(frozen=True)
 class CardTravelState:
-    """The last use that is certain, and those that others may still come before."""
+    """The last use behind the watermark, and the uses that wait for it."""
 
     last: CardUse | None = None
     pending: tuple[CardUse, ...] = ()
 
 
 def flag_impossible_travel(context: KeyContext[CardTravelState]) -> KeyUpdate[CardTravelState]:
-    """A row for each use that is too far from the one before it."""
+    """Return a row for each use that is too far from the previous one."""
     state, rows = context.state or CardTravelState(), []
     uses = sorted(
         [*state.pending, *map(as_card_use, context.records)],
@@ -63,12 +62,12 @@ def flag_impossible_travel(context: KeyContext[CardTravelState]) -> KeyUpdate[Ca
 
 
 def as_card_use(payment: KeyedRecord) -> CardUse:
-    """A payment as a use of its card."""
+    """Convert a payment to a use of its card."""
     return CardUse(payment.time, payment.fields["country"], payment.fields["id"])
 
 
 def impossible_travel_row(before: CardUse, after: CardUse) -> OutputRow | None:
-    """A row for two uses between which nobody can travel."""
+    """Return a row if the travel from one use to the next is faster than an aircraft."""
     km = distance_km(CAPITALS[before.country], CAPITALS[after.country])
     hours = (after.at - before.at) / HOUR_MS
     if km <= AIRCRAFT_KMH * hours:
@@ -83,7 +82,7 @@ def impossible_travel_row(before: CardUse, after: CardUse) -> OutputRow | None:
 
 
 def distance_km(origin: tuple[float, float], destination: tuple[float, float]) -> float:
-    """Kilometres between two places, over the ground."""
+    """Return the great-circle distance in kilometres."""
     (north, east), (other_north, other_east) = (
         [radians(part) for part in coordinates] for coordinates in (origin, destination)
     )

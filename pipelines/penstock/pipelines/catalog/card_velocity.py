@@ -1,4 +1,4 @@
-"""How quickly each card is used: payments, money and countries in ten minutes, told anew every minute."""
+"""Card velocity: payments, amount and countries of each card over ten minutes, every minute."""
 
 from penstock.pipelines.demonstration import Demo
 from penstock.stream import after_count, count, distinct, max_, read, repeatedly, sliding, sum_

@@ -1,8 +1,8 @@
-"""How often advertisements are clicked on: each showing with the clicks of the ten minutes after it.
+"""Click-through of advertisements: each impression with its clicks in the following ten minutes.
 
-Two topics are brought together by the showing that both name (a co-group): a showing and what lies within ten
-minutes of it are in one session. A session may go on, so which of its clicks count is said by their times; then
-showings and clicks are counted by advertisement.
+A session window groups each impression with its clicks (a co-group of two topics). A session may last longer than
+ten minutes, so only clicks within ten minutes of the impression count. A second stage sums impressions and clicks
+by ad.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ ATTRIBUTION_WINDOW_MS = 600_000
 
 
 def count_attributed_clicks(session: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A showing, and how many clicks came in the ten minutes after it; nothing where only clicks came."""
+    """Return the ad and its number of clicks within ten minutes, or nothing for clicks without an impression."""
     shown, clicks = session["shown_at"], session["clicked_at"] or ()
     if shown is None:
         return []
@@ -71,5 +71,5 @@ demo = Demo(
     last="20 minutes",
     step="1 minute",
     shares={"impressions": 5 / 6, "ad-clicks": 1 / 6},
-    note="A showing counts where its own ten minutes are over. One click in eight comes later, and for nothing.",
+    note="One click in eight arrives after its ten minutes and does not count.",
 )

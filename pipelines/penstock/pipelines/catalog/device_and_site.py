@@ -1,4 +1,4 @@
-"""Two computations that take different keys from one topic, in one pass: by device and by site."""
+"""Two aggregations of one topic by different keys, in one pass: by device and by site."""
 
 from penstock.pipelines.demonstration import Demo
 from penstock.stream import after_watermark, count, every, fixed, max_, mean, quantiles, read

@@ -1,7 +1,7 @@
-"""Delays by airport and hour in which flights were to leave: early, on time and late, as aircraft really left.
+"""Flight delays by airport and scheduled hour of departure, from real flights, with early, on-time and late panes.
 
-A flight is told when it leaves, so its delay is its lateness: an hour's first answer is of those that left at once,
-and is corrected for as long as the slowest may take.
+A flight is reported when it departs, so its delay is its lateness. The first pane of an hour covers the punctual
+flights; later panes correct it for up to a day.
 """
 
 from penstock.pipelines.demonstration import Demo
@@ -25,5 +25,5 @@ flight_delays = (
 demo = Demo(
     last="1 day",
     step="30 minutes",
-    note="What another bound would have bought is [measured](../watermark_bounds.md).",
+    note="How other values of `max_out_of_orderness` perform is [measured](../watermark_bounds.md).",
 )

@@ -1,6 +1,6 @@
-"""How far visits come: of those that ended in a minute, how many only looked, searched, filled a cart, and bought.
+"""A conversion funnel: visits per minute by their furthest step (looked, searched, filled a cart, bought).
 
-A visit's furthest step may change while late clicks join it; then it moves from one count to another.
+Late clicks may change the furthest step of a visit. Then the visit moves from one count to another.
 """
 
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ FUNNEL_STEPS = ("looked", "searched", "filled a cart", "bought")
 
 
 def add_furthest_step(visits: "pa.Table") -> "pa.Table":
-    """Every visit with the furthest step that it came to."""
+    """Add the furthest step of each visit."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

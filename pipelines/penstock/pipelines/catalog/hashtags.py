@@ -1,7 +1,7 @@
-"""What somebody means who begins to type a hashtag: the three most used of the last minute for every beginning.
+"""Hashtag completion: for each prefix, the three most used tags of the last minute.
 
-Two stages. Tags are counted in sliding windows, and corrected while they are young; each count is then told to
-every beginning of its tag, and the best three stand there. A correction of a count goes through to the suggestions.
+The first stage counts tags in sliding windows and corrects the counts. The second stage expands each tag to its
+prefixes and keeps the top three for each prefix. A corrected count also corrects the suggestions.
 """
 
 from typing import TYPE_CHECKING
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_PREFIX_LENGTH = 8
-"""Beginnings up to this length: who has typed so much is nearly there."""
+"""The length of the longest prefix for which tags are suggested."""
 
 
 def expand_prefixes(tags: "pa.Table") -> "pa.Table":
-    """Every tag once for each of its beginnings."""
+    """Return each tag once for each of its prefixes."""
     import pyarrow as pa
 
     names = tags.column("tag").to_pylist()

@@ -1,4 +1,4 @@
-"""The last hundred readings of each device, with every tenth: a window that slides by records, not by time."""
+"""The last 100 readings of each device, after every tenth reading: a window that slides by records, not by time."""
 
 from penstock.stream import count, max_, mean, min_, read, records, sliding_by
 

@@ -1,7 +1,7 @@
-"""Nexmark in one pass: the hottest auctions (its q5), the highest bids (q7), newcomers who sell at once (q8).
+"""Three Nexmark queries in one pass: hot auctions (q5), highest bids (q7), new users who sell (q8).
 
-All 23 queries are in pipelines/docs/nexmark.md, each with the same in SQL. Here the three hottest are told,
-every two seconds over the last ten, early and corrected; a tie is decided by the auction's number.
+All 23 queries are in pipelines/docs/nexmark.md, each with its SQL. Here the three hottest auctions of the last ten
+seconds are emitted every two seconds, early and with corrections. The auction number breaks ties.
 """
 
 from penstock.pipelines.demonstration import Demo
@@ -64,5 +64,5 @@ demo = Demo(
     last="40 seconds",
     step="2 seconds",
     shares={"nexmark-persons": 0.02, "nexmark-auctions": 0.06, "nexmark-bids": 0.92},
-    note="The picture shows the three auctions with the most bids in ten seconds; all three queries are one pass.",
+    note="The diagram shows the three auctions with the most bids. All three queries share one pass.",
 )

@@ -1,7 +1,7 @@
-"""Several outputs from one pass: large payments by card, online ones by merchant, all others by country.
+"""Three branches in one pass: large payments by card, online payments by merchant, all others by country.
 
-Each payment goes to the first branch whose condition it meets. Each branch has its key, its windows, its table and
-its account of records; the topic is read once for all of them.
+Each payment goes to the first branch whose condition it meets. Each branch has its own key, windows, table and
+record counts. The topic is read once for all branches.
 """
 
 from penstock.pipelines.demonstration import Demo
@@ -34,5 +34,5 @@ demo = Demo(
     last="12 minutes",
     step="30 seconds",
     stage="payments_by_country",
-    note="The picture shows the third output; all three are told from one pass.",
+    note="The diagram shows the third branch.",
 )

@@ -1,4 +1,4 @@
-"""The mean of each key as it grows, from a topic that is called `avg` in every course."""
+"""The running mean of each key in a global window, over a topic named `avg` as in many courses."""
 
 from penstock.pipelines.demonstration import Demo
 from penstock.stream import after_count, count, global_window, mean, read, repeatedly

@@ -1,4 +1,4 @@
-"""Mean temperature per device and minute: a first guess every ten seconds, corrections for an hour."""
+"""Mean temperature per device and minute: early results every ten seconds, corrections for an hour."""
 
 from penstock.stream import after_watermark, count, every, fixed, mean, read
 

@@ -1,4 +1,4 @@
-"""The pages of a website that are looked at most just now: the five first of the last minute, every ten seconds."""
+"""Trending pages of a website: the five most viewed pages of the last minute, every ten seconds."""
 
 from penstock.pipelines.demonstration import Demo
 from penstock.stream import (

@@ -1,6 +1,6 @@
-"""Visits to a website: a visitor's clicks with no pause of more than half a minute, joined by late ones.
+"""Website visits: the clicks of a user in sessions with a gap of 30 seconds. Late clicks may merge sessions.
 
-The pause is short so that the clicks of the generator, which are close together, make several visits.
+The gap is short because the generated clicks are close together.
 """
 
 from penstock.pipelines.demonstration import Demo

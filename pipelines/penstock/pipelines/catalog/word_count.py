@@ -1,4 +1,4 @@
-"""How often each word was said in the last thirty seconds, every ten seconds, from lines as they come."""
+"""Word count over the last 30 seconds, every ten seconds."""
 
 from penstock.pipelines.demonstration import Demo
 from penstock.stream import after_watermark, count, every, read, sliding

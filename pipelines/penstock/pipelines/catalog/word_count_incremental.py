@@ -1,8 +1,8 @@
-"""The same counts as `word_count`, by adding what enters a window and subtracting what leaves it.
+"""The counts of `word_count`, computed incrementally: add what enters the window, subtract what leaves it.
 
-For each word the counts of ten seconds are kept, and the sum of the last three. When the watermark says that ten
-seconds are over, their count is added, and that of the ten seconds which are now too old is taken away. What a
-window holds is never counted again, however long it is.
+The state of a word is its count per slide of ten seconds, and the sum of the last three slides. When the watermark
+passes a slide, its count is added and the oldest count is subtracted. So the work does not depend on the window
+size.
 """
 
 from dataclasses import dataclass, field
@@ -14,21 +14,21 @@ from penstock.stream import read
 
 SLIDE_MS = 10_000
 SLIDES_PER_WINDOW = 3
-"""A window is so many slides long."""
+"""The length of a window in slides."""
 
 
 @dataclass(frozen=True)
 class SlidingCounts:
-    """The counts by slide, and their sum over the window that was told last."""
+    """The counts by slide, and their sum over the last emitted window."""
 
     counts: dict[int, int] = field(default_factory=dict)
     total: int = 0
     next_slide: int = 0
-    """The slide after the window that was told last."""
+    """The slide after the last emitted window."""
 
 
 def slide_window_counts(context: KeyContext[SlidingCounts]) -> KeyUpdate[SlidingCounts]:
-    """A row for each window that is over and in which the word was said."""
+    """Return a row for each complete window that contains the word."""
     state = context.state or SlidingCounts()
     counts, total, next_slide = dict(state.counts), state.total, state.next_slide
     for record in context.records:
@@ -37,7 +37,7 @@ def slide_window_counts(context: KeyContext[SlidingCounts]) -> KeyUpdate[Sliding
             counts[slide] = counts.get(slide, 0) + 1
         elif slide > next_slide - SLIDES_PER_WINDOW:
             counts[slide] = counts.get(slide, 0) + 1
-            total += 1  # late for what was told, and in time for what is still to come
+            total += 1  # late for emitted windows, on time for the next ones
     rows = []
     while counts:
         next_slide = max(next_slide, min(counts))

@@ -1,4 +1,4 @@
-"""How often each word was said since the stream began: a count that is kept for each word, and told as it grows."""
+"""Total count of each word since the start of the stream, emitted after each batch."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from penstock.stream import read
 
 @dataclass(frozen=True)
 class WordTotal:
-    """What was counted so far."""
+    """The count so far."""
 
     times: int = 0
 
 
 def count_words(context: KeyContext[WordTotal]) -> KeyUpdate[WordTotal]:
-    """The count after each batch in which the word was said."""
+    """Return the count after each batch that contains the word."""
     total = WordTotal((context.state or WordTotal()).times + len(context.records))
     return KeyUpdate(total, [OutputRow({"times": total.times})])
 

@@ -1,8 +1,8 @@
-"""What people suddenly ask, or suddenly no longer ask: spikes and dips of search queries, told within seconds.
+"""Trends in search queries: spikes and dips are detected within seconds.
 
-Queries are counted by the second they were asked in, once each. When the watermark says that a second is whole, the
-last five of them are compared with what a model, kept for each query, expects of it. A question that comes when its
-second was judged already, but is still compared, is learned from as if it had been in time; what was told stays.
+Questions are deduplicated and counted by second. When the watermark passes a second, the last five seconds are
+compared with the rate that a model of the query expects. A late question still updates the model while its second
+is among these five; rows that were already emitted do not change.
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,34 +14,34 @@ from penstock.stream import read
 
 SECOND_MS = 1_000
 JUDGED_SECONDS = 5
-"""Seconds that are judged together."""
+"""The number of seconds that are compared with the model."""
 MIN_LEARNED_SECONDS = 20
-"""Seconds that a model must have seen before it is believed."""
+"""The number of seconds after which a model may detect trends."""
 MEMORY_SECONDS = 30
-"""Seconds after which a second counts about a third of what it did."""
+"""The time after which the weight of a second has dropped to about a third."""
 TREND_START_SIGMA, TREND_END_SIGMA = 7.0, 3.0
-"""How far a count is off, in standard deviations: beyond the first a trend begins, within the second it is over.
+"""Deviations from the expected count at which a trend starts and ends, in standard deviations.
 
-It is twice the distance of the square roots: so the spread is about 1 for counts of any size.
+The deviation is twice the difference of the square roots, which has a spread of about 1 for counts of any size.
 """
 ACCEPTED_AFTER_SECONDS = 60
-"""Seconds after which what was unusual is what there is."""
+"""The time after which a trend becomes the expected rate."""
 END_OF_TIME_MS = 253_402_300_800_000
-"""The end of the year 9999; a watermark beyond it is that of an input that has ended."""
+"""The end of the year 9999. The watermark of an input that has ended is beyond it."""
 MIN_EXPECTED_RATE = 0.05
-"""Questions a second below which nothing is expected, and the query is forgotten."""
+"""Questions per second below which the state of a query is deleted."""
 
 
 @dataclass(frozen=True)
 class QueryModel:
-    """What is expected of a query, and what came of it lately."""
+    """The expected rate of a query and its recent counts."""
 
     counts_by_second: dict[int, int] = field(default_factory=dict)
-    """Questions by second, of seconds that may not be whole."""
+    """Questions by second, for seconds that the watermark has not passed."""
     recent_counts: tuple[int, ...] = ()
-    """The last seconds that were judged, the newest at the end."""
+    """The counts of the last compared seconds, the newest at the end."""
     next_second: int = 0
-    """The second after these."""
+    """The second after the last compared one."""
     expected_rate: float = 0.0
     seconds_learned: int = 0
     trend: str = ""
@@ -49,7 +49,7 @@ class QueryModel:
 
 
 def detect_trends(context: KeyContext[QueryModel]) -> KeyUpdate[QueryModel]:
-    """A row for each trend that begins."""
+    """Return a row for each trend that starts."""
     model = add_questions(
         context.state or QueryModel(), [record.time // SECOND_MS for record in context.records]
     )
@@ -70,7 +70,7 @@ def detect_trends(context: KeyContext[QueryModel]) -> KeyUpdate[QueryModel]:
 
 
 def add_questions(model: QueryModel, seconds: list[int]) -> QueryModel:
-    """The model with new questions; those of a second that was judged are added there, if it is not long ago."""
+    """Add questions to the model. Late questions count if their second is among the recent ones."""
     counts_by_second, recent_counts, expected_rate = (
         dict(model.counts_by_second),
         list(model.recent_counts),
@@ -92,15 +92,15 @@ def add_questions(model: QueryModel, seconds: list[int]) -> QueryModel:
 
 
 def question_weight(seconds: int, seconds_ago: int) -> float:
-    """What one question more, so many seconds ago, adds to the mean of all of them; older ones fade from it."""
+    """Return what one more question adds to the expected rate, given its age in seconds."""
     fading_steps = max(0, min(seconds_ago - 1, seconds - MEMORY_SECONDS))
     return (1 - 1 / MEMORY_SECONDS) ** fading_steps / min(seconds, MEMORY_SECONDS)
 
 
 def next_complete_second(model: QueryModel, watermark: int) -> int | None:
-    """The next second to judge, once the watermark has passed its end.
+    """Return the next second to compare, once the watermark has passed it.
 
-    The end of all input is no dip: then nothing is judged behind a query's last second.
+    The end of the input is not a dip: no second after the last question of a query is compared then.
     """
     first_second = min(model.counts_by_second, default=None)
     second = model.next_second if model.seconds_learned else first_second
@@ -110,7 +110,7 @@ def next_complete_second(model: QueryModel, watermark: int) -> int | None:
 
 
 def judge_second(model: QueryModel, second: int, count: int) -> tuple[QueryModel, list[OutputRow]]:
-    """The model after a second that is whole, and a row where a trend begins with it."""
+    """Return the model after a complete second, and a row if a trend starts with it."""
     recent_counts = (*model.recent_counts, count)[-JUDGED_SECONDS:]
     question_count, expected_count = sum(recent_counts), model.expected_rate * len(recent_counts)
     deviation = 2 * (sqrt(question_count) - sqrt(expected_count))
@@ -160,5 +160,5 @@ demo = Demo(
     rate=100,
     last="4 minutes",
     step="4 seconds",
-    note="Every fourth block of a thousand questions has a trend planted in it, from the seventh on.",
+    note="The generator plants a trend in every fourth block of 1,000 questions, from the seventh on.",
 )

@@ -56,7 +56,7 @@ def test_what_runs_the_plan_is_told_where_an_engine_says_so() -> None:
     told = explain(CORRECTIONS, running)
     assert "fold: folds partials with the state (driver, 1 task)" in told.as_text()
     assert told.as_json()["physical"] == [
-        {"part": "fold", "tier": "driver", "tasks": 1, "does": "folds partials with the state"}
+        {"part": "fold", "tier": "driver", "tasks": 1, "operation": "folds partials with the state"}
     ]
 
 
@@ -69,9 +69,9 @@ def test_the_words_of_the_field_are_told_of_a_plan_that_runs() -> None:
     assert told["stateless"] == (
         "parsing of sensors, sql SELECT * FROM input WHERE temperature IS NOT NULL and assignment to windows"
     )
-    assert told["stateful"] == "repeats of sensors and sensor_corrections (windows by device)"
+    assert told["stateful"] == "deduplication of sensors and sensor_corrections (windows by device)"
     assert told["data parallel"] == "read sensors in 3 tasks"
-    assert "stateful: repeats of sensors" in explain(CORRECTIONS, running).as_text()
+    assert "stateful: deduplication of sensors" in explain(CORRECTIONS, running).as_text()
 
 
 @settings(deadline=None)
@@ -98,9 +98,9 @@ def test_a_graph_of_stages_is_drawn_with_what_lies_between_them() -> None:
         n2["hours<br>all together, in fixed windows of 1 hour<br>devices (retracting)"]
     end
     n0 -->|records| n1
-    n1 --> n1t0[["minute: the latest value per key and window"]]
+    n1 --> n1t0[["minute: latest value per key and window"]]
     n1 -->|changes| n2
-    n2 --> n2t0[["hour: the latest value per key and window"]]
+    n2 --> n2t0[["hour: latest value per key and window"]]
 """
     )
 
@@ -120,7 +120,7 @@ def test_a_join_is_told_with_its_kind_and_all_that_it_keeps() -> None:
     joined = join(read("impressions"), read("ad-clicks"), by="id", how="left", take={"at": "impressions.at"})
     told = explain(joined.window(fixed("10 minutes")).write("seen", mode="log").plan).as_text()
     assert "Per id, the left join of impressions and ad-clicks:" in told
-    assert "left (every record, with the fields that rows take)" in told
+    assert "left (every record, with the fields that the join returns)" in told
 
 
 def test_rows_of_a_join_without_windows_are_shown_and_late_as_they_are() -> None:
@@ -130,9 +130,9 @@ def test_rows_of_a_join_without_windows_are_shown_and_late_as_they_are() -> None
     told = explain(
         newest.window(as_of()).trigger(lateness="1 minute").write("limits", mode="log").plan
     ).as_text()
-    assert "A record is shown when the watermark has passed it by 1 minute." in told
-    assert "Records that come more than 1 minute behind the watermark go to the late table." in told
-    assert "kept until the watermark has passed them by 1 minute, versions until" in told
+    assert "A record is emitted when the watermark has passed it by 1 minute." in told
+    assert "Records more than 1 minute behind the watermark go to the late table." in told
+    assert "kept until the watermark has passed them by 1 minute; a version until" in told
     assert "correct a window" not in told
 
 
@@ -144,7 +144,10 @@ def test_a_window_that_closes_at_its_end_or_has_none_is_told_as_what_it_is() -> 
     assert "When the batch clock passes the end of the window.\n" in by_clock
     early = after_watermark(early=every("10 seconds"), late=after_count(5))
     first = explain(counted.window(fixed("1 minute")).trigger(early).write("t").plan).as_text()
-    assert "if something came; when the watermark passes the end.\n" in first
+    assert (
+        "if new records have arrived; on-time pane when the watermark passes the end of the window.\n"
+        in first
+    )
     ever = counted.window(global_window()).accumulation("retracting").trigger(repeatedly(after_count(1)))
     both = explain(ever.write("t").then().aggregate(devices=count()).write("all").plan).as_text()
     assert "No record is late: the window has no end." in both
@@ -157,15 +160,15 @@ def test_functions_are_told_with_the_order_in_which_they_get_records() -> None:
         plan = stage.write("t", mode="log").plan
         return explain(plan).as_text() + render_mermaid(plan)
 
-    assert "group by device, in the order of arrival" in told("arrival")
-    assert "group by device, in the order of event time" in told("event_time")
-    assert "by device, in order of event time: " in told("event_time")
-    assert "order of arrival" not in told("event_time")
+    assert "group by device, in arrival order" in told("arrival")
+    assert "group by device, in event-time order" in told("event_time")
+    assert "by device, in event-time order: stateful " in told("event_time")
+    assert "arrival order" not in told("event_time")
 
 
 def test_rows_stand_by_themselves() -> None:
     told = explain(read("sensors").rows({"site": "STRING"}).write("t", mode="log").plan).as_text()
-    assert "No windows: each record stands by itself." in told
+    assert "No windows: each record is a row of its own." in told
 
 
 def test_what_runs_a_graph_is_drawn_beside_it() -> None:
@@ -187,16 +190,16 @@ def test_what_runs_a_graph_is_drawn_beside_it() -> None:
 def test_both_sides_of_a_topic_of_panes_are_told() -> None:
     minute = read("sensors").key("device").aggregate(readings=count()).window(fixed("1 minute"))
     writer = minute.accumulation("retracting").publish("minutes").to_plan("minute")
-    assert "publish every pane, with its change, to topic minutes" in explain(writer).as_text()
-    assert 'n1 --> n1p0[("topic minutes: every pane, with its change")]' in render_mermaid(writer)
+    assert "publish every pane as a change to topic minutes" in explain(writer).as_text()
+    assert 'n1 --> n1p0[("topic minutes: every pane as a change")]' in render_mermaid(writer)
     columns = {"device": "STRING", "readings": "BIGINT"}
     panes = read_panes("minutes", columns=columns, lateness="1 hour")
     reader = panes.aggregate(devices=count()).window(fixed("1 hour")).write("hour").plan
     told = explain(reader).as_text()
-    assert "The panes that another stream published, as they are:" in told
+    assert "The panes that another stream publishes, unchanged:" in told
     assert "device (STRING), readings (BIGINT)" in told
-    assert "they correct a window for 1 hour" in told
-    assert "published panes, taken for the changes that they are" in render_mermaid(reader)
+    assert "they correct a window for 1 hour after its end, by their watermark." in told
+    assert "panes read as changes" in render_mermaid(reader)
 
 
 @settings(deadline=None)
@@ -210,21 +213,21 @@ def test_what_stays_of_a_key_in_record_order_is_told(window: Window) -> None:
     told = explain(
         read("sensors").key("device").aggregate(n=count()).window(window).write("t").plan
     ).as_text()
-    assert "a key's row with the number of its windows stays until the stream is dropped" in told
+    assert "the window counter of each key is kept until the stream is dropped" in told
 
 
 def test_what_panes_come_to_is_not_called_approximate() -> None:
     minute = read("sensors").key("device").aggregate(hot=max_("temperature")).window(fixed("1 minute"))
     hot = {"hot": quantiles("hot", 0.5), "sorts": distinct("hot", exact=False)}
     told = explain(minute.write("minute").then().aggregate(**hot).write("hour").plan).as_text()
-    assert "hot: hot at 0.5 of all\n" in told
-    assert "sorts: number of different hot\n" in told
+    assert "hot: quantile 0.5 of hot\n" in told
+    assert "sorts: number of distinct hot\n" in told
 
 
 def test_each_table_of_a_function_is_told_with_what_is_sent_to_it() -> None:
     told = {"since": "BIGINT"}
     alarms = read("sensors").key("device").stateful(alarm, state=Alarm, returns=told, outputs={"cold": told})
     plan = alarms.write("hot", mode="log").write("cool", mode="log", output="cold").plan
-    assert "write every pane, appended to hot" in explain(plan).as_text()
-    assert "write what is sent to cold, appended to cool" in explain(plan).as_text()
-    assert '[["cool: what is sent to cold, appended"]]' in render_mermaid(plan)
+    assert "append every pane to hot" in explain(plan).as_text()
+    assert "append rows of output cold to cool" in explain(plan).as_text()
+    assert '[["cool: rows of output cold"]]' in render_mermaid(plan)

@@ -48,7 +48,7 @@ def test_each_part_has_its_tier_and_its_tasks() -> None:
 def test_windows_by_the_order_of_records_need_every_record_and_no_shuffle(part: str) -> None:
     stage = replace(CORRECTIONS.only_stage, window=Tumbling(CountPolicy(3)), trigger=Default(), lateness=0)
     told = {
-        each.part: each.does
+        each.part: each.operation
         for each in describe_physical_plan(replace(CORRECTIONS, stages=(stage,)), FOUR_AND_TWO)
     }
     assert ("records in their order" in told.get(part, "")) == part.startswith("fold")
@@ -85,7 +85,7 @@ def test_as_many_tables_are_told_as_there_are(name: str) -> None:
             for place in (stage_ledger_path, late_records_path)
         ),
     }
-    told = {part.part: part.does for part in describe_physical_plan(plan, FOUR_AND_TWO)}
+    told = {part.part: part.operation for part in describe_physical_plan(plan, FOUR_AND_TWO)}
     assert f"a commit for each of {len(own)} tables" in told["tables"]
 
 
@@ -98,7 +98,7 @@ def test_tables_that_are_looked_into_and_topics_that_are_told_are_parts_of_what_
         .write("all")
         .plan
     )
-    told = {part.part: part.does for part in describe_physical_plan(plan, FOUR_AND_TWO)}
+    told = {part.part: part.operation for part in describe_physical_plan(plan, FOUR_AND_TWO)}
     assert {"look up latest/sites", "publish minutes"} <= set(told)
 
 
@@ -110,7 +110,7 @@ def test_what_is_sent_of_records_is_told_with_the_reason() -> None:
     of_rows = describe_physical_plan(
         read("sensors").rows({"site": "STRING"}).write("t", mode="log").plan, FOUR_AND_TWO
     )
-    told = [{part.part: part.does for part in parts} for parts in (of_near, of_rows)]
+    told = [{part.part: part.operation for part in parts} for parts in (of_near, of_rows)]
     larger, folds = ([each[part] for each in told] for part in ("larger batch", "fold t"))
     assert larger == [
         "1 step, then sends every record: whom it meets is known where the others are held",
