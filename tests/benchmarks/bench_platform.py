@@ -18,7 +18,9 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.core.clock import now_ms
-from penstock.engine.host.control import BatchRecord, DesiredRunState, PartitionAccount, StreamHealth
+from penstock.engine.batch.accounts import PartitionAccount
+from penstock.engine.host.control import BatchRecord, DesiredRunState, StreamHealth
+from penstock.engine.host.stream_state import StreamState
 from penstock.engine.plan import Plan
 from penstock.pipelines import catalog
 from penstock.platform.control import ControlStore, open_control_store
@@ -86,7 +88,7 @@ def report_running_streams(store: ControlStore, streams: list[str]) -> None:
     for stream in streams:
         store.set_desired_state(stream, DesiredRunState.RUNNING, now)
         store.acquire_lease(stream, "host", now, DAY_MS)
-        store.report_health(StreamHealth(stream, "running", "", now))
+        store.report_health(StreamHealth(stream, StreamState.RUNNING, "", now))
 
 
 def measure_sensor(folder: Path, store: ControlStore, names: list[str], count: int) -> tuple[float, float]:

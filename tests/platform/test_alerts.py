@@ -50,30 +50,30 @@ def webhook() -> Iterator[Webhook]:
     serving.join()
 
 
-PARKED = Alert("s", "parked", "OSError: disk full (batch 7)", 1_000)
+FAILED = Alert("s", "failed", "OSError: disk full (batch 7)", 1_000)
 
 
 def test_an_alert_is_posted_and_logged(webhook: Webhook, caplog: pytest.LogCaptureFixture) -> None:
     alerts = AlertDispatcher(webhook.address)
     with caplog.at_level(logging.WARNING):
-        alerts(PARKED)
+        alerts(FAILED)
     alerts.close()
     assert webhook.posted == [
         {
             "stream": "s",
-            "state": "parked",
+            "state": "failed",
             "reason": "OSError: disk full (batch 7)",
             "at": "1970-01-01T00:00:01.000+00:00",
-            "text": "s is parked: OSError: disk full (batch 7)",
+            "text": "s is failed: OSError: disk full (batch 7)",
         }
     ]
-    assert caplog.messages == ["s is parked: OSError: disk full (batch 7)"]
+    assert caplog.messages == ["s is failed: OSError: disk full (batch 7)"]
 
 
 def test_a_webhook_that_refuses_is_tried_again(webhook: Webhook) -> None:
     webhook.refusals = 1
     alerts = AlertDispatcher(webhook.address)
-    alerts(PARKED)
+    alerts(FAILED)
     alerts.close()
     assert len(webhook.posted) == 1
 
@@ -81,7 +81,7 @@ def test_a_webhook_that_refuses_is_tried_again(webhook: Webhook) -> None:
 def test_a_webhook_that_is_away_costs_a_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
     (port,) = find_free_ports(1)
     alerts = AlertDispatcher(f"http://127.0.0.1:{port}/")
-    alerts(PARKED)
+    alerts(FAILED)
     alerts.close(10)
     assert "alert not posted after 3 tries" in caplog.messages[-1]
 
@@ -90,11 +90,11 @@ def test_trouble_and_its_end_are_worth_an_alert_and_nothing_else_is() -> None:
     def told(before: str | None, state: str) -> bool:
         return transition_alert(before, Alert("s", state, "", 0)) is not None
 
-    assert told("running", "failed")
-    assert told("failed", "parked")
-    assert told("failed", "running")
-    assert told(None, "parked")
-    assert not told("failed", "failed")
+    assert told("running", "retrying")
+    assert told("retrying", "failed")
+    assert told("retrying", "running")
+    assert told(None, "failed")
+    assert not told("retrying", "retrying")
     assert not told("running", "drained")
     assert not told(None, "running")
     assert not told("paused", "running")

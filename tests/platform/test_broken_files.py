@@ -80,8 +80,8 @@ def test_dagster_shows_what_is_broken_with_the_reason_and_all_else_as_it_is(proc
     }
     broken = {name for name, topics in needs.items() if topics & READ}
     assert broken != set(needs), "some pipelines read none of these topics"
-    parked = {name for name, problem in seen["streams"].items() if problem}
-    assert parked == broken | {"archive-clicks", "archive-cards"}
+    failed = {name for name, problem in seen["streams"].items() if problem}
+    assert failed == broken | {"archive-clicks", "archive-cards"}
     assert SAID["clicks"] in seen["streams"]["archive-clicks"]
     assert SAID["topics/sensors"] in seen["streams"]["sensor_minute"]
     for topic in ("clicks", "cards"):

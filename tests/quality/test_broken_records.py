@@ -35,7 +35,7 @@ KINDS: list[tuple[bytes | None, str]] = [
     (text(device=None), "missing_field:device"),
     (json.dumps({"id": "x", "device": "d", "site": "s"}).encode(), "missing_field:at"),
     (text(at=YEARS), "event_time_out_of_range"),
-    (text(at=NOON + 90 * MINUTE), "ahead_of_clock"),
+    (text(at=NOON + 90 * MINUTE), "future_event_time"),
     (text(temperature=900.0), "check:temperature_values_to_be_between"),
 ]
 

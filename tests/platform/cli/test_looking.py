@@ -10,7 +10,9 @@ from deltalake import write_deltalake
 from tests.catalogs import PIPELINE_TEMPLATE, WriteCatalogFile
 
 from penstock.core.clock import now_ms
-from penstock.engine.host.control import BatchRecord, DesiredRunState, PartitionAccount, StreamHealth
+from penstock.engine.batch.accounts import PartitionAccount
+from penstock.engine.host.control import BatchRecord, DesiredRunState, StreamHealth
+from penstock.engine.host.stream_state import StreamState
 from penstock.infra.ports import find_free_ports
 from penstock.platform.control import open_control_store
 
@@ -37,13 +39,13 @@ def test_status_shows_each_stream_and_what_it_last_did(run, home: Path) -> None:
     store.record_batch(
         BatchRecord("sensor_minute", 7, 1, "data", 1_000, 500, (account,), rows=5, lag_records=3)
     )
-    store.report_health(StreamHealth("sensor_minute", "parked", "no such field", 0))
+    store.report_health(StreamHealth("sensor_minute", StreamState.FAILED, "no such field", 0))
     store.close()
     plain = run("status").out
-    assert "sensor_minute  running  parked  7" in plain
+    assert "sensor_minute  running  failed  7" in plain
     assert "no such field" in plain
     (stream,) = json.loads(run("status", "--json").out)["streams"]
-    assert (stream["state"], stream["right"], stream["last"]["rows"]) == ("parked", False, 5)
+    assert (stream["state"], stream["right"], stream["last"]["rows"]) == ("failed", False, 5)
 
 
 def test_status_says_of_a_stream_what_the_host_says_that_has_it(run, home: Path) -> None:
@@ -55,15 +57,15 @@ def test_status_says_of_a_stream_what_the_host_says_that_has_it(run, home: Path)
     store.set_desired_state("sensor_minute", DesiredRunState.RUNNING, 0)
     assert shown() == ("stopped", False)
     store.acquire_lease("sensor_minute", "killed", 0, 1)
-    store.report_health(StreamHealth("sensor_minute", "running", "", 0, 1))
+    store.report_health(StreamHealth("sensor_minute", StreamState.RUNNING, "", 0, 1))
     assert shown() == ("stopped", False)
     store.acquire_lease("sensor_minute", "next", now_ms(), 60_000)
     assert shown() == ("starting", True)
-    store.report_health(StreamHealth("sensor_minute", "running", "", 0, 2))
+    store.report_health(StreamHealth("sensor_minute", StreamState.RUNNING, "", 0, 2))
     assert shown() == ("running", True)
     store.acquire_lease("sensor_minute", "next", 0, 1)
-    store.report_health(StreamHealth("sensor_minute", "parked", "no such field", 0, 3))
-    assert shown() == ("parked", False)
+    store.report_health(StreamHealth("sensor_minute", StreamState.FAILED, "no such field", 0, 3))
+    assert shown() == ("failed", False)
     store.set_desired_state("sensor_minute", DesiredRunState.DRAINED, 1)
     assert shown() == ("drained", True), "no host need be there to say so"
     store.close()
@@ -79,9 +81,9 @@ def test_status_says_which_file_was_changed_after_its_stream_was_begun(
     store = open_control_store(f"sqlite:///{home}/control.db")
     store.set_desired_state("one", DesiredRunState.RUNNING, 0)
     store.acquire_lease("one", "host", now_ms(), 60_000)
-    store.report_health(StreamHealth("one", "running", "", now_ms() + 60_000))
+    store.report_health(StreamHealth("one", StreamState.RUNNING, "", now_ms() + 60_000))
     assert "was changed" not in run("status").out
-    store.report_health(StreamHealth("one", "running", "", 0))
+    store.report_health(StreamHealth("one", StreamState.RUNNING, "", 0))
     store.close()
     assert "was changed after it began: `penstock stream plan-upgrade one`" in run("status").out
 

@@ -20,7 +20,7 @@ HELD = [
     (2, json.dumps({**GOOD, "id": "2"}).encode(), "missing_field:humidity"),
     (3, None, "no_value"),
     (4, b"\xff\xfe", "malformed"),
-    (9, json.dumps({**GOOD, "id": "9"}).encode(), "ahead_of_clock"),
+    (9, json.dumps({**GOOD, "id": "9"}).encode(), "future_event_time"),
 ]
 
 

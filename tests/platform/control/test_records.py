@@ -12,6 +12,7 @@ from penstock.engine.host.control import (
     StreamBacklog,
     StreamHealth,
 )
+from penstock.engine.host.stream_state import StreamState
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import (
     count_result_rows,
@@ -132,11 +133,11 @@ def test_an_overview_shows_what_is_wanted_and_what_is(store: ControlStore) -> No
     store.set_desired_state("t", DesiredRunState.STOPPED, 0)
     lease = store.acquire_lease("s", "host", 0, 1_000)
     store.record_batch(batch(5))
-    store.report_health(StreamHealth("s", "starting", "", 1))
-    store.report_health(StreamHealth("s", "running", "", 2))
+    store.report_health(StreamHealth("s", StreamState.STARTING, "", 1))
+    store.report_health(StreamHealth("s", StreamState.RUNNING, "", 2))
     first, second = read_overview(store)
     assert (first.desired, first.lease, first.last) == (wanted, lease, batch(5))
-    assert first.health == StreamHealth("s", "running", "", 2)
+    assert first.health == StreamHealth("s", StreamState.RUNNING, "", 2)
     assert (second.stream, second.lease, second.last, second.health) == ("t", None, None, None)
 
 
@@ -146,10 +147,10 @@ def test_how_a_stream_is_doing_is_for_the_host_to_say_that_came_last(store: Cont
         ("running", 3, "running"),
         ("stopped", 1, "running"),
     ):
-        store.report_health(StreamHealth("s", state, "", epoch, epoch))
+        store.report_health(StreamHealth("s", StreamState(state), "", epoch, epoch))
         assert store.read_health("s").state == known
     assert store.read_health("s").epoch == 3
-    store.report_health(StreamHealth("s", "drained", "", 2, 3))
+    store.report_health(StreamHealth("s", StreamState.DRAINED, "", 2, 3))
     assert store.read_health("s").state == "drained"
 
 
@@ -159,8 +160,8 @@ def test_how_a_stream_is_doing_is_for_the_host_to_say_that_came_last(store: Cont
 )
 def test_a_reason_may_hold_what_no_database_takes(store: ControlStore, said: str, kept: str) -> None:
     """Else it would be told again and again, and the stream be shown to run for as long."""
-    store.report_health(StreamHealth("s", "parked", said, 10))
-    assert store.read_health("s") == StreamHealth("s", "parked", kept, 10)
+    store.report_health(StreamHealth("s", StreamState.FAILED, said, 10))
+    assert store.read_health("s") == StreamHealth("s", StreamState.FAILED, kept, 10)
 
 
 def test_what_waits_for_streams_is_told_of_several_and_for_the_host_to_say_that_came_last(

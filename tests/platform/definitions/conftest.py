@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from dagster import DagsterInstance, Definitions
 
-from penstock.engine.host.control import BatchRecord, PartitionAccount
+from penstock.engine.batch.accounts import PartitionAccount
+from penstock.engine.host.control import BatchRecord
 from penstock.engine.plan import (
     AggregateOutput,
     Column,

@@ -7,6 +7,7 @@ import pytest
 from dagster import DagsterInstance, Definitions, SkipReason, build_sensor_context
 
 from penstock.engine.host.control import BatchRecord, DesiredRunState, StreamBacklog, StreamHealth
+from penstock.engine.host.stream_state import StreamState
 from penstock.platform.control import ControlStore
 from penstock.platform.definitions.streams.freshness import (
     FreshnessLimits,
@@ -117,7 +118,7 @@ def test_a_stream_that_is_to_run_and_has_no_host_for_a_while_is_told_of_even_if_
     lease = store.acquire_lease("archive-sensors", "host", clock.at, MINUTE_MS)
     assert tick() == {"held": True}
     store.release_lease(lease)
-    store.report_health(StreamHealth("archive-sensors", "parked", "no disk", clock.at))
+    store.report_health(StreamHealth("archive-sensors", StreamState.FAILED, "no disk", clock.at))
     clock.at += 2 * MINUTE_MS
     assert tick() == {"held": False}
     assert [(alert.stream, alert.state, alert.reason) for alert in alerts] == [
@@ -126,7 +127,7 @@ def test_a_stream_that_is_to_run_and_has_no_host_for_a_while_is_told_of_even_if_
         (
             "archive-sensors",
             "without a host",
-            "no host has it for 120 s; 60 s are allowed, and it is parked: no disk",
+            "no host has it for 120 s; 60 s are allowed, and it is failed: no disk",
         ),
     ]
 

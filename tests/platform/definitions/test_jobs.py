@@ -7,6 +7,7 @@ from dagster import DagsterInvalidConfigError
 
 from penstock.core.clock import now_ms
 from penstock.engine.host.control import DesiredRunState, StreamHealth
+from penstock.engine.host.stream_state import StreamState
 from penstock.platform.control import ControlStore
 from penstock.platform.errors import StackError
 
@@ -38,7 +39,7 @@ def test_a_start_waits_until_a_host_runs_the_stream(make, instance, store: Contr
     def begin() -> None:
         lease = store.acquire_lease("minute", "host", now_ms(), 60_000)
         assert lease is not None
-        store.report_health(StreamHealth("minute", "running", "", now_ms(), lease.epoch))
+        store.report_health(StreamHealth("minute", StreamState.RUNNING, "", now_ms(), lease.epoch))
 
     host = threading.Timer(0.3, begin)
     host.start()

@@ -88,7 +88,7 @@ class Stage:
             is_spark_alive=lambda: True,
             poll_interval_s=0.01,
             step_wait_s=self.patience_s,
-            max_attempts=3,
+            max_retries=3,
             read_definition_version=lambda _: self.written,
         )
 

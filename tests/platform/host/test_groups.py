@@ -7,7 +7,8 @@ from confluent_kafka import Producer
 from prometheus_client import CollectorRegistry
 from tests.ingestion.kafka_tools import make_kafka_tool
 
-from penstock.engine.host.control import BatchRecord, PartitionAccount
+from penstock.engine.batch.accounts import PartitionAccount
+from penstock.engine.host.control import BatchRecord
 from penstock.infra.local_broker import LocalBroker
 from penstock.platform.control import open_control_store
 from penstock.platform.host.consumer_groups import StreamConsumerGroups, consumer_group_id

@@ -11,7 +11,9 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from penstock.engine.host.control import BatchRecord, PartitionAccount, StreamHealth
+from penstock.engine.batch.accounts import PartitionAccount
+from penstock.engine.host.control import BatchRecord, StreamHealth
+from penstock.engine.host.stream_state import StreamState
 from penstock.platform.host.host_metrics import RECORD_FATES, STREAM_STATES, HostMetrics
 from penstock.platform.settings import load_settings
 
@@ -33,7 +35,7 @@ def shown() -> Mapping[str, set[str]]:
     metrics.count_batch(
         BatchRecord("s", 0, 1, "data", 5, 4, (account,), {"early": 1}, 1, 8, durations_ms={"fold": 2.0})
     )
-    metrics.record_health(StreamHealth("s", "running", "", 0))
+    metrics.record_health(StreamHealth("s", StreamState.RUNNING, "", 0))
     found: dict[str, set[str]] = defaultdict(set, OF_PROMETHEUS)
     for family in registry.collect():
         for sample in family.samples:

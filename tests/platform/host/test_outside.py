@@ -18,6 +18,7 @@ from penstock.engine.host.control import (
     PartitionAccount,
     StreamHealth,
 )
+from penstock.engine.host.stream_state import StreamState
 from penstock.platform.control import open_control_store
 from penstock.platform.host.host_metrics import HostMetrics
 from penstock.platform.host.http_server import serve_http
@@ -53,7 +54,7 @@ def scrape(port: int) -> dict[tuple[str, str], float]:
 def test_metrics_count_what_was_committed(control: ObservedControl, registry: CollectorRegistry) -> None:
     control.record_batch(batch(0))
     control.record_batch(batch(1))
-    control.report_health(StreamHealth("s", "running", "", 0))
+    control.report_health(StreamHealth("s", StreamState.RUNNING, "", 0))
     with serve_http(0, registry, lambda: control.stream_health) as port:
         found = scrape(port)
     assert found["penstock_batches_total", "data"] == 2
@@ -67,18 +68,18 @@ def test_metrics_count_what_was_committed(control: ObservedControl, registry: Co
 
 
 def test_health_is_well_until_a_stream_fails(control: ObservedControl, registry: CollectorRegistry) -> None:
-    control.report_health(StreamHealth("s", "running", "", 0))
-    control.report_health(StreamHealth("t", "drained", "", 0))
+    control.report_health(StreamHealth("s", StreamState.RUNNING, "", 0))
+    control.report_health(StreamHealth("t", StreamState.DRAINED, "", 0))
     with serve_http(0, registry, lambda: control.stream_health) as port:
         address = f"http://127.0.0.1:{port}/health"
         assert json.load(urllib.request.urlopen(address, timeout=5))["well"] is True
-        control.report_health(StreamHealth("t", "failed", "no such field", 1))
+        control.report_health(StreamHealth("t", StreamState.RETRYING, "no such field", 1))
         with pytest.raises(HTTPError) as refused:
             urllib.request.urlopen(address, timeout=5)
         answer = json.load(refused.value)
         refused.value.close()
     assert refused.value.code == 503
-    assert answer["streams"]["t"] == {"state": "failed", "reason": "no such field"}
+    assert answer["streams"]["t"] == {"state": "retrying", "reason": "no such field"}
 
 
 def test_the_store_hears_everything_that_the_host_says(control: ObservedControl) -> None:
@@ -118,30 +119,30 @@ def raised(control: ObservedControl) -> list[str]:
 def test_trouble_is_over_with_a_batch_and_not_with_another_try(control: ObservedControl) -> None:
     alerts = raised(control)
     for at in range(1, 6):
-        control.report_health(StreamHealth("s", "failed", "no such field", at))
-        control.report_health(StreamHealth("s", "running", "", at))
-    assert alerts == ["failed"]
+        control.report_health(StreamHealth("s", StreamState.RETRYING, "no such field", at))
+        control.report_health(StreamHealth("s", StreamState.RUNNING, "", at))
+    assert alerts == ["retrying"]
     control.record_batch(batch(0))
     control.record_batch(batch(1))
-    assert alerts == ["failed", "running"]
+    assert alerts == ["retrying", "running"]
 
 
 def test_trouble_that_lasts_is_told_again_each_hour(control: ObservedControl) -> None:
     alerts = raised(control)
     for minute in range(125):
-        control.report_health(StreamHealth("s", "failed", "its broker is away", minute * 60_000))
-    assert alerts == ["failed"] * 3
-    control.report_health(StreamHealth("s", "drained", "", 126 * 60_000))
-    control.report_health(StreamHealth("s", "running", "", 127 * 60_000))
+        control.report_health(StreamHealth("s", StreamState.RETRYING, "its broker is away", minute * 60_000))
+    assert alerts == ["retrying"] * 3
+    control.report_health(StreamHealth("s", StreamState.DRAINED, "", 126 * 60_000))
+    control.report_health(StreamHealth("s", StreamState.RUNNING, "", 127 * 60_000))
     control.record_batch(batch(0))
-    assert alerts == ["failed"] * 3, "somebody put it to rest, and knows"
+    assert alerts == ["retrying"] * 3, "somebody put it to rest, and knows"
 
 
 def test_each_failure_is_counted_and_one_that_the_store_did_not_hear_of_only_once(
     control: ObservedControl, registry: CollectorRegistry
 ) -> None:
     for at in range(4):
-        told = StreamHealth("s", "failed", "no such field", at)
+        told = StreamHealth("s", StreamState.RETRYING, "no such field", at)
         control.report_health(told)
         control.report_health(told)
     assert registry.get_sample_value("penstock_stream_failures_total", {"stream": "s"}) == 4
@@ -151,10 +152,10 @@ def test_a_host_that_lost_a_stream_shows_nothing_of_it_any_more(
     control: ObservedControl, registry: CollectorRegistry
 ) -> None:
     alerts = raised(control)
-    control.report_health(StreamHealth("s", "running", "", 0))
-    control.report_health(StreamHealth("t", "running", "", 0))
+    control.report_health(StreamHealth("s", StreamState.RUNNING, "", 0))
+    control.report_health(StreamHealth("t", StreamState.RUNNING, "", 0))
     control.record_batch(batch(0))
-    control.report_lost(StreamHealth("s", "lost", "another host took it over", 1))
+    control.report_lost(StreamHealth("s", StreamState.FENCED, "another host took it over", 1))
     control.record_batch(batch(1))  # decided before, and told late
     gauges = [
         (sample.name, sample.labels["stream"])
@@ -164,9 +165,9 @@ def test_a_host_that_lost_a_stream_shows_nothing_of_it_any_more(
     ]
     assert {stream for name, stream in gauges if not name.endswith("_created")} == {"t"}
     assert registry.get_sample_value("penstock_batches_total", {"stream": "s", "kind": "data"}) == 2
-    assert (set(control.stream_health), alerts) == ({"t"}, ["lost"])
+    assert (set(control.stream_health), alerts) == ({"t"}, ["fenced"])
     assert control._store.read_health("s").state == "running", "which the other host says"
-    control.report_health(StreamHealth("s", "running", "", 2))
+    control.report_health(StreamHealth("s", StreamState.RUNNING, "", 2))
     control.record_batch(batch(2))
     assert registry.get_sample_value("penstock_stream_running", {"stream": "s"}) == 1
-    assert alerts == ["lost", "running"]
+    assert alerts == ["fenced", "running"]

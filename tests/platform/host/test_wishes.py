@@ -62,7 +62,7 @@ def test_a_stream_that_cannot_be_stopped_is_kept_and_may_not_write(stage: Stage)
     assert (
         stage.store.read_health(STREAM).reason == "it could not be stopped: OSError: the query does not end"
     )
-    assert (stage.state(), stream.right.is_held()) == ("failed", False)
+    assert (stage.state(), stream.right.is_held()) == ("retrying", False)
     assert stage.store.read_lease(STREAM).expires_at_ms == 0, "others could have it"
     stage.host.reconcile()
     assert stage.calls == ["start", "drain"], "it is not asked at every look"
@@ -81,7 +81,7 @@ def test_a_slow_stream_keeps_no_other_waiting(stage: Stage) -> None:
     stage.store.set_desired_state("other", DesiredRunState.RUNNING, 0)
     wait_until(stage.looking(lambda: stage.said("other") == "running"), 30, "the other to run")
     stage.streams[1].ended = OSError("gone")
-    wait_until(stage.looking(lambda: stage.said("other") == "failed"), 30, "its failure to be seen")
+    wait_until(stage.looking(lambda: stage.said("other") == "retrying"), 30, "its failure to be seen")
     assert (stage.state(), stage.calls) == ("running", ["start", "drain", "start", "drain"])
     slow.set()
     wait_until(stage.looking(lambda: stage.state() == "drained"), 30, "the slow one to be drained")

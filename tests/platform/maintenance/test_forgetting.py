@@ -25,8 +25,8 @@ from sqlalchemy import Engine, event
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.host.control import BatchRecord, HostReport
-from penstock.engine.host.stream_folders import finish_switch, resolve_stream_folder, start_switch
 from penstock.engine.operators.watermark import Watermark
+from penstock.engine.stream_folders import finish_switch, resolve_stream_folder, start_switch
 from penstock.engine.tables.table_change import DataFile, TableChange
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.definitions.maintenance_job import build_maintenance_definitions

@@ -8,6 +8,7 @@ from tests.platform.definitions.conftest import batch
 
 from penstock.core.clock import now_ms
 from penstock.engine.host.control import DesiredRunState, HostReport, StreamHealth
+from penstock.engine.host.stream_state import StreamState
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.stack.first_rows import wait_for_first_rows
 from penstock.platform.stack.stack_view import HOST_TIMEOUT_MS, filter_live_hosts
@@ -27,7 +28,7 @@ def store(tmp_path: Path) -> Iterator[ControlStore]:
 
 def runs(store: ControlStore, stream: str) -> None:
     assert store.acquire_lease(stream, "host", now_ms(), 3_600_000)
-    store.report_health(StreamHealth(stream, "running", "", now_ms()))
+    store.report_health(StreamHealth(stream, StreamState.RUNNING, "", now_ms()))
 
 
 def test_rows_of_before_are_not_enough_where_the_stream_does_not_run_yet(store: ControlStore) -> None:
@@ -44,8 +45,8 @@ def test_a_stream_that_runs_is_waited_for_until_it_has_rows(store: ControlStore)
     assert wait_for_first_rows(store, ["one"], 0.0) == ("one",)
 
 
-def test_what_is_parked_or_is_not_to_run_is_not_waited_for(store: ControlStore) -> None:
-    store.report_health(StreamHealth("one", "parked", "its file is broken", now_ms()))
+def test_a_failed_or_stopped_stream_is_not_waited_for(store: ControlStore) -> None:
+    store.report_health(StreamHealth("one", StreamState.FAILED, "its file is broken", now_ms()))
     store.set_desired_state("other", DesiredRunState.PAUSED, now_ms())
     assert wait_for_first_rows(store, ["one", "other"], PATIENCE_S) == ("one",)
 

@@ -85,7 +85,7 @@ def test_a_host_that_begins_anew_parks_what_is_broken_and_runs_the_rest(
     (catalog / "_measured.py").write_text("import nobody_wrote_this\n", "utf-8")
     batch = running.batch()
     os.kill(running.pids()["host"], signal.SIGKILL)
-    until(lambda: running.state(NAME) == "parked", 120, "the stream to be parked")
+    until(lambda: running.state(NAME) == "failed", 120, "the stream to fail")
     (told,) = (one for one in running.status()["streams"] if one["stream"] == NAME)
     assert "No module named 'nobody_wrote_this', at line 1 of " in told["health"]["reason"]
     assert str(catalog / "_measured.py") in told["health"]["reason"]

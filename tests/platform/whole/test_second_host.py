@@ -24,7 +24,7 @@ def test_a_second_host_waits_and_one_that_slept_through_its_lease_writes_nothing
     store = open_control_store(running.control_url)
     first = lease_of(store)
     with second_host(running) as said:
-        until(lambda: f"waits: {first.holder} has it" in said(), 90, "the second host to wait")
+        until(lambda: f"Waiting for lease (holder={first.holder})" in said(), 90, "the second host to wait")
         with asleep(running.pids()["host"]):
             second = until(lambda: held_by_another(store, first), 90, "the second host to take over")
             # What the first host had decided, and not told before it slept, is told now, under its epoch.

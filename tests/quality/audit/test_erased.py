@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 from tests.quality.audit.stream import MINUTE, Lived
 
-from penstock.engine.erasure.erasure_account import digest_key
+from penstock.engine.batch.erasure_account import digest_key
 from penstock.engine.erasure.key_erasure import ErasureRequest, ErasureTarget, erase_key_state
 from penstock.infra.local_broker import LocalBroker
 from penstock.quality.audit.erased_keys import exclude_erased_rows

@@ -182,5 +182,5 @@ def test_a_stream_that_comes_later_is_told_what_was_sent_again(tmp_path: Path) -
     ]
     decisions.record([send(8), send(9)])
     assert [(one.partition, one.offset, one.quarantine_reason) for one in told(spans)][1] == (
-        0, 8, "sent_again: a record that was decided on",
+        0, 8, "replayed: a record that was decided on",
     )  # fmt: skip

@@ -77,14 +77,14 @@ def test_what_was_mended_is_in_the_results_once_and_the_audit_accounts_for_it(
     stream = Mending(spark, broker, "mending", tmp_path / "stream")
     stream.live(RECORDS)
     held = stream.held
-    assert sorted(held) == ["ahead_of_clock", "malformed", "no_value"]
-    reached = {"minutes": {1: (0, held["ahead_of_clock"].position.offset + 1)}}
+    assert sorted(held) == ["future_event_time", "malformed", "no_value"]
+    reached = {"minutes": {1: (0, held["future_event_time"].position.offset + 1)}}
     repaired = dict([mended(held["malformed"], "mended-1"), mended(held["no_value"], "mended-2")])
     wanted = [held["malformed"], held["no_value"]]
     judgement = judge_records(wanted, repaired, create_record_format(stream.contract).checker, reached)
     assert judgement.refused == ()
     stream.decisions.record(replay_decisions(judgement, stream.clock, "a vendor mended them"))
-    stream.decisions.record(discard_decisions([held["ahead_of_clock"]], stream.clock, "a test of the vendor"))
+    stream.decisions.record(discard_decisions([held["future_event_time"]], stream.clock, "a test of the vendor"))
     assert accounted(stream.proved()) == "3 quarantined = 0 held + 2 replaying + 0 replayed + 1 discarded"
     for _ in range(2):
         assert stream.send_again().complete

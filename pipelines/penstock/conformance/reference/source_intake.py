@@ -54,7 +54,7 @@ class SourceIntake:
             self.watermark.is_too_far_ahead(time, clock)
             and self.source.watermark.future_records == "quarantine"
         )
-        return "ahead_of_clock" if is_future_quarantined else None
+        return "future_event_time" if is_future_quarantined else None
 
     def update_watermark(self, record: InputRecord, clock: int, reason: str | None) -> None:
         """Let the record move the watermark, unless it is broken or too far in the future."""

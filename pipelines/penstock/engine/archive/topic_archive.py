@@ -17,12 +17,12 @@ from penstock.engine.archive.archive_rows import (
     build_record_rows,
 )
 from penstock.engine.archive.archive_table import ArchiveTable, utc_day
+from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.batch.intent import partition_name
 from penstock.engine.batch.journal import RETAINED_BATCHES, BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ArchiveError, WriterFencedError
-from penstock.engine.host.control import PartitionAccount
 from penstock.engine.operators.watermark import Watermark
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.batch_table import BatchTable

@@ -8,9 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.batch.intent import OffsetRange, partition_name
 from penstock.engine.dedup.duplicates import RECORD_IDS_SCHEMA
-from penstock.engine.host.control import PartitionAccount
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS, BoolArray
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.batch.batch_input import (
     CHECK_COUNTS_SCHEMA,
     FATE_QUARANTINED,
@@ -22,7 +23,6 @@ from penstock.engine.batch.stream_tables import QUARANTINED_RECORD_SCHEMA as QUA
 from penstock.engine.batch.stream_tables import BatchRows
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.dedup.duplicates import DuplicateSplit
-from penstock.engine.host.control import PartitionAccount
 from penstock.engine.operators.changelog.published_panes import make_published_rows
 from penstock.engine.operators.stage_graph import CompiledGraph, resolve_batch_time
 

@@ -81,7 +81,7 @@ class BatchJournal:
             if earlier_id < batch_id
             for record in self.read_excluded(earlier_id)
         )
-        return sum(record.get("kind", "breaks_code") == "breaks_code" for record in records)
+        return sum(record.get("kind", "user_code_error") == "user_code_error" for record in records)
 
     def forget_before(self, batch_id: int) -> None:
         """Remove what is older than a batch, which stays."""

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from penstock.engine.batch.accounts import PartitionAccount
+from penstock.engine.batch.erasure_account import ErasureAccount, parse_erasure_account
 from penstock.engine.batch.input_watermarks import StreamWatermarks
 from penstock.engine.batch.intent import OffsetRange, empty_range_at
-from penstock.engine.erasure.erasure_account import ErasureAccount, parse_erasure_account
-from penstock.engine.host.control import PartitionAccount
 from penstock.engine.operators.watermark import PartitionProgress, Watermark
 from penstock.engine.tables.table_change import TableChange, parse_table_change
 

@@ -31,7 +31,7 @@ class ExcludedRecord:
     partition: int
     offset: int
     reason: str
-    kind: Literal["breaks_code", "sent_again"] = "breaks_code"
+    kind: Literal["user_code_error", "replayed"] = "user_code_error"
 
     @property
     def quarantine_reason(self) -> str:

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.batch.batch_input import CHECK_COUNTS_SCHEMA
+from penstock.engine.batch.erasure_account import ERASURES_FOLDER as ERASED
+from penstock.engine.batch.erasure_account import ERASURES_SCHEMA
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.lookup_versions import LOOKUP_VERSIONS_SCHEMA
 from penstock.engine.batch_time import BatchTime
-from penstock.engine.erasure.erasure_account import ERASURES_FOLDER as ERASED
-from penstock.engine.erasure.erasure_account import ERASURES_SCHEMA
-from penstock.engine.host.control import PartitionAccount
 from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.ordered.state_schema import WINDOW_NUMBER_FIELD
 from penstock.engine.operators.stage_graph import CompiledGraph

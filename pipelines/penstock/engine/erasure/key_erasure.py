@@ -12,16 +12,16 @@ import pyarrow.compute as pc
 
 from penstock.engine import storage
 from penstock.engine.batch.commit_recovery import finish_commits
-from penstock.engine.batch.journal import BatchJournal
-from penstock.engine.batch.outcome import BatchOutcome
-from penstock.engine.batch.state_inspection import match_key
-from penstock.engine.erasure.erasure_account import (
+from penstock.engine.batch.erasure_account import (
     ERASURES_FOLDER,
     ERASURES_SCHEMA,
     ErasureAccount,
     build_account_rows,
     digest_key,
 )
+from penstock.engine.batch.journal import BatchJournal
+from penstock.engine.batch.outcome import BatchOutcome
+from penstock.engine.batch.state_inspection import match_key
 from penstock.engine.errors import ErasureError
 from penstock.engine.plan.stages import Plan
 from penstock.engine.state import sorted_run as runs_of

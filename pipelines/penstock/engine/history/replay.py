@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
@@ -29,18 +30,17 @@ from penstock.engine.history.bounded_run import (
     load_or_create_inputs,
     split_by_table_versions,
 )
-from penstock.engine.host.control import PartitionAccount
-from penstock.engine.host.stream_folders import (
-    finish_switch,
-    read_unfinished_switch,
-    resolve_stream_folder,
-    start_switch,
-)
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 from penstock.engine.storage import StoragePath
 from penstock.engine.storage.file_access import is_delta_table, open_delta_table
+from penstock.engine.stream_folders import (
+    finish_switch,
+    read_unfinished_switch,
+    resolve_stream_folder,
+    start_switch,
+)
 from penstock.engine.tables.table_paths import list_owned_paths, list_quarantine_paths
 from penstock.engine.tables.table_takeover import FilePredicate, take_over_table
 from penstock.engine.upgrade.stored_plan import store_plan

@@ -1,7 +1,7 @@
-"""What a stream host asks of the control store, and what it tells it.
+"""The part of the control store that a stream host uses.
 
-The store itself lives with the platform; the host knows only this protocol, so that a host can be run and
-tested against any store that keeps its promises.
+The store itself belongs to the platform. The host knows this protocol only, so it runs against any store that keeps
+the same promises.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,23 +9,31 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from penstock.engine.batch.accounts import PartitionAccount
+from penstock.engine.host.stream_state import StreamState
+
 
 class DesiredRunState(StrEnum):
-    """What should become of a stream."""
+    """The state that a user asks for."""
 
     RUNNING = "running"
     PAUSED = "paused"
-    """Held by a host, which reads nothing; what the clock alone brings goes on."""
+    """A host has the stream and runs its timers, but it reads no records."""
     DRAINED = "drained"
     STOPPED = "stopped"
+
+    @property
+    def as_state(self) -> StreamState:
+        """The state of a stream that does what is asked."""
+        return StreamState(self.value)
 
 
 @dataclass(frozen=True)
 class DesiredState:
-    """What should become of one stream, and since which request.
+    """The desired state of one stream, and the revision of the request.
 
-    The same wish with a higher revision is a wish to begin anew: a stream that runs is started again. So is another
-    wish that is more than one revision higher: one that is paused is then started again, not only resumed.
+    A higher revision of the same state restarts a running stream. A different state that is more than one revision
+    higher also restarts it: the request for a restart came in between.
     """
 
     stream: str
@@ -34,15 +42,15 @@ class DesiredState:
 
     @property
     def needs_host(self) -> bool:
-        """Whether a host is to have the stream."""
+        """Whether a host must run the stream."""
         return self.desired in (DesiredRunState.RUNNING, DesiredRunState.PAUSED)
 
 
 @dataclass(frozen=True)
 class Lease:
-    """The right to write a stream's tables, until it expires or somebody takes it over.
+    """The right to write a stream's tables, until it expires or another host takes it over.
 
-    `epoch` rises with every acquisition: of two holders the one with the higher epoch is right.
+    `epoch` rises with every acquisition: of two holders, the one with the higher epoch may write.
     """
 
     stream: str
@@ -52,35 +60,11 @@ class Lease:
 
 
 @dataclass(frozen=True)
-class PartitionAccount:
-    """What became of the records that a batch read from one partition: offsets [start, end).
-
-    `filtered` are those that the pipeline's own steps removed before any window.
-    """
-
-    topic: str
-    partition: int
-    start: int
-    end: int
-    read: int
-    folded: int
-    late: int
-    quarantined: int
-    duplicate: int
-    filtered: int = 0
-
-    @property
-    def is_balanced(self) -> bool:
-        """Whether every record read is in exactly one of the accounts."""
-        return self.read == self.folded + self.late + self.quarantined + self.duplicate + self.filtered
-
-
-@dataclass(frozen=True)
 class BatchRecord:
-    """One committed batch of a stream. Times are milliseconds of UTC, durations milliseconds.
+    """One committed batch of a stream. Times are milliseconds of UTC, durations are milliseconds.
 
-    `kind` is `data` for records read, `tick` for a batch without any. `watermark_ms` is None until the
-    first record has been seen. `lag_records` is what the topic held beyond `accounts` when the batch began.
+    `kind` is `data` for a batch of records, `tick` for a batch without records. `watermark_ms` is None before the
+    first record. `lag_records` is how many records the topic held beyond `accounts` when the batch started.
     """
 
     stream: str
@@ -91,39 +75,39 @@ class BatchRecord:
     watermark_ms: int | None
     accounts: tuple[PartitionAccount, ...]
     panes: Mapping[str, int] = field(default_factory=dict)
-    """Rows written by timing: early, on_time, late; retractions counted as `retract`."""
+    """Written rows by timing: early, on_time, late; retractions count as `retract`."""
     rows: int = 0
     lag_records: int = 0
     durations_ms: Mapping[str, float] = field(default_factory=dict)
     state_rows: int = 0
-    """Rows that the state has after the batch, superseded ones included."""
+    """Rows of the state after the batch, superseded ones included."""
     state: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """The same by stage, and the `bytes` of its files; of batches of an older version nothing."""
+    """For each stage, the `rows` of its state and the `bytes` of its files."""
     result_rows: Mapping[str, int] = field(default_factory=dict)
-    """How many rows each table and topic was given, by what an outcome calls it; so, too."""
+    """Rows written to each table and topic, by its path in the outcome."""
 
 
 @dataclass(frozen=True)
 class StreamHealth:
-    """How a stream is doing in its host, as last told. `reason` is empty while it runs.
+    """The last reported state of a stream. `reason` is empty while the stream runs.
 
-    `at_ms` is when that was said; of a stream that is at work, when it was begun, whatever was asked of it since.
-    `epoch` is that of the lease under which the host had it: of two hosts the one with the higher epoch is right.
+    `at_ms` is when the state was reported; for an active stream, when it was started. `epoch` is the epoch of the
+    host's lease: of two reports, the one with the higher epoch counts.
     """
 
     stream: str
-    state: str
+    state: StreamState
     reason: str
     at_ms: int
     epoch: int = 0
-    """0 where a host of an older version said it, which did not tell."""
 
 
 @dataclass(frozen=True)
 class StreamBacklog:
-    """Records that wait for a stream which commits nothing: so many, and since when they are seen to.
+    """The records that wait for a stream that commits nothing, and since when.
 
-    `batch_id` is its newest batch, -1 for none: once there is another, this is over. `epoch` is that of its lease.
+    `batch_id` is the stream's newest batch, -1 for none. The backlog is over when a newer batch is committed.
+    `epoch` is the epoch of the host's lease.
     """
 
     stream: str
@@ -135,7 +119,7 @@ class StreamBacklog:
 
 @dataclass(frozen=True)
 class HostReport:
-    """That a host is there: where it shows its health and metrics, and when it began and was last heard of."""
+    """A live host: the address of its health page and metrics, its start, and its last heartbeat."""
 
     host: str
     address: str
@@ -147,34 +131,34 @@ class HostControl(Protocol):
     """The host's side of the control store. Every call is its own transaction."""
 
     def acquire_lease(self, stream: str, holder: str, now_ms: int, ttl_ms: int) -> Lease | None:
-        """Take the lease where it is free, expired or already the holder's; None while another has it."""
+        """Take the lease if it is free, expired or already the holder's; return None if another host has it."""
 
     def renew_lease(self, lease: Lease, now_ms: int, ttl_ms: int) -> bool:
-        """Prolong the lease. False, and nothing changed, when it is no longer the holder's."""
+        """Extend the lease. Return False, and change nothing, if it is no longer the holder's."""
 
     def release_lease(self, lease: Lease) -> None:
-        """Give the lease back, so that the next host need not wait; nothing where it was lost already."""
+        """Release the lease, so that the next host does not wait; do nothing if it is already lost."""
 
     def read_lease(self, stream: str) -> Lease | None:
-        """Who has the lease, expired or not; None where nobody ever had."""
+        """Return the lease, expired or not; None if no host ever had it."""
 
     def read_desired_states(self) -> Mapping[str, DesiredState]:
-        """What should run, by stream."""
+        """Return the desired state of each stream."""
 
     def record_batch(self, record: BatchRecord) -> None:
-        """Write a batch down, once: a record of the same stream and batch is left as it is."""
+        """Store a batch once: an existing record of the same stream and batch stays as it is."""
 
     def read_last_batch(self, stream: str) -> BatchRecord | None:
-        """The newest record of a stream."""
+        """Return the newest record of a stream."""
 
     def report_health(self, health: StreamHealth) -> None:
-        """Say how a stream is doing; replaces what was said of it before, unless a host that came later said it."""
+        """Store the state of a stream in place of the last one, unless that one has a higher epoch."""
 
     def report_lost(self, health: StreamHealth) -> None:
-        """Know that this host lost a stream, and why: how it is doing is for another host to say from now on."""
+        """Note that this host lost a stream, and why. From now on another host reports its state."""
 
     def report_backlogs(self, backlogs: Sequence[StreamBacklog]) -> None:
-        """Say which streams commit nothing while records wait; of each that replaces what a host before it said."""
+        """Store which streams commit nothing while records wait. Replaces earlier reports of the same streams."""
 
     def report_host(self, report: HostReport) -> None:
-        """Say that a host is there; replaces what it said before."""
+        """Store that a host is alive, in place of its last report."""

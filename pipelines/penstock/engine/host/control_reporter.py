@@ -1,7 +1,7 @@
-"""What a host has to tell the control store, told beside the batches: a store that is away stops none of them.
+"""Reports the batches and the health of streams to the control store, without blocking any batch.
 
-Batches are told one after the other, each until the store takes it, by a thread of its own. What is not told when a
-host ends is told by the next one: the journal of the stream has it. Of a stream's health only the newest is told.
+A thread of its own sends batches one after the other, each until the store accepts it. The next host sends what is
+not sent when a host ends: the journal of the stream has it. Of a stream's health, only the newest is sent.
 """
 
 import logging
@@ -19,7 +19,7 @@ RETRY_INTERVAL_S = 0.5
 
 
 class ControlReporter:
-    """Tells the store what comes to pass in a host. Safe to use from several threads."""
+    """Sends reports of a host to the control store. Safe to use from several threads."""
 
     def __init__(self, control: HostControl, retry_interval_s: float = RETRY_INTERVAL_S) -> None:
         self._control = control
@@ -33,7 +33,7 @@ class ControlReporter:
         self._thread: threading.Thread | None = None
 
     def start_stream(self, stream: str) -> int:
-        """Ask which batch of a stream the store knows as its newest; -1 for none. Younger ones are to be told."""
+        """Return the newest batch of a stream that the store has; -1 for none. Later batches are to be reported."""
         last = self._control.read_last_batch(stream)
         stored_batch_id = -1 if last is None else last.batch_id
         with self._condition:
@@ -44,7 +44,7 @@ class ControlReporter:
             return self._newest_batch_ids[stream]
 
     def report_batch(self, record: BatchRecord) -> None:
-        """Tell of a batch, unless that was done; does not wait."""
+        """Queue a batch, unless it was reported already; does not wait."""
         with self._condition:
             if record.batch_id > self._newest_batch_ids.get(record.stream, -1):
                 self._newest_batch_ids[record.stream] = record.batch_id
@@ -52,7 +52,7 @@ class ControlReporter:
                 self._wake_thread()
 
     def report_health(self, health: StreamHealth) -> None:
-        """Tell how a stream is doing: at once, or as soon as the store takes it."""
+        """Send the health of a stream now, or as soon as the store accepts it."""
         with self._condition:
             self._pending_health[health.stream] = health
         self._try_send(lambda: self._send_health(health.stream))
@@ -61,13 +61,13 @@ class ControlReporter:
                 self._wake_thread()
 
     def wait_until_reported(self, stream: str, timeout_s: float) -> bool:
-        """Wait until all batches of a stream are told, for so long at most; returns whether they are."""
+        """Wait until all batches of a stream are stored, or until the timeout; return whether they are."""
         with self._condition:
             return self._condition.wait_for(lambda: not self._pending_batches[stream], timeout_s)
 
     def _wake_thread(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run_loop, name="telling", daemon=True)
+            self._thread = threading.Thread(target=self._run_loop, name="control-reporter", daemon=True)
             self._thread.start()
         self._condition.notify_all()
 
@@ -96,9 +96,9 @@ class ControlReporter:
     def _send_batch(self, record: BatchRecord) -> None:
         try:
             self._control.record_batch(record)
-        except (TypeError, ValueError):  # the record itself is wrong: told again it is no better
+        except (TypeError, ValueError):  # the record itself is invalid: a retry would fail the same way
             with bind_log_context(record.stream, record.batch_id):
-                log.exception("the control store cannot hold this batch; its tables do")
+                log.exception("Batch rejected by control store; its tables have it")
         with self._condition:
             self._pending_batches[record.stream].popleft()
             self._condition.notify_all()
@@ -115,12 +115,12 @@ class ControlReporter:
                     del self._pending_health[stream]
 
     def _try_send(self, send: Callable[[], None]) -> bool:
-        """Do it; where the store does not answer say so once, and return False."""
+        """Send; on failure log each distinct error once, and return False."""
         try:
             send()
         except Exception as error:
             if str(error) != self._last_problem:
-                log.exception("told the control store in vain, and tries again until it hears")
+                log.exception("Report to control store failed; retrying every %g s", self._retry_interval_s)
             self._last_problem = str(error)
             return False
         self._last_problem = ""
@@ -128,7 +128,7 @@ class ControlReporter:
 
 
 def to_batch_record(stream: str, outcome: BatchOutcome) -> BatchRecord:
-    """What the control store keeps of a batch."""
+    """Convert an outcome to the record that the control store keeps."""
     watermark = outcome.watermark.value
     return BatchRecord(
         stream=stream,

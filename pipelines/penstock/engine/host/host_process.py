@@ -1,4 +1,4 @@
-"""A stream host as a process: Spark started, signals heeded, the loop run."""
+"""The stream host as a process: starts Spark, handles signals, and runs the host's loop."""
 
 import signal
 import socket
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
+from penstock.core.clock import Clock
 from penstock.engine.archive.archive_names import find_archived_topic, is_compacted
 from penstock.engine.archive.archive_stream import ArchiveConfig, ArchiveStream
 from penstock.engine.batch.outcome import BatchOutcome
@@ -15,9 +16,7 @@ from penstock.engine.batch.placement import DRIVER_BUDGET_BYTES
 from penstock.engine.batch.poison_isolation import ResentFinder, find_no_resent
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.host.control import HostControl
-from penstock.engine.host.leases import Clock
-from penstock.engine.host.restart_policy import MAX_START_ATTEMPTS
-from penstock.engine.host.stream_folders import refuse_unfinished_switch, resolve_stream_folder
+from penstock.engine.host.restart_policy import MAX_RETRIES
 from penstock.engine.host.stream_handle import StreamHandle
 from penstock.engine.host.stream_host import StreamHost
 from penstock.engine.plan.stages import Plan
@@ -25,36 +24,37 @@ from penstock.engine.spark.live_stream import LiveStream, StreamConfig
 from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_registry
 from penstock.engine.spark.session import SparkSessionConfig, is_session_alive, open_spark_session
 from penstock.engine.storage import StoragePath
+from penstock.engine.stream_folders import refuse_unfinished_switch, resolve_stream_folder
 
 
 @dataclass(frozen=True)
 class HostConfig:
-    """What a host needs to know. Each stream keeps its files in a folder of its own below `streams`."""
+    """The configuration of a host. Each stream keeps its files in its own folder below `streams`."""
 
     spark: SparkSessionConfig
     bootstrap_servers: str
     streams: Path
     warehouse: StoragePath
     spark_kafka_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What a secured broker wants of Spark's source; not shown, for a password is among it."""
+    """Options of Spark's Kafka source for a secured broker; not shown, because they hold a password."""
     client_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What it wants of clients of librdkafka."""
+    """Options of librdkafka clients for the same broker."""
     schema_lookup: SchemaLookup = field(default=refuse_without_registry, repr=False)
-    """Where the schemas of records in Avro are found."""
+    """Finds the schemas of Avro records."""
     min_batch_interval_ms: int = 0
-    """Least time from one batch's begin to the next, for every stream."""
+    """The least time from the start of one batch to the next, for every stream."""
     driver_budget_bytes: int = DRIVER_BUDGET_BYTES
     lease_ttl_ms: int = 15_000
     poison_limit: int = 0
-    """How many records of a stream may be set aside lately because they break its own code."""
+    """How many records of a stream may be quarantined because they break user code, within the retained journal."""
     find_resent: ResentFinder = field(default=find_no_resent, repr=False)
-    """Which records were sent again under other addresses."""
-    max_attempts: int = MAX_START_ATTEMPTS
-    """How often in a row a stream is tried before it is parked."""
+    """Finds records that were replayed to other offsets."""
+    max_retries: int = MAX_RETRIES
+    """How often in a row a stream may fail before it fails for good."""
     address: str = ""
-    """Where it shows its health and metrics."""
+    """The address of its health page and metrics."""
     name: str = ""
-    """Who holds the leases; made of the machine's name and chance where it is not given."""
+    """The holder of the leases; by default the machine's name with a random suffix."""
 
 
 def run_host_process(
@@ -67,14 +67,14 @@ def run_host_process(
 ) -> None:
     """Run until SIGTERM or SIGINT, then drain every stream. Raises HostError when Spark ends by itself.
 
-    `ready` is called when Spark is there, before the first stream is begun. `written` says what a stream is written
-    in, so that one that was parked is taken up again when that changes.
+    `on_ready` is called when Spark runs, before the first stream starts. `read_definition_version` returns the
+    version of a stream's definition: a failed stream is started again when it changes.
     """
     stop = threading.Event()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signal_number, lambda *_: stop.set())
     session = open_spark_session(config.spark)
-    signal.signal(signal.SIGINT, lambda *_: stop.set())  # Spark puts its own in place of the first
+    signal.signal(signal.SIGINT, lambda *_: stop.set())  # Spark replaces the first handler
 
     def create_stream(
         name: str, fence: WriteFence, report_outcome: Callable[[BatchOutcome], None]
@@ -111,7 +111,7 @@ def run_host_process(
         clock,
         is_spark_alive=lambda: is_session_alive(session),
         lease_ttl_ms=config.lease_ttl_ms,
-        max_attempts=config.max_attempts,
+        max_retries=config.max_retries,
         address=config.address,
         read_definition_version=read_definition_version,
     )

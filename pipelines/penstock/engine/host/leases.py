@@ -1,30 +1,28 @@
-"""The leases of a host: kept alive by a heartbeat of their own, and known to be lost without asking anybody."""
+"""The leases that a host holds. A heartbeat renews them; their loss is known without asking the store."""
 
 import logging
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from penstock.core.clock import Clock
 from penstock.engine.host.control import HostControl, Lease
 
 log = logging.getLogger(__name__)
 
-Clock = Callable[[], int]
-
 
 @dataclass(frozen=True)
 class HeldLease:
-    """A lease, and until when it holds by this machine's own clock."""
+    """A lease, and until when it is valid by this machine's clock."""
 
     lease: Lease
     valid_until_ms: int
 
 
 class LeaseKeeper:
-    """Which streams this host may write. Safe to use from several threads.
+    """The leases of this host. Safe to use from several threads.
 
-    A lease is believed for as long as the last renewal promised, by a clock that goes on while the process is
-    stopped: a host that was asleep past that time holds nothing when it wakes, before it has asked.
+    A lease is valid for as long as the last renewal promised, by a clock that keeps running while the process is
+    suspended. A host that slept longer than that holds nothing when it wakes, before it asks the store.
     """
 
     def __init__(self, control: HostControl, holder: str, clock: Clock, ttl_ms: int) -> None:
@@ -36,7 +34,7 @@ class LeaseKeeper:
         self._lock = threading.Lock()
 
     def acquire(self, stream: str) -> Lease | None:
-        """Take a stream's lease; None while another host has it."""
+        """Take a stream's lease; return None if another host has it."""
         now_ms = self._clock()
         lease = self._control.acquire_lease(stream, self._holder, now_ms, self._ttl_ms)
         if lease is not None:
@@ -44,7 +42,7 @@ class LeaseKeeper:
         return lease
 
     def is_held(self, lease: Lease) -> bool:
-        """Whether the lease is this host's, this moment."""
+        """Whether this host holds the lease now."""
         with self._lock:
             held_lease = self._held_leases.get(lease.stream)
         return (
@@ -54,7 +52,7 @@ class LeaseKeeper:
         )
 
     def renew(self) -> None:
-        """Prolong every lease; forget those that were taken over."""
+        """Renew every lease; drop those that another host took over."""
         with self._lock:
             held_leases = list(self._held_leases.values())
         for held_lease in held_leases:
@@ -65,12 +63,12 @@ class LeaseKeeper:
                 self._drop_lease(held_lease.lease)
 
     def release(self, lease: Lease) -> None:
-        """Give a lease back; it is not held any more. Where the store does not hear of it, it runs out there."""
+        """Release a lease. If the store does not answer, the lease expires there."""
         self._drop_lease(lease)
         try:
             self._control.release_lease(lease)
         except Exception:
-            log.exception("the lease of %s could not be given back, and runs out", lease.stream)
+            log.exception("Lease release failed; it expires by itself (stream=%s)", lease.stream)
 
     def _store_lease(self, lease: Lease, now_ms: int) -> None:
         with self._lock:
@@ -79,7 +77,7 @@ class LeaseKeeper:
     def _extend_lease(self, lease: Lease, now_ms: int) -> None:
         with self._lock:
             held_lease = self._held_leases.get(lease.stream)
-            # It may have been given back meanwhile, and the stream be held under a higher epoch.
+            # It may be released by now, and the stream held under a higher epoch.
             if held_lease is not None and held_lease.lease.epoch == lease.epoch:
                 self._held_leases[lease.stream] = HeldLease(lease, now_ms + self._ttl_ms)
 

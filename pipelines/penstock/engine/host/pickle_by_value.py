@@ -1,4 +1,4 @@
-"""One's own functions of a pipeline that was read anew, on their way to Spark's Python workers."""
+"""Sends user modules to Spark's Python workers by value."""
 
 import sys
 
@@ -8,10 +8,10 @@ from penstock.engine.user_modules import find_user_modules
 
 
 def pickle_modules_by_value(pipeline: str) -> None:
-    """Have functions of a pipeline's own modules travel to Spark's Python workers with their code.
+    """Send the functions of a pipeline's user modules to Spark's Python workers with their code.
 
-    Workers outlive a stream and remember modules: by name they would run what was in the files before.
+    Workers outlive a stream and cache modules: by name, they would run the old contents of the files.
     """
     for name in find_user_modules(pipeline):
         if module := sys.modules.get(name):
-            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it has no types
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it is untyped

@@ -1,4 +1,4 @@
-"""A stream at work, as the host sees it, and the place that the host has for it."""
+"""The interface of a running stream, and what a host keeps about each."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,52 +10,52 @@ from penstock.engine.host.control import DesiredState, Lease
 
 
 class StreamHandle(Protocol):
-    """A stream at work. It is started once; the other calls may come at any time, one after the other."""
+    """A running stream. `start` is called once; the other calls may come at any time, one after the other."""
 
     def read_outcomes_after(self, after: int) -> Iterable[BatchOutcome]:
-        """Every batch after one that is decided and that its journal still has, from old to young."""
+        """Return the committed batches after this one that the journal still has, in order."""
 
     def start(self, *, reading: bool = True) -> None:
-        """Finish what the last run began, and begin; without reading, only what the clock brings is done."""
+        """Finish what the last run left, and start. Without `reading`, only timers run."""
 
     def failure(self) -> BaseException | None:
-        """Why it no longer runs; None while it does."""
+        """Return why the stream no longer runs; None while it runs."""
 
     def describe_current_batch(self) -> str:
-        """Which batch it is at, and of which records; empty where it has begun none."""
+        """Return the batch in progress and its records as text; empty if there is none."""
 
     def pause(self) -> None:
-        """Finish the batch at work, and read no more."""
+        """Finish the current batch, and read no more."""
 
     def resume(self) -> None:
         """Read again."""
 
     def drain(self) -> None:
-        """Finish the batch at work, and stop."""
+        """Finish the current batch, and stop."""
 
     def stop(self) -> None:
-        """Stop without finishing the batch at work; it is repeated whole at the next start."""
+        """Stop without finishing the current batch; the next start repeats it as a whole."""
 
 
 StreamFactory = Callable[[str, WriteFence, Callable[[BatchOutcome], None]], StreamHandle]
-"""Makes a stream ready to be started."""
+"""Creates a stream that is ready to start."""
 
 
 @dataclass
 class HostedStream:
-    """What the host has of one stream at the moment, and the wish that it goes by."""
+    """A stream that this host runs, and the desired state that it follows."""
 
     lease: Lease
     handle: StreamHandle
     desired_state: DesiredState
     definition_version: str
-    """What it was written in when it was begun."""
+    """The version of the definition that it was started with."""
     started_ms: int
 
 
 @dataclass(frozen=True)
 class FailedAttempt:
-    """What a stream that was given up had been begun with: wished anew or written anew, it is tried again."""
+    """What a failed stream was started with. A new request or a new definition starts it again."""
 
     revision: int
     definition_version: str

@@ -1,11 +1,11 @@
-"""The stream host: makes the streams that should run here run, one Spark session for all of them.
+"""The stream host: runs every stream that should run, in one Spark session.
 
-What should run is in the control store; the host looks there twice a second. A stream runs while the host holds
-its lease, and stops writing the moment it does not. One stream's failure is its own: it is tried again after a
-while, and parked when that does not help, and the others go on. So is its slowness: what is asked of a stream is
-done beside what is asked of the others. One that is parked is taken up again when somebody asks for it, or when
-what it is written in changes. While the control store does not answer, all stays as it is, and what there is to
-tell is told later. When Spark itself is gone the host ends, for whoever started it to start it again.
+The control store has the desired states; the host polls it twice a second. A stream runs while the host holds its
+lease, and stops writing the moment the lease is lost. Streams fail independently: a failed stream is retried with a
+backoff, then fails for good, and the others keep running. They are also independent in time: a slow start or stop
+of one stream delays no other. A failed stream starts again when it is requested or its definition changes. While
+the control store does not answer, the host changes nothing and reports later. When Spark ends, the host ends too;
+its process manager starts it again.
 """
 
 import logging
@@ -14,23 +14,25 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
+from penstock.core.clock import Clock
 from penstock.core.periodic import run_periodically
 from penstock.engine.errors import HostError
 from penstock.engine.host.control import DesiredState, HostControl, HostReport
 from penstock.engine.host.control_reporter import ControlReporter
-from penstock.engine.host.leases import Clock, LeaseKeeper
-from penstock.engine.host.restart_policy import MAX_START_ATTEMPTS
+from penstock.engine.host.leases import LeaseKeeper
+from penstock.engine.host.restart_policy import MAX_RETRIES
 from penstock.engine.host.stream_handle import StreamFactory
+from penstock.engine.host.stream_state import StreamState
 from penstock.engine.host.stream_supervisor import HostContext, StreamSupervisor
 
 log = logging.getLogger(__name__)
 
 MAX_PARALLEL_STEPS = 64
-"""How many streams may be at something slow at the same time; the next ones wait."""
+"""How many streams may start or stop at the same time; the others wait."""
 
 
 class StreamHost:
-    """Runs streams until it is told to stop. `alive` says whether Spark is still there."""
+    """Runs streams until `stop` is set. `is_spark_alive` returns whether Spark still runs."""
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class StreamHost:
         lease_ttl_ms: int = 15_000,
         poll_interval_s: float = 0.5,
         step_wait_s: float = 0.5,
-        max_attempts: int = MAX_START_ATTEMPTS,
+        max_retries: int = MAX_RETRIES,
         address: str = "",
         read_definition_version: Callable[[str], str] = lambda _: "",
     ) -> None:
@@ -63,7 +65,7 @@ class StreamHost:
             create_stream,
             clock,
             read_definition_version,
-            max_attempts,
+            max_retries,
         )
         self._supervisors: dict[str, StreamSupervisor] = {}
         self._steps: dict[str, Future[None]] = {}
@@ -71,7 +73,7 @@ class StreamHost:
         self._last_problem = ""
 
     def run(self, stop: threading.Event) -> None:
-        """Run until `stop` is set; then every stream is drained, all at once, and its lease given back."""
+        """Run until `stop` is set; then drain all streams in parallel and release their leases."""
         self._control.report_host(self._report)
         with run_periodically(self._heartbeat_interval_s, self._send_heartbeat, "heartbeat"):
             try:
@@ -82,25 +84,27 @@ class StreamHost:
                 self._stop_all()
 
     def _try_reconcile(self) -> None:
-        """Look; where the control store does not answer, leave everything as it is until the next look."""
+        """Reconcile; if the control store does not answer, change nothing until the next poll."""
         try:
             self.reconcile()
         except HostError:
             raise
         except Exception as error:
             if str(error) != self._last_problem:
-                log.exception("looked in vain, and goes on with what runs")
+                log.exception("Reconciliation failed; running streams are unaffected")
             self._last_problem = str(error)
         else:
             self._last_problem = ""
 
     def reconcile(self) -> None:
-        """Compare what should run with what does, and act on each difference, on each stream's own.
+        """Compare the desired and the actual state of each stream, and start the steps that bring them together.
 
-        Returns when that is done, or with a stream that is slow while it is at it: no look waits for it again.
+        Waits for these steps for a short time only. A stream whose step takes longer is skipped until it is done.
         """
         if not self._is_spark_alive():
-            raise HostError("Spark has ended; the host ends too, and begins again from the last batch")
+            raise HostError(
+                "Spark ended. The host ends too and resumes from the last batch when it starts again"
+            )
         desired_states = self._control.read_desired_states()
         finished_steps = [
             self._steps.pop(stream) for stream, step in list(self._steps.items()) if step.done()
@@ -121,7 +125,7 @@ class StreamHost:
             step.result()
 
     def _needs_attention(self, stream: str, desired_state: DesiredState | None) -> bool:
-        """Whether there is anything to do about a stream: it is here, failed here, or should be somewhere."""
+        """Whether the stream runs here, failed here, or should run."""
         supervisor = self._supervisors.get(stream)
         return (desired_state is not None and desired_state.needs_host) or (
             supervisor is not None and (supervisor.is_hosted or supervisor.has_failed)
@@ -135,15 +139,15 @@ class StreamHost:
     def _stop_all(self) -> None:
         supervisors = self._supervisors.values()
         stop_steps = [
-            self._workers.submit(item.release_stream, "stopped", "the host was stopped")
+            self._workers.submit(item.release_stream, StreamState.STOPPED, "the host was stopped")
             for item in supervisors
         ]
         self._workers.shutdown()
         for item in stop_steps:
             if error := item.exception():
-                log.error("a stream could not be left in order", exc_info=error)
+                log.error("Stream shutdown failed", exc_info=error)
 
     def _send_heartbeat(self) -> None:
-        # While the store is away a lease runs out, and is lost by itself.
+        # While the store is away, leases expire by themselves.
         self._leases.renew()
         self._control.report_host(replace(self._report, seen_at_ms=self._clock()))

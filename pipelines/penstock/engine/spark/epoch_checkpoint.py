@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from penstock.engine.batch.write_fence import WriteFence
-from penstock.engine.host.stream_folders import CHECKPOINT_FOLDER, list_checkpoints, parse_checkpoint_epoch
+from penstock.engine.stream_folders import CHECKPOINT_FOLDER, list_checkpoints, parse_checkpoint_epoch
 
 
 def claim_checkpoint(directory: Path, fence: WriteFence) -> Path:

@@ -24,8 +24,6 @@ from penstock.engine.batch.stream_tables import StreamTables
 from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.dedup.id_store import open_id_store
 from penstock.engine.errors import DefinitionError, StreamDrainingError, StreamEndedError
-from penstock.engine.host.consumer_lag import LagTracker
-from penstock.engine.host.stream_folders import CHECKPOINT_FOLDER
 from penstock.engine.operators.stage_graph import compile_graph
 from penstock.engine.plan.codec import fingerprint
 from penstock.engine.plan.sources import TopicOrigin
@@ -33,6 +31,7 @@ from penstock.engine.plan.stages import Plan
 from penstock.engine.plan.validation.pane_timing import check_live_stages
 from penstock.engine.spark.aggregate.part_execution import SparkPartExecutor
 from penstock.engine.spark.batch_input import SparkBatchInput
+from penstock.engine.spark.consumer_lag import LagTracker
 from penstock.engine.spark.epoch_checkpoint import claim_checkpoint
 from penstock.engine.spark.kafka.checkpoint_offsets import read_batch_ranges
 from penstock.engine.spark.kafka.consumer_options import CONSUMER_OPTIONS
@@ -42,6 +41,7 @@ from penstock.engine.spark.plan_cache import AnalyzedPlanCache
 from penstock.engine.spark.session import is_session_alive
 from penstock.engine.spark.transform.schema_inference import FieldTypeResolver
 from penstock.engine.storage import StoragePath
+from penstock.engine.stream_folders import CHECKPOINT_FOLDER
 from penstock.engine.tables.lookup_tables import LookupTables
 from penstock.engine.upgrade.state_schema_check import check_state_schema
 from penstock.engine.upgrade.stored_plan import accept_plan

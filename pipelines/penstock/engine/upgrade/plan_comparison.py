@@ -18,7 +18,7 @@ from penstock.engine.upgrade.upgrade_class import PlanDifference, PlanUpgrade, U
 FROM_NEXT_BATCH_NOTE = "it holds for records from the next batch on; what windows hold already stays as it is"
 
 COMPATIBLE_STAGE_FIELDS: Mapping[str, str] = {
-    "steps": f"{FROM_NEXT_BATCH_NOTE}; a column that the state has must keep its type, or the stream is parked",
+    "steps": f"{FROM_NEXT_BATCH_NOTE}; a column that the state has must keep its type, or the stream fails",
     "on_time_pane": "it holds for panes from the next batch on",
     "final_pane": "it holds for windows that close from the next batch on",
     "may_finish": "it only says what is allowed",

@@ -53,7 +53,7 @@ def read_state_sizes(streams: Path, stream: str) -> "Iterator[StateSize]":
     """Yield how much each stage keeps after the newest batch; nothing where none was decided."""
     from penstock.engine.batch.state_inspection import list_available_batches, read_state_at
     from penstock.engine.explain import StateSize
-    from penstock.engine.host.stream_folders import resolve_stream_folder
+    from penstock.engine.stream_folders import resolve_stream_folder
 
     folder = resolve_stream_folder(streams, stream)
     for snapshot in read_state_at(folder).values() if list_available_batches(folder) else ():

@@ -115,7 +115,7 @@ def export(stream: str, stage: str | None, batch: int | None, key: Sequence[str]
 
 
 def _find_stream_folder(stream: str) -> Path:
-    from penstock.engine.host.stream_folders import resolve_stream_folder
+    from penstock.engine.stream_folders import resolve_stream_folder
     from penstock.platform.services.stream_catalog import list_stream_names
     from penstock.platform.services.stream_lifecycle import check_stream_exists
 

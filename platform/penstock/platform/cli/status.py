@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from penstock.platform.services.stream_hold import StreamHold
     from penstock.platform.stack.stack_view import StackView
 
-ACTIVE_STATES = ("running", "paused")
 PASSWORD_PATTERN = re.compile(r"(?<=://)([^:/@]*):[^@/]*(?=@)")
 
 
@@ -122,8 +121,9 @@ def _describe_hold(view: "StackView", stream: "StreamOverview", hold: "StreamHol
 
 
 def _describe_state(view: "StackView", stream: "StreamOverview") -> str:
-    """What its host says; a stream that nobody holds does not run, whatever was last said of it."""
-    # Loaded when asked: it takes the control store along, which `--help` does without.
+    """Return the reported state of a stream; one without a lease does not run, whatever was last reported."""
+    # Imported here: it imports the control store, which `--help` does not need.
+    from penstock.engine.host.stream_state import StreamState
     from penstock.platform.services.stream_lifecycle import is_from_lease_holder
 
     health, desired_state = stream.health, stream.desired
@@ -134,10 +134,10 @@ def _describe_state(view: "StackView", stream: "StreamOverview") -> str:
             if desired_state is not None and desired_state.needs_host and not is_reported
             else health.state
             if health
-            else "drained"
+            else StreamState.DRAINED
         )
-    if health is None or health.state in ACTIVE_STATES:
-        return "stopped"
+    if health is None or health.state.is_active:
+        return StreamState.STOPPED
     return (
         desired_state.desired.value
         if desired_state is not None and _is_stopped_after_failure(stream)
@@ -146,13 +146,13 @@ def _describe_state(view: "StackView", stream: "StreamOverview") -> str:
 
 
 def _is_stopped_after_failure(stream: "StreamOverview") -> bool:
-    """Whether the stream failed, and somebody put it to rest after that: no host may be there to say so."""
-    from penstock.platform.services.stream_lifecycle import FAILED_STATE, PARKED_STATE
+    """Whether the stream failed and was then asked to stop: perhaps no host is there to report it."""
+    from penstock.platform.services.stream_lifecycle import RETRYABLE_STATES
 
     health, desired_state = stream.health, stream.desired
     return (
         health is not None
-        and health.state in (FAILED_STATE, PARKED_STATE)
+        and health.state in RETRYABLE_STATES
         and desired_state is not None
         and not desired_state.needs_host
     )

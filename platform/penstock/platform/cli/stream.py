@@ -38,7 +38,7 @@ _wait = click.option(
 @streams_argument
 @_wait
 def start(streams: tuple[str, ...], wait: float) -> None:
-    """Have streams run; one that runs is left alone, one that failed or is parked is tried at once."""
+    """Run streams. A running stream is not touched; a failed stream is retried immediately."""
     _request_states(streams, "start", wait)
 
 

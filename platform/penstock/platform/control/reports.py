@@ -9,7 +9,12 @@ from typing import Any
 from sqlalchemy import Select, case, func, select
 
 from penstock.engine.host.control import BatchRecord, DesiredState, Lease, StreamBacklog, StreamHealth
-from penstock.platform.control.row_mapping import ACCOUNT_COUNTS, PANE_TIMINGS, from_batch_row
+from penstock.platform.control.row_mapping import (
+    ACCOUNT_COUNTS,
+    PANE_TIMINGS,
+    from_batch_row,
+    to_stream_health,
+)
 from penstock.platform.control.store import ControlStore
 from penstock.platform.control.tables import batches, health, leases, streams, waiting
 
@@ -186,7 +191,8 @@ def read_overview(store: ControlStore) -> list[StreamOverview]:
             row["stream"]: Lease(**row) for row in connection.execute(select(leases)).mappings()
         }
         health_by_stream = {
-            row["stream"]: StreamHealth(**row) for row in connection.execute(select(health)).mappings()
+            row["stream"]: to_stream_health(dict(row))
+            for row in connection.execute(select(health)).mappings()
         }
         backlog_by_stream = {
             row["stream"]: StreamBacklog(**row) for row in connection.execute(select(waiting)).mappings()

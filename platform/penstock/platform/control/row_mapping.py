@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from penstock.engine.host.control import BatchRecord, PartitionAccount
+from penstock.engine.batch.accounts import PartitionAccount
+from penstock.engine.host.control import BatchRecord, StreamHealth
+from penstock.engine.host.stream_state import StreamState
 
 ACCOUNT_COUNTS = ("read", "folded", "late", "quarantined", "duplicate", "filtered")
 PANE_TIMINGS = ("early", "on_time", "late", "retract", "replaced")
@@ -57,3 +59,8 @@ def from_batch_row(row: Mapping[str, Any]) -> BatchRecord:
         state=row["state"],
         result_rows=row["given"],
     )
+
+
+def to_stream_health(row: Mapping[str, Any]) -> StreamHealth:
+    """Convert a row of the table of stream health."""
+    return StreamHealth(**{**row, "state": StreamState(row["state"])})

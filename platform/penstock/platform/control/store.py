@@ -16,7 +16,7 @@ from penstock.engine.host.control import (
     StreamHealth,
 )
 from penstock.platform.control.database_engine import build_insert
-from penstock.platform.control.row_mapping import from_batch_row, to_batch_row
+from penstock.platform.control.row_mapping import from_batch_row, to_batch_row, to_stream_health
 from penstock.platform.control.tables import batches, health, hosts, leases, streams, waiting
 
 MAX_LEASE_MS = 600_000
@@ -154,7 +154,7 @@ class ControlStore:
         """Say how a stream is doing; replaces what was said of it before, unless a host that came later said it."""
         reason = _escape_text(stream_health.reason)
         values = {
-            "state": stream_health.state,
+            "state": stream_health.state.value,
             "reason": reason,
             "at_ms": stream_health.at_ms,
             "epoch": stream_health.epoch,
@@ -170,7 +170,7 @@ class ControlStore:
     def read_health(self, stream: str) -> StreamHealth | None:
         """How a stream is doing, as last told; None where nothing was."""
         row = self._read_row(health, stream)
-        return None if row is None else StreamHealth(**row)
+        return None if row is None else to_stream_health(row)
 
     def report_lost(self, lost: StreamHealth) -> None:
         """See Control. There is nothing to write: the host that has the stream now says how it is doing."""

@@ -83,7 +83,7 @@ def host_config(settings: Settings, metrics_port: int) -> HostConfig:
         min_batch_interval_ms=settings.host.batch_interval_ms,
         driver_budget_bytes=settings.host.driver_budget_mb * 2**20,
         lease_ttl_ms=int(settings.host.lease_seconds * 1000),
-        max_attempts=settings.host.park_after,
+        max_retries=settings.host.max_retries,
         poison_limit=settings.host.poison_limit,
         find_resent=ReplayedRecords(settings.home / "quarantine"),
         address=f"{LOOPBACK}:{metrics_port}",

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from penstock.engine.host.control import BatchRecord, StreamHealth
+from penstock.engine.host.stream_state import StreamState
 
 RECORD_FATES = ("folded", "late", "quarantined", "duplicate", "filtered")
 WHOLE_BATCH_PART = "whole"
 """The part of a batch that is all of it."""
 
-STREAM_STATES = ("running", "paused", "drained", "stopped", "failed", "parked")
+STREAM_STATES = tuple(state for state in StreamState if state != StreamState.FENCED)
+"""The states that a host shows; a fenced stream is shown by the host that has it now."""
 DURATION_BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -97,10 +99,10 @@ class HostMetrics:
 
     def record_health(self, health: StreamHealth) -> None:
         """Note how a stream is doing."""
-        self._running.labels(health.stream).set(health.state == "running")
+        self._running.labels(health.stream).set(health.state == StreamState.RUNNING)
         for state in STREAM_STATES:
             self._state.labels(health.stream, state).set(health.state == state)
-        self._failures.labels(health.stream).inc(health.state in ("failed", "parked"))
+        self._failures.labels(health.stream).inc(health.state.is_failure)
 
     def remove_stream(self, stream: str) -> None:
         """Show nothing of how a stream stands: another host does. What was counted here stays."""

@@ -16,7 +16,6 @@ from penstock.platform.host.quality_pages import QUALITY_URL_PREFIX, StartRespon
 from penstock.platform.settings.model import LOOPBACK
 
 HealthReader = Callable[[], Mapping[str, StreamHealth]]
-HEALTHY_STATES = ("running", "paused", "drained", "stopped")
 
 
 @contextmanager
@@ -63,7 +62,7 @@ def _build_application(
 
 
 def _serve_health(streams: Mapping[str, StreamHealth], start_response: StartResponse) -> Iterable[bytes]:
-    is_healthy = all(stream_health.state in HEALTHY_STATES for stream_health in streams.values())
+    is_healthy = not any(stream_health.state.is_failure for stream_health in streams.values())
     body = {
         name: {"state": stream_health.state, "reason": stream_health.reason}
         for name, stream_health in sorted(streams.items())

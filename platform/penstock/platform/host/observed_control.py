@@ -13,11 +13,12 @@ from penstock.engine.host.control import (
     StreamBacklog,
     StreamHealth,
 )
+from penstock.engine.host.stream_state import StreamState
 from penstock.platform.host.host_metrics import HostMetrics
 from penstock.platform.services.alerts import AlertHandler, TroubleTracker
 
-READING_STATES = ("running", "failed")
-"""What a stream is that is to read: of others records may wait as long as they are at rest."""
+READING_STATES = (StreamState.RUNNING, StreamState.RETRYING)
+"""The states of a stream that should read; in other states records may wait."""
 
 
 class ObservedControl:

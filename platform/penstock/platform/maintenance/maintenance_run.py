@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.engine.batch.journal import BatchJournal
-from penstock.engine.host.stream_folders import resolve_stream_folder
 from penstock.engine.storage import StoragePath
+from penstock.engine.stream_folders import resolve_stream_folder
 from penstock.platform.control import ControlStore
 from penstock.platform.maintenance.control_store_rows import prune_batches, prune_hosts
 from penstock.platform.maintenance.replay_leftovers import (

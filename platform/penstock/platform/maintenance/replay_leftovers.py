@@ -4,14 +4,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from penstock.engine.host.stream_folders import (
+from penstock.engine.storage import StoragePath
+from penstock.engine.storage.file_access import list_warehouse_tables, remove_tree
+from penstock.engine.stream_folders import (
     current_pointer_path,
     is_stream_folder_entry,
     read_unfinished_switch,
     resolve_stream_folder,
 )
-from penstock.engine.storage import StoragePath
-from penstock.engine.storage.file_access import list_warehouse_tables, remove_tree
 
 SECONDS_PER_DAY = 86_400
 

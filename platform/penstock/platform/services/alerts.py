@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from http.client import HTTPException
 
 from penstock.engine.host.control import StreamHealth
+from penstock.engine.host.stream_state import StreamState
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +26,7 @@ MAX_QUEUED_ALERTS = 1_000
 REMINDER_INTERVAL_MS = 3_600_000
 """How long trouble lasts before it is told again."""
 
-FAILURE_STATES = ("failed", "parked", "lost")
-ACTIVE_STATES = ("running", "paused")
+FAILURE_STATES = frozenset(state for state in StreamState if state.is_failure)
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ class TroubleTracker:
         """What to tell of how a stream is doing; None where it is no news."""
         alert = Alert(health.stream, health.state, health.reason, health.at_ms)
         previous = self._reported_alerts.get(alert.stream)
-        if alert.state not in FAILURE_STATES:
-            if alert.state not in ACTIVE_STATES:  # somebody put it to rest
+        if not health.state.is_failure:
+            if not health.state.is_active:  # a user stopped it
                 self._reported_alerts.pop(alert.stream, None)
             return None
         is_reminder_due = previous is not None and alert.at_ms - previous.at_ms >= REMINDER_INTERVAL_MS
@@ -137,13 +137,13 @@ class TroubleTracker:
 
     def recovery_alert(self, health: StreamHealth) -> Alert | None:
         """What to tell of a stream that has committed a batch; None where it was in no trouble, or still is."""
-        if health.state not in ACTIVE_STATES or self._reported_alerts.pop(health.stream, None) is None:
+        if not health.state.is_active or self._reported_alerts.pop(health.stream, None) is None:
             return None
-        return Alert(health.stream, "running", "", health.at_ms)
+        return Alert(health.stream, StreamState.RUNNING, "", health.at_ms)
 
 
 def transition_alert(previous_state: str | None, alert: Alert) -> Alert | None:
     """What is worth an alert of a stream's new state: trouble, and that it is over."""
     if alert.state in FAILURE_STATES:
-        return None if previous_state == alert.state != "parked" else alert
-    return alert if previous_state in FAILURE_STATES and alert.state == "running" else None
+        return None if previous_state == alert.state != StreamState.FAILED else alert
+    return alert if previous_state in FAILURE_STATES and alert.state == StreamState.RUNNING else None

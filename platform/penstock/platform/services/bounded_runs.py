@@ -12,7 +12,6 @@ from penstock.core.clock import now_ms
 from penstock.engine.archive.archive_names import records_path
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.history.bounded_run import BoundedRunConfig, run_bounded
-from penstock.engine.host.stream_folders import STREAM_FOLDER_ENTRIES, is_valid_run_name
 from penstock.engine.plan.sources import FileFormat, FileOrigin, PlanSource
 from penstock.engine.plan.stages import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource
@@ -22,6 +21,7 @@ from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.engine.spark.bounded_sources.union_source import UnionSource
 from penstock.engine.storage import StoragePath, resolve_storage_path
 from penstock.engine.storage.file_access import open_delta_table
+from penstock.engine.stream_folders import STREAM_FOLDER_ENTRIES, is_valid_run_name
 from penstock.infra.kafka_access import spark_kafka_options
 from penstock.pipelines.catalog import pipeline_names
 from penstock.platform.errors import BatchSizeError, RunNameError, UnknownOriginError, UnknownStreamError

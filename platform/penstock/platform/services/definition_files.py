@@ -1,6 +1,6 @@
 """What a stream is written in: the files that decide what it does, and when they were changed.
 
-Nothing of what stands in them is run or checked: that is asked every half second of streams that are parked, and by
+Nothing of what stands in them is run or checked: that is asked every half second of failed streams, and by
 `penstock status`.
 """
 

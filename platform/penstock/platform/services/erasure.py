@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.core.clock import now_ms
-from penstock.engine.host.stream_folders import refuse_unfinished_switch, resolve_stream_folder
+from penstock.engine.stream_folders import refuse_unfinished_switch, resolve_stream_folder
 from penstock.pipelines.catalog import pipeline_names
 from penstock.platform.errors import UnknownStreamError
 from penstock.platform.services.stream_catalog import load_plan
@@ -14,7 +14,7 @@ from penstock.platform.services.stream_hold import hold_stream
 from penstock.platform.settings import Settings
 
 if TYPE_CHECKING:
-    from penstock.engine.erasure.erasure_account import ErasureAccount
+    from penstock.engine.batch.erasure_account import ErasureAccount
     from penstock.engine.plan.stages import Plan
     from penstock.platform.control import ControlStore
 

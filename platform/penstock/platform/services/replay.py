@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.core.clock import now_ms
-from penstock.engine.host.control import PartitionAccount
+from penstock.engine.batch.accounts import PartitionAccount
 from penstock.platform.errors import RunNameError, UnknownOriginError, UnknownStreamError
 from penstock.platform.services.stream_catalog import reload_plan
 from penstock.platform.services.stream_hold import hold_stream
@@ -83,7 +83,7 @@ def replay_stream(
     settings: Settings, store: "ControlStore", request: ReplayRequest, report_progress: Callable[[str], None]
 ) -> ReplayResult:
     """Run a stream's history again, and put it in the place of what the stream wrote, or leave it beside."""
-    from penstock.engine.host.stream_folders import read_unfinished_switch
+    from penstock.engine.stream_folders import read_unfinished_switch
     from penstock.pipelines.catalog import pipeline_names
     from penstock.platform.services.command_spark import open_command_spark
 

@@ -17,7 +17,7 @@ from penstock.core.periodic import run_periodically
 from penstock.engine.errors import JournalError
 from penstock.engine.host.control import DesiredRunState, DesiredState
 from penstock.engine.host.leases import LeaseKeeper
-from penstock.engine.host.stream_folders import read_unfinished_switch, resolve_stream_folder
+from penstock.engine.stream_folders import read_unfinished_switch, resolve_stream_folder
 from penstock.platform.errors import StackError
 from penstock.platform.services.stream_lifecycle import StateRequest, wait_for_state
 

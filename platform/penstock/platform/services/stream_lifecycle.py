@@ -7,10 +7,12 @@ from penstock.core.clock import now_ms
 from penstock.core.errors import WaitTimeoutError
 from penstock.core.waiting import wait_until
 from penstock.engine.host.control import DesiredRunState, DesiredState, Lease, StreamHealth
+from penstock.engine.host.stream_state import StreamState
 from penstock.platform.control import ControlStore
 from penstock.platform.errors import StackError, UnknownStreamError
 
-FAILED_STATE, PARKED_STATE = "failed", "parked"
+RETRYABLE_STATES = (StreamState.RETRYING, StreamState.FAILED)
+"""The states in which a request to start is a new try."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class StreamCommand:
 STREAM_COMMANDS: Mapping[str, StreamCommand] = {
     "start": StreamCommand(
         DesiredRunState.RUNNING,
-        "Have a stream run; one that runs is left alone, one that failed or is parked is tried.",
+        "Run a stream. A running stream is not touched; a failed stream is retried.",
     ),
     "drain": StreamCommand(DesiredRunState.DRAINED, "Let a stream finish its batch, commit it, and stop."),
     "stop": StreamCommand(
@@ -72,7 +74,7 @@ def request_state(
     is_retry = (
         stream_command.desired is DesiredRunState.RUNNING
         and health is not None
-        and health.state in (FAILED_STATE, PARKED_STATE)
+        and health.state in RETRYABLE_STATES
     )
     starts_anew = (
         stream_command.is_restart
@@ -112,7 +114,9 @@ def is_state_reached(store: ControlStore, request: StateRequest) -> bool:
         return False
     is_new_epoch = not request.is_restart or lease.epoch > request.previous_epoch
     return (
-        is_new_epoch and is_from_lease_holder(health, lease) and health.state == request.desired_state.desired
+        is_new_epoch
+        and is_from_lease_holder(health, lease)
+        and health.state == request.desired_state.desired.as_state
     )
 
 
@@ -122,31 +126,31 @@ def is_from_lease_holder(health: StreamHealth, lease: Lease) -> bool:
 
 
 def wait_for_state(store: ControlStore, request: StateRequest, timeout_s: float) -> None:
-    """Return once the stream is as asked; StackError says what is known when it was not in time, or is parked."""
+    """Return when the stream has the desired state; raise StackError if it fails or the time is up."""
     stream, desired = request.stream, request.desired_state.desired
     try:
         wait_until(
-            lambda: _find_parked_health(store, request) is not None or is_state_reached(store, request),
+            lambda: _find_failed_health(store, request) is not None or is_state_reached(store, request),
             timeout_s,
             f"{stream} to be {desired}",
         )
     except WaitTimeoutError:
         health = store.read_health(stream)
         last_report = (
-            f"its host last said: {health.state} {health.reason}".rstrip() if health else "no host has it"
+            f"last reported: {health.state} {health.reason}".rstrip() if health else "no host has it"
         )
         raise StackError(
             f"{stream} was not {desired} after {timeout_s:g} s ({last_report}); "
             "`penstock status` shows whether the host runs, `penstock logs host` what it does"
         ) from None
-    if parked_health := _find_parked_health(store, request):
-        raise StackError(f"{stream} is parked: {parked_health.reason}")
+    if failed_health := _find_failed_health(store, request):
+        raise StackError(f"{stream} failed: {failed_health.reason}")
 
 
-def _find_parked_health(store: ControlStore, request: StateRequest) -> StreamHealth | None:
-    """What its host said when it gave up after it was asked; None where it did not, or was to stop anyway."""
+def _find_failed_health(store: ControlStore, request: StateRequest) -> StreamHealth | None:
+    """Return the report that the stream failed after the request; None for none, or if it should stop anyway."""
     health = store.read_health(request.stream)
-    has_given_up = (
-        health is not None and health.state == PARKED_STATE and health.at_ms >= request.requested_at_ms
+    has_failed = (
+        health is not None and health.state == StreamState.FAILED and health.at_ms >= request.requested_at_ms
     )
-    return health if has_given_up and request.desired_state.needs_host else None
+    return health if has_failed and request.desired_state.needs_host else None

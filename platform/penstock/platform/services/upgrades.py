@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.engine.host.stream_folders import resolve_stream_folder
+from penstock.engine.stream_folders import resolve_stream_folder
 from penstock.engine.upgrade.upgrade_class import PlanUpgrade, UpgradeClass
 from penstock.pipelines.catalog import pipeline_names
 from penstock.platform.errors import UnknownStreamError, UpgradeRefusedError

@@ -113,8 +113,8 @@ class HostSettings(SettingsSection):
         256, ge=0, description="what the driver folds of a batch; a larger one is folded in the executors"
     )
     lease_seconds: float = Field(15.0, gt=1, le=300, description="how long a lease holds without a heartbeat")
-    park_after: int = Field(
-        20, ge=1, description="how often in a row a stream that fails by itself is tried before it is parked"
+    max_retries: int = Field(
+        20, ge=1, description="how often in a row a stream may fail before it stays down"
     )
     poison_limit: int = Field(
         10, ge=0, description="how many records that break a stream's own code are set aside in 100 batches"

@@ -6,11 +6,10 @@ from contextlib import suppress
 from penstock.core.errors import WaitTimeoutError
 from penstock.core.waiting import wait_until
 from penstock.engine.host.control import DesiredRunState
+from penstock.engine.host.stream_state import StreamState
 from penstock.platform.control import ControlStore
 from penstock.platform.control.reports import has_written_rows
-from penstock.platform.services.stream_lifecycle import PARKED_STATE, has_live_lease, is_from_lease_holder
-
-RUNNING_STATE = "running"
+from penstock.platform.services.stream_lifecycle import has_live_lease, is_from_lease_holder
 
 
 def wait_for_first_rows(store: ControlStore, streams: Sequence[str], timeout_s: float) -> tuple[str, ...]:
@@ -26,11 +25,11 @@ def wait_for_first_rows(store: ControlStore, streams: Sequence[str], timeout_s: 
         wait_until(
             lambda: (
                 all(
-                    _is_parked(store, stream_name) or _has_shown_rows(store, stream_name)
+                    _has_failed(store, stream_name) or _has_shown_rows(store, stream_name)
                     for stream_name in awaited_streams
                 )
                 and all(
-                    _is_parked(store, stream_name) or _is_running(store, stream_name)
+                    _has_failed(store, stream_name) or _is_running(store, stream_name)
                     for stream_name in other_streams
                 )
             ),
@@ -40,9 +39,9 @@ def wait_for_first_rows(store: ControlStore, streams: Sequence[str], timeout_s: 
     return tuple(stream for stream in awaited_streams if not _has_shown_rows(store, stream))
 
 
-def _is_parked(store: ControlStore, stream: str) -> bool:
+def _has_failed(store: ControlStore, stream: str) -> bool:
     health = store.read_health(stream)
-    return health is not None and health.state == PARKED_STATE
+    return health is not None and health.state == StreamState.FAILED
 
 
 def _is_running(store: ControlStore, stream: str) -> bool:
@@ -50,7 +49,7 @@ def _is_running(store: ControlStore, stream: str) -> bool:
     is_reported_running = (
         health is not None
         and lease is not None
-        and health.state == RUNNING_STATE
+        and health.state == StreamState.RUNNING
         and is_from_lease_holder(health, lease)
     )
     return is_reported_running and has_live_lease(store, stream)

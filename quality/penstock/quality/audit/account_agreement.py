@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from penstock.engine.host.control import BatchRecord, PartitionAccount
+from penstock.engine.batch.accounts import PartitionAccount
+from penstock.engine.host.control import BatchRecord
 from penstock.quality.audit.ledger_continuity import FATES
 from penstock.quality.audit.verdict import AuditDifference
 

@@ -9,7 +9,7 @@ from itertools import product
 
 import pyarrow as pa
 
-from penstock.engine.erasure.erasure_account import ERASURES_FOLDER, digest_key
+from penstock.engine.batch.erasure_account import ERASURES_FOLDER, digest_key
 from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.table_reads import read_rows as rows_of
 

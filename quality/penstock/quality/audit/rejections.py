@@ -7,9 +7,9 @@ from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.plan.codec import contract_version
 from penstock.quality.audit.scope import AuditScope
 
-FUTURE_RECORD_REASON = "ahead_of_clock"
+FUTURE_RECORD_REASON = "future_event_time"
 """Why a record is no good that only the clock of its batch could tell."""
-ADDRESS_REASON_PREFIXES = ("breaks_code: ", "sent_again: ")
+ADDRESS_REASON_PREFIXES = ("user_code_error: ", "replayed: ")
 """With what the reason begins for which a record was set aside by its address."""
 
 

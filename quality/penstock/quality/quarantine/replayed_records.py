@@ -26,7 +26,7 @@ class ReplayedRecords:
                 offset_range.partition,
                 offset,
                 "a record that was decided on",
-                "sent_again",
+                "replayed",
             )
             for offset_range in ranges
             for offset in self._offsets_of(offset_range.topic).get(offset_range.partition, ())

@@ -75,7 +75,7 @@ def test_a_record_from_the_future_never_moves_it(policy: str, quarantined: int) 
     )
     outcome = evaluator.run(InputBatch(0, 100, records))
     assert outcome.watermark == 5
-    assert [row.reason for row in outcome.quarantined] == ["ahead_of_clock"] * quarantined
+    assert [row.reason for row in outcome.quarantined] == ["future_event_time"] * quarantined
     assert outcome.accounts[SOURCE, 0].folded == 2 - quarantined
 
 

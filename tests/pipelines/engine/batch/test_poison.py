@@ -156,14 +156,14 @@ def test_what_was_sent_again_is_set_aside_and_written_down_and_does_not_count_as
 ) -> None:
     journal = BatchJournal(tmp_path)
     records = Records(batch(9), frozenset({(0, 15)}))
-    again = [ExcludedRecord("t", 0, 12, "sent as 0:30", "sent_again")]
+    again = [ExcludedRecord("t", 0, 12, "sent as 0:30", "replayed")]
     guard = PoisonIsolation(journal, "s", 1, lambda _: again)
     assert guard.compute_isolated(intent(records.spans), records, compute) == records.addresses - {
         (0, 12),
         (0, 15),
     }
     assert [(each["offset"], each["kind"]) for each in journal.read_excluded(0)] == [
-        (12, "sent_again"), (15, "breaks_code"),
+        (12, "replayed"), (15, "user_code_error"),
     ]  # fmt: skip
     assert journal.count_poison_before(1) == 1
     later = PoisonIsolation(journal, "s", 1, lambda _: [])

@@ -9,10 +9,10 @@ from tests.pipelines.engine.batch.stored import Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, Killed
 
 from penstock.conformance.reference.input_records import InputBatch, InputRecord
+from penstock.engine.batch.erasure_account import digest_key
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.state_inspection import read_state_at
 from penstock.engine.erasure import key_erasure as erasing
-from penstock.engine.erasure.erasure_account import digest_key
 from penstock.engine.erasure.key_erasure import ErasureRequest, ErasureTarget, erase_key_state
 from penstock.engine.errors import ErasureError
 from penstock.engine.tables.table_paths import list_result_paths

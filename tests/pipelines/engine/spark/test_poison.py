@@ -149,7 +149,7 @@ def test_the_record_is_set_aside_with_its_address_and_all_others_count(
     )
     assert (partition, offset) == (1, 20)
     assert said in reason
-    assert reason.startswith("breaks_code: ")
+    assert reason.startswith("user_code_error: ")
 
 
 def test_more_than_may_be_set_aside_stop_the_stream_and_nothing_of_the_batch_is_written(

@@ -20,7 +20,6 @@ from penstock.engine.errors import ReplayError
 from penstock.engine.history import replay as replays
 from penstock.engine.history.bounded_run import BoundedRunConfig
 from penstock.engine.history.replay import ReplayPaths, StreamReplay
-from penstock.engine.host.stream_folders import refuse_unfinished_switch, resolve_stream_folder
 from penstock.engine.plan import Plan
 from penstock.engine.spark.bounded_sources import BoundedSource
 from penstock.engine.spark.bounded_sources.file_formats import open_file_source
@@ -28,6 +27,7 @@ from penstock.engine.spark.bounded_sources.start_offsets import ArchiveThenTopic
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource
 from penstock.engine.spark.live_stream import LiveStream, StreamConfig
 from penstock.engine.storage.file_access import remove_tree
+from penstock.engine.stream_folders import refuse_unfinished_switch, resolve_stream_folder
 from penstock.infra.local_broker import LocalBroker
 from penstock.stream import fixed
 
@@ -133,7 +133,7 @@ def test_a_switch_that_was_cut_off_keeps_the_stream_from_starting_until_it_is_fi
         patched.setattr(replays, "take_over_table", killed_at(2, replays.take_over_table))
         with pytest.raises(KeyboardInterrupt):
             life.finish(replay)
-    with pytest.raises(ReplayError, match="replay again was cut off while it switched"):
+    with pytest.raises(ReplayError, match="replay again was interrupted while it switched"):
         life.start()
     again = life.replay(life.topic())
     again.run_history()

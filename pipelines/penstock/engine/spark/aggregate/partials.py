@@ -49,7 +49,7 @@ def _judge_future_times(records: "DataFrame", sources: Sources) -> "DataFrame":
     )
     columns = [quote_column(name) for name in records.columns if name != "_invalid"]
     is_set_aside = f"_invalid IS NULL AND {is_ahead} AND {is_quarantined}"
-    reason = f"CASE WHEN {is_set_aside} THEN 'ahead_of_clock' ELSE _invalid END"
+    reason = f"CASE WHEN {is_set_aside} THEN 'future_event_time' ELSE _invalid END"
     moving = f"CASE WHEN NOT {is_ahead} THEN _time END"
     return records.selectExpr(*columns, f"{moving} AS _moving", f"{reason} AS _invalid")
 

@@ -1,4 +1,4 @@
-"""How many records a topic holds beyond what a batch has read."""
+"""How many records a topic holds beyond the offsets that a batch read."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -12,7 +12,7 @@ BROKER_TIMEOUT_S = 2.0
 
 
 class LagTracker:
-    """Asks the broker for the ends of partitions, at most once a second; between, the last answer stands."""
+    """Asks the broker for end offsets, at most once a second; between requests the last answer is used."""
 
     def __init__(self, options: Mapping[str, str], clock: Callable[[], int]) -> None:
         self._admin = AdminClient(dict(options))
@@ -21,7 +21,7 @@ class LagTracker:
         self._end_offsets: dict[tuple[str, int], int] = {}
 
     def count_backlog(self, ranges: Sequence[OffsetRange]) -> int:
-        """Records beyond the ends of these ranges; what the broker does not tell counts as none."""
+        """Return the number of records beyond these ranges; partitions without an answer count as none."""
         now_ms = self._clock()
         if ranges and (
             self._refreshed_at_ms is None or now_ms - self._refreshed_at_ms >= LAG_REFRESH_INTERVAL_MS
@@ -38,7 +38,7 @@ class LagTracker:
         )
 
     def find_unread_partitions(self, ranges: Sequence[OffsetRange]) -> list[str]:
-        """The partitions that go on beyond these ranges, as of now, or of which the broker does not tell."""
+        """Return the partitions with records beyond these ranges now, or whose end the broker does not report."""
         self._refreshed_at_ms = self._clock()
         self._refresh_end_offsets(ranges)
         return [
@@ -49,7 +49,7 @@ class LagTracker:
         ]
 
     def _refresh_end_offsets(self, ranges: Sequence[OffsetRange]) -> None:
-        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the client's own has no types
+        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the client is untyped
         requests = {
             TopicPartition(offset_range.topic, offset_range.partition): latest for offset_range in ranges
         }
