@@ -133,7 +133,7 @@ def test_an_overview_shows_what_is_wanted_and_what_is(store: ControlStore) -> No
     store.set_desired_state("t", DesiredRunState.STOPPED, 0)
     lease = store.acquire_lease("s", "host", 0, 1_000)
     store.record_batch(batch(5))
-    store.report_health(StreamHealth("s", StreamState.STARTING, "", 1))
+    store.report_health(StreamHealth("s", StreamState.PAUSED, "", 1))
     store.report_health(StreamHealth("s", StreamState.RUNNING, "", 2))
     first, second = read_overview(store)
     assert (first.desired, first.lease, first.last) == (wanted, lease, batch(5))

@@ -94,7 +94,9 @@ def test_a_change_while_a_stream_begins_is_not_missed(stage: Stage) -> None:
     assert stage.state() == "running"
 
 
-def test_a_permanent_error_fails_the_stream_immediately_and_the_waiting_command_reports_it(stage: Stage) -> None:
+def test_a_permanent_error_fails_the_stream_immediately_and_the_waiting_command_reports_it(
+    stage: Stage,
+) -> None:
     stage.failures.append(DefinitionError("window", "not said", "Say where"))
     asked = stage.wish("start")
     assert stage.state() == "failed"

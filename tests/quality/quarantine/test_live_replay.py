@@ -84,7 +84,9 @@ def test_what_was_mended_is_in_the_results_once_and_the_audit_accounts_for_it(
     judgement = judge_records(wanted, repaired, create_record_format(stream.contract).checker, reached)
     assert judgement.refused == ()
     stream.decisions.record(replay_decisions(judgement, stream.clock, "a vendor mended them"))
-    stream.decisions.record(discard_decisions([held["future_event_time"]], stream.clock, "a test of the vendor"))
+    stream.decisions.record(
+        discard_decisions([held["future_event_time"]], stream.clock, "a test of the vendor")
+    )
     assert accounted(stream.proved()) == "3 quarantined = 0 held + 2 replaying + 0 replayed + 1 discarded"
     for _ in range(2):
         assert stream.send_again().complete
