@@ -1,4 +1,4 @@
-"""The moment at which a batch is folded: all that the fold knows of time."""
+"""The batch time: the clock and the watermark of a batch."""
 
 from dataclasses import dataclass, replace
 
@@ -7,11 +7,12 @@ from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP
 
 @dataclass(frozen=True)
 class BatchTime:
-    """Milliseconds of UTC. `watermark_before` is W(N-1), by which lateness is judged; `watermark` is W(N).
+    """Clock and watermark of a batch, in UTC milliseconds.
 
-    `clock_before` is the clock of the batch before; both clock and watermark never go back. Windows of
-    processing time are judged by the clock in the watermark's place (see `by_the_clock`); `stream_watermark` is
-    what their panes say all the same.
+    `watermark` is the watermark of this batch, W(N). `watermark_before` is W(N-1), which decides what is
+    late. `clock_before` is the clock of the previous batch. Neither clock nor watermark ever decreases. For
+    processing-time windows the clock replaces the watermark (see `for_processing_time`); their panes still
+    carry `stream_watermark`.
     """
 
     batch_id: int
@@ -21,10 +22,13 @@ class BatchTime:
     watermark: int
     reported_watermark: int | None = None
     max_event_time: int = MIN_TIMESTAMP_MS
-    """The highest event time that any batch has read: where time stands when the input has ended."""
+    """The highest event time that any batch has read: the event time at the end of input."""
 
     def for_processing_time(self) -> "BatchTime":
-        """The same moment for windows of processing time: the clock says what has passed, or the input's end."""
+        """Return the batch time for processing-time windows.
+
+        The clock acts as the watermark until the end of input.
+        """
         processing_watermark = MAX_TIMESTAMP_MS if self.watermark == MAX_TIMESTAMP_MS else self.clock
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""Windows in the hands of the fold: a few columns of equal length, changed in place while a batch is folded."""
+"""Named numpy columns of equal length, which a batch updates in place. Converts from and to Arrow."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ NumpyColumn = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class StateColumn:
-    """A column that somebody keeps for each window, and what it holds for a new one."""
+    """A state column of a window, with its value for a new window."""
 
     name: str
     type: pa.DataType
     initial: Any
 
     def new_column(self, count: int) -> NumpyColumn:
-        """The column for `count` new windows."""
+        """Return the column for `count` new windows."""
         return np.full(count, self.initial, dtype=numpy_type(self.type))
 
 
@@ -34,11 +34,11 @@ class Rows:
         self._count = count
 
     def __len__(self) -> int:
-        """How many windows there are."""
+        """Return the number of rows."""
         return self._count
 
     def __getitem__(self, name: str) -> NumpyColumn:
-        """One column; what is written into it stays."""
+        """Return a column. It is not a copy: writes to it change these rows."""
         return self._columns[name]
 
     def __setitem__(self, name: str, column: NumpyColumn) -> None:
@@ -46,54 +46,54 @@ class Rows:
         self._columns[name] = column
 
     def where(self, selection: npt.NDArray[Any]) -> "Rows":
-        """Some of the windows, by mask or position, as columns of their own."""
+        """Return copies of some rows, selected by mask or position."""
         count = int(np.count_nonzero(selection)) if selection.dtype == np.bool_ else len(selection)
         return Rows({name: column[selection] for name, column in self._columns.items()}, count)
 
     def to_table(self, schema: pa.Schema) -> pa.Table:
-        """The columns that the schema names, as Arrow."""
+        """Return the columns of the schema as an Arrow table."""
         return pa.table([as_arrow(self._columns[field.name], field.type) for field in schema], schema=schema)
 
 
 def as_arrow(column: NumpyColumn, arrow_type: pa.DataType) -> pa.Array:
-    """A column as Arrow; None in a column of objects is null, and NaN is NaN."""
+    """Convert a column to Arrow. None in an object column is null, and NaN stays NaN."""
     return pa.array(column, type=arrow_type, from_pandas=False)
 
 
 def numpy_type(arrow_type: pa.DataType) -> Any:
-    """What numpy keeps values of an Arrow type in: numbers as they are, all else as objects."""
+    """Return the numpy type for an Arrow type: a numeric type for numbers and booleans, object for all else."""
     if pa.types.is_boolean(arrow_type) or pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type):
         return arrow_type.to_pandas_dtype()
     return object
 
 
 def empty_value(arrow_type: pa.DataType) -> Any:
-    """What stands in a column of this type where there is no value."""
+    """Return the value of a column of this type where there is none."""
     return None if numpy_type(arrow_type) is object else 0
 
 
 def new_rows(state_columns: Iterable[StateColumn], count: int) -> Rows:
-    """Columns for `count` windows that nothing was kept of before."""
+    """Return the columns of `count` new windows."""
     return Rows({state_column.name: state_column.new_column(count) for state_column in state_columns}, count)
 
 
 def rows_from_table(table: pa.Table) -> Rows:
-    """A table's columns, to be changed."""
+    """Return a table's columns as mutable copies."""
     return Rows({name: to_numpy(table.column(name)) for name in table.column_names}, table.num_rows)
 
 
 def to_numpy(column: pa.ChunkedArray) -> NumpyColumn:
-    """An Arrow column as a numpy column of one's own, to be changed; a null number is 0, any other null None."""
+    """Copy an Arrow column to a mutable numpy column. A null number becomes 0, any other null None."""
     dtype = numpy_type(column.type)
     if dtype is object:
-        # One by one, or numpy would take lists of one length apart.
+        # Value by value, or numpy would unpack lists of equal length into a matrix.
         return np.fromiter(to_python_values(column), dtype=object, count=len(column))
-    # astype makes a copy always; what Arrow itself gives may not be written into.
+    # astype always copies; Arrow's own buffers are read-only.
     return np.asarray(column.fill_null(0 if dtype is not np.bool_ else False)).astype(dtype)
 
 
 def to_python_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """Values as Python has them, so that equal ones are found equal: lists as tuples, any NaN as the same one."""
+    """Return comparable Python values: lists as tuples, and every NaN as the same object."""
     if pa.types.is_list(column.type):
         return _lists_to_tuples(column)
     if not column.null_count and (pa.types.is_integer(column.type) or pa.types.is_float64(column.type)):
@@ -108,7 +108,7 @@ def to_python_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
 
 
 def _lists_to_tuples(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """Lists as tuples: all their values are taken out at once, which is many times quicker than list by list."""
+    """Convert lists to tuples by flattening the column once, which is many times faster than list by list."""
     values = to_python_values(pc.list_flatten(column))
     lengths = np.asarray(pc.list_value_length(column).fill_null(0)).astype(np.int64)
     ends = np.cumsum(lengths)

@@ -1,4 +1,4 @@
-"""Aggregates as columns: what Spark sends for each, how two become one, and what a pane shows."""
+"""Aggregates as columns: the SQL that builds partials, how partials merge, and what a pane shows."""
 
 from penstock.engine.aggregates.accumulator import Accumulator, AccumulatorPart, lift_elements, merge_partials
 from penstock.engine.aggregates.registry import build_accumulator

@@ -1,8 +1,8 @@
-"""What an aggregate is to the fold: columns that are kept for each window, and how two of them become one.
+"""Accumulators: the state columns of an aggregate for each window, and how two of them merge.
 
-An accumulator is made of parts. A part comes into being in three ways that mean the same: Spark makes it of many
-records, `lift_elements` makes it of each single element, and a merge makes it of two. So partials of a batch, rows
-of the state and elements of an order window are all merged by `merge_partials`, in any bracketing.
+An accumulator consists of parts. A part is built in three equivalent ways: by Spark from many records, by
+`lift_elements` from a single element, and by a merge from two parts. So partials of a batch, state rows and
+elements of an order window all merge with `merge_partials`, in any grouping.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,25 +17,25 @@ from penstock.engine.columnar import NumpyColumn, Rows, StateColumn
 from penstock.engine.state.header_columns import Int64Array
 
 DECIMAL_CONTEXT = Context(prec=100)
-"""Room for sums of any decimals; Python by itself rounds to 28 digits."""
+"""Precision for sums of any decimals; Python's default is 28 digits."""
 
 
 class PartialMerger(Protocol):
-    """How some columns of partials become part of the same columns of windows."""
+    """Merges some columns of partials into the same columns of windows."""
 
     def merge(self, rows: Rows, windows: Int64Array, incoming: Rows) -> None:
-        """Merge partials into windows; `windows` says to which row each of them belongs.
+        """Merge partials into windows; `windows` has the row of each partial.
 
-        What a row holds is replaced, never changed in place: it may have been kept as last shown.
+        Values in a row are replaced, never changed in place, because the last pane may share them.
         """
 
 
 @dataclass(frozen=True)
 class AccumulatorPart:
-    """One column of an accumulator: the Spark SQL that makes it, its type, and how two of it merge.
+    """One column of an accumulator: the Spark SQL that builds it, its type, and its merger.
 
-    `lift` makes it of elements, one for each. `finish` turns what the SQL gives into the part, where Spark has
-    no aggregate that gives it; what the SQL gives is then of type `raw`.
+    `lift` builds it from elements, one value for each. Where Spark has no suitable aggregate, the SQL returns
+    a value of `raw_type`, and `finish_raw` turns it into the part.
     """
 
     name: str
@@ -49,13 +49,13 @@ class AccumulatorPart:
 
     @property
     def state_column(self) -> StateColumn:
-        """The column in the state, empty at first."""
+        """The state column, with its initial value."""
         return StateColumn(self.name, self.type, self.initial)
 
 
 @dataclass(frozen=True)
 class Accumulator:
-    """An aggregate: its parts, and what is shown of them. `present` names the part that counts values."""
+    """An aggregate: its parts, and its output. `count_column` names the part that counts non-null values."""
 
     output: str
     type: pa.DataType
@@ -64,7 +64,7 @@ class Accumulator:
     count_column: str | None = None
 
     def pane_values(self, rows: Rows) -> NumpyColumn:
-        """What a pane shows for each window, None where there was no value."""
+        """Return the pane's value for each window, None where there is no value."""
         with np.errstate(invalid="ignore", over="ignore"):
             shown = self.extract_output(rows)
         if self.count_column is None:
@@ -75,18 +75,21 @@ class Accumulator:
 
 
 def merge_partials(parts: Sequence[AccumulatorPart], rows: Rows, windows: Int64Array, incoming: Rows) -> None:
-    """Merge partials into windows; `windows` says to which row each of them belongs.
+    """Merge partials into windows; `windows` has the row of each partial.
 
-    Partials are taken in their order, so sums of floating numbers come out the same again. Parts that share a
-    merge are merged by it at once, in the order in which the parts name it.
+    Partials merge in their order, so floating-point sums are reproducible. Parts that share a merger are
+    merged in one call, in the order of the parts.
     """
-    # Infinities that cancel out are no error here: they make NaN, as in Spark.
+    # Infinities that cancel out are not an error: they make NaN, as in Spark.
     with np.errstate(invalid="ignore", over="ignore"), localcontext(DECIMAL_CONTEXT):
         for merger in dict.fromkeys(part.merger for part in parts):
             merger.merge(rows, windows, incoming)
 
 
 def lift_elements(parts: Sequence[AccumulatorPart], elements: pa.Table) -> Rows:
-    """A partial for each element: its fields, `_time`, and its address `_topic`, `_partition`, `_offset`."""
+    """Return one partial per element.
+
+    Elements have their fields, `_time`, `_topic`, `_partition` and `_offset`.
+    """
     with localcontext(DECIMAL_CONTEXT):
         return Rows({part.name: part.lift(elements) for part in parts}, elements.num_rows)

@@ -1,4 +1,4 @@
-"""What is known of the elements that an aggregate is to be of."""
+"""The context in which an aggregate is built: field types, and the kind of its elements."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from penstock.engine.plan.predicates import quote_column
 from penstock.engine.state.header_columns import Int64Array
 
 WEIGHT_COLUMN = "_weight"
-"""The column that says of a change how often its element counts: 1, or -1 to take one back."""
+"""The weight of a change: 1 to add its element, -1 to retract it."""
 
 
 @dataclass(frozen=True)
 class AggregateContext:
-    """The types of fields; whether elements are changes with a weight; whether they are of several inputs."""
+    """The field types; whether elements are weighted changes; and whether they come from several inputs."""
 
     field_types: Mapping[str, pa.DataType]
     over_changes: bool = False
     has_several_inputs: bool = False
 
     def make_count_part(self, name: str, field: str | None = None) -> AccumulatorPart:
-        """The part that counts elements, or those in which a field has a value."""
+        """Return the part that counts elements, or elements with a value in a field."""
         return AccumulatorPart(
             name,
             self._count_sql(field),
@@ -36,7 +36,7 @@ class AggregateContext:
         )
 
     def element_weights(self, elements: pa.Table, field: str | None = None) -> Int64Array:
-        """How often each element counts; not at all where the field is null."""
+        """Return the weight of each element; 0 where the field is null."""
         weights = np.ones(elements.num_rows, np.int64)
         if self.over_changes:
             weights = np.array(elements.column(WEIGHT_COLUMN), np.int64)
@@ -54,5 +54,5 @@ class AggregateContext:
 
 
 def flag_valid(elements: pa.Table, field: str) -> Int64Array:
-    """1 for each element in which the field has a value, 0 for the others."""
+    """Return 1 for each element with a value in the field, else 0."""
     return np.asarray(pc.is_valid(elements.column(field)), np.int64)

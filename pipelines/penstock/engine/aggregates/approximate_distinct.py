@@ -1,4 +1,4 @@
-"""Distinct values that are counted approximately: a HyperLogLog sketch of the values' hashes."""
+"""Approximate count of distinct values: a HyperLogLog sketch of their hashes."""
 
 import datasketches
 import numpy as np
@@ -18,12 +18,12 @@ from penstock.engine.plan.predicates import quote_column
 def build_approximate_distinct(
     output: AggregateOutput, aggregate: Distinct, context: AggregateContext
 ) -> Accumulator:
-    """The number of different values, as the sketch estimates it."""
+    """Build the approximate number of distinct values."""
     name = f"{output.name}_sketch"
     require_comparable(context.field_types[aggregate.field], output)
     merger = SketchColumnMerger(name, _HllMerger(aggregate.precision))
     field = quote_column(aggregate.field)
-    # The hash is Spark's own, so that values of any type, empty text and NaN among them, are told apart.
+    # Spark's own hash works for values of any type, and distinguishes empty strings and NaN.
     sql = f"hll_sketch_agg(CASE WHEN {field} IS NOT NULL THEN xxhash64({field}) END, {aggregate.precision})"
 
     def lift(elements: pa.Table) -> NumpyColumn:
@@ -41,7 +41,7 @@ def build_approximate_distinct(
 
 
 class _HllMerger:
-    """Brings sketches together in a union, whose estimate does not depend on their order."""
+    """Merges sketches in a union, whose estimate does not depend on their order."""
 
     def __init__(self, precision: int) -> None:
         self._precision = precision

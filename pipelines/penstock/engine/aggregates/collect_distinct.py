@@ -1,4 +1,4 @@
-"""Collect, and distinct values that are counted exactly: lists of values."""
+"""Collect, and the exact count of distinct values: lists of values."""
 
 from collections.abc import Sequence
 from operator import itemgetter
@@ -27,17 +27,17 @@ from penstock.engine.plan.predicates import quote_column
 
 
 def build_collect(output: AggregateOutput, aggregate: Collect, context: AggregateContext) -> Accumulator:
-    """All values of a field, each with its time and its address, by which they are kept in order."""
+    """Build the list of all values of a field, each stored with the time and address that order it."""
     name = output.name
     order_columns = select_order_columns(aggregate.order, has_several_inputs=context.has_several_inputs)
     value = EntryColumn("value", quote_column(aggregate.field), context.field_types[aggregate.field])
     entry_columns = (*order_columns, value)
     sort_key = itemgetter(*range(len(order_columns)))
 
-    def in_order(entries: list[ListEntry]) -> Sequence[ListEntry]:
+    def sort_entries(entries: list[ListEntry]) -> Sequence[ListEntry]:
         return sorted(entries, key=sort_key)
 
-    merger = ListMerger(tuple(f"{name}_{entry_column.name}s" for entry_column in entry_columns), in_order)
+    merger = ListMerger(tuple(f"{name}_{entry_column.name}s" for entry_column in entry_columns), sort_entries)
     entry_sql = sql_struct(*alias_columns(entry_columns))
     collect_sql = f"collect_list(CASE WHEN {value.sql} IS NOT NULL THEN {entry_sql} END)"
     source_columns = (*(entry_column.sql for entry_column in order_columns), aggregate.field)
@@ -60,7 +60,7 @@ def build_collect(output: AggregateOutput, aggregate: Collect, context: Aggregat
 def build_exact_distinct(
     output: AggregateOutput, aggregate: Distinct, context: AggregateContext
 ) -> Accumulator:
-    """The number of different values, each of which is kept."""
+    """Build the number of distinct values. All of them are stored."""
     name = f"{output.name}_values"
     value_type = require_comparable(context.field_types[aggregate.field], output)
     merger = ListMerger((name,), lambda entries: list(dict.fromkeys(entries)))
@@ -82,7 +82,7 @@ def build_exact_distinct(
 def _build_list_part(
     name: str, sql: str, value_type: pa.DataType, merger: ListMerger, column: str, field: str
 ) -> AccumulatorPart:
-    """A list of what a column holds of elements in which the field has a value."""
+    """Return a list part with a column's values of the elements that have a value in `field`."""
 
     def lift(elements: pa.Table) -> NumpyColumn:
         return to_single_entry_lists(

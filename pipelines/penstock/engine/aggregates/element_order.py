@@ -1,4 +1,4 @@
-"""In what order elements stand: by event time and then address, or by address alone."""
+"""The order of elements: by event time and then address, or by address alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from penstock.engine.plan.aggregates import ValueOrder
 
 @dataclass(frozen=True)
 class EntryColumn:
-    """Something that says where an element stands: the column that holds it, and its type."""
+    """A column of a list entry: its name, the SQL that reads it, and its type."""
 
     name: str
     sql: str
@@ -24,16 +24,16 @@ OFFSET = EntryColumn("offset", "_offset", pa.int64())
 
 
 def select_order_columns(order: ValueOrder, *, has_several_inputs: bool) -> tuple[EntryColumn, ...]:
-    """What elements are ordered by; the topic matters only where there are several inputs."""
+    """Return the columns that order elements. The topic is needed only with several inputs."""
     address_columns = (TOPIC, PARTITION, OFFSET) if has_several_inputs else (PARTITION, OFFSET)
     return address_columns if order == "arrival" else (EVENT_TIME, *address_columns)
 
 
 def sql_struct(*columns: str) -> str:
-    """SQL for several columns as one value, compared from left to right."""
+    """Return SQL for a struct of columns, which compares from left to right."""
     return f"struct({', '.join(columns)})"
 
 
 def alias_columns(entry_columns: Sequence[EntryColumn]) -> list[str]:
-    """SQL for each place under its name."""
+    """Return SQL for each column under its name."""
     return [f"{entry_column.sql} AS {entry_column.name}" for entry_column in entry_columns]

@@ -1,6 +1,7 @@
-"""Sums of floating numbers from which what was added can be taken back: exact, as the few terms that make them up.
+"""Exact, retractable sums of floating-point numbers, stored as the few terms that make them up.
 
-One number would lose a small value beside a great one for good: when the great one is taken back, nothing is left.
+A single number would lose a small value next to a large one: after retracting the large one, nothing would be
+left.
 """
 
 import sys
@@ -14,7 +15,7 @@ MAX_FLOAT = Fraction(sys.float_info.max)
 
 
 def split_into_terms(values: Sequence[float]) -> tuple[float, ...]:
-    """The sum of finite numbers, rounded, then what was rounded off, and so on until nothing is left."""
+    """Return the rounded sum of finite numbers, then its rounding error, and so on until nothing remains."""
     exact_terms: list[float] = []
     try:
         while term := fsum([*values, *(-earlier_term for earlier_term in exact_terms)]):
@@ -25,7 +26,7 @@ def split_into_terms(values: Sequence[float]) -> tuple[float, ...]:
 
 
 def _split_beyond_max(values: Iterable[float]) -> tuple[float, ...]:
-    """The same of numbers whose sum, or a part of it, is greater than the greatest that there is."""
+    """Return the same for numbers whose sum, or a partial sum, exceeds the largest float."""
     remainder, exact_terms = sum(map(Fraction, values)), []
     while remainder:
         exact_terms.append(float(max(-MAX_FLOAT, min(MAX_FLOAT, remainder))))
@@ -34,12 +35,12 @@ def _split_beyond_max(values: Iterable[float]) -> tuple[float, ...]:
 
 
 def add_terms(entries: list[ListEntry]) -> Sequence[ListEntry]:
-    """Terms that are held and terms that came, as the terms of their sum."""
+    """Return the terms of the sum of stored and new terms."""
     return [(term,) for term in split_into_terms([term for (term,) in entries])]
 
 
 def sum_terms(exact_terms: Sequence[float] | None) -> float:
-    """The sum that terms make up; infinite where it is greater than any number."""
+    """Return the sum of terms; infinite if it exceeds the largest float."""
     try:
         return fsum(exact_terms or ())
     except OverflowError:

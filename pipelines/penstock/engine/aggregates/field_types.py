@@ -1,4 +1,4 @@
-"""Which types of a field an aggregate can be of."""
+"""Field types that each aggregate accepts."""
 
 import pyarrow as pa
 
@@ -9,7 +9,7 @@ MAX_DECIMAL_DIGITS = 38
 
 
 def resolve_sum_type(field_type: pa.DataType, output: AggregateOutput) -> pa.DataType:
-    """The type of a sum: as in Spark, wide enough for many."""
+    """Return the type of a sum, widened as in Spark."""
     if pa.types.is_integer(field_type):
         return pa.int64()
     if pa.types.is_floating(field_type):
@@ -18,24 +18,24 @@ def resolve_sum_type(field_type: pa.DataType, output: AggregateOutput) -> pa.Dat
         return pa.decimal128(min(field_type.precision + 10, MAX_DECIMAL_DIGITS), field_type.scale)
     raise DefinitionError(
         f"aggregate.{output.name}",
-        f"the field is of type {field_type}, which has no sum",
-        "Name a field of numbers",
+        f"the field has type {field_type}, which cannot be summed",
+        "Use a numeric field",
     )
 
 
 def require_comparable(field_type: pa.DataType, output: AggregateOutput) -> pa.DataType:
-    """The same type, if its values can be told apart and put in order."""
+    """Return the type if its values are comparable and ordered."""
     if pa.types.is_nested(field_type):
         raise DefinitionError(
             f"aggregate.{output.name}",
-            f"the field is of type {field_type}, whose values have no order",
-            "Name a field of a simple type, or take one out of it in a step before",
+            f"the field has type {field_type}, whose values have no order",
+            "Use a field of a simple type, or extract one in an earlier step",
         )
     return field_type
 
 
 def require_comparable_elements(field_type: pa.DataType, output: AggregateOutput) -> pa.DataType:
-    """The same type, if its values can be told apart: of a list each value is compared."""
+    """Return the type if its values are comparable. Lists compare by their values."""
     element_type = field_type
     while pa.types.is_list(element_type):
         element_type = element_type.value_type
@@ -44,21 +44,21 @@ def require_comparable_elements(field_type: pa.DataType, output: AggregateOutput
 
 
 def require_joinable(field_type: pa.DataType, field: str, input_: str) -> pa.DataType:
-    """The same type, if a row of a join can have it: of a list each value is compared."""
+    """Return the type if a joined row can contain it. Lists compare by their values."""
     element_type = field_type
     while pa.types.is_list(element_type):
         element_type = element_type.value_type
     if pa.types.is_nested(element_type):
         raise DefinitionError(
             "join.take",
-            f"{input_}.{field} is of type {field_type}, whose values cannot be told apart",
-            "Take a field of a simple type or a list of them, or make one of it in a step before",
+            f"{input_}.{field} has type {field_type}, whose values cannot be compared",
+            "Use a field of a simple type or a list of them, or extract one in an earlier step",
         )
     return field_type
 
 
 def require_measurable(field_type: pa.DataType, output: AggregateOutput) -> pa.DataType:
-    """The same type, if a value can lie anywhere between two others."""
+    """Return the type if its values can be interpolated."""
     is_number = (
         pa.types.is_integer(field_type) or pa.types.is_floating(field_type) or pa.types.is_decimal(field_type)
     )
@@ -66,6 +66,6 @@ def require_measurable(field_type: pa.DataType, output: AggregateOutput) -> pa.D
         return field_type
     raise DefinitionError(
         f"aggregate.{output.name}",
-        f"the field is of type {field_type}, which has no quantiles",
-        "Name a field of numbers, dates or timestamps",
+        f"the field has type {field_type}, which has no quantiles",
+        "Use a field of numbers, dates or timestamps",
     )

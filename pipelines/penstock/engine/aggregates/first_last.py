@@ -1,4 +1,4 @@
-"""First and last: a value with its time and its address."""
+"""First and last: a value with its time and address."""
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from penstock.engine.plan.predicates import quote_column
 def build_first_last(
     output: AggregateOutput, aggregate: First | Last, context: AggregateContext
 ) -> Accumulator:
-    """The value of the first or of the last element that has one."""
+    """Build the value of the first or the last element that has one."""
     name, is_last = output.name, isinstance(aggregate, Last)
     order_columns = select_order_columns(aggregate.order, has_several_inputs=context.has_several_inputs)
     value_column = EntryColumn("value", quote_column(aggregate.field), context.field_types[aggregate.field])

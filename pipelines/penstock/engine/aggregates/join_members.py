@@ -1,4 +1,4 @@
-"""The elements of one input, each with some fields: what a join puts together."""
+"""The elements of one input with some of their fields: the members that a join combines."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,11 +27,14 @@ from penstock.engine.plan.aggregates import AggregateOutput, JoinMembers
 from penstock.engine.plan.predicates import quote_column, sql_literal
 
 PRESENCE_ENTRY = EntryColumn("there", "true", pa.bool_())
-"""What is kept of elements of which no field is asked for: that they are there."""
+"""A placeholder column for elements of which no field is selected."""
 
 
 def build_members(output: AggregateOutput, aggregate: JoinMembers, context: AggregateContext) -> Accumulator:
-    """The elements of an input, as a list for each field; changes are netted: what was taken back is gone."""
+    """Build the elements of an input as one list per field.
+
+    Changes are netted, so retracted elements disappear.
+    """
     field_entries = [
         EntryColumn(
             f"field_{number}",
@@ -98,15 +101,15 @@ def _net_weights(entries: list[ListEntry]) -> Sequence[ListEntry]:
 
 
 def _list_present_members(entries: Sequence[ListEntry], field_count: int) -> tuple[Sequence[object], ...]:
-    """The elements that are there, field by field."""
+    """Return the present elements, field by field."""
     present_entries = chain.from_iterable(repeat(entry[:-1], max(entry[-1], 0)) for entry in entries)
-    # What was taken back may come again at another place: only their order tells whether anything is new.
+    # A retracted element may return at another position, so sort: only then can two panes be compared.
     rows = sorted(present_entries, key=_nulls_last_key)
     return tuple(zip(*rows, strict=True)) if rows else ((),) * field_count
 
 
 def _nulls_last_key(value: Any) -> tuple[bool, Any]:
-    """Where a value stands among others of its kind: null is the last, and a list goes by what is in it."""
+    """Sort key that puts null last and compares lists by their values."""
     if isinstance(value, tuple):
         return False, [_nulls_last_key(item) for item in value]
     return value is None, value is not None and nan_last_key(value)

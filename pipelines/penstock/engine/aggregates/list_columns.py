@@ -1,4 +1,4 @@
-"""Lists side by side, one column for each thing that is known of an entry."""
+"""Parallel list columns: one column for each component of an entry."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ EntryReducer: TypeAlias = Callable[[list[ListEntry]], Sequence[ListEntry]]
 
 @dataclass(frozen=True)
 class ListMerger:
-    """Entries join; `keep` puts them in order, and leaves out what need not be kept."""
+    """Concatenates entries; `reduce_entries` sorts them and drops those that are not needed."""
 
     names: tuple[str, ...]
     reduce_entries: EntryReducer = field(compare=False)
 
     def merge(self, rows: Rows, windows: Int64Array, incoming: Rows) -> None:
-        """Join what came to what is held, window by window."""
+        """Merge incoming entries into each window."""
         incoming_entries: dict[int, list[ListEntry]] = {}
         for window, entries in zip(windows.tolist(), iterate_entries(incoming, self.names), strict=True):
             incoming_entries.setdefault(window, []).extend(entries)
@@ -40,12 +40,12 @@ class ListMerger:
 
 @dataclass(frozen=True)
 class AppendMerger:
-    """Entries join in the order in which they come, and all of them are kept."""
+    """Appends entries in order of arrival and keeps all of them."""
 
     names: tuple[str, ...]
 
     def merge(self, rows: Rows, windows: Int64Array, incoming: Rows) -> None:
-        """Append what came to what is held: at once where a window held nothing, window by window where it did."""
+        """Append incoming entries: vectorized for empty windows, window by window for others."""
         filled_rows = np.flatnonzero(incoming[self.names[0]].astype(bool))
         window_of_row = windows[filled_rows]
         touched_windows, first, counts = np.unique(window_of_row, return_index=True, return_counts=True)
@@ -62,35 +62,35 @@ class AppendMerger:
 
 
 def iterate_entries(rows: Rows, names: Sequence[str]) -> Iterator[Iterator[ListEntry]]:
-    """The entries of each row."""
+    """Yield the entries of each row."""
     for lists in zip(*(rows[name].tolist() for name in names), strict=True):
         yield zip(*(values or () for values in lists), strict=True)
 
 
 def to_output_lists(rows: Rows, name: str) -> NumpyColumn:
-    """A list as a pane shows it: without entries it is empty, not null."""
+    """Return lists as a pane shows them: empty, not null, without entries."""
     return to_object_column([entries or () for entries in rows[name].tolist()])
 
 
 def to_object_column(values: Sequence[Any]) -> NumpyColumn:
-    """A column of Python's own values, none of which numpy takes apart."""
+    """Return an object column. numpy does not unpack the values."""
     return np.fromiter(values, dtype=object, count=len(values))
 
 
 def to_single_entry_lists(values: Sequence[Any], is_chosen: Sequence[bool]) -> NumpyColumn:
-    """A list of one entry for each chosen element, an empty one for the others."""
+    """Return a list of one entry for each chosen element, an empty list for the others."""
     return to_object_column(
         [(value,) if is_present else () for value, is_present in zip(values, is_chosen, strict=True)]
     )
 
 
 def nan_last_key(value: Any) -> tuple[bool, Any]:
-    """What values are ordered by: NaN is greater than every number."""
+    """Sort key that puts NaN above every number."""
     return (True, 0) if isinstance(value, float) and isnan(value) else (False, value)
 
 
 def nulls_first_key(value: Any) -> tuple[bool, Any]:
-    """Where a value stands among others of its kind: null is the first, and a list goes by what is in it."""
+    """Sort key that puts null first and compares lists by their values."""
     if isinstance(value, tuple):
         return True, (False, tuple(map(nulls_first_key, value)))
     return value is not None, value is not None and nan_last_key(value)

@@ -1,4 +1,4 @@
-"""The merges that numpy does for all windows at once."""
+"""Mergers that numpy vectorizes over all windows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,16 @@ BIGINT_LIMIT = 2**63
 
 @dataclass(frozen=True)
 class SumMerger:
-    """Numbers add up, exactly but for floating ones; `room` is the least number that the column cannot hold."""
+    """Adds numbers; exact except for floats. The column holds values below `exclusive_limit`."""
 
     name: str
     exclusive_limit: int = BIGINT_LIMIT
 
     def merge(self, rows: Rows, windows: Int64Array, incoming: Rows) -> None:
-        """Add what came. Raises SumOverflowError where a sum has no room, and leaves the rows as they were."""
+        """Add incoming values.
+
+        Raise SumOverflowError, and leave the rows unchanged, if a sum exceeds the limit.
+        """
         sums, addends = rows[self.name], incoming[self.name]
         if sums.dtype.kind == "f" or _cannot_overflow(sums, addends):
             np.add.at(sums, windows, addends)
@@ -34,7 +37,7 @@ class SumMerger:
 
 
 def _cannot_overflow(sums: NumpyColumn, addends: NumpyColumn) -> bool:
-    """Whether no sum of these can be near the end of what 64 bits hold, in whatever order they are added."""
+    """Return whether no sum of these can come near the 64-bit limit, in any order."""
     if sums.dtype.kind not in "iu":
         return False
     max_magnitude = np.abs(sums.astype(np.float64)).max(initial=0) + np.abs(addends.astype(np.float64)).sum()
@@ -43,9 +46,9 @@ def _cannot_overflow(sums: NumpyColumn, addends: NumpyColumn) -> bool:
 
 @dataclass(frozen=True)
 class MinMaxMerger:
-    """The least or the greatest stands, of those in which `present`, the number of values, is above zero.
+    """Keeps the least or the greatest value. `count_column` holds the number of values.
 
-    NaN is greater than every number, as in Spark. The part that counts values must be merged after this one.
+    NaN is greater than every number, as in Spark. The count part must be merged after this one.
     """
 
     name: str
@@ -53,21 +56,21 @@ class MinMaxMerger:
     is_max: bool
 
     def merge(self, rows: Rows, windows: Int64Array, incoming: Rows) -> None:
-        """Put the better in place of the worse."""
+        """Replace values with better ones."""
         has_value = incoming[self.count_column] > 0
         target, values = rows[self.name], incoming[self.name][has_value]
         _set_first_values(target, rows[self.count_column] > 0, windows[has_value], values)
-        # fmin passes over NaN, maximum does not.
+        # fmin ignores NaN, maximum propagates it.
         choose: Any = np.maximum if self.is_max else np.fmin
         choose.at(target, windows[has_value], values)
 
 
 @dataclass(frozen=True)
 class FirstLastMerger:
-    """Of several values the one that comes first, or last, in the order of the columns `by`.
+    """Keeps the value that is first, or last, by `order_columns`.
 
-    `carried` go with it. Only those count in which `present` is above zero; the part that counts values must be
-    merged after this one. Of equals the one that was there before is the earlier.
+    `value_columns` are replaced with it. Only rows with a positive `count_column` count, and the count part
+    must be merged after this one. Of equal rows, the stored one is the earlier.
     """
 
     order_columns: tuple[str, ...]
@@ -76,7 +79,7 @@ class FirstLastMerger:
     is_last: bool
 
     def merge(self, rows: Rows, windows: Int64Array, incoming: Rows) -> None:
-        """Put what comes earlier (or later) in place of what is held."""
+        """Replace stored values with earlier (or later) ones."""
         valued_rows = np.flatnonzero(incoming[self.count_column] > 0)
         touched_windows = np.unique(windows[valued_rows])
         filled_windows = touched_windows[rows[self.count_column][touched_windows] > 0]
@@ -95,7 +98,7 @@ class FirstLastMerger:
 def _set_first_values(
     target: NumpyColumn, is_filled: BoolArray, windows: Int64Array, values: NumpyColumn
 ) -> None:
-    """Give windows that held nothing the first value that came."""
+    """Give windows without a value their first incoming value."""
     touched_windows, positions = np.unique(windows, return_index=True)
     is_new = ~is_filled[touched_windows]
     target[touched_windows[is_new]] = values[positions[is_new]]
@@ -104,7 +107,7 @@ def _set_first_values(
 def _find_edges(
     window_of_entry: Int64Array, order_values: Sequence[NumpyColumn], *, is_last: bool
 ) -> Int64Array:
-    """For each owner the position of its first, or last, in the order of the columns."""
+    """Return, for each window, the position of its first (or last) entry by the order columns."""
     order = np.lexsort((*(_to_sortable(column) for column in reversed(order_values)), window_of_entry))
     is_boundary = window_of_entry[order][1:] != window_of_entry[order][:-1]
     is_edge = np.append(is_boundary, True) if is_last else np.append(True, is_boundary)
@@ -113,7 +116,7 @@ def _find_edges(
 
 
 def _to_sortable(column: NumpyColumn) -> NumpyColumn:
-    """Numbers as they are; for anything else its rank."""
+    """Return numbers unchanged, other values as their rank."""
     if column.dtype != object:
         return column
     _, ranks = np.unique(column, return_inverse=True)

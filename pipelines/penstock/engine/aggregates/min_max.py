@@ -12,7 +12,7 @@ from penstock.engine.plan.predicates import quote_column
 
 
 def build_min_max(output: AggregateOutput, aggregate: Min | Max, context: AggregateContext) -> Accumulator:
-    """The least or the greatest value of a field."""
+    """Build the least or the greatest value of a field."""
     function = "max" if isinstance(aggregate, Max) else "min"
     name = f"{output.name}_{function}"
     value_type = require_comparable(context.field_types[aggregate.field], output)

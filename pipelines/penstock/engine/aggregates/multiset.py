@@ -1,7 +1,7 @@
-"""Aggregates that cannot take a change back, over changes: they keep every value, with how often it counts.
+"""Multisets: retractable storage for aggregates that cannot subtract. They store every value with its weight.
 
-A change that is taken back has another address than when it came, so elements are known by their event time and
-their values. Those of one time stand in the order of their values.
+A retraction has another address than its insert, so elements are identified by event time and values.
+Elements of one time are ordered by their values.
 """
 
 from collections import Counter
@@ -48,7 +48,7 @@ from penstock.engine.plan.predicates import quote_column
 def build_multiset(
     output: AggregateOutput, result_type: pa.DataType, context: AggregateContext
 ) -> Accumulator:
-    """The values of an aggregate's fields, from which it is computed anew for each pane; `kind` is its type."""
+    """Build the values of an aggregate's fields, from which each pane recomputes the aggregate."""
     name, fields = output.name, aggregate_fields(output.aggregate)
     values = [
         EntryColumn(
@@ -96,7 +96,7 @@ def build_multiset(
 
 
 def _entry_type(output: AggregateOutput, field: str, field_type: pa.DataType) -> pa.DataType:
-    """The type of a field: by values that are only shown nothing is judged, so that they may be lists."""
+    """Return the type of a field, checked. Values that are shown but not ordered by may be lists."""
     match output.aggregate:
         case First() | Last() | Collect():
             return require_comparable_elements(field_type, output)
@@ -107,7 +107,7 @@ def _entry_type(output: AggregateOutput, field: str, field_type: pa.DataType) ->
 
 
 def _required_field(aggregate: Aggregate) -> str | None:
-    """The field without which an element does not count."""
+    """Return the field that must be non-null for an element to count."""
     match aggregate:
         case Custom():
             return None
@@ -118,7 +118,7 @@ def _required_field(aggregate: Aggregate) -> str | None:
 
 
 def _net_weights(entries: list[ListEntry]) -> Sequence[ListEntry]:
-    """Each element once, with the sum of its weights; those that came and went are forgotten."""
+    """Return each element once with its total weight. Elements whose weights cancel are dropped."""
     weights: Counter[ListEntry] = Counter()
     for *element, weight in entries:
         weights[tuple(element)] += weight
@@ -139,13 +139,13 @@ def _compute_aggregate(aggregate: Aggregate, entries: Sequence[ListEntry], conte
         case Quantiles(ranks=ranks):
             return _select_quantiles(sorted(values, key=nan_last_key), ranks)
         case TopN(n=n, largest=largest):
-            best = sorted(elements, key=lambda element: nan_last_key(element[-1]), reverse=largest)
-            return tuple(element[0] for element in best[:n])
+            sorted_elements = sorted(elements, key=lambda element: nan_last_key(element[-1]), reverse=largest)
+            return tuple(element[0] for element in sorted_elements[:n])
     return _choose_value(aggregate, values) if values else None
 
 
 def _choose_value(aggregate: Aggregate, values: Sequence[Any]) -> Any:
-    """One of the values, of which there is at least one."""
+    """Return one of the values, of which there is at least one."""
     match aggregate:
         case Min():
             return min(values, key=nan_last_key)
@@ -156,11 +156,11 @@ def _choose_value(aggregate: Aggregate, values: Sequence[Any]) -> Any:
         case Last():
             return values[-1]
         case _:
-            raise TypeError(f"{aggregate} takes changes back by itself")
+            raise TypeError(f"{aggregate} needs no multiset")
 
 
 def _select_quantiles(values: Sequence[Any], ranks: Sequence[float]) -> tuple[Any, ...]:
-    """The least value at or below which at least each share of all lies."""
+    """Return, for each rank, the least value with at least that share of values at or below it."""
     if not values:
         return (None,) * len(ranks)
     selected = [values[max(ceil(share * len(values)), 1) - 1] for share in ranks]

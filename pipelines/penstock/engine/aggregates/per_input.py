@@ -1,6 +1,6 @@
-"""Aggregates over the elements of one input alone: over columns that are null for the elements of all others.
+"""Aggregates over one input: computed over columns that are null for elements of other inputs.
 
-Every aggregate passes over nulls, and `Count()` becomes the count of a column that only such elements have.
+Every aggregate skips nulls, and `Count()` becomes the count of a column that only elements of the input have.
 """
 
 from collections.abc import Iterable
@@ -22,15 +22,15 @@ from penstock.engine.plan.aggregates import (
 from penstock.engine.plan.predicates import quote_column, sql_literal
 
 INPUT_COLUMN = "_input"
-"""The column of a change that says which stage it comes from."""
+"""The column of a change that names its stage."""
 
 TOPIC_COLUMN = "_topic"
-"""The column of a record that says which input it comes from."""
+"""The column of a record that names its input."""
 
 
 @dataclass(frozen=True)
 class RestrictedColumn:
-    """A field as only the elements of one input have it; without a field it is true for them."""
+    """A field restricted to elements of one input; without a field, true for them."""
 
     input: str
     field: str | None = None
@@ -41,12 +41,12 @@ class RestrictedColumn:
         return f"{self.field or ''}@{self.input}"
 
     def to_sql(self) -> str:
-        """What Spark makes of a record."""
+        """Return the SQL that computes it from a record."""
         value = "true" if self.field is None else quote_column(self.field)
         return f"CASE WHEN {TOPIC_COLUMN} = {sql_literal(self.input)} THEN {value} END AS {quote_column(self.name)}"
 
     def from_changes(self, elements: pa.Table) -> pa.Array | pa.ChunkedArray:
-        """What is made of changes."""
+        """Compute it from changes."""
         is_of_input = pc.equal(elements.column(INPUT_COLUMN), self.input)
         if self.field is None:
             return pc.if_else(is_of_input, True, pa.scalar(None, pa.bool_()))
@@ -55,13 +55,13 @@ class RestrictedColumn:
 
 
 def collect_restricted_columns(outputs: Iterable[AggregateOutput]) -> tuple[RestrictedColumn, ...]:
-    """The columns that restricted aggregates need, each once."""
+    """Return the columns that restricted aggregates need, each once."""
     columns = (column for output in outputs for column in _list_restricted_columns(output.aggregate))
     return tuple(dict.fromkeys(columns))
 
 
 def use_restricted_columns(output: AggregateOutput) -> AggregateOutput:
-    """The same output over the columns that only elements of its input have."""
+    """Return the output, rewritten over restricted columns."""
     if not isinstance(output.aggregate, OfInput):
         return output
     return AggregateOutput(output.name, _rename_fields(output.aggregate.aggregate, output.aggregate.input))
@@ -75,15 +75,17 @@ def _list_restricted_columns(aggregate: Aggregate) -> list[RestrictedColumn]:
 
 
 def _rename_fields(aggregate: Aggregate, input_: str) -> Aggregate:
-    def named(field: str | None) -> str:
+    def restricted_name(field: str | None) -> str:
         return RestrictedColumn(input_, field).name
 
     match aggregate:
         case Count(field):
-            return Count(named(field))
+            return Count(restricted_name(field))
         case TopN(field=field, by=by):
-            return replace(aggregate, field=named(field), by=None if by is None else named(by))
+            return replace(
+                aggregate, field=restricted_name(field), by=None if by is None else restricted_name(by)
+            )
         case Custom() | JoinMembers() | OfInput():
-            raise TypeError(f"{aggregate} is of no input alone")
+            raise TypeError(f"{aggregate} cannot be restricted to one input")
         case _:
-            return replace(aggregate, field=named(aggregate.field))
+            return replace(aggregate, field=restricted_name(aggregate.field))

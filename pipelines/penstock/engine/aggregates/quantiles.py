@@ -1,4 +1,4 @@
-"""Quantiles by a KLL sketch, in which values of any type lie as floating numbers."""
+"""Quantiles by a KLL sketch, which stores values of any type as floating-point numbers."""
 
 from datetime import UTC, date, datetime, timedelta
 from math import ceil, nan
@@ -24,7 +24,7 @@ EPOCH_DATE = date(1970, 1, 1)
 
 
 def build_quantiles(output: AggregateOutput, aggregate: Quantiles, context: AggregateContext) -> Accumulator:
-    """The values at some ranks; NaN is greater than every number, and is counted apart."""
+    """Build the values at some ranks. NaN is greater than every number, and is counted separately."""
     sketch_name, nan_count_name = f"{output.name}_sketch", f"{output.name}_nans"
     field_type = require_measurable(context.field_types[aggregate.field], output)
     number_sql = _numeric_sql(quote_column(aggregate.field), field_type)
@@ -61,7 +61,7 @@ def build_quantiles(output: AggregateOutput, aggregate: Quantiles, context: Aggr
 
 
 class _KllMerger:
-    """Brings sketches of one `k` together."""
+    """Merges sketches of one `k`."""
 
     def __init__(self, k: int) -> None:
         self._k = k
@@ -86,7 +86,7 @@ def _sketch_value(value: float | None, k: int) -> bytes | None:
 def _estimate_quantiles(
     aggregate: Quantiles, serialized: bytes | None, nan_count: int, field_type: pa.DataType
 ) -> list[Any]:
-    """The least value at or below which at least each share of all values lies; null where there are none."""
+    """Return, for each rank, the least value with at least that share at or below it; null without values."""
     sketch = (
         datasketches.kll_doubles_sketch(aggregate.k)
         if serialized is None
@@ -96,7 +96,7 @@ def _estimate_quantiles(
     if not total:
         return [None] * len(aggregate.ranks)
     positions = [max(ceil(share * total), 1) for share in aggregate.ranks]
-    # The middle of a place, so that no rounding of a share moves it to the place beside.
+    # Ask for the middle of a position, so that rounding cannot shift it to a neighbor.
     return [
         nan
         if position > sketch.n
@@ -122,7 +122,7 @@ def _numeric_sql(field: str, field_type: pa.DataType) -> str:
 
 
 def _to_numbers(column: pa.ChunkedArray) -> list[float | None]:
-    """Values as numbers: times as microseconds, dates as days since 1970."""
+    """Return values as numbers: timestamps in microseconds, dates in days since 1970."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     elif pa.types.is_date32(column.type):
@@ -132,7 +132,7 @@ def _to_numbers(column: pa.ChunkedArray) -> list[float | None]:
 
 
 def _from_number(number: float, field_type: pa.DataType) -> Any:
-    """A value of the field's type again."""
+    """Convert a number back to the field's type."""
     if pa.types.is_integer(field_type):
         return int(number)
     if pa.types.is_timestamp(field_type):

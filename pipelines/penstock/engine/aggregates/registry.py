@@ -1,4 +1,4 @@
-"""From an aggregate of the plan to the accumulator that computes it: each kind has its line here."""
+"""Maps each aggregate of the plan to its accumulator builder. Add one line for each kind."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -29,9 +29,9 @@ ACCUMULATOR_BUILDERS: Mapping[type[Any], AccumulatorBuilder] = {
     plan.Max: build_min_max,
     plan.First: build_first_last,
     plan.Last: build_first_last,
-    plan.Distinct: lambda output, of, setting: (
-        build_exact_distinct if of.exact else build_approximate_distinct
-    )(output, of, setting),
+    plan.Distinct: lambda output, aggregate, context: (
+        build_exact_distinct if aggregate.exact else build_approximate_distinct
+    )(output, aggregate, context),
     plan.TopN: build_top_n,
     plan.Quantiles: build_quantiles,
     plan.Collect: build_collect,
@@ -47,11 +47,11 @@ def build_accumulator(
     over_changes: bool = False,
     has_several_inputs: bool = False,
 ) -> Accumulator:
-    """The accumulator for an output column over fields of these types.
+    """Return the accumulator of an output column over fields of these types.
 
-    `changes`: elements have a weight, and one of -1 takes an element back; an aggregate that cannot compute this
-    from what it has keeps the values that it needs. `several`: elements are of several inputs, whose names then
-    belong to their order.
+    With `over_changes`, elements have a weight, and -1 retracts an element. An aggregate that cannot retract
+    then stores all of its values. With `has_several_inputs`, the input's name is part of the order of
+    elements.
     """
     aggregate = output.aggregate
     accumulator = ACCUMULATOR_BUILDERS[type(aggregate)](

@@ -1,4 +1,4 @@
-"""Sketches as bytes: read, brought together and written again, window by window."""
+"""Columns of serialized sketches, merged window by window."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -8,21 +8,21 @@ from penstock.engine.state.header_columns import Int64Array
 
 
 class SketchMerger(Protocol):
-    """Sketches that can be merged."""
+    """Merges serialized sketches."""
 
     def merge_sketches(self, sketches: list[bytes]) -> bytes:
-        """One sketch of all that went into these, of which there is at least one."""
+        """Return the merge of at least one sketch."""
 
 
 @dataclass(frozen=True)
 class SketchColumnMerger:
-    """A column of sketches; null is one of nothing."""
+    """A column of sketches; null is an empty sketch."""
 
     name: str
     sketch_merger: SketchMerger = field(compare=False)
 
     def merge(self, rows: Rows, windows: Int64Array, incoming: Rows) -> None:
-        """Bring what came together with what is held."""
+        """Merge incoming sketches into stored ones."""
         incoming_sketches: dict[int, list[bytes]] = {}
         for window, sketch in zip(windows.tolist(), incoming[self.name].tolist(), strict=True):
             if sketch is not None:

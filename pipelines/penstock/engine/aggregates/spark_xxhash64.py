@@ -1,4 +1,4 @@
-"""The hash that Spark's `xxhash64` makes of a value, made here: equal values are equal, wherever they came by."""
+"""Spark's `xxhash64` in Python, so that equal values have equal hashes on both sides."""
 
 import struct
 from collections.abc import Callable
@@ -12,13 +12,13 @@ import xxhash
 
 XXHASH_SEED = 42
 MAX_LONG_DIGITS = 18
-"""Decimals of more digits than fit a long are hashed as bytes."""
+"""Decimals with more digits do not fit a long, and are hashed as bytes."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 
 def hash_like_spark(column: pa.ChunkedArray) -> list[int | None]:
-    """The hash of each value; null has none, where Spark would say the seed."""
+    """Return the hash of each value; None for null, where Spark returns the seed."""
     encode = _select_encoder(column.type)
     return [None if value is None else _hash_to_signed(encode(value)) for value in column.to_pylist()]
 
@@ -29,7 +29,7 @@ def _hash_to_signed(encoded: bytes) -> int:
 
 
 def _select_encoder(value_type: pa.DataType) -> Callable[[Any], bytes]:
-    """How Spark lays a value of this type out before it hashes it."""
+    """Return how Spark encodes a value of this type for hashing."""
     if (
         pa.types.is_boolean(value_type)
         or pa.types.is_int8(value_type)
@@ -53,7 +53,7 @@ def _select_encoder(value_type: pa.DataType) -> Callable[[Any], bytes]:
 
 
 def _normalize_float(value: float) -> float:
-    """One zero and one NaN stand for all."""
+    """Map -0.0 to 0.0 and every NaN to one NaN."""
     return nan if isnan(value) else value + 0.0
 
 

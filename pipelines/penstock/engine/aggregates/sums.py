@@ -1,4 +1,4 @@
-"""Count, sum and mean: numbers that add up, and from which a change can be taken back."""
+"""Count, sum and mean: retractable aggregates that add up numbers."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ from penstock.engine.plan.predicates import quote_column, sql_literal
 from penstock.engine.state.header_columns import BoolArray
 
 NON_FINITE_VALUES = {"nan": np.nan, "up": np.inf, "down": -np.inf}
-"""Values that a sum does not let go of: with changes they are counted instead of added."""
+"""Non-finite values cannot be subtracted from a sum. Over changes they are counted instead."""
 
 
 def build_count(output: AggregateOutput, aggregate: Count, context: AggregateContext) -> Accumulator:
-    """The number of elements, or of values."""
+    """Build the number of elements, or of values."""
     part = context.make_count_part(f"{output.name}_present", aggregate.field)
     return Accumulator(output.name, pa.int64(), (part,), lambda rows: rows[part.name])
 
 
 def build_sum(output: AggregateOutput, aggregate: Sum, context: AggregateContext) -> Accumulator:
-    """The sum of a field."""
+    """Build the sum of a field."""
     total = _SumBuilder(
         output.name, aggregate.field, resolve_sum_type(context.field_types[aggregate.field], output), context
     )
@@ -42,7 +42,7 @@ def build_sum(output: AggregateOutput, aggregate: Sum, context: AggregateContext
 
 
 def build_mean(output: AggregateOutput, aggregate: Mean, context: AggregateContext) -> Accumulator:
-    """The mean of a field, as a floating number."""
+    """Build the mean of a field, as a float."""
     sum_type = resolve_sum_type(context.field_types[aggregate.field], output)
     is_exact = pa.types.is_decimal(sum_type)
     total = _SumBuilder(output.name, aggregate.field, sum_type if is_exact else pa.float64(), context)
@@ -57,7 +57,7 @@ def build_mean(output: AggregateOutput, aggregate: Mean, context: AggregateConte
 
 @dataclass(frozen=True)
 class _SumBuilder:
-    """A sum in the making."""
+    """Builds the parts of a sum."""
 
     name: str
     field: str
@@ -66,7 +66,7 @@ class _SumBuilder:
 
     @property
     def is_retractable(self) -> bool:
-        """Whether all can be taken back: it is kept as exact terms, and what is not finite is counted apart."""
+        """Whether the sum is retractable: exact terms, and separate counts of non-finite values."""
         return self.context.over_changes and pa.types.is_floating(self.sum_type)
 
     def parts(self) -> Iterator[AccumulatorPart]:
@@ -119,7 +119,7 @@ class _SumBuilder:
         return f"coalesce(try_sum({value}), CASE WHEN count({value}) = 0 THEN 0 ELSE {overflow_sql} END)"
 
     def _value_sql(self) -> str:
-        """What of an element is added."""
+        """Return the SQL of the value that an element adds."""
         value = quote_column(self.field)
         if pa.types.is_floating(self.sum_type):
             value = f"cast({value} as double)"

@@ -27,17 +27,17 @@ from penstock.engine.plan.aggregates import AggregateOutput, TopN
 from penstock.engine.plan.predicates import quote_column
 
 MAX_TOP_N = 100_000
-"""How many Spark keeps of a group at most."""
+"""Spark's limit of entries for each group."""
 
 
 def build_top_n(output: AggregateOutput, aggregate: TopN, context: AggregateContext) -> Accumulator:
-    """The field of the n best elements, best first; the earlier address wins a tie."""
+    """Build the field of the n best elements, best first; the lower address wins a tie."""
     name, score_field = output.name, aggregate.by or aggregate.field
     if aggregate.n > MAX_TOP_N:
         raise DefinitionError(
             f"aggregate.{name}",
-            f"the {aggregate.n} best",
-            f"Ask for at most {MAX_TOP_N}, or collect all values",
+            f"n is {aggregate.n}, above the limit of {MAX_TOP_N}",
+            f"Use at most {MAX_TOP_N}, or collect all values",
         )
     address_columns = select_order_columns("arrival", has_several_inputs=context.has_several_inputs)
     score_column = EntryColumn(
@@ -81,7 +81,7 @@ def build_top_n(output: AggregateOutput, aggregate: TopN, context: AggregateCont
 
 
 def select_top_n(aggregate: TopN, entries: list[ListEntry]) -> Sequence[ListEntry]:
-    """The n best entries of score, address and value, best first."""
+    """Return the n best entries of score, address and value, best first."""
     by_address = sorted(entries, key=itemgetter(slice(1, -1)))
     return sorted(by_address, key=lambda entry: nan_last_key(entry[0]), reverse=aggregate.largest)[
         : aggregate.n
@@ -91,7 +91,7 @@ def select_top_n(aggregate: TopN, entries: list[ListEntry]) -> Sequence[ListEntr
 def _build_top_n_sql(
     aggregate: TopN, score_column: EntryColumn, address_columns: Sequence[EntryColumn], entry_sql: str
 ) -> str:
-    """SQL for the n best of a group, which is of one topic, so that this does not count in a tie."""
+    """Return SQL for the n best of a group. A group has one topic, so ties ignore the topic."""
     numeric_columns = [
         entry_column.sql for entry_column in address_columns if pa.types.is_integer(entry_column.type)
     ]

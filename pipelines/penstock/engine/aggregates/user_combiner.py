@@ -1,4 +1,4 @@
-"""One's own combiner: asked for all groups at once, over Arrow."""
+"""User-defined combiners, called once for all groups, over Arrow."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ from penstock.engine.plan.user_functions import Combiner
 from penstock.engine.state.header_columns import Int64Array
 
 ChangeSign = Literal["", ">", "<"]
-"""Which elements go into a part: all, those that come, or those that are taken back."""
+"""Which elements go into a part: all, added ones (>), or retracted ones (<)."""
 
 
 def build_custom(output: AggregateOutput, aggregate: Custom, context: AggregateContext) -> Accumulator:
-    """What the combiner makes of some fields. What is taken back is combined apart, and subtracted when shown."""
+    """Build a combiner's result. Retracted elements are combined separately and subtracted for the pane."""
     combiner_column = _CombinerColumn(output.name, aggregate.combiner.resolve())
     signs: tuple[ChangeSign, ...] = (">", "<") if context.over_changes else ("",)
     parts = [_build_part(combiner_column, aggregate.fields, context, sign) for sign in signs]
@@ -47,7 +47,7 @@ def build_custom(output: AggregateOutput, aggregate: Custom, context: AggregateC
 
 @dataclass(frozen=True)
 class _CombinerColumn:
-    """A combiner, and the column that it fills. A partial is kept in a list of one, so that null is no number."""
+    """A combiner and its output column. Each partial is stored in a list of one, so that null is unambiguous."""
 
     output: str
     combiner: Combiner
@@ -61,21 +61,21 @@ class _CombinerColumn:
         return self.check_result("merge", merged, self.combiner.partial_type, count)
 
     def decode_partials(self, column: NumpyColumn, empty_partial: pa.Array | None = None) -> pa.Array:
-        """What a column holds; of a row without elements null, or what the combiner says of nothing."""
+        """Return a column's partials. A row without elements is null, or `empty_partial` if given."""
         (empty_value,) = [None] if empty_partial is None else to_python_values(empty_partial)
-        values = [empty_value if packed is None else packed[0] for packed in column.tolist()]
+        values = [empty_value if encoded is None else encoded[0] for encoded in column.tolist()]
         return pa.array(values, self.combiner.partial_type)
 
     def check_result(
-        self, function_name: str, answer: pa.Array, expected_type: pa.DataType, expected_count: int
+        self, function_name: str, returned: pa.Array, expected_type: pa.DataType, expected_count: int
     ) -> pa.Array:
-        """Refuse an answer that nobody asked for, before it gets into the state."""
-        array = answer.combine_chunks() if isinstance(answer, pa.ChunkedArray) else answer
+        """Raise DefinitionError for a result of the wrong type or length, before it reaches the state."""
+        array = returned.combine_chunks() if isinstance(returned, pa.ChunkedArray) else returned
         if array.type != expected_type or len(array) != expected_count:
             raise DefinitionError(
                 f"aggregate.{self.output}",
-                f"{function_name} of {type(self.combiner).__name__} gave {len(array)} values of type {array.type}",
-                f"Have it give {expected_count} of type {expected_type}, one for each group",
+                f"{function_name} of {type(self.combiner).__name__} returned {len(array)} values of {array.type}",
+                f"Return {expected_count} values of type {expected_type}, one for each group",
             )
         return array
 
@@ -88,7 +88,7 @@ class _CombinerMerger:
     combiner_column: _CombinerColumn = field(compare=False)
 
     def merge(self, rows: Rows, windows: Int64Array, incoming: Rows) -> None:
-        """Merge what came with what is held, for all windows at once."""
+        """Merge incoming partials into stored ones, in one call for all windows."""
         touched_windows, groups = np.unique(windows, return_inverse=True)
         all_partials = np.concatenate([rows[self.name][touched_windows], incoming[self.name]])
         groups = np.concatenate([np.arange(len(touched_windows)), groups])
@@ -135,7 +135,7 @@ def _empty_elements(aggregate: Custom, context: AggregateContext) -> pa.Table:
 
 
 def _make_raw_finisher(combiner_column: _CombinerColumn) -> Callable[[pa.Array], pa.Array]:
-    """What the combiner makes of the elements of groups, each of which comes as a list of structs."""
+    """Return a function that combines groups, each given as a list of structs."""
 
     def finish(groups: pa.Array) -> pa.Array:
         elements = pa.Table.from_struct_array(groups.flatten())
@@ -147,11 +147,11 @@ def _make_raw_finisher(combiner_column: _CombinerColumn) -> Callable[[pa.Array],
 
 
 def _call_user_code(function_name: str, combiner: Combiner, call: Callable[[], pa.Array]) -> pa.Array:
-    """Call what is not ours; what it raises is told from errors of the engine."""
+    """Call user code, and wrap its errors as UserCodeError."""
     try:
         return call()
-    except Exception as problem:
-        raise UserCodeError(f"{function_name} of {type(combiner).__name__}", problem) from problem
+    except Exception as error:
+        raise UserCodeError(f"{function_name} of {type(combiner).__name__}", error) from error
 
 
 def _encode_partials(partials: pa.Array) -> NumpyColumn:

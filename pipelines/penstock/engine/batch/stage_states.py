@@ -85,4 +85,4 @@ class StageStates:
 
     def list_files(self) -> Iterator[tuple[str, Path]]:
         """Every file that there is, named by an outcome or not, and of which stage it is."""
-        return ((name, path) for name, folder in self._folders.items() for path in folder.glob("run-*"))
+        return ((name, path) for name, folder in self._folders.items() for path in folder.glob("*run-*"))

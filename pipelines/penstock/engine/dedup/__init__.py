@@ -1,1 +1,1 @@
-"""Which records are repeats: ids are remembered from the first record that has one until its horizon is over."""
+"""Deduplication: an id is stored from the first record that has it until it expires."""

@@ -1,4 +1,4 @@
-"""The ids of a batch's records, and which of them were seen before. Pure: it knows no Spark and no files."""
+"""Split the records of a batch into first records and duplicates. Pure: no Spark, no files."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ ADDRESS_FIELDS = (
     pa.field("_offset", pa.int64()),
 )
 DUPLICATES_SCHEMA = pa.schema(ADDRESS_FIELDS)
-"""Records that are repeats of others."""
+"""Records that are duplicates."""
 
 RECORD_IDS_SCHEMA = pa.schema(
     [
@@ -33,15 +33,15 @@ RECORD_IDS_SCHEMA = pa.schema(
         pa.field("_forget_at", pa.int64()),
     ]
 )
-"""Records that have an id: 128 bits made of their source and the fields that identify them.
+"""Records that have an id: 128 bits, hashed from their source and the fields that identify them.
 
-`_forget_at` is the watermark at which the id is forgotten if this is the first record that has it.
+`_expires_at` is the watermark at which the id expires if this is the first record that has it.
 """
 
 
 @dataclass(frozen=True)
 class DuplicateSplit:
-    """What becomes of a batch's ids: the records that are repeats, and the ids that were not known before."""
+    """The duplicates of a batch, and the ids that are new, with the watermark at which each expires."""
 
     duplicates: pa.Table
     new_ids: GroupHashes
@@ -49,12 +49,15 @@ class DuplicateSplit:
 
 
 def split_duplicates(seen_ids: StateTree, ids: pa.Table) -> DuplicateSplit:
-    """Tell repeats from first records; of several in one batch the one with the lowest address is the first."""
+    """Split records into first records and duplicates.
+
+    Within a batch, the lowest address is the first record.
+    """
     groups, order, is_first = _sort_ids(ids)
     _, positions = seen_ids.look_up_groups(groups.select(is_first))
     is_seen = np.zeros(int(is_first.sum()), bool)
     is_seen[positions] = True
-    # A record is a repeat unless it is the first of its id, and the id is new.
+    # A record is a duplicate unless it is the first of its id and the id is new.
     is_new = is_first.copy()
     is_new[is_first] = ~is_seen
     duplicates = ids.select(DUPLICATES_SCHEMA.names).take(pa.array(np.sort(order[~is_new])))
@@ -65,7 +68,10 @@ def split_duplicates(seen_ids: StateTree, ids: pa.Table) -> DuplicateSplit:
 def compute_id_changes(
     seen_ids: StateTree, split: DuplicateSplit, previous_watermark: int, watermark: int
 ) -> pa.Table:
-    """What the state is to hold after a batch: new ids that are not over yet, and word of those that are."""
+    """Return the changed rows of the id state.
+
+    They are new ids that have not expired, and tombstones of expired ones.
+    """
     is_live = split.expires_at_ms > watermark
     expired = seen_ids.find_due_groups(DUE_EVENT, previous_watermark, watermark)
     new_ids = split.new_ids.select(is_live)
@@ -78,7 +84,7 @@ def compute_id_changes(
 
 
 def create_empty_split() -> DuplicateSplit:
-    """What becomes of no ids."""
+    """Return the split of a batch without ids."""
     no_hashes = np.empty(0, np.uint64)
     return DuplicateSplit(
         DUPLICATES_SCHEMA.empty_table(), GroupHashes(no_hashes, no_hashes), np.empty(0, np.int64)
@@ -86,7 +92,10 @@ def create_empty_split() -> DuplicateSplit:
 
 
 def _sort_ids(ids: pa.Table) -> tuple[GroupHashes, Int64Array, BoolArray]:
-    """Ids in order, those of one by address; where each row was; and which rows are the first of theirs."""
+    """Sort rows by id, then by address.
+
+    Return the ids, their row positions, and which rows are the first of their id.
+    """
     hi, lo = (np.asarray(ids.column(name)).astype(np.int64).view(np.uint64) for name in ("_id_hi", "_id_lo"))
     topics = ids.column("_topic").combine_chunks().dictionary_encode()
     topic_rank = np.argsort(np.argsort(np.array(topics.dictionary.to_pylist(), object)))

@@ -1,1 +1,1 @@
-"""The fold: state, partials, watermark and clock in; changed state and panes out. Knows no Spark."""
+"""Operators: partials, stored state, watermark and clock in; changed state and panes out. No Spark."""

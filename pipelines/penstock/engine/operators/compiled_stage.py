@@ -1,7 +1,8 @@
-"""A stage made ready to be folded: its trigger as a machine, its aggregates as columns, its tables' schemas."""
+"""A stage compiled for execution: trigger machine, accumulators, and the schemas of its tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 import pyarrow as pa
@@ -56,27 +57,29 @@ WINDOW_COLUMNS = (
     StateColumn("shown", pa.bool_(), initial=False),
     StateColumn("shown_records", pa.int64(), 0),
 )
-"""What is kept of every window: elements, those since the last pane, how many panes came, and what they said."""
+"""State columns of every window: its elements, those since the last pane, its panes, and what the last pane
+showed.
+"""
 
 SESSION_COLUMNS = (
     StateColumn("finished_at_end", pa.bool_(), initial=False),
     StateColumn("owed_to", pa.int64(), MAX_TIMESTAMP_MS),
 )
-"""What is kept of sessions besides.
+"""Additional state columns of sessions.
 
-A session that finished because its end had passed goes on when a merge moves its end. `owed_to` is NEVER for a
-session; a window that was swallowed and whose panes still stand names by it the start of the session that is to
-take them back.
+`finished_at_end` marks a session that finished because its end passed; a merge that moves the end reopens it.
+`owed_to` is MAX_TIMESTAMP_MS for a session. For a merged window whose panes are not yet retracted, it is the
+start of the session that must retract them.
 """
 
 PIECE_BOUNDS = (pa.field("piece_start", pa.int64()), pa.field("piece_end", pa.int64()))
-"""The bounds that the records of a partial reach, each from its time to a gap later."""
+"""The bounds covered by the records of a partial, each record from its time to its time plus the gap."""
 
 REPLACED_BY_BOUNDS = (pa.field("replaced_by_start", pa.int64()), pa.field("replaced_by_end", pa.int64()))
-"""The session that stands for a window from now on, where nothing is taken back."""
+"""The session that replaces a window, where panes are not retracted."""
 
 CHANGE_COUNT_FIELD = pa.field("news", pa.int64())
-"""How many changes a partial brings, whether they add elements or take some back: what a trigger counts."""
+"""The number of changes in a partial, additions and retractions alike. Triggers count these."""
 
 PANE_FIELDS = (
     *WINDOW_BOUNDS,
@@ -90,27 +93,27 @@ PANE_FIELDS = (
     pa.field("batch_clock", pa.int64()),
     pa.field("watermark", pa.int64()),
 )
-"""The columns that every pane has, after its key and its values; times are milliseconds in the fold."""
+"""The columns of every pane, after its key and its values. Times are milliseconds."""
 
 
 @dataclass(frozen=True)
 class CompiledStage:
-    """What the fold needs to know of a stage, worked out once."""
+    """What the operators need to know of a stage, computed once."""
 
     plan: Stage
     trigger_machine: TriggerMachine
     accumulators: tuple[Accumulator, ...]
     key: tuple[pa.Field, ...]
     record_fields: tuple[pa.Field, ...] = ()
-    """The fields of single records that it needs, for order windows."""
+    """The record fields that the stage reads, for windows that process single records."""
     reads_changes: bool = False
-    """Whether it reads the panes of other stages, of which some may take back what others brought."""
+    """Whether the stage reads the panes of other stages, some of which retract earlier ones."""
     restricted_columns: tuple[RestrictedColumn, ...] = ()
-    """Columns that elements of one input alone have, for aggregates over them."""
+    """Columns that have values only for elements of one input, for aggregates over that input."""
 
     @property
     def result_fields(self) -> list[pa.Field]:
-        """The columns that people see beside key and window."""
+        """The result columns that a reader sees beside key and window."""
         join = self.plan.join
         if join is None:
             return [pa.field(each.output, each.type) for each in self.accumulators]
@@ -122,53 +125,53 @@ class CompiledStage:
 
     @property
     def parts(self) -> list[AccumulatorPart]:
-        """Every column that its aggregates keep."""
+        """Every column that the aggregates store."""
         return [part for accumulator in self.accumulators for part in accumulator.parts]
 
     @property
     def window_schema(self) -> pa.Schema:
-        """What says which window a row is about: its key and its bounds."""
+        """The columns that identify a window: key and bounds."""
         return pa.schema([*self.key, *WINDOW_BOUNDS])
 
     @property
     def merged_columns(self) -> list[str]:
-        """The columns of a partial that are counted in."""
+        """The columns of a partial that are merged into a window."""
         identity_columns = {*self.window_schema.names, *(field.name for field in PIECE_BOUNDS)}
         return [name for name in self.partial_schema.names if name not in identity_columns]
 
     def closes_at(self, end: Int64Array) -> Int64Array:
-        """The watermark at which windows close; a window without an end closes when its input has ended."""
+        """Return the watermark at which windows close. A window without an end closes at the end of input."""
         lateness = self.plan.lateness
         return np.where(end >= MAX_TIMESTAMP_MS - lateness, MAX_TIMESTAMP_MS, end + lateness)
 
     @property
     def has_merging_windows(self) -> bool:
-        """Whether its windows grow and become one: sessions."""
+        """Whether its windows can grow and merge: sessions."""
         return isinstance(self.plan.window, Sessions)
 
     @property
     def is_ordered(self) -> bool:
-        """Whether it takes a key's records one by one, in their order."""
+        """Whether it processes the records of a key one by one, in order."""
         return is_record_ordered(self.plan.window)
 
     @property
     def has_window_numbers(self) -> bool:
-        """Whether a key's windows have numbers, beside bounds that others may have too."""
+        """Whether windows are numbered per key. Their bounds alone do not identify them."""
         return isinstance(self.plan.window, OrderWindow)
 
     @property
     def uses_processing_time(self) -> bool:
-        """Whether its windows are cut by the batch clock."""
+        """Whether the batch clock, not the watermark, closes its windows."""
         return is_processing_time(self.plan.window)
 
     @property
     def is_retracting(self) -> bool:
-        """Whether it must remember what it showed."""
+        """Whether the state stores the values of the last pane, to retract them."""
         return self.plan.accumulation == "retracting"
 
     @property
     def last_pane_columns(self) -> list[StateColumn]:
-        """What the aggregates held at the last pane, so that its values can be taken back."""
+        """State columns with what the aggregates held at the last pane, so that its values can be retracted."""
         return [
             StateColumn(last_pane_column(part.name), part.type, part.state_column.initial)
             for part in self.parts
@@ -176,7 +179,7 @@ class CompiledStage:
 
     @property
     def stored_columns(self) -> list[StateColumn]:
-        """Every column that a window begins with."""
+        """Every state column of a window, with its initial value."""
         if isinstance(self.plan.window, StatefulFunction):
             return list_stateful_columns(self.plan.window, self.record_fields)
         if isinstance(self.plan.window, JoinWindow):
@@ -200,7 +203,7 @@ class CompiledStage:
 
     @property
     def element_columns(self) -> list[str]:
-        """What is known of an element of an order window, held or just come."""
+        """The columns of an element of an order window, stored or new."""
         return [
             *(part.name for part in self.parts),
             "records",
@@ -212,7 +215,7 @@ class CompiledStage:
 
     @property
     def state_schema(self) -> pa.Schema:
-        """What the state keeps of a window, beside the columns that every state has."""
+        """The schema of the stage's state, without the header columns that every state has."""
         return pa.schema(
             [
                 *self.key,
@@ -223,21 +226,22 @@ class CompiledStage:
 
     @property
     def pane_schema(self) -> pa.Schema:
-        """The schema of panes: key, values, and what every pane has."""
+        """The schema of panes: key, values, and the columns of every pane."""
         replaced_by = REPLACED_BY_BOUNDS if self.has_merging_windows and not self.is_retracting else ()
         window_number = (WINDOW_NUMBER_FIELD,) if self.has_window_numbers else ()
         return pa.schema([*self.key, *self.result_fields, *PANE_FIELDS, *replaced_by, *window_number])
 
     @property
     def predicates(self) -> tuple[Predicate, ...]:
-        """The conditions that its trigger looks for; a partial counts the matches of the i-th as `matches_i`."""
+        """The predicates of the trigger. A partial counts the matches of predicate i in `matches_i`."""
         return punctuation_predicates(self.plan.trigger)
 
     @property
     def partial_schema(self) -> pa.Schema:
-        """What Spark sends: key, bounds, elements, and every part of every aggregate.
+        """The schema of partials: key, bounds, element count, and every part of every aggregate.
 
-        For order windows it sends the records themselves: their key, time, offset, and the fields that matter.
+        For order windows it is the schema of records: key, time, address, and the fields that the stage
+        reads.
         """
         if self.is_ordered:
             matched_fields = () if find_punctuation(self.plan.window) is None else (MATCHED_FIELD,)
@@ -263,7 +267,7 @@ class CompiledStage:
 def compile_stage(
     stage: Stage, field_types: Mapping[str, pa.DataType], *, reads_changes: bool = False
 ) -> CompiledStage:
-    """Make a stage ready over input fields of these types; `changes` are read from other stages."""
+    """Compile a stage over input fields of these types. Set `reads_changes` if its inputs are other stages."""
     refuse_unknown_fields(stage, field_types)
     has_several_inputs = len(stage.inputs) > 1
     restricted_columns = collect_restricted_columns(stage.aggregates)
@@ -285,7 +289,12 @@ def compile_stage(
     )
     for name in stage.key:
         is_simple = not pa.types.is_nested(field_types[name])
-        require(is_simple, "key", f"{name!r} of {stage.name} is {field_types[name]}", SCALAR_KEY_HINT)
+        require(
+            is_simple,
+            "key",
+            f"{name!r} of stage {stage.name} has the type {field_types[name]}",
+            SCALAR_KEY_HINT,
+        )
     accumulators = (
         aggregates
         if not isinstance(stage.window, StatefulFunction | ChangelogWindows)
@@ -303,20 +312,22 @@ def compile_stage(
 
 
 def refuse_unknown_fields(stage: Stage, field_types: Mapping[str, pa.DataType]) -> None:
-    """Raise DefinitionError for a field that a stage uses and does not find after its steps."""
+    """Raise DefinitionError for a field that the stage uses but that does not exist after its steps."""
     for input_ in stage.inputs:
         for yaml_path, name in iter_used_fields(stage, input_):
             if name not in field_types:
                 steps = [*stage.steps_of_input(input_), *stage.steps]
                 after_step = f" after its {step_kind(steps[-1])} step" if steps else ""
-                available = ", ".join(sorted(column for column in field_types if not column.startswith("_")))
+                available = sorted(column for column in field_types if not column.startswith("_"))
+                nearest = get_close_matches(name, available, 1)
+                did_you_mean = f"Did you mean {nearest[0]!r}? " if nearest else ""
                 raise DefinitionError(
                     yaml_path,
-                    f"{name!r} is no column of {input_}{after_step}, for {stage.name}",
-                    f"There are: {available}",
+                    f"{name!r} is not a column of {input_}{after_step}, but stage {stage.name} uses it",
+                    f"{did_you_mean}Available columns: {', '.join(available)}",
                 )
 
 
 def last_pane_column(part: str) -> str:
-    """The state column that remembers what a part held at the last pane."""
+    """Return the state column that stores what a part held at the last pane."""
     return f"shown_{part}"

@@ -1,4 +1,4 @@
-"""The fold of a batch: one pure function, whatever the stage's windows are."""
+"""One entry point for all operators: process a batch with the operator of the stage's window."""
 
 import pyarrow as pa
 
@@ -22,7 +22,10 @@ from penstock.engine.state.state_tree import StateTree
 def process_batch(
     stage: CompiledStage, state: StateTree, partials: pa.Table, batch_time: BatchTime
 ) -> StageResult:
-    """Fold a batch's partials into the state. Pure: the same input gives the same outcome, row for row."""
+    """Merge a batch's partials into the state and emit panes.
+
+    Pure: the same input gives the same result, row for row.
+    """
     if isinstance(stage.plan.window, ChangelogWindows):
         return process_changelog(stage, state, partials, batch_time)
     if isinstance(stage.plan.window, StatefulFunction):

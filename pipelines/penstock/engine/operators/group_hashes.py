@@ -1,7 +1,7 @@
-"""Who a window is: 128 bits made of its key and its bounds, by which the state finds it.
+"""128-bit hashes of keys and windows, by which the state looks them up.
 
-Two windows with equal bits would be taken for one; with five million open windows the odds are 1 in 10^25.
-The bits are stored, so how they are made is part of the state's format.
+Two windows with the same hash would be treated as one. With five million open windows the odds are 1 in
+10^25. The hashes are stored, so the hash function is part of the state's format.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,16 @@ _GOLDEN_RATIO_64 = np.uint64(0x9E3779B97F4A7C15)
 
 
 def hash_keys(columns: Sequence[pa.ChunkedArray], count: int) -> GroupHashes:
-    """The identity of each row's key, which may have no columns, one or several. Nulls are values of their own."""
+    """Return the hash of each row's key, which may have no columns, one or several.
+
+    A null equals only another null.
+    """
     distinct_groups, group_of_row = hash_distinct_keys(columns, count)
     return distinct_groups.select(group_of_row)
 
 
 def hash_distinct_keys(columns: Sequence[pa.ChunkedArray], count: int) -> tuple[GroupHashes, Int64Array]:
-    """The identities of keys, and which of them is that of each row; one may be there several times."""
+    """Return hashes of keys, and for each row the position of its key's hash. A hash may occur several times."""
     columns = [_normalize_floats(column) for column in columns]
     if len(columns) == 1:
         encoded = columns[0].combine_chunks().dictionary_encode()
@@ -43,14 +46,14 @@ def hash_distinct_keys(columns: Sequence[pa.ChunkedArray], count: int) -> tuple[
 
 
 def hash_windows(keys: GroupHashes, start: Int64Array, end: Int64Array) -> GroupHashes:
-    """The identity of each row's window: that of its key, and the bounds."""
+    """Return the hash of each row's window, from its key's hash and its bounds."""
     lower, upper = start.astype(np.uint64), end.astype(np.uint64)
     hi = _mix_bits(keys.hi ^ _mix_bits(lower))
     return GroupHashes(hi, _mix_bits(keys.lo + hi + _mix_bits(upper + _GOLDEN_RATIO_64)))
 
 
 def _normalize_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column with one zero and one NaN: as in Spark, and to everybody who compares them, these are one key."""
+    """Map -0.0 to 0.0 and every NaN to one NaN. As in Spark, they are the same key."""
     if not pa.types.is_floating(column.type):
         return column
     return pc.if_else(
@@ -65,7 +68,7 @@ def _hash_rows(rows: Sequence[tuple[object, ...]]) -> GroupHashes:
 
 
 def _mix_bits(bits: HashArray) -> HashArray:
-    """Spread each bit over all 64, so that windows of one key do not lie side by side."""
+    """Spread each bit over all 64, so that the windows of one key are not neighbors."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))

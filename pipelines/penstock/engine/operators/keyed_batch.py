@@ -1,4 +1,4 @@
-"""The keys that functions with a memory are asked about, and the rows that they give: the same for all of them."""
+"""The keys of a batch with their state and records. All stateful operators share this module."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -25,23 +25,23 @@ from penstock.engine.state.state_tree import StateTree
 
 TOPIC_COLUMN = "_topic"
 INTERNAL_COLUMNS = (TOPIC_COLUMN, "_partition", "_offset", "_set_aside", "_counted", "_newest")
-"""What is known of records and a fold of functions or joins leaves out once they are in order, unless it asks."""
+"""Internal record columns. `load_keyed_batch` leaves them out unless the caller asks for them."""
 
 
 @dataclass(frozen=True)
 class KeyedBatch:
-    """Keys with records or with something due: who they are, what is kept of them, and what came."""
+    """The keys that have records or due timers, with their stored state and new records."""
 
     groups: GroupHashes
     key_table: pa.Table
     stored: pa.Table
     key_of_stored: Int64Array
     records: pa.Table
-    """Key by key, in the order of arrival."""
+    """Sorted by key, then in order of arrival."""
     key_of_record: Int64Array
 
     def __len__(self) -> int:
-        """How many keys there are."""
+        """Return the number of keys."""
         return len(self.groups)
 
 
@@ -52,7 +52,7 @@ def load_keyed_batch(
     batch_time: BatchTime,
     wanted_internal: Collection[str] = (),
 ) -> KeyedBatch:
-    """Find the keys of a batch. `told` is what is asked for of their records, of what else is left out."""
+    """Load the keys of a batch. `wanted_internal` names the internal columns to keep in their records."""
     incoming_groups, group_of_row = hash_distinct_keys(
         [elements.column(field.name) for field in stage.key], elements.num_rows
     )
@@ -69,17 +69,17 @@ def load_keyed_batch(
 
 
 def sort_by_key(elements: pa.Table, key: Int64Array) -> Int64Array:
-    """The rows of a batch's records key by key, those of a key in the order of their arrival."""
+    """Return the row order of a batch's records by key, then by arrival."""
     offset, partition, topic = address_sort_keys(elements)
     if not is_rising(topic, is_rising(partition, offset[1:] >= offset[:-1])).all():
         return np.lexsort((offset, partition, topic, key))
-    # As a rule they come as they lie in the topic. Numbers of 16 bits numpy sorts by counting, ten times as fast.
+    # Records usually arrive in this order already. numpy sorts 16-bit numbers by counting, ten times as fast.
     fits_16_bits = key.max(initial=0) < 2**16
     return np.argsort(key.astype(np.uint16) if fits_16_bits else key, kind="stable")
 
 
 def is_rising(values: Int64Array, when_equal: BoolArray) -> BoolArray:
-    """Whether each value is greater than the one before it; of equals, what is said `otherwise`."""
+    """Return whether each value exceeds the one before it; for equal values, `when_equal` decides."""
     rises: BoolArray = (values[1:] > values[:-1]) | ((values[1:] == values[:-1]) & when_equal)
     return rises
 
@@ -91,7 +91,10 @@ def make_stage_result(
     rows: tuple[Int64Array, Int64Array, Mapping[str, pa.Array]],
     batch_time: BatchTime,
 ) -> StageResult:
-    """What a batch does: the changed state, and of each row its key, its event time and its values, by column."""
+    """Build the result of a batch.
+
+    `rows` holds the key, the event time and the values (by column) of each output row.
+    """
     key, times, values = rows
     count = len(key)
     keys = [keyed_batch.key_table.column(field.name).take(pa.array(key)) for field in stage.key]
@@ -119,7 +122,7 @@ def _build_key_table(
     key_of_element: Int64Array,
     count: int,
 ) -> pa.Table:
-    """The key of each key in hand; bounds it has none."""
+    """The key columns of each key, with empty window bounds."""
     columns = [field.name for field in stage.key]
     keys = collect_key_columns(columns, stored, key_of_stored, elements, key_of_element, count).columns
     zero = pa.array(np.zeros(count, np.int64))

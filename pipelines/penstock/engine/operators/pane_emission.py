@@ -1,4 +1,4 @@
-"""Which windows show a pane, and with what values."""
+"""Decide which windows emit a pane, and with what values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from penstock.engine.state.header_columns import BoolArray, Int64Array
 class FiringDecision:
     """What each window does in this batch.
 
-    `shows` has something to say; `inserts` writes it as a pane; `retracts` first takes the last one back;
-    `restates` inserts what stands already, because it is on time or final.
+    `emits` marks windows that fire; `inserts` those that write a pane; `retracts` those that first retract
+    the last pane; `restates` those that insert unchanged values because the pane is on time or final.
     """
 
     emits: BoolArray
@@ -33,7 +33,10 @@ class FiringDecision:
 
 @dataclass(frozen=True)
 class EmittedPanes:
-    """The panes of a batch, retractions first, which of them restate what stands, and how they came about."""
+    """The panes of a batch, retractions first.
+
+    Also which of them restate unchanged values, and the decision behind them.
+    """
 
     panes: pa.Table
     is_restated: BoolArray
@@ -42,7 +45,7 @@ class EmittedPanes:
 
 @dataclass(frozen=True)
 class PaneComparison:
-    """Which windows say what they said; of joins that take back, the rows that are gone, and those that are new."""
+    """Which windows have unchanged values. For retracting joins also the rows that were removed and added."""
 
     is_same: BoolArray
     removed_rows: JoinedRows | None = None
@@ -52,7 +55,7 @@ class PaneComparison:
 def emit_panes(
     stage: CompiledStage, rows: Rows, window_table: pa.Table, batch_time: BatchTime
 ) -> EmittedPanes:
-    """Fire what is ready, note in the rows that it fired, and return the panes."""
+    """Fire the windows that are ready, record in `rows` that they fired, and return the panes."""
     emits, timing, is_final = _fire_triggers(stage, rows, batch_time)
     current_values = [accumulator.pane_values(rows) for accumulator in stage.accumulators]
     last_values = last_pane_values(stage, rows) if stage.is_retracting else current_values
@@ -74,7 +77,7 @@ def emit_panes(
         element_counts: NumpyColumn,
         row_diff: JoinedRows | None,
     ) -> tuple[pa.Table, Int64Array]:
-        """Their rows, and for each the window that it is of."""
+        """Return the pane rows, and the window of each."""
         headers = PaneHeaders(
             window_table, timing, is_final, rows["panes"], rows["on_time_panes"], element_counts
         )
@@ -103,7 +106,7 @@ def emit_panes(
 
 
 def last_pane_values(stage: CompiledStage, rows: Rows) -> list[NumpyColumn]:
-    """What the last pane of each window said."""
+    """Return the values of the last pane of each window."""
     last_rows = Rows({part.name: rows[last_pane_column(part.name)] for part in stage.parts}, len(rows))
     return [accumulator.pane_values(last_rows) for accumulator in stage.accumulators]
 
@@ -111,11 +114,12 @@ def last_pane_values(stage: CompiledStage, rows: Rows) -> list[NumpyColumn]:
 def _fire_triggers(
     stage: CompiledStage, rows: Rows, batch_time: BatchTime
 ) -> tuple[BoolArray, NumpyColumn, BoolArray]:
-    """Which windows show something, with what timing, and whether for the last time."""
+    """Return which windows emit, their timing, and whether the pane is final."""
     has_news, is_active = rows["unshown"] > 0, ~rows["finished"]
     has_ended = rows["window_end"] <= batch_time.watermark
     is_at_end = has_ended & ~rows["past_end"] & stage.trigger_machine.fires_at_end(rows, batch_time)
-    # Without news only the end itself fires: what comes later comes from a timer, and its elements were shown.
+    # Without new elements only the end itself fires. A later firing comes from a timer whose elements were
+    # already shown.
     is_ending = is_at_end & (rows["window_end"] > batch_time.watermark_before)
     is_ready = is_active & stage.trigger_machine.should_fire(rows, batch_time) & (has_news | is_ending)
     is_closing = is_active & (stage.closes_at(rows["window_end"]) <= batch_time.watermark)
@@ -151,7 +155,7 @@ def _decide_emission(
     if not stage.is_retracting:
         return FiringDecision(emits, emits, emits & False, emits & False, timing, is_final)
     emits_again = emits & rows["shown"]
-    # Where changes took back every element there is nothing to say, but that what was said is gone.
+    # Where retractions removed every element, only the retraction of the last pane is written.
     is_empty = rows["records"] == 0
     is_redundant = emits_again & is_same & (timing != "on_time") & ~is_final
     inserts = emits & ~is_redundant & ~is_empty
@@ -161,7 +165,10 @@ def _decide_emission(
 
 
 def _emits_diff_only(firing: FiringDecision) -> BoolArray:
-    """Which panes of a join show only the rows that differ: those that others are still to follow."""
+    """Return the join panes that show only changed rows.
+
+    They are neither on time nor final, so a whole pane still follows.
+    """
     others_follow = (firing.timing != "on_time") & ~firing.is_final
     return np.asarray(firing.retracts & firing.inserts & others_follow, bool)
 
@@ -173,7 +180,10 @@ def _compare_panes(
     last_values: Sequence[NumpyColumn],
     emits_again: BoolArray,
 ) -> PaneComparison:
-    """Compare what windows say with what they said, those of joins that show it `again` row by row."""
+    """Compare the current values with those of the last pane.
+
+    For joins, compare the windows of `emits_again` row by row.
+    """
     join = stage.plan.join
     if join is None or not stage.is_retracting:
         return PaneComparison(_is_equal(current_values, last_values))
@@ -192,7 +202,7 @@ def _compare_panes(
 
 
 def _is_equal(current_values: Sequence[NumpyColumn], last_values: Sequence[NumpyColumn]) -> BoolArray:
-    """Whether all values are equal, nulls and NaN being equal to themselves."""
+    """Return which windows have equal values. Null equals null and NaN equals NaN."""
     pairs = zip(current_values, last_values, strict=True)
     equal_masks = [np.asarray((a == b) | ((a != a) & (b != b)), bool) for a, b in pairs]
     return np.asarray(np.logical_and.reduce(equal_masks), bool)

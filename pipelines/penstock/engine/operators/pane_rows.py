@@ -1,4 +1,4 @@
-"""The rows of panes, and of what takes panes back: the only place where they are made."""
+"""Build the rows of panes and of retractions. No other module builds them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,10 @@ PANE_TIMINGS = ("early", "on_time", "late")
 
 @dataclass(frozen=True)
 class PaneHeaders:
-    """The windows that rows are about: key and bounds, when they show something, and what they showed before.
+    """The headers of pane rows: window, timing, and what the window showed before.
 
-    `panes` and `on_time_panes` count the panes before this one, `records` is what the row says of elements.
+    `earlier_panes` and `earlier_on_time_panes` count the panes before this one. `record_counts` fills the
+    column `records`.
     """
 
     window_table: pa.Table
@@ -30,11 +31,11 @@ class PaneHeaders:
     record_counts: NumpyColumn
 
     def where(self, is_chosen: BoolArray) -> "PaneHeaders":
-        """Some of them."""
+        """Return the selected headers."""
         return self.take(np.flatnonzero(is_chosen))
 
     def take(self, positions: Int64Array) -> "PaneHeaders":
-        """Some of them, by their numbers, each as often as it is named."""
+        """Return the headers at these positions, each as often as it occurs."""
         columns = (
             self.timing,
             self.is_final,
@@ -55,9 +56,11 @@ def make_pane_rows(
     values: Sequence[NumpyColumn] | None,
     extra_columns: Mapping[str, pa.Array] = MappingProxyType({}),
 ) -> pa.Table:
-    """A row for each window; without values they are null, as are columns that these rows do not have.
+    """Build one row for each window.
 
-    `others` are columns that only panes of some kinds of windows have.
+    Without `values`, the value columns are null, as are all columns not given.
+
+    `extra_columns` are columns that only the panes of some window types have.
     """
     count = len(headers.timing)
     on_time_index = np.where(headers.timing == "early", -1, headers.earlier_on_time_panes).astype(np.int32)
@@ -86,7 +89,7 @@ def make_pane_rows(
 
 
 def _to_timing_column(timing: NumpyColumn) -> pa.Array:
-    """The timing of each row: three words, looked up, where numpy's texts would be taken over one by one."""
+    """Convert timings to Arrow by lookup in three constants, which is faster than converting each string."""
     early, _, late = PANE_TIMINGS
     timing_index = np.where(timing == early, 0, np.where(timing == late, 2, 1))
     return pa.array(PANE_TIMINGS, pa.string()).take(pa.array(timing_index))

@@ -1,4 +1,4 @@
-"""Typed steps over Arrow: conditions, and functions of a person's over single rows."""
+"""Typed steps over Arrow tables: filter, select, and user functions over single rows."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -32,12 +32,12 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def filter_rows(step: FilterStep, rows: pa.Table) -> pa.Table:
-    """The rows that meet the condition."""
+    """Return the rows that meet the condition."""
     return rows.filter(evaluate_predicate(step.condition, rows), null_selection_behavior="drop")
 
 
 def evaluate_predicate(predicate: Predicate, rows: pa.Table) -> Any:
-    """For each row true, false, or null where nobody knows, as in SQL; NaN is greater than every number."""
+    """Return true, false or null (unknown) for each row, as SQL does. NaN is greater than every number."""
     match predicate:
         case Comparison(field, operator, value):
             column = rows.column(field)
@@ -46,7 +46,7 @@ def evaluate_predicate(predicate: Predicate, rows: pa.Table) -> Any:
             except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
                 fix = "Compare it with a constant of its type"
                 raise DefinitionError(
-                    "filter", f"{field} is of type {column.type}, {value!r} is not", fix
+                    "filter", f"{field} has type {column.type}, which cannot be compared with {value!r}", fix
                 ) from None
             may_exceed = operator in (">", ">=") and pa.types.is_floating(column.type)
             return pc.or_(comparison, pc.is_nan(column)) if may_exceed else comparison
@@ -63,7 +63,7 @@ def evaluate_predicate(predicate: Predicate, rows: pa.Table) -> Any:
 
 
 def select_columns(step: SelectStep, rows: pa.Table) -> pa.Table:
-    """The columns that are asked for; those that begin with _ stay."""
+    """Return the selected columns. Internal columns (leading underscore) are kept."""
     hidden_names = [name for name in rows.column_names if name.startswith("_")]
     columns = [rows.column(old_name) for _, old_name in step.columns]
     return pa.table(
@@ -73,7 +73,7 @@ def select_columns(step: SelectStep, rows: pa.Table) -> pa.Table:
 
 
 def map_rows(step: RowFunctionStep, rows: pa.Table) -> pa.Table:
-    """What the function makes of each row; columns that begin with _ go along with each row that comes of one."""
+    """Apply a user function to each row. Internal columns are copied to every row that results from it."""
     visible_names = [name for name in rows.column_names if not name.startswith("_")]
     function = step.function.resolve()
     result_rows: list[Mapping[str, Any]] = []
@@ -83,38 +83,37 @@ def map_rows(step: RowFunctionStep, rows: pa.Table) -> pa.Table:
         result_rows += row_results
         source_rows += [number] * len(row_results)
     hidden_columns = rows.select([name for name in rows.column_names if name.startswith("_")])
-    carried = hidden_columns.take(pa.array(np.array(source_rows, np.int64)))
+    repeated = hidden_columns.take(pa.array(np.array(source_rows, np.int64)))
     columns = {
         column.name: _to_typed_column(
             step, column.name, column.type, [row.get(column.name) for row in result_rows]
         )
         for column in step.returns
     }
-    return pa.table({**columns, **dict(zip(carried.column_names, carried.columns, strict=True))})
+    return pa.table({**columns, **dict(zip(repeated.column_names, repeated.columns, strict=True))})
 
 
 def _call_function(
     step: RowFunctionStep, function: Callable[..., Any], row: Mapping[str, Any]
 ) -> list[Mapping[str, Any]]:
     try:
-        answer = function(row)
-        results = list(answer) if step.many else [answer]
-    except Exception as problem:
-        raise UserCodeError(step.function.name, problem) from problem
+        returned = function(row)
+        results = list(returned) if step.many else [returned]
+    except Exception as error:
+        raise UserCodeError(step.function.name, error) from error
     for result in results:
         if not isinstance(result, Mapping):
-            fix = (
-                "Return a dict of columns" if not step.many else "Return dicts of columns, any number of them"
-            )
-            raise DefinitionError(step.keyword, f"{step.function.name} gives {type(result).__name__}", fix)
+            fix = "Return an iterable of dicts of columns" if step.many else "Return a dict of columns"
+            problem = f"{step.function.name} returned {type(result).__name__}"
+            raise DefinitionError(step.keyword, problem, fix)
     return results
 
 
 def _to_typed_column(step: RowFunctionStep, name: str, type_name: str, values: list[Any]) -> pa.Array:
     try:
         return convert_strictly(values, to_arrow_type(type_name, f"{step.keyword}.returns.{name}"))
-    except ValueError as problem:
-        raise UserCodeError(step.function.name, problem) from problem
+    except ValueError as error:
+        raise UserCodeError(step.function.name, error) from error
 
 
 def _combine_masks(combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:

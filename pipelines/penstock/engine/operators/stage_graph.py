@@ -1,4 +1,4 @@
-"""All stages of a plan in one batch: the first ones fold what Spark sends, each later one the changes before it."""
+"""Run all stages of a plan in one batch: first those that read records, then those that read their panes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from penstock.engine.state.state_tree import StateTree
 
 @dataclass(frozen=True)
 class CompiledGraph:
-    """The stages of a plan made ready, each after those whose panes it reads."""
+    """The compiled stages of a plan, each after the stages whose panes it reads."""
 
     plan: Plan
     stages: tuple[CompiledStage, ...]
@@ -30,12 +30,12 @@ class CompiledGraph:
 
     @property
     def first_record_stage(self) -> CompiledStage:
-        """The first of them."""
+        """The first stage that reads records."""
         return self.record_stages[0]
 
     @property
     def downstream_stages(self) -> tuple[CompiledStage, ...]:
-        """The stages that read panes."""
+        """The stages that read panes of other stages."""
         return tuple(stage for stage in self.stages if stage.reads_changes)
 
     def process_downstream(
@@ -44,14 +44,18 @@ class CompiledGraph:
         record_results: Mapping[str, StageResult],
         batch_time: BatchTime,
     ) -> dict[str, StageResult]:
-        """Fold what the first stages say into the states of those after them."""
+        """Process the panes of the record stages through the downstream stages.
+
+        Return the results of all stages.
+        """
         results = dict(record_results)
         by_name = {stage.plan.name: stage for stage in self.stages}
         for stage in self.downstream_stages:
             changes = {name: panes_to_changes(by_name[name], results[name]) for name in stage.plan.inputs}
             partials = make_partials(stage, union_changes(stage.plan, changes))
             result = process_batch(stage, states[stage.plan.name], partials, batch_time)
-            # A stage allows at least the lateness of those before it, so what they say is never too late.
+            # A stage allows at least the lateness of its upstream stages, so their changes are never too
+            # late.
             if result.is_late.any():
                 raise LateRetractionError(stage.plan.name, int(result.is_late.sum()), batch_time.batch_id)
             results[stage.plan.name] = result
@@ -59,7 +63,7 @@ class CompiledGraph:
 
 
 def resolve_batch_time(stage: CompiledStage, batch_time: BatchTime) -> BatchTime:
-    """The moment by which the windows of a stage that reads records are judged."""
+    """Return the batch time by which a stage that reads records opens and closes windows."""
     return batch_time.for_processing_time() if stage.uses_processing_time else batch_time
 
 
@@ -67,7 +71,7 @@ ArrowFieldTypes = Mapping[str, pa.DataType]
 
 
 def compile_graph(plan: Plan, field_types_by_stage: Mapping[str, ArrowFieldTypes]) -> CompiledGraph:
-    """Make a plan ready; `types` are those of the fields that each first stage finds after its steps."""
+    """Compile a plan. `field_types_by_stage` has the field types of each record stage after its steps."""
     compiled: dict[str, CompiledStage] = {}
     for stage in plan.stages:
         upstream_stages = plan.upstream_of(stage)

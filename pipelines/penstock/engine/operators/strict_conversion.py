@@ -1,4 +1,4 @@
-"""Values that a person's function gave for a column, as Arrow: as they are, or refused, never cut to fit."""
+"""Convert values returned by user functions to Arrow without loss, or refuse them."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -8,16 +8,16 @@ import pyarrow as pa
 
 
 def convert_strictly(values: Sequence[Any], column_type: pa.DataType) -> pa.Array:
-    """The values as a column. Raises ValueError for one that the type cannot hold as it is."""
+    """Return the values as a column. Raise ValueError for a value that the type cannot hold without loss."""
     _refuse_lossy(values, column_type)
     try:
         return pa.array(values, column_type, from_pandas=False)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
-        raise ValueError(str(problem)) from problem
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise ValueError(str(error)) from error
 
 
 def _refuse_lossy(values: Sequence[Any], column_type: pa.DataType) -> None:
-    """Refuse what Arrow would make something else of: 1 of 1.5, and a list of letters of a text."""
+    """Refuse values that Arrow converts silently: 1.5 to 1, and a string to a list of characters."""
     if pa.types.is_list(column_type):
         _refuse_first((value for value in values if isinstance(value, str | bytes)), "list")
         inner_values = chain.from_iterable(value for value in values if isinstance(value, Iterable))
@@ -28,4 +28,4 @@ def _refuse_lossy(values: Sequence[Any], column_type: pa.DataType) -> None:
 
 def _refuse_first(invalid_values: Iterable[Any], expected: str) -> None:
     for value in invalid_values:
-        raise ValueError(f"{value!r} is no {expected}")
+        raise ValueError(f"{value!r} is not a {expected}")

@@ -1,4 +1,8 @@
-"""The watermark: per partition the newest event time less the bound; for the stream the lowest that counts."""
+"""Watermarks of partitions and streams.
+
+A partition's is its newest event time minus the allowed out-of-orderness; a stream's is the lowest of its
+active partitions.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +13,7 @@ from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP
 
 @dataclass(frozen=True)
 class PartitionProgress:
-    """How far a partition came, and the batch clock from which its silence counts."""
+    """The newest event time of a partition, and the batch clock from which its idle time counts."""
 
     newest: int
     last_active_clock: int
@@ -17,20 +21,23 @@ class PartitionProgress:
 
 @dataclass(frozen=True)
 class Watermark:
-    """The marks of all partitions, by name, and the stream's watermark. A value: `advance` makes a new one."""
+    """The progress of each partition, by name, and the stream's watermark. Immutable."""
 
     value: int = MIN_TIMESTAMP_MS
     marks: Mapping[str, PartitionProgress] | None = None
 
     @property
     def is_finite(self) -> bool:
-        """Whether it lies in time: neither before the first record nor after the end of the input."""
+        """Whether it is a real time: neither before the first record nor after the end of input."""
         return MIN_TIMESTAMP_MS < self.value < MAX_TIMESTAMP_MS
 
     def advance(
         self, rule: WatermarkStrategy, partitions: Iterable[str], newest: Mapping[str, int], clock: int
     ) -> "Watermark":
-        """The watermark after a batch that knew of these partitions and read as far as `newest` in some."""
+        """Return the watermark after a batch.
+
+        It knows these `partitions`, and read up to `newest` in some of them.
+        """
         marks = dict(self._marks)
         for partition in partitions:
             marks.setdefault(partition, PartitionProgress(MIN_TIMESTAMP_MS, clock))
@@ -41,7 +48,7 @@ class Watermark:
         return Watermark(max(self.value, _stream_watermark(rule, marks, clock)), marks)
 
     def mark_active(self, partitions: Collection[str], clock: int) -> "Watermark":
-        """The same where records of these partitions may wait to be read: they count as heard of at this clock."""
+        """Treat these partitions as active at this clock, because they may have unread records."""
         marks = {
             partition: replace(mark, last_active_clock=clock) if partition in partitions else mark
             for partition, mark in self._marks.items()
@@ -49,22 +56,25 @@ class Watermark:
         return replace(self, marks=marks)
 
     def has_idle_partition(self, rule: WatermarkStrategy, clock: int) -> bool:
-        """Whether a partition is taken for idle at a clock, if nothing is heard of it until then."""
+        """Return whether a partition becomes idle by this clock if no record of it arrives."""
         return any(idle_clock <= clock for idle_clock in self._idle_clocks(rule))
 
     def at_end_of_input(self) -> "Watermark":
-        """The watermark at the end of a bounded input: nothing is to come."""
+        """Return the watermark at the end of a bounded input."""
         return replace(self, value=MAX_TIMESTAMP_MS)
 
     def next_idle_clock(self, rule: WatermarkStrategy, clock: int) -> int:
-        """The next clock at which a partition's silence may move the watermark."""
+        """Return the next clock at which an idle partition may move the watermark."""
         return min(
             (idle_clock for idle_clock in self._idle_clocks(rule) if idle_clock > clock),
             default=MAX_TIMESTAMP_MS,
         )
 
     def clock_reaching(self, rule: WatermarkStrategy, time: int) -> int:
-        """The clock at which it comes to a time, if nothing is heard any more: NEVER where it waits for records."""
+        """Return the clock at which the watermark reaches a time if no more records arrive.
+
+        MAX_TIMESTAMP_MS means that only records can move it so far.
+        """
         if self.value >= time:
             return MIN_TIMESTAMP_MS
         if time == MAX_TIMESTAMP_MS or not rule.advance_when_idle or not self.marks:

@@ -1,1 +1,1 @@
-"""Where the state of a stream is kept between batches and across restarts."""
+"""State of a stream: immutable sorted runs in files, kept between batches and across restarts."""

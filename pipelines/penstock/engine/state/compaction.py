@@ -1,8 +1,8 @@
-"""Keeping a tree's runs few without keeping a batch waiting.
+"""Keep the number of runs low without delaying batches.
 
-Merging a few small runs takes no time worth speaking of and is done at once. A big merge runs beside the batches;
-the tree that comes after its end takes its run in place of those it was made of. What is merged is immutable, so a
-merge that is lost with its process is only begun again.
+Small merges run immediately. A big merge runs in the background; the first tree after its end uses the merged
+run in place of its inputs. Inputs are immutable, so a merge that is lost with its process simply starts
+again.
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,22 +14,22 @@ from penstock.engine.state.sorted_run import SortedRun
 from penstock.engine.state.state_tree import StateTree
 
 MAX_INLINE_MERGE_ROWS = 100_000
-"""Rows up to which a merge takes a few hundredths of a second."""
+"""A merge of up to this many rows takes a few hundredths of a second."""
 
 MAX_RUNS = 60
-"""So many runs a lookup may have to ask; a merge is waited for rather than let them be more."""
+"""The highest number of runs that a lookup may search. Beyond it, the batch waits for the merge."""
 
 
 @dataclass(frozen=True)
 class _PendingMerge:
-    """A merge at work: the runs that become one."""
+    """A merge in the background, and the runs that it replaces."""
 
     runs: tuple[SortedRun, ...]
     future_run: "Future[SortedRun]"
 
 
 class TreeCompactor:
-    """Merges the runs of one tree, as it changes from batch to batch."""
+    """Merges the runs of one tree as it changes from batch to batch."""
 
     def __init__(
         self, directory: Path, max_inline_rows: int = MAX_INLINE_MERGE_ROWS, max_runs: int = MAX_RUNS
@@ -41,7 +41,7 @@ class TreeCompactor:
         self._pending_merge: _PendingMerge | None = None
 
     def compact(self, tree: StateTree) -> StateTree:
-        """The same state, with what is due merged, or being merged."""
+        """Return the same state with due merges done or started."""
         tree = self._adopt_finished_merge(tree, should_wait=len(tree.runs) > self._max_runs)
         while (span := self._plan_next_merge(tree)) is not None:
             begin, end = span
@@ -56,7 +56,7 @@ class TreeCompactor:
         return tree
 
     def is_merging(self) -> bool:
-        """Whether a merge is under way, whose file no tree names yet."""
+        """Return whether a merge is running whose file no tree names yet."""
         return self._pending_merge is not None
 
     def _adopt_finished_merge(self, tree: StateTree, *, should_wait: bool) -> StateTree:
@@ -69,7 +69,7 @@ class TreeCompactor:
         return tree if begin is None else tree.with_merged(begin, begin + len(pending.runs), run)
 
     def _plan_next_merge(self, tree: StateTree) -> tuple[int, int] | None:
-        """What is to be merged, of the runs that are younger than those being merged."""
+        """Return the next runs to merge, among those younger than the pending merge."""
         skipped = 0
         if self._pending_merge is not None:
             begin = _find_runs(tree, self._pending_merge.runs)
@@ -79,7 +79,7 @@ class TreeCompactor:
 
 
 def _find_runs(tree: StateTree, runs: tuple[SortedRun, ...]) -> int | None:
-    """Where these runs stand in the tree; None where it does not have them, as after a step back."""
+    """Return the position of these runs in the tree, or None if it lacks them, as after a rollback."""
     names = [run.path for run in tree.runs]
     wanted = [run.path for run in runs]
     positions = [index for index in range(len(names)) if names[index : index + len(wanted)] == wanted]

@@ -1,17 +1,17 @@
-"""When runs are merged: so often that a lookup asks few, so seldom that a row is rewritten rarely."""
+"""When to merge runs: often enough for fast lookups, rarely enough to limit rewrites."""
 
 from collections.abc import Sequence
 
 MERGE_FANOUT = 6
-"""How many runs of about one size may stand before they become one."""
+"""The number of runs of similar size that are merged into one."""
 
 
 def plan_merge(sizes: Sequence[int], fanout: int = MERGE_FANOUT) -> tuple[int, int] | None:
-    """Which adjacent runs, [begin, end) from old to young, are to become one; None while all is well.
+    """Return the adjacent runs to merge as [begin, end), from old to young, or None if nothing is due.
 
-    A run's class is the logarithm of its size. Where `fanout` neighbours stand of which none is of a higher
-    class than the youngest of them, they are merged. So the number of runs grows with the logarithm of the
-    state, and a row is rewritten about once for each class that it rises through.
+    The size class of a run is the logarithm of its size. A merge is due for `fanout` neighbors of which none
+    has a higher class than the youngest. So the number of runs grows with the logarithm of the state, and a
+    row is rewritten about once for each class.
     """
     for end in range(len(sizes), fanout - 1, -1):
         highest = _size_class(sizes[end - 1], fanout)

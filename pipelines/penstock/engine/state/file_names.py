@@ -1,7 +1,7 @@
-"""What the files of a state are called.
+"""Names of state files.
 
-Every attempt at a batch writes files of its own: a host that was taken over, and wakes, can then replace nothing
-that its successor's outcome names. What nobody named goes when the stream forgets.
+Every attempt at a batch writes files with unique names. A fenced host that resumes late therefore cannot
+replace a file that its successor's outcome names. Retention deletes files that no outcome names.
 """
 
 import re
@@ -12,19 +12,19 @@ _BATCH_NUMBERS = re.compile(r"(?:run-|_)(\d+)")
 
 
 def new_run_name(batch_id: int, part: int | None = None) -> str:
-    """A file for what one attempt at a batch changes, in one part where it is folded in parts."""
+    """Return a name for the changes of one attempt at a batch; `part` is the hash part if the state is split."""
     return f"run-{batch_id:012d}{'' if part is None else f'-p{part:02d}'}-{_new_attempt_id()}.arrow"
 
 
 def new_merged_name(first: str, last: str) -> str:
-    """A file for adjacent runs as one, by the names of the oldest and the youngest of them."""
+    """Return a name for a merge of adjacent runs, from the names of the oldest and the youngest."""
     return (
         f"run-{_BATCH_NUMBERS.findall(first)[0]}_{_BATCH_NUMBERS.findall(last)[-1]}-{_new_attempt_id()}.arrow"
     )
 
 
 def is_for_part(name: str, part: int) -> bool:
-    """Whether a run's file may hold groups of a part."""
+    """Return whether a run's file may hold groups of a hash part."""
     part_match = _PART_FILE.fullmatch(name)
     return part_match is None or int(part_match[1]) == part
 

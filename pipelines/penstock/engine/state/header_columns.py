@@ -1,4 +1,4 @@
-"""The columns that every state has, whatever its stage keeps beside them."""
+"""The columns of every state, whatever its stage stores beside them."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ DUE_CLOCK: Final = "due_clock"
 DROPPED: Final = "dropped"
 
 MAX_TIMESTAMP_MS: Final = int(np.iinfo(np.int64).max)
-"""A due time that does not come; also the watermark of an input that has ended."""
+"""A due time that never comes; also the watermark at the end of input."""
 MIN_TIMESTAMP_MS: Final = int(np.iinfo(np.int64).min)
 """The watermark before the first record."""
 
@@ -33,19 +33,19 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def int_column(table: pa.Table, column: str) -> Int64Array:
-    """An integer column as numpy; without a copy where the table is one piece, as a run's is."""
+    """Return an integer column as numpy, without a copy if the table has one chunk, as a run has."""
     values: Int64Array = _column_to_numpy(table, column)
     return values
 
 
 def hash_column(table: pa.Table, column: str) -> HashArray:
-    """A hash column as numpy."""
+    """Return a hash column as numpy."""
     values: HashArray = _column_to_numpy(table, column)
     return values
 
 
 def bool_column(table: pa.Table, column: str) -> BoolArray:
-    """A column of booleans as numpy; they are packed in Arrow, so this is a copy."""
+    """Return a boolean column as numpy. Arrow packs booleans into bits, so this copies."""
     values: BoolArray = _column_to_numpy(table, column)
     return values
 

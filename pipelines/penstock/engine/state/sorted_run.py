@@ -1,21 +1,20 @@
-"""A run: what one or several batches wrote of a state, in one immutable file.
+"""Sorted runs: the state changes of one or several batches, in one immutable file.
 
-Rows are sorted by group, so a lookup is a binary search in a mapped file and costs what it finds. A group's
-rows in a younger run stand for all of that group's rows in older ones; a group that ended is one row marked
-`dropped`. Beside the rows lie two indexes of when each is due, by event time and by the clock, so that what
-is due between two moments is found without looking at the rest.
+Rows are sorted by group, so a lookup is a binary search in a memory-mapped file. A group's rows in a younger
+run replace all of its rows in older ones. A group that ended has one row marked `dropped`. Two indexes hold
+the due times of rows, by event time and by clock, so that due rows are found without a scan.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.core.files import atomic_path
 from penstock.engine.state.header_columns import (
     DROPPED,
     DUE_CLOCK,
@@ -43,30 +42,30 @@ DUE_INDEX_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class GroupHashes:
-    """Groups: two halves of a 128-bit hash each."""
+    """Groups, as the two halves of their 128-bit hashes."""
 
     hi: HashArray
     lo: HashArray
 
     def __len__(self) -> int:
-        """How many groups there are."""
+        """Return the number of groups."""
         return len(self.hi)
 
     def select(self, selection: BoolArray | Int64Array) -> "GroupHashes":
-        """Some of the groups, in the same order."""
+        """Return some of the groups, in the same order."""
         return GroupHashes(self.hi[selection], self.lo[selection])
 
 
 @dataclass(frozen=True)
 class GroupMatches:
-    """Rows of a run that belong to groups looked for: `rows[i]` belongs to group `groups[i]`."""
+    """Matching rows of a run: row `row_positions[i]` belongs to wanted group `group_positions[i]`."""
 
     group_positions: Int64Array
     row_positions: Int64Array
 
 
 class SortedRun:
-    """One run, mapped from its file. Opening it reads nothing of the rows."""
+    """One run, memory-mapped from its file. Opening it reads no rows."""
 
     def __init__(self, table: pa.Table, path: Path | None = None) -> None:
         self.path = path
@@ -79,7 +78,7 @@ class SortedRun:
         }
 
     def __len__(self) -> int:
-        """How many rows the run holds, those of ended groups included."""
+        """Return the number of rows, those of ended groups included."""
         return len(self._hi)
 
     @property
@@ -90,7 +89,7 @@ class SortedRun:
         )
 
     def adapt_to_schema(self, schema: pa.Schema) -> "SortedRun":
-        """The same rows, with a list of one where a number stands and lists of such numbers are kept by now."""
+        """Return the run in the given schema. Numbers are wrapped where it now stores lists of them."""
         indexed_rows = self._indexed_rows
         for index, field in enumerate(indexed_rows.schema):
             wanted_type = schema.field(field.name).type if field.name in schema.names else field.type
@@ -106,9 +105,9 @@ class SortedRun:
         return GroupHashes(self._hi, self._lo)
 
     def find_rows(self, wanted: GroupHashes) -> GroupMatches:
-        """All rows of the wanted groups, those of ended groups included."""
+        """Return all rows of the wanted groups, those of ended groups included."""
         starts = np.searchsorted(self._hi, wanted.hi, side="left")
-        # Most groups are in few runs: only where one begins is it asked where it ends.
+        # Most groups are in few runs, so search for the end only where a group starts.
         matching = (
             np.flatnonzero(self._hi[np.minimum(starts, len(self) - 1)] == wanted.hi)
             if len(self)
@@ -122,34 +121,37 @@ class SortedRun:
         return GroupMatches(groups[is_same_group], rows[is_same_group])
 
     def find_due_rows(self, column: str, after: int, until: int) -> Int64Array:
-        """Rows whose due time in `column` lies in (after, until]; at the end of time all others too."""
+        """Return the rows due in (after, until] by `column`.
+
+        At the end of time, include rows that are never due.
+        """
         times, rows = self._due_indexes[column]
         begin, end = np.searchsorted(times, [after, until], side="right")
         due_rows: Int64Array = rows[begin:end].astype(np.int64)
         return due_rows[~self.dropped_mask(due_rows)] if until == MAX_TIMESTAMP_MS else due_rows
 
     def count_due_rows(self, column: str, after: int, until: int) -> int:
-        """How many rows have a due time in (after, until], without looking at them."""
+        """Return the number of rows due in (after, until], without reading them."""
         begin, end = np.searchsorted(self._due_indexes[column][0], [after, until], side="right")
         return int(end - begin)
 
     def next_due_time(self, column: str, after: int) -> int:
-        """The earliest due time after a moment; NEVER where there is none."""
+        """Return the earliest due time after a time, or MAX_TIMESTAMP_MS if there is none."""
         times, _ = self._due_indexes[column]
         index = int(np.searchsorted(times, after, side="right"))
         return int(times[index]) if index < len(times) else MAX_TIMESTAMP_MS
 
     def take_rows(self, rows: Int64Array) -> pa.Table:
-        """The named rows, without the indexes."""
+        """Return rows by position, without the indexes."""
         return self.table.take(pa.array(rows)).combine_chunks()
 
     def dropped_mask(self, rows: Int64Array) -> BoolArray:
-        """Which of the named rows say that their group ended."""
+        """Return which of these rows mark an ended group."""
         return np.asarray(self._indexed_rows.column(DROPPED).take(pa.array(rows)).to_numpy())
 
 
 def build_run_table(table: pa.Table) -> pa.Table:
-    """Sort rows by group and lay the indexes beside them: the content of a run."""
+    """Return the content of a run: the rows sorted by group, with the due-time indexes."""
     order = np.lexsort((hash_column(table, GROUP_LO), hash_column(table, GROUP_HI)))
     table = table.take(pa.array(order)).combine_chunks()
     for name, column in (("event", DUE_EVENT), ("clock", DUE_CLOCK)):
@@ -161,9 +163,9 @@ def build_run_table(table: pa.Table) -> pa.Table:
 
 
 def merge_runs(runs: Sequence[SortedRun], *, includes_oldest: bool) -> pa.Table:
-    """The rows that count of adjacent runs, given from old to young.
+    """Merge adjacent runs, given from old to young. Keep only the youngest rows of each group.
 
-    Ended groups are forgotten only where nothing older could bring them back.
+    Rows of ended groups are removed only if no older run can hold the group.
     """
     schema = runs[-1].table.schema
     tables = [run.adapt_to_schema(schema).table for run in runs]
@@ -183,46 +185,43 @@ def merge_runs(runs: Sequence[SortedRun], *, includes_oldest: bool) -> pa.Table:
 
 
 def write_run(table: pa.Table, path: Path) -> None:
-    """Put a run's content into a file, whole or not at all."""
-    # A name of its own: a host that was taken over may still be writing the same run.
-    partial = path.with_name(f"{path.stem}.{uuid4().hex[:8]}.partial")
-    try:
-        with pa.OSFile(str(partial), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-        partial.replace(path)
-    except Exception:
-        partial.unlink(missing_ok=True)
-        raise
+    """Write a run's file atomically."""
+    with (
+        atomic_path(path) as partial,
+        pa.OSFile(str(partial), "wb") as file,
+        pa.ipc.new_file(file, table.schema) as writer,
+    ):
+        writer.write_table(table)
 
 
 def open_run(path: Path) -> SortedRun:
-    """Map a run's file."""
+    """Memory-map a run's file."""
     with pa.memory_map(str(path)) as source:
         return SortedRun(pa.ipc.open_file(source).read_all(), path)
 
 
 def open_run_cached(path: Path) -> SortedRun:
-    """Map a run's file, or give what was mapped before: what was looked at then need not be found again."""
+    """Memory-map a run's file, or reuse an open run, whose pages are already read."""
     status = path.stat()
     return _open_run_version(path, status.st_ino, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=64)
 def _open_run_version(path: Path, inode: int, changed_ns: int) -> SortedRun:
-    """One of the files that were mapped last; a file that was written anew is another."""
+    """Open one version of a file. A rewritten file has another inode or time."""
     del inode, changed_ns
     return open_run(path)
 
 
 def _wrap_in_lists(column: pa.ChunkedArray) -> pa.Array:
-    """What is not finite was never a sum of what is: it goes."""
+    """Wrap each number in a list. An infinite or NaN sum cannot be split into terms and becomes 0."""
     numbers = column.combine_chunks()
     finite = pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(0, numbers.type))
     return pa.ListArray.from_arrays(pa.array(np.arange(len(finite) + 1), pa.int32()), finite)
 
 
 def _concatenate_ranges(range_starts: Int64Array, counts: Int64Array) -> Int64Array:
-    """first[0], first[0]+1, … counts[0] times, then the same from first[1], and so on."""
+    """Return starts[0], starts[0]+1, … (counts[0] values), then the same from starts[1], and so on."""
     total = int(counts.sum())
     shifts = (
         np.repeat(range_starts - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)

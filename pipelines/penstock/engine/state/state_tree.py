@@ -1,7 +1,7 @@
-"""The state of a stage (or of one hash partition of it): its runs, from old to young, and what they answer.
+"""The state of a stage, or of one hash part of it: its runs, from old to young.
 
-A tree is a value: `with_run` and `compacted` give new trees over the same immutable files, so a batch that
-fails leaves the tree before it untouched, and any batch whose manifest is kept can be gone back to.
+A tree is immutable: `with_run` and `compact` return new trees over the same files. A batch that fails leaves
+the previous tree untouched, and a stream can roll back to any batch whose outcome is retained.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.state import sorted_run as runs_of
 from penstock.engine.state.compaction_policy import plan_merge
 from penstock.engine.state.file_names import new_merged_name
 from penstock.engine.state.hash_parts import select_part_groups
@@ -23,30 +22,38 @@ from penstock.engine.state.header_columns import (
     Int64Array,
     hash_column,
 )
-from penstock.engine.state.sorted_run import GroupHashes, SortedRun
+from penstock.engine.state.sorted_run import (
+    GroupHashes,
+    SortedRun,
+    build_run_table,
+    merge_runs,
+    open_run,
+    open_run_cached,
+    write_run,
+)
 
 
 @dataclass(frozen=True)
 class StateTree:
-    """Runs from old to young, and the schema that all of them have."""
+    """Runs from old to young, with one schema."""
 
     schema: pa.Schema
     runs: tuple[SortedRun, ...] = ()
     part: int | None = None
-    """The part of the state to which what is due is limited; None for all of it."""
+    """The hash part to which `find_due_groups` is limited; None for the whole state."""
 
     @property
     def row_count(self) -> int:
-        """How many rows the runs hold, superseded ones included."""
+        """The number of rows in all runs, superseded ones included."""
         return sum(len(run) for run in self.runs)
 
     @property
     def size_bytes(self) -> int:
-        """How much its files take."""
+        """The size of its files."""
         return sum(run.path.stat().st_size for run in self.runs if run.path is not None)
 
     def look_up_groups(self, wanted: GroupHashes) -> tuple[pa.Table, Int64Array]:
-        """The rows of the wanted groups, and for each row the position of its group in `wanted`."""
+        """Return the rows of the wanted groups, and for each row the position of its group in `wanted`."""
         pieces: list[pa.Table] = []
         positions: list[Int64Array] = []
         missing = np.arange(len(wanted))
@@ -61,10 +68,10 @@ class StateTree:
         return _concat_tables(pieces, self.schema), _concat_arrays(positions)
 
     def find_due_groups(self, column: str, after: int, until: int) -> GroupHashes:
-        """Groups with a row whose due time lies in (after, until], each once, in order.
+        """Return the groups with a row due in (after, until], each once, in order.
 
-        `after` must be the moment of the last call of which the outcome was written: rows due before it are
-        taken to have been dealt with.
+        `after` must be the time of the last call whose outcome was committed. Rows due before it count as
+        processed.
         """
         due_groups: list[GroupHashes] = []
         for position, run in enumerate(self.runs):
@@ -80,26 +87,29 @@ class StateTree:
         )
 
     def count_due_rows(self, column: str, after: int, until: int) -> int:
-        """How many rows are due between two moments at most: superseded ones are counted, too."""
+        """Return an upper bound on the rows due in (after, until]. It counts superseded rows, too."""
         return sum(run.count_due_rows(column, after, until) for run in self.runs)
 
     def next_due_time(self, column: str, after: int) -> int:
-        """The earliest due time after a moment, or an earlier one of a row that was superseded; NEVER for none."""
+        """Return the earliest due time after a time, or MAX_TIMESTAMP_MS.
+
+        A superseded row may make it too early.
+        """
         return min((run.next_due_time(column, after) for run in self.runs), default=MAX_TIMESTAMP_MS)
 
     def with_run(self, changed_rows: pa.Table, path: Path) -> "StateTree":
-        """The tree after a batch that wrote `changed`: all rows of each group that it touched."""
+        """Return the tree after a batch. `changed_rows` holds all rows of each group that the batch changed."""
         if not changed_rows.num_rows:
             return self
-        runs_of.write_run(runs_of.build_run_table(changed_rows.cast(self.schema)), path)
+        write_run(build_run_table(changed_rows.cast(self.schema)), path)
         return self.with_files([path])
 
     def with_files(self, paths: Sequence[Path]) -> "StateTree":
-        """The tree after a batch whose changes were written elsewhere."""
-        return StateTree(self.schema, (*self.runs, *(runs_of.open_run(path) for path in paths)))
+        """Return the tree after a batch whose changes another process wrote."""
+        return StateTree(self.schema, (*self.runs, *(open_run(path) for path in paths)))
 
     def compact(self, directory: Path) -> "StateTree":
-        """The same state in fewer runs, where that is due."""
+        """Merge runs where due, and return the tree."""
         tree = self
         while (span := plan_merge([len(run) for run in tree.runs])) is not None:
             begin, end = span
@@ -107,32 +117,32 @@ class StateTree:
         return tree
 
     def merge_runs(self, begin: int, end: int, directory: Path) -> SortedRun:
-        """Adjacent runs as one, in a file; nothing of the tree changes."""
-        merged = runs_of.merge_runs(self.runs[begin:end], includes_oldest=begin == 0)
+        """Merge adjacent runs into a new file, and return the run. The tree does not change."""
+        merged = merge_runs(self.runs[begin:end], includes_oldest=begin == 0)
         names = [run.path.name for run in self.runs[begin:end] if run.path is not None]
         path = directory / new_merged_name(names[0], names[-1])
-        runs_of.write_run(merged, path)
-        return runs_of.open_run(path)
+        write_run(merged, path)
+        return open_run(path)
 
     def with_merged(self, begin: int, end: int, run: SortedRun) -> "StateTree":
-        """The same state with one run in place of those that were merged into it."""
+        """Return the tree with one run in place of those merged into it."""
         return StateTree(self.schema, (*self.runs[:begin], run, *self.runs[end:]))
 
     def list_file_names(self) -> list[str]:
-        """The names of the runs' files, from old to young: what a manifest keeps."""
+        """Return the names of the runs' files, from old to young, as an outcome stores them."""
         return [run.path.name for run in self.runs if run.path is not None]
 
 
 def create_empty_tree(columns: pa.Schema) -> StateTree:
-    """A state without rows, of a stage that keeps `columns` beside those that every state has."""
+    """Return a state without rows. `columns` come after the header columns."""
     return StateTree(pa.schema([*STATE_HEADER, *columns]))
 
 
 def open_tree(
     columns: pa.Schema, directory: Path, files: Sequence[str], part: int | None = None
 ) -> StateTree:
-    """The tree that a manifest names; who folds a part has mostly folded one of the batch before."""
-    open_file = runs_of.open_run if part is None else runs_of.open_run_cached
+    """Open the tree that an outcome names. For a hash part, reuse runs that this process opened before."""
+    open_file = open_run if part is None else open_run_cached
     schema = create_empty_tree(columns).schema
     return StateTree(
         schema, tuple(open_file(directory / name).adapt_to_schema(schema) for name in files), part
@@ -140,7 +150,7 @@ def open_tree(
 
 
 def distinct_groups(hi: Sequence[np.ndarray], lo: Sequence[np.ndarray]) -> GroupHashes:
-    """Groups from several places, each once, in order."""
+    """Concatenate groups, and return each once, in order."""
     halves = np.stack([_concat_arrays(hi, np.uint64), _concat_arrays(lo, np.uint64)])
     order = np.lexsort((halves[1], halves[0]))
     halves = halves[:, order]
@@ -150,7 +160,7 @@ def distinct_groups(hi: Sequence[np.ndarray], lo: Sequence[np.ndarray]) -> Group
 
 
 def distinct_table_groups(table: pa.Table) -> GroupHashes:
-    """The groups of a table's rows, each once, in order."""
+    """Return the groups of a table's rows, each once, in order."""
     return distinct_groups([hash_column(table, GROUP_HI)], [hash_column(table, GROUP_LO)])
 
 

@@ -1,1 +1,1 @@
-"""Triggers as state machines that serve all windows of a batch at once."""
+"""Triggers as state machines, each vectorized over all windows of a batch."""

@@ -1,4 +1,4 @@
-"""What a trigger is to the fold: a machine that speaks for all windows of a batch at once."""
+"""The interface of a trigger: a state machine, vectorized over all windows of a batch."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, BoolArray, In
 
 @dataclass(frozen=True)
 class NewElementCounts:
-    """What a batch brought to each window: how many elements, and how many that match each predicate."""
+    """New elements of each window: their number, and how many match each predicate."""
 
     counts: Int64Array
     matches: Mapping[Predicate, Int64Array]
 
     def for_windows(self, window_mask: BoolArray) -> "NewElementCounts":
-        """The same for some windows; the others are told of nothing."""
+        """Return the counts for some windows. All others count nothing."""
         return NewElementCounts(
             self.counts * window_mask,
             {predicate: match_counts * window_mask for predicate, match_counts in self.matches.items()},
@@ -28,10 +28,10 @@ class NewElementCounts:
 
 @dataclass(frozen=True)
 class WindowMerge:
-    """Windows that become parts of others: what was kept of each, and into which row it goes.
+    """Windows that merge into others: their state, and the row that each merges into.
 
-    `unshown` says which of them have elements that no pane has shown; `ended`, for each row, whether the end of
-    the merged window lies behind the watermark.
+    `has_unshown` says which of them have elements that no pane has shown. `has_ended` says, for each row,
+    whether the watermark has passed the end of the merged window.
     """
 
     sources: Rows
@@ -40,7 +40,7 @@ class WindowMerge:
     has_ended: BoolArray
 
     def for_sources(self, is_chosen: BoolArray) -> "WindowMerge":
-        """The same, for some of the parts."""
+        """Return the merge for some of the source windows."""
         return WindowMerge(
             self.sources.where(is_chosen),
             self.target_rows[is_chosen],
@@ -50,39 +50,39 @@ class WindowMerge:
 
 
 class TriggerMachine:
-    """A trigger over columns of windows. What is written here holds for one that keeps nothing.
+    """A trigger over columns of windows. The defaults here suit a trigger without state.
 
-    `who` says which windows are meant; the columns of all others stay as they are. Readiness only grows until
-    the machine is told that it fired, so none remembers that it was ready once.
+    `window_mask` selects windows; the columns of all others do not change. Once ready, a trigger stays ready
+    until `on_fire` is called, so no machine stores that it was ready.
     """
 
     def state_columns(self) -> Iterator[StateColumn]:
-        """The columns that it keeps."""
+        """Yield the state columns."""
         return iter(())
 
     def on_elements(self, rows: Rows, new_elements: NewElementCounts, batch_time: BatchTime) -> None:
-        """Be told what came."""
+        """Count new elements."""
 
     def should_fire(self, rows: Rows, batch_time: BatchTime) -> BoolArray:
-        """Whether it is ready."""
+        """Return which windows are ready to fire."""
         raise NotImplementedError
 
     def fires_at_end(self, rows: Rows, batch_time: BatchTime) -> BoolArray:
-        """Whether it is ready, and a part of it that is ready too waits for the watermark alone."""
+        """Return which windows are ready because the watermark has passed their end."""
         return np.zeros(len(rows), bool)
 
     def on_fire(self, rows: Rows, window_mask: BoolArray, batch_time: BatchTime) -> BoolArray:
-        """Be told that these fired; answers which of them have finished."""
+        """Record that these windows fired. Return which of their triggers finished."""
         return window_mask
 
     def reset(self, rows: Rows, window_mask: BoolArray) -> None:
-        """Begin again, with no count and no timer left."""
+        """Reset state to the initial values: no counts, no timers."""
         for slot in self.state_columns():
             rows[slot.name][window_mask] = slot.initial
 
     def on_merge(self, rows: Rows, window_merge: WindowMerge) -> None:
-        """Become, from nothing, what the machines of merged windows add up to."""
+        """Combine the states of merged windows. The target rows are in their initial state."""
 
     def next_timer(self, rows: Rows, batch_time: BatchTime) -> Int64Array:
-        """The next clock, after this one, at which a timer may make it ready; NEVER where none is set."""
+        """Return the next clock, after this one, at which a timer may fire; MAX_TIMESTAMP_MS if none is set."""
         return np.full(len(rows), MAX_TIMESTAMP_MS, np.int64)

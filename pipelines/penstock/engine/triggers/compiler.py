@@ -1,4 +1,4 @@
-"""From a trigger of the plan to the machine that runs it."""
+"""Compile a trigger of the plan into the machine that runs it."""
 
 from itertools import count
 
@@ -16,7 +16,10 @@ from penstock.engine.triggers.primitive import CountMachine, EndOfWindowMachine,
 
 
 def compile_trigger(trigger: plan.Trigger) -> TriggerMachine:
-    """The machine for a trigger. Its columns are numbered in the order in which its parts are written."""
+    """Return the machine for a trigger.
+
+    State columns are numbered in the order in which its parts are written.
+    """
     return _TriggerCompiler().compile_machine(trigger)
 
 

@@ -1,4 +1,4 @@
-"""The triggers that are made of others."""
+"""Composite triggers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from penstock.engine.triggers.primitive import WINDOW_END_COLUMN
 
 @dataclass(frozen=True)
 class ParallelMachine(TriggerMachine):
-    """`after_any` and `after_all`: all parts see everything, and all end when the whole fires."""
+    """`after_any` and `after_all`: all parts see every element, and all end when the whole fires."""
 
     parts: Sequence[TriggerMachine]
     requires_all: bool
@@ -40,8 +40,8 @@ class ParallelMachine(TriggerMachine):
 
     @override
     def fires_at_end(self, rows: Rows, batch_time: BatchTime) -> BoolArray:
-        some = reduce(np.logical_or, [part.fires_at_end(rows, batch_time) for part in self.parts])
-        return np.asarray(some & self.should_fire(rows, batch_time))
+        any_at_end = reduce(np.logical_or, [part.fires_at_end(rows, batch_time) for part in self.parts])
+        return np.asarray(any_at_end & self.should_fire(rows, batch_time))
 
     @override
     def next_timer(self, rows: Rows, batch_time: BatchTime) -> Int64Array:
@@ -55,7 +55,7 @@ class ParallelMachine(TriggerMachine):
 
 @dataclass(frozen=True)
 class SequenceMachine(TriggerMachine):
-    """`after_each`: the present part alone sees elements and is asked; when it finishes the next begins."""
+    """`after_each`: only the active part sees elements; when it finishes, the next one starts."""
 
     name: str
     parts: Sequence[TriggerMachine]
@@ -114,14 +114,14 @@ class SequenceMachine(TriggerMachine):
                 ),
             )
 
-    def _select_active(self, rows: Rows, answers: Sequence[Any], default: Any) -> Any:
+    def _select_active(self, rows: Rows, part_values: Sequence[Any], default: Any) -> Any:
         active = rows[self.name]
-        return np.select([active == position for position in range(len(answers))], answers, default)
+        return np.select([active == position for position in range(len(part_values))], part_values, default)
 
 
 @dataclass(frozen=True)
 class OrFinallyMachine(TriggerMachine):
-    """`or_finally`: as `of`, until `until` is ready at a firing or `of` finishes."""
+    """`or_finally`: behaves like `main` until `until` is ready at a firing, or `main` finishes."""
 
     main: TriggerMachine
     until: TriggerMachine
@@ -163,7 +163,7 @@ class OrFinallyMachine(TriggerMachine):
 
 @dataclass(frozen=True)
 class RepeatedlyMachine(TriggerMachine):
-    """`repeatedly`: when it finishes it begins again, whole."""
+    """`repeatedly`: restarts its trigger each time that it finishes."""
 
     repeated: TriggerMachine
 
@@ -199,7 +199,7 @@ class RepeatedlyMachine(TriggerMachine):
 
 @dataclass(frozen=True)
 class EarlyLateMachine(TriggerMachine):
-    """`after_watermark(early, late)`: early until the end, once at the end, late from then on."""
+    """`after_watermark(early, late)`: `early` until the end of the window, once at the end, then `late`."""
 
     name: str
     early: TriggerMachine
@@ -236,7 +236,7 @@ class EarlyLateMachine(TriggerMachine):
         self.early.on_fire(rows, window_mask & ~is_late & ~is_passing, batch_time)
         self.late.on_fire(rows, is_late, batch_time)
         rows[self.name][is_passing] = True
-        # What was counted and timed before the end stays behind it, also where a merge moves the end again.
+        # Counts and timers from before the end are discarded, even if a merge moves the end again.
         self.early.reset(rows, is_passing)
         self.late.reset(rows, is_passing)
         return np.zeros(len(rows), bool)
@@ -257,7 +257,7 @@ class EarlyLateMachine(TriggerMachine):
 
 @dataclass(frozen=True)
 class NeverMachine(TriggerMachine):
-    """Never ready: what stands where no early trigger was declared."""
+    """Never ready. It is used where no early trigger is declared."""
 
     @override
     def should_fire(self, rows: Rows, batch_time: BatchTime) -> BoolArray:

@@ -1,4 +1,4 @@
-"""The triggers that have no parts."""
+"""Triggers without parts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ WINDOW_END_COLUMN: Final = "window_end"
 
 @dataclass(frozen=True)
 class EndOfWindowMachine(TriggerMachine):
-    """`after_watermark` alone: ready from the end on."""
+    """`after_watermark` without early or late: ready once the watermark passes the end of the window."""
 
     @override
     def should_fire(self, rows: Rows, batch_time: BatchTime) -> BoolArray:
@@ -32,7 +32,7 @@ class EndOfWindowMachine(TriggerMachine):
 
 @dataclass(frozen=True)
 class CountMachine(TriggerMachine):
-    """`after_count` and `after_punctuation`: enough elements since it began, of all or of those that match."""
+    """`after_count` and `after_punctuation`: ready after enough elements, or enough that match the predicate."""
 
     name: str
     threshold: int
@@ -59,7 +59,7 @@ class CountMachine(TriggerMachine):
 
 @dataclass(frozen=True)
 class ProcessingTimeMachine(TriggerMachine):
-    """`after_processing_time` and `every`: the clock has come to a time that the first element set."""
+    """`after_processing_time` and `every`: ready when the clock reaches the time that the first element set."""
 
     name: str
     delay: int = 0
@@ -84,7 +84,7 @@ class ProcessingTimeMachine(TriggerMachine):
 
     @override
     def on_merge(self, rows: Rows, window_merge: WindowMerge) -> None:
-        # A timer belongs to the elements that set it: where all of them were shown it is gone.
+        # A timer belongs to the elements that set it. If a pane has shown all of them, it is discarded.
         waiting_merge = window_merge.for_sources(window_merge.has_unshown)
         np.minimum.at(rows[self.name], waiting_merge.target_rows, waiting_merge.sources[self.name])
 

@@ -45,34 +45,34 @@ class Seen:
 Found = Callable[[KeyContext[Any]], Any]
 
 WRONG: dict[str, tuple[Found, str]] = {
-    "a state of another type": (lambda _: KeyUpdate(Seen(1.5)), r"Seen that can be kept .*\$\.n"),
-    "a state without a value": (lambda _: KeyUpdate(Seen(None)), r"Seen that can be kept .*\$\.n"),
-    "a number of numpy's as state": (lambda _: KeyUpdate(Seen(np.int64(1))), "can be kept .*numpy"),
-    "a state that is too great": (lambda _: KeyUpdate(Seen(2**70)), "can be kept"),
+    "a state of another type": (lambda _: KeyUpdate(Seen(1.5)), r"Seen that can be stored .*\$\.n"),
+    "a state without a value": (lambda _: KeyUpdate(Seen(None)), r"Seen that can be stored .*\$\.n"),
+    "a number of numpy's as state": (lambda _: KeyUpdate(Seen(np.int64(1))), "can be stored .*numpy"),
+    "a state that is too great": (lambda _: KeyUpdate(Seen(2**70)), "can be stored"),
     "a timer between milliseconds": (lambda _: KeyUpdate(Seen(), timers=[Timer(30.5)]), r"Timer\(at=30\.5"),
-    "a timer of no clock": (lambda _: KeyUpdate(Seen(), timers=[Timer(30, "evnt")]), "clock is event or"),
-    "a number for a timer": (lambda _: KeyUpdate(Seen(), timers=[30]), "int among its timers, no Timer"),
+    "a timer of no clock": (lambda _: KeyUpdate(Seen(), timers=[Timer(30, "evnt")]), "clock must be event or"),
+    "a number for a timer": (lambda _: KeyUpdate(Seen(), timers=[30]), "its timers contain int, not only Timer"),
     "timers that are gone when looked at": (
         lambda _: KeyUpdate(Seen(), timers=(Timer(at) for at in (30, 40))),
-        "timers are a generator, no list",
+        "timers are a generator, not a list",
     ),
     "rows that are gone when looked at": (
         lambda call: KeyUpdate(Seen(), (OutputRow({"n": read.time}) for read in call.records)),
-        "rows are a generator, no list",
+        "rows are a generator, not a list",
     ),
-    "a dict for a row": (lambda _: KeyUpdate(Seen(), [{"n": 1}]), "no OutputRow with fields"),
+    "a dict for a row": (lambda _: KeyUpdate(Seen(), [{"n": 1}]), "not OutputRow with fields"),
     "a column that is not declared": (
         lambda _: KeyUpdate(Seen(), [OutputRow({"m": 1})]),
-        "rows have m; declared is n, share, word, words",
+        "rows have the undeclared fields m; declared: n, share, word, words",
     ),
     "a fraction for a whole number": (
         lambda _: KeyUpdate(Seen(), [OutputRow({"n": 1.5})]),
-        "column n .*1.5 is no whole",
+        "column n .*1.5 is not a whole",
     ),
     "a number for a text": (lambda _: KeyUpdate(Seen(), [OutputRow({"word": 1})]), "the column word"),
     "a text for a list": (
         lambda _: KeyUpdate(Seen(), [OutputRow({"words": "ab"})]),
-        "column words .*'ab' is no list",
+        "column words .*'ab' is not a list",
     ),
     "a number beyond its column": (lambda _: KeyUpdate(Seen(), [OutputRow({"n": 2**70})]), "the column n"),
     "an event time between milliseconds": (lambda _: KeyUpdate(Seen(), [OutputRow({}, 1.5)]), "event time 1.5"),

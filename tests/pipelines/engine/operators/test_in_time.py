@@ -135,7 +135,7 @@ def test_a_timer_that_stays_where_it_is_is_named(tmp_path: Path) -> None:
         return KeyUpdate(Seen(), timers=[Timer(call.watermark)])
 
     with pytest.raises(
-        StatefulFunctionError, match=r"endless: \('a',\) set timers that were due at once 1000 times"
+        StatefulFunctionError, match=r"endless: key \('a',\) set timers that were due immediately 1000 times"
     ):
         engine(stage_of(endless), [batch(0, 9, ("a", 1, 1))], tmp_path)
 

@@ -82,6 +82,6 @@ def test_what_has_no_order_is_named_with_its_input() -> None:
     assert compile_stage(joined("left", Fixed(10)), {**kinds, "in_words": deep}).result_fields[0].type == deep
     pairs = pa.map_(pa.string(), pa.int64())
     with pytest.raises(
-        DefinitionError, match=r"join\.take: words\.in_words is of type map<string, int64>, whose"
+        DefinitionError, match=r"join\.take: words\.in_words has type map<string, int64>, whose"
     ):
         compile_stage(joined("left", Fixed(10)), {**kinds, "in_words": pairs})

@@ -65,5 +65,5 @@ def test_what_would_judge_by_a_list_is_refused(of: Aggregate) -> None:
 def test_no_stage_goes_by_a_list() -> None:
     plan = plan_of(SameWindows(), AggregateOutput("n", Count()))
     first, after = plan.stages
-    with pytest.raises(DefinitionError, match="key: 'in_words' of after is list"):
+    with pytest.raises(DefinitionError, match="key: 'in_words' of stage after has the type list"):
         graph_of(replace(plan, stages=(first, replace(after, key=("in_words",)))))

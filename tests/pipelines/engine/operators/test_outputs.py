@@ -111,7 +111,9 @@ def test_an_output_that_nobody_declared_is_named(tmp_path: Path, function: Any, 
     stage = stage_of(function, vectorized=vectorized)
     assert isinstance(stage.window, StatefulFunction)
     whole = replace(stage, window=replace(stage.window, outputs=()))
-    with pytest.raises(StatefulFunctionError, match="it sent a row to 'small'; declared is no output beside"):
+    with pytest.raises(
+        StatefulFunctionError, match="it sent a row to the unknown output 'small'; declared outputs: none"
+    ):
         engine(whole, BATCHES, tmp_path)
 
 

@@ -141,8 +141,8 @@ def test_a_timer_of_the_clock_is_declared_or_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (endless, r"endless: \('a',\) set timers that were due at once 1000 times in one batch"),
-        (none_at_all, r"none_at_all: for \('a',\) it gave NoneType, no KeyUpdate"),
+        (endless, r"endless: key \('a',\) set timers that were due immediately 1000 times in one batch"),
+        (none_at_all, r"none_at_all: for key \('a',\) it returned NoneType, not a KeyUpdate"),
     ],
 )
 def test_a_function_that_answers_what_it_cannot_is_named(tmp_path: Path, function: Any, says: str) -> None:

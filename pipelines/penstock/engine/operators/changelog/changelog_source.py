@@ -1,4 +1,4 @@
-"""The fold of panes that another stream published: shown as they are, for stages that read them as changes."""
+"""Process panes that another stream published: emit them unchanged, as changes for downstream stages."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from penstock.engine.state.state_tree import StateTree
 def process_changelog(
     stage: CompiledStage, state: StateTree, elements: pa.Table, batch_time: BatchTime
 ) -> StageResult:
-    """Show each pane that is a change, in its own window. Nothing is kept, and nothing is late."""
+    """Emit each pane that is a change, in its own window. It stores no state, and no pane is late."""
     _refuse_excess_lateness(stage, elements)
     changes = elements.filter(pc.not_equal(elements.column(PANE_CHANGE_COLUMN), 0))
     retract_panes, insert_panes = (
@@ -39,7 +39,7 @@ def _make_panes(stage: CompiledStage, changes: pa.Table, pane_kind: str, batch_t
     rows = changes.filter(pc.equal(changes.column(PANE_CHANGE_COLUMN), 1 if pane_kind == "insert" else -1))
     count = rows.num_rows
     unbounded_values = (("window_start", MIN_TIMESTAMP_MS), ("window_end", MAX_TIMESTAMP_MS))
-    bounds = [pc.fill_null(rows.column(name), endless) for name, endless in unbounded_values]
+    bounds = [pc.fill_null(rows.column(name), unbounded) for name, unbounded in unbounded_values]
     headers = PaneHeaders(
         pa.table(bounds, schema=stage.window_schema),
         timing=np.full(count, "on_time"),
@@ -53,7 +53,7 @@ def _make_panes(stage: CompiledStage, changes: pa.Table, pane_kind: str, batch_t
 
 
 def _refuse_excess_lateness(stage: CompiledStage, elements: pa.Table) -> None:
-    """Windows may be corrected for no longer than is allowed here: such a correction would come too late."""
+    """Raise ChangelogLatenessError if upstream windows change for longer than this stage allows."""
     max_lateness = pc.max(elements.column(PANE_LATENESS_COLUMN)).as_py()
     if max_lateness is not None and max_lateness > stage.plan.lateness:
         topic = stage.plan.inputs[0]

@@ -1,4 +1,4 @@
-"""Changes as partials: what Spark does for records, for the elements of a stage that reads other stages."""
+"""Convert changes to partials, for stages that read other stages. For records, Spark builds the partials."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,7 @@ from penstock.engine.plan.steps import ArrowStep, FilterStep, RowFunctionStep, S
 
 
 def make_partials(stage: CompiledStage, elements: pa.Table) -> pa.Table:
-    """A partial for each change in each of its windows; the stage's steps are done."""
+    """Return one partial per change and window. The stage's steps must already be applied."""
     assignment = assign_windows(stage.plan.window, elements)
     elements = elements.take(pa.array(assignment.element)).combine_chunks()
     for restricted in stage.restricted_columns:
@@ -37,7 +37,7 @@ def make_partials(stage: CompiledStage, elements: pa.Table) -> pa.Table:
 
 
 def union_changes(stage: Stage, changes: Mapping[str, pa.Table]) -> pa.Table:
-    """What a stage reads of others, by the stage it comes from: each after steps of its own, then all together."""
+    """Apply the input steps to each upstream stage's changes, concatenate them, and apply the stage's steps."""
     prepared = {
         name: apply_steps(stage.steps_of_input(name), stage_changes)
         for name, stage_changes in changes.items()
@@ -46,9 +46,9 @@ def union_changes(stage: Stage, changes: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def drop_conflicting_columns(stage: Stage, changes: Mapping[str, pa.Table]) -> list[pa.Table]:
-    """The same changes, those of each stage without columns of another type elsewhere that are not used of it.
+    """Drop columns whose type differs between upstream stages, where the stage does not use them.
 
-    Raises DefinitionError for a column that is used of several stages and is not of one type in them.
+    Raises DefinitionError for a column that is used from several stages with different types.
     """
     type_names = {
         name: {field.name: _type_name(field.type) for field in table.schema}
@@ -60,12 +60,15 @@ def drop_conflicting_columns(stage: Stage, changes: Mapping[str, pa.Table]) -> l
 
 
 def _type_name(arrow_type: pa.DataType) -> str | None:
-    """What a type is called; a column of nulls alone is of any type."""
+    """Return the name of a type, or None for a column of nulls, which fits any type."""
     return None if pa.types.is_null(arrow_type) else str(arrow_type)
 
 
 def apply_steps(steps: Sequence[Step], elements: pa.Table) -> pa.Table:
-    """Elements after all steps. Raises DefinitionError where a step lost or changed a column that is ours."""
+    """Return the elements after all steps.
+
+    Raise DefinitionError if a step drops or changes a metadata column.
+    """
     for number, step in enumerate(steps, start=1):
         elements = (
             _apply_arrow_step(step, number, elements)
@@ -84,17 +87,17 @@ def _apply_typed_step(step: Step, elements: pa.Table) -> pa.Table:
         case RowFunctionStep():
             return map_rows(step, elements)
         case _:
-            raise TypeError(f"a {step_kind(step)} step over panes")
+            raise TypeError(f"a {step_kind(step)} step cannot read panes")
 
 
 def _apply_arrow_step(step: ArrowStep, number: int, elements: pa.Table) -> pa.Table:
     function = step.function.resolve()
     try:
         result = function(elements)
-    except Exception as problem:
-        raise UserCodeError(step.function.name, problem) from problem
+    except Exception as error:
+        raise UserCodeError(step.function.name, error) from error
     if not isinstance(result, pa.Table):
-        message = f"{step.function.name} gives {type(result).__name__}"
+        message = f"{step.function.name} returned {type(result).__name__}"
         raise DefinitionError(f"step {number}", message, "Return a pyarrow.Table")
     changed_columns = [
         field.name
@@ -104,7 +107,7 @@ def _apply_arrow_step(step: ArrowStep, number: int, elements: pa.Table) -> pa.Ta
     if changed_columns:
         raise DefinitionError(
             f"step {number}",
-            f"{step.function.name} drops or changes {', '.join(changed_columns)}, by which a change is told",
-            "Keep the columns that begin with _, as filter, take and append_column do",
+            f"{step.function.name} drops or changes the metadata columns {', '.join(changed_columns)}",
+            "Keep all columns that start with an underscore, as filter, take and append_column do",
         )
     return result

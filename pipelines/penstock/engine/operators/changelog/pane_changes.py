@@ -1,10 +1,10 @@
-"""Panes of one stage as what another stage reads: changes, each with the windows and the weight of its pane.
+"""Convert the panes of one stage to changes, the input of another stage. A change has the window of its pane.
 
-An insert brings an element, a retract takes one back. Three kinds of rows are no change: an insert that says once
-more what stands, because it is on time or final; a pane without a record in it; and the mark that another window
-stands for this one, which is written where nothing is taken back.
+An insert adds an element (weight 1), a retraction removes one (weight -1). Three kinds of panes are not
+changes: an insert that restates unchanged values because the pane is on time or final; a pane without
+records; and a marker that another window replaces this one, which is written where panes are not retracted.
 
-An element's time is the last instant of its window, so that it lies in any later window which ends no earlier.
+The time of an element is the last instant of its window, so it lies in any later window that ends no earlier.
 """
 
 from collections.abc import Sequence
@@ -28,12 +28,13 @@ CHANGE_METADATA_FIELDS = (
     pa.field(WEIGHT_COLUMN, pa.int64()),
     pa.field(INPUT_COLUMN, pa.string()),
 )
-"""What a change has beside the columns that people see: the bounds of its pane's window, its time, its weight, and
-the stage that it comes from."""
+"""Internal columns of a change: the bounds of its pane's window, its time, its weight, and the stage it comes
+from.
+"""
 
 
 def change_schema(stage: CompiledStage) -> pa.Schema:
-    """What a stage that reads this one finds: key, values, window, and what is hidden."""
+    """Return the columns for a stage that reads this one: key, values, window, and metadata."""
     bounds = [pa.field(name, INSTANT_TYPE) for name in ("window_start", "window_end")]
     own_columns = set(output_schema(stage).names)
     results = [field for field in stage.result_fields if field.name in own_columns]
@@ -41,7 +42,7 @@ def change_schema(stage: CompiledStage) -> pa.Schema:
 
 
 def panes_to_changes(stage: CompiledStage, result: StageResult) -> pa.Table:
-    """The changes that a batch of a stage brings about."""
+    """Return the changes of a stage's batch."""
     schema = change_schema(stage)
     panes = select_output_panes(stage, result.panes.filter(pa.array(are_changes(result))))
     start, end = (panes.column(f"window_{bound}") for bound in ("start", "end"))
@@ -62,7 +63,7 @@ def panes_to_changes(stage: CompiledStage, result: StageResult) -> pa.Table:
 
 
 def are_changes(result: StageResult) -> BoolArray:
-    """Which panes of a batch are changes."""
+    """Return which panes of a batch are changes."""
     panes = result.panes
     is_change_kind = pc.is_in(panes.column("kind"), pa.array(["insert", "retract"]))
     has_records = pc.greater(panes.column("records"), 0)
@@ -70,7 +71,7 @@ def are_changes(result: StageResult) -> BoolArray:
 
 
 def concat_changes(tables: Sequence[pa.Table]) -> pa.Table:
-    """The changes of several stages as one table, with nulls where one has no such column."""
+    """Concatenate the changes of several stages. A column that a stage lacks is null."""
     return pa.concat_tables(tables, promote_options="default")
 
 
@@ -79,6 +80,6 @@ def _column_or_none(panes: pa.Table, name: str) -> pa.ChunkedArray | None:
 
 
 def _to_instants(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Milliseconds as instants; the ends of time are null."""
+    """Convert milliseconds to timestamps. Unbounded times become null."""
     is_unbounded = pc.or_(pc.equal(times, MAX_TIMESTAMP_MS), pc.equal(times, MIN_TIMESTAMP_MS))
     return pc.cast(pc.if_else(is_unbounded, pa.scalar(None, pa.int64()), times), INSTANT_TYPE)

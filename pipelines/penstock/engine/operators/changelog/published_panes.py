@@ -1,4 +1,4 @@
-"""The panes of a batch as they go to a topic: what each says, which change it is, and how far time has passed."""
+"""Rows of a published changelog topic: the panes of a batch, then its watermark."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,10 @@ from penstock.engine.plan.correction_time import correction_time_ms
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 
 WATERMARK_KIND = "watermark"
-"""The kind of the record that ends a batch."""
+"""The pane kind of the record that ends a batch."""
 
 MIN_EVENT_TIME_MS, MAX_EVENT_TIME_MS = -62_135_596_800_000, 253_402_300_799_999
-"""The years 1 to 9999: what stands for the ends of time where an event time is wanted."""
+"""Years 1 and 9999: the event times that stand for unbounded watermarks."""
 
 CHANGELOG_FIELDS = (
     pa.field(PANE_CHANGE_COLUMN, pa.int64()),
@@ -31,12 +31,15 @@ CHANGELOG_FIELDS = (
 
 
 def published_schema(stage: CompiledStage) -> pa.Schema:
-    """What is published of a stage: its panes, and what a reader needs to take them for changes."""
+    """Return the published columns of a stage. They include those that make its panes readable as changes."""
     return pa.schema([*stage.pane_schema, *CHANGELOG_FIELDS])
 
 
 def make_published_rows(stage: CompiledStage, result: StageResult, batch_time: BatchTime) -> pa.Table:
-    """The panes of a batch in order, and a last row that says how far time has passed; nothing without news."""
+    """Return the panes of a batch, then a watermark row.
+
+    Empty if there are no panes and the watermark did not move.
+    """
     panes, schema = result.panes, published_schema(stage)
     if not panes.num_rows and batch_time.watermark == batch_time.watermark_before:
         return schema.empty_table()
@@ -61,7 +64,7 @@ def make_published_rows(stage: CompiledStage, result: StageResult, batch_time: B
 
 
 def clamp_to_event_time(watermark: int) -> int:
-    """A watermark as an event time."""
+    """Return the watermark as a valid event time."""
     return {MIN_TIMESTAMP_MS: MIN_EVENT_TIME_MS, MAX_TIMESTAMP_MS: MAX_EVENT_TIME_MS}.get(
         watermark, watermark
     )

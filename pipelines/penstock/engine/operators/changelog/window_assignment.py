@@ -1,6 +1,6 @@
-"""The windows of elements whose time is known: which of them each lies in.
+"""Assign windows to elements by event time.
 
-Spark does the same for records, in SQL; this is for the elements of later stages, which never are in Spark.
+Spark does this for records, in SQL. This module serves downstream stages, whose elements never reach Spark.
 """
 
 from dataclasses import dataclass
@@ -18,17 +18,19 @@ TIMESTAMP_MS = pa.timestamp("ms")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 LISTED_TRANSITIONS_END_MS = 2_100_000_000_000
-"""July 2036. Arrow knows the changes of clocks that are listed, up to 2037, and no rule that holds after it."""
+"""July 2036. Arrow knows time-zone transitions only up to 2037; it does not apply recurring rules after that.
+"""
 
 MAX_PYTHON_TIME_MS = 240_000_000_000_000
-"""In the year 9575: what lies later is looked up a cycle of the calendar earlier, as Python ends with 9999."""
+"""In the year 9575. Later times are looked up one calendar cycle earlier, because Python dates end with 9999.
+"""
 CALENDAR_CYCLE_MS = 146_097 * 86_400_000
-"""400 years, after which dates, days of the week and rules come again."""
+"""400 years, after which dates, weekdays and time-zone rules repeat."""
 
 
 @dataclass(frozen=True)
 class WindowAssignment:
-    """A row for each element in each of its windows: the element's number, and the window's bounds."""
+    """One row per element and window: the element's number, and the window's bounds."""
 
     element: Int64Array
     start: Int64Array
@@ -36,7 +38,7 @@ class WindowAssignment:
 
 
 def assign_windows(window: Window, elements: pa.Table) -> WindowAssignment:
-    """The windows of elements that have `_time`, and `_start` and `_end` of the window which they come from."""
+    """Return the windows of elements, which have `_time`, and `_start` and `_end` of their pane's window."""
     time, element_numbers = _int_column(elements, "_time"), np.arange(elements.num_rows)
     match window:
         case SameWindows():
@@ -59,7 +61,7 @@ def assign_windows(window: Window, elements: pa.Table) -> WindowAssignment:
         case Calendar():
             return WindowAssignment(element_numbers, *_assign_calendar(window, time))
         case _:
-            raise TypeError(f"{window} is not decided by the time of an element")
+            raise TypeError(f"{window} does not depend on the time of an element alone")
 
 
 def _assign_sliding(window: Sliding, time: Int64Array) -> WindowAssignment:
@@ -74,7 +76,7 @@ def _assign_sliding(window: Sliding, time: Int64Array) -> WindowAssignment:
 
 
 def _assign_calendar(window: Calendar, time: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Local midnights; one that the clocks skip is when they skipped it."""
+    """Return local midnights. A midnight that a time-zone transition skips is the time of the transition."""
     distinct_times, inverse = np.unique(time, return_inverse=True)
     listed_count = int(np.searchsorted(distinct_times, LISTED_TRANSITIONS_END_MS))
     start, end = _assign_by_arrow(window, distinct_times[:listed_count])

@@ -1,1 +1,1 @@
-"""Joins without windows: records of two inputs meet by how far apart they are in event time."""
+"""Joins: rows of window joins, and joins without windows (interval, as-of) with their state."""

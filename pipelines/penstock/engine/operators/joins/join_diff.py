@@ -1,7 +1,7 @@
-"""Which rows of a join differ from those that were shown: found from the members that came and went.
+"""Compute which rows of a window join changed, from the members that were added and removed.
 
-Members that stay meet each other as they did. So only rows of members that came or went are made, and what that
-costs follows these and whom they meet, not all rows of a window.
+Pairs of unchanged members do not change. Only rows of added or removed members are built, so the cost depends
+on these and their partners, not on all rows of the window.
 """
 
 from collections import Counter
@@ -19,31 +19,31 @@ from penstock.engine.plan.joins import Join
 from penstock.engine.state.header_columns import BoolArray, Int64Array
 
 WindowMembers: TypeAlias = tuple[Sequence[Any], ...]
-"""What a window holds of an input: a list for each field, all of one length."""
+"""The members of one input in a window: a list for each field, all of one length."""
 
 RowBlock: TypeAlias = tuple[tuple[JoinSide, JoinSide], MemberPairs]
-"""Some rows: the members that they are of, and which of them stand together."""
+"""A block of rows: the two sides, and the pairs of their members."""
 
 
 @dataclass(frozen=True)
 class JoinedRows:
-    """Rows of windows: of each the number of its window, and its columns."""
+    """Joined rows: the window number of each, and its columns."""
 
     window: Int64Array
     columns: Sequence[NumpyColumn]
 
     def where(self, selection: BoolArray | Int64Array) -> "JoinedRows":
-        """Some of them."""
+        """Return the selected rows."""
         return JoinedRows(self.window[selection], [column[selection] for column in self.columns])
 
     def to_tuples(self) -> list[tuple[Any, ...]]:
-        """Each as one value, which says its window too."""
+        """Return each row as one hashable tuple that includes its window."""
         return list(zip(self.window.tolist(), *(column.tolist() for column in self.columns), strict=True))
 
 
 @dataclass(frozen=True)
 class MemberDiff:
-    """The members of one input, window by window: all before and all now, who went, who stayed, and who came."""
+    """The members of one input, window by window: before, now, removed, unchanged and added."""
 
     before: JoinSide
     current: JoinSide
@@ -53,7 +53,7 @@ class MemberDiff:
 
     @classmethod
     def compare(cls, before: NumpyColumn, current: NumpyColumn) -> "MemberDiff":
-        """Compare what windows held with what they hold."""
+        """Compare the members of each window before and now."""
         diffs = [
             diff_members(*window_pair) for window_pair in zip(before.tolist(), current.tolist(), strict=True)
         ]
@@ -68,9 +68,9 @@ class MemberDiff:
 def diff_members(
     before: WindowMembers, current: WindowMembers
 ) -> tuple[WindowMembers, WindowMembers, WindowMembers]:
-    """Who went, who stayed and who came; members that are alike are told apart by their number alone."""
+    """Return the removed, unchanged and added members. Equal members are distinguished only by their count."""
     count_before, no_members = len(before[0]), ((),) * len(current)
-    # Records are appended and never leave, so that what was there is in most cases the beginning of what is.
+    # Without retractions members are only appended, so the old ones are usually a prefix of the current ones.
     if before == tuple(new[:count_before] for new in current):
         return no_members, before, tuple(new[count_before:] for new in current)
     old, new = (Counter(zip(*members, strict=True)) for members in (before, current))
@@ -88,9 +88,9 @@ def _to_members(counted: Counter[Any], no_members: WindowMembers) -> WindowMembe
 def diff_rows(
     join: Join, before: Sequence[NumpyColumn], current: Sequence[NumpyColumn], null_key_mask: BoolArray
 ) -> tuple[JoinedRows, JoinedRows]:
-    """The rows that windows have no more, and those that are new in them.
+    """Return the removed and the added rows of each window.
 
-    Where the two inputs stand `apart` no member of one meets one of the other.
+    In the windows of `null_key_mask`, members of the two inputs never match.
     """
     left, right = (MemberDiff.compare(*column_pair) for column_pair in zip(before, current, strict=True))
     left_blocks = _diff_unmatched(join, left, right, null_key_mask, of_left=True)
@@ -106,7 +106,7 @@ def diff_rows(
 def _diff_pairs(
     left: MemberDiff, right: MemberDiff, window_mask: BoolArray
 ) -> tuple[list[RowBlock], list[RowBlock]]:
-    """Who met and no longer does, and who meets now, but for those who stayed with each other."""
+    """Return the removed and the added pairs, without pairs of two unchanged members."""
     removed = ((left.removed, right.before), (left.unchanged, right.removed))
     added = ((left.added, right.current), (left.unchanged, right.added))
     removed_blocks, added_blocks = (
@@ -119,7 +119,7 @@ def _diff_pairs(
 def _diff_unmatched(
     join: Join, own: MemberDiff, opposite: MemberDiff, null_key_mask: BoolArray, *, of_left: bool
 ) -> tuple[list[RowBlock], list[RowBlock]]:
-    """Who was shown by itself and no longer is, and who is now."""
+    """Return the removed and the added unmatched rows."""
     was_emitted, is_emitted = (
         _emits_unmatched(join, side, null_key_mask, of_left=of_left)
         for side in (opposite.before, opposite.current)
@@ -140,7 +140,7 @@ def _diff_unmatched(
 
 
 def _emits_unmatched(join: Join, opposite: JoinSide, null_key_mask: BoolArray, *, of_left: bool) -> BoolArray:
-    """In which windows the members of a side are shown by themselves."""
+    """Return the windows in which the members of a side are emitted without a partner."""
     has_no_partner: BoolArray = (opposite.counts == 0) | null_key_mask
     if of_left and join.kind == "semi":
         return ~has_no_partner
@@ -159,7 +159,7 @@ def _assemble_blocks(join: Join, blocks: Sequence[RowBlock]) -> JoinedRows:
 
 
 def _remove_common(removed: JoinedRows, added: JoinedRows) -> tuple[JoinedRows, JoinedRows]:
-    """Leave out rows that are gone and new at once: another pair says the same."""
+    """Drop rows that are both removed and added: another pair has the same values."""
     if not np.isin(removed.window, added.window).any():
         return removed, added
     removed_rows, added_rows = removed.to_tuples(), added.to_tuples()
@@ -170,7 +170,7 @@ def _remove_common(removed: JoinedRows, added: JoinedRows) -> tuple[JoinedRows, 
 
 
 def _is_not_common(rows: Sequence[Any], common: Counter[Any]) -> BoolArray:
-    """Which rows are left when each is struck out as often as it is common."""
+    """Return which rows remain when each is removed as often as it is common."""
     remaining = Counter(common)
     is_kept = np.ones(len(rows), bool)
     for number, row in enumerate(rows):

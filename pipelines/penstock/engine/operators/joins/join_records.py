@@ -1,4 +1,4 @@
-"""The records that a join without windows has in hand: those that are held, and those that came."""
+"""The stored and new records of a join without windows."""
 
 from dataclasses import dataclass
 
@@ -18,15 +18,15 @@ from penstock.engine.operators.joins.state_schema import (
 )
 from penstock.engine.operators.joins.window_join import find_null_keys
 from penstock.engine.operators.keyed_batch import TOPIC_COLUMN, KeyedBatch
-from penstock.engine.operators.ordered.state_schema import MATCHED_FIELD as MEETS
+from penstock.engine.operators.ordered.state_schema import MATCHED_FIELD
 from penstock.engine.state.header_columns import BoolArray, Int64Array
 
 
 @dataclass(frozen=True)
 class JoinRecords:
-    """Records with the number of their key: those that are held first, then those that came, in their order.
+    """Records with the number of their key: stored records first, then new ones in order of arrival.
 
-    `matched` says which have met a partner before.
+    `is_matched` marks records that have matched a partner before.
     """
 
     key_of_record: Int64Array
@@ -35,18 +35,18 @@ class JoinRecords:
     is_new: BoolArray
     is_matched: BoolArray
     has_null_key: BoolArray
-    """Those whose key has a null in it: as in SQL, they meet nobody."""
+    """Records whose key contains a null. As in SQL, they match no partner."""
     is_end_marker: BoolArray
-    """Those of the right from whose time on there is nobody to meet."""
+    """Right records that end the validity of the version before: from their time on there is no partner."""
     fields: pa.Table
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of records."""
         return len(self.key_of_record)
 
 
 def load_join_records(stage: CompiledStage, keyed_batch: KeyedBatch) -> JoinRecords:
-    """What is held of the keys in hand, and what came for them."""
+    """Load the stored and the new records of the batch's keys."""
     join = stage.plan.join
     assert join is not None
     stored, incoming = keyed_batch.stored, keyed_batch.records
@@ -71,6 +71,6 @@ def _read_end_markers(stage: CompiledStage, keyed_batch: KeyedBatch) -> BoolArra
         return np.zeros(keyed_batch.stored.num_rows + keyed_batch.records.num_rows, bool)
     stored_markers, incoming_markers = (
         keyed_batch.stored.column(END_MARKER_COLUMN),
-        keyed_batch.records.column(MEETS.name),
+        keyed_batch.records.column(MATCHED_FIELD.name),
     )
     return np.append(to_numpy(stored_markers), to_numpy(incoming_markers)).astype(bool)

@@ -1,4 +1,4 @@
-"""Who meets whom: decided for all records of a batch at once. Pure functions over numbers."""
+"""Match the records of a join without windows, vectorized over a batch. Pure functions over arrays."""
 
 from dataclasses import dataclass
 
@@ -11,18 +11,18 @@ from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, BoolArray, In
 
 @dataclass(frozen=True)
 class JoinMatches:
-    """Pairs, as numbers of records; -1 stands for no partner. And which records are held from now on."""
+    """Matched pairs as record positions (-1 for no partner), and which records to store."""
 
     left: Int64Array
     right: Int64Array
     is_matched: BoolArray
     is_buffered: BoolArray
     due_event: Int64Array
-    """The watermark at which something is to be done about each record that is held."""
+    """The watermark at which each stored record is due."""
 
 
 def match_interval(window: Between, records: JoinRecords, lateness: int, watermark: int) -> JoinMatches:
-    """Every pair of which one has just come; what waits until no partner can come any more is let go then."""
+    """Match every pair with at least one new record. A record expires once no partner can arrive for it."""
     lefts, rights = (
         np.flatnonzero(side & ~records.has_null_key) for side in (records.is_left, ~records.is_left)
     )
@@ -41,9 +41,9 @@ def match_interval(window: Between, records: JoinRecords, lateness: int, waterma
 
 
 def match_as_of(window: AsOf, records: JoinRecords, lateness: int, watermark: int) -> JoinMatches:
-    """The newest partner of each record of the left whose time has come; before that, older ones may still come."""
+    """Match each due left record with its newest version. Until it is due, older versions may still arrive."""
     version_lifetime = MAX_TIMESTAMP_MS if window.tolerance is None else window.tolerance + 1 + lateness
-    # What ends those before it is of use as long as they are held.
+    # An end marker is only needed as long as the versions before it are stored.
     version_wait = np.where(records.is_end_marker, min(version_lifetime, lateness), version_lifetime)
     due_event = _add_saturating(records.time, np.where(records.is_left, 1 + lateness, version_wait))
     due_lefts = np.flatnonzero(records.is_left & (due_event <= watermark))
@@ -74,7 +74,7 @@ def match_as_of(window: AsOf, records: JoinRecords, lateness: int, watermark: in
     is_buffered[versions[_is_still_needed(records, versions, lateness, watermark)]] = True
     is_buffered &= (
         due_event > watermark
-    )  # nobody who is in time is near enough to a version that is not due later
+    )  # a version that is due can match no left record that is still in time
     return JoinMatches(
         due_lefts, np.where(has_version, nearest_versions, -1), is_matched, is_buffered, due_event
     )
@@ -83,7 +83,7 @@ def match_as_of(window: AsOf, records: JoinRecords, lateness: int, watermark: in
 def _pair_within(
     window: Between, records: JoinRecords, lefts: Int64Array, rights: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Pairs of records of one key that lie near enough."""
+    """Return pairs of records of one key within the interval."""
     rights = _sort_records(records, rights)
     times = np.unique(records.time[rights])
     right_rank = _combine_key_rank(
@@ -103,17 +103,17 @@ def _pair_within(
 
 
 def _sort_records(records: JoinRecords, positions: Int64Array) -> Int64Array:
-    """Some records by key, time and arrival."""
+    """Sort records by key, time and arrival."""
     return positions[np.lexsort((positions, records.time[positions], records.key_of_record[positions]))]
 
 
 def _combine_key_rank(key: Int64Array, rank: Int64Array, rank_count: int) -> Int64Array:
-    """Key and rank of a time as one number."""
+    """Combine a key and the rank of a time into one sortable number."""
     return np.asarray(key, np.int64) * (rank_count + 1) + rank
 
 
 def _is_still_needed(records: JoinRecords, versions: Int64Array, lateness: int, watermark: int) -> BoolArray:
-    """Which versions may still be asked for: the last of each instant, unless a later one is old enough."""
+    """Return the versions that may still match: the last of each instant, unless a later one is old enough."""
     key, time = records.key_of_record[versions], records.time[versions]
     is_superseded = np.zeros(len(versions), bool)
     oldest_needed = watermark - lateness if watermark != MAX_TIMESTAMP_MS else MAX_TIMESTAMP_MS
@@ -122,6 +122,6 @@ def _is_still_needed(records: JoinRecords, versions: Int64Array, lateness: int, 
 
 
 def _add_saturating(time: Int64Array, span: Int64Array) -> Int64Array:
-    """A moment later, but never later than the end of time."""
+    """Add a span to times, capped at the end of time."""
     is_endless = (span == MAX_TIMESTAMP_MS) | (time > MAX_TIMESTAMP_MS - span)
     return np.where(is_endless, MAX_TIMESTAMP_MS, time + np.where(is_endless, 0, span))

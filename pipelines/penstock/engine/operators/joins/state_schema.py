@@ -1,4 +1,4 @@
-"""What the state keeps of a record that waits for partners."""
+"""State columns of a record that waits for partners."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ LEFT_COLUMN, TIME_COLUMN, MATCHED_COLUMN, END_MARKER_COLUMN = "of_left", "time",
 
 
 def list_join_columns(window: JoinWindow, fields: Iterable[pa.Field]) -> list[StateColumn]:
-    """The columns: its input, its event time, whether it met a partner or ends those before it, and its fields."""
+    """Return the columns: side, event time, whether it matched, whether it is an end marker, and its fields."""
     return [
         StateColumn(LEFT_COLUMN, pa.bool_(), initial=False),
         StateColumn(TIME_COLUMN, pa.int64(), 0),
@@ -23,10 +23,10 @@ def list_join_columns(window: JoinWindow, fields: Iterable[pa.Field]) -> list[St
 
 
 def has_end_markers(window: Window) -> bool:
-    """Whether a record may say that there is none from its time on."""
+    """Return whether records can mark the end of a version's validity."""
     return isinstance(window, AsOf) and window.ends is not None
 
 
 def buffered_column(field: str) -> str:
-    """The column that keeps a field, whatever the field is called."""
+    """Return the state column of a field. The prefix avoids conflicts with other columns."""
     return f"held_{field}"

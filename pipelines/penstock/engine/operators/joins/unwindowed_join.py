@@ -1,7 +1,7 @@
-"""The fold of a join without windows. Every row stands by itself, and is never corrected.
+"""Joins without windows. Every row is final and is never retracted.
 
-A record is late once the watermark is past its instant by more than the lateness. So whoever is in time finds every
-partner that was: partners are held for as long as one may come.
+A record is late once the watermark has passed its time by more than the lateness. Records are stored as long
+as a partner may arrive, so a record in time finds every partner that was in time.
 """
 
 from typing import Any
@@ -44,7 +44,7 @@ from penstock.engine.state.state_tree import StateTree
 def process_unwindowed_join(
     stage: CompiledStage, state: StateTree, elements: pa.Table, batch_time: BatchTime
 ) -> StageResult:
-    """Let records that came meet those that are held, and keep those that may still meet others."""
+    """Match new records with stored ones, and store those that may still match."""
     time = to_numpy(elements.column("_time"))
     is_late = np.asarray(stage.closes_at(time + 1) <= batch_time.watermark_before, bool)
     keyed_batch = load_keyed_batch(
@@ -75,13 +75,13 @@ def _match_records(stage: CompiledStage, records: JoinRecords, batch_time: Batch
         case AsOf() as window:
             return match_as_of(window, records, stage.plan.lateness, batch_time.watermark)
         case unsupported:
-            raise TypeError(f"{unsupported} pairs nothing")
+            raise TypeError(f"{unsupported} is not a join window")
 
 
 def _select_row_pairs(
     stage: CompiledStage, records: JoinRecords, matches: JoinMatches
 ) -> tuple[Int64Array, Int64Array]:
-    """The rows of the join, as pairs of records; -1 stands for none."""
+    """Return the rows of the join as pairs of records; -1 for no partner."""
     join = stage.plan.join
     assert join is not None
     if isinstance(stage.plan.window, AsOf):
@@ -104,7 +104,7 @@ def _select_row_pairs(
 
 
 def _filter_by_kind(join: Join, left: Int64Array, right: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Of records that were asked for their partner those that the join shows."""
+    """Return the pairs of an as-of join that its kind emits."""
     has_partner = right >= 0
     is_chosen: BoolArray = {"inner": has_partner, "semi": has_partner, "anti": ~has_partner}.get(
         join.kind, has_partner | True
@@ -148,7 +148,7 @@ def _make_panes(
 def _make_row_columns(
     stage: CompiledStage, keyed_batch: KeyedBatch, records: JoinRecords, left: Int64Array, right: Int64Array
 ) -> dict[str, pa.Array]:
-    """The columns of the rows, with nulls for who is not there."""
+    """Return the columns of the rows, null for a missing side."""
     join = stage.plan.join
     assert join is not None
     sides = {join.left: left, join.right: right}
@@ -159,7 +159,7 @@ def _make_row_columns(
         if column.field in records.fields.column_names:
             record_values = records.fields.column(column.field)
             values[column.name] = pc.take(record_values, row_numbers).combine_chunks()
-        else:  # a field of the key, which both have
+        else:  # a key field, which both sides have
             key_of_row = pa.array(
                 records.key_of_record[np.maximum(positions, 0)] if len(records) else positions,
                 mask=positions < 0,
@@ -174,7 +174,7 @@ def _make_row_columns(
 def _make_state_rows(
     stage: CompiledStage, keyed_batch: KeyedBatch, records: JoinRecords, matches: JoinMatches
 ) -> pa.Table:
-    """The rows of the state: each record that is held, and one that says so for a key which holds none."""
+    """Build the state rows: one per stored record, and a tombstone for each key without records."""
     buffered = np.flatnonzero(matches.is_buffered)
     keys_without_records = np.setdiff1d(np.arange(len(keyed_batch)), records.key_of_record[buffered])
     key = np.append(records.key_of_record[buffered], keys_without_records)
@@ -185,26 +185,27 @@ def _make_state_rows(
     groups = keyed_batch.groups.select(key)
     count = len(key)
     positions = np.maximum(record_position, 0)
-    has_no_records = not len(records)
 
-    def of(column: np.ndarray, default: Any) -> np.ndarray:
-        return np.full(count, default) if has_no_records else np.where(is_dropped, default, column[positions])
+    def take_or_default(column: np.ndarray, default: Any) -> np.ndarray:
+        if not len(records):
+            return np.full(count, default)
+        return np.where(is_dropped, default, column[positions])
 
     columns: dict[str, Any] = {
         GROUP_HI: groups.hi,
         GROUP_LO: groups.lo,
-        DUE_EVENT: of(matches.due_event, MAX_TIMESTAMP_MS),
+        DUE_EVENT: take_or_default(matches.due_event, MAX_TIMESTAMP_MS),
         DUE_CLOCK: np.full(count, MAX_TIMESTAMP_MS),
         DROPPED: is_dropped,
         **{
             name: keyed_batch.key_table.column(name).take(pa.array(key))
             for name in keyed_batch.key_table.column_names
         },
-        LEFT_COLUMN: of(records.is_left, default=False),
-        TIME_COLUMN: of(records.time, 0),
-        MATCHED_COLUMN: of(matches.is_matched, default=False),
+        LEFT_COLUMN: take_or_default(records.is_left, default=False),
+        TIME_COLUMN: take_or_default(records.time, 0),
+        MATCHED_COLUMN: take_or_default(matches.is_matched, default=False),
         **(
-            {END_MARKER_COLUMN: of(records.is_end_marker, default=False)}
+            {END_MARKER_COLUMN: take_or_default(records.is_end_marker, default=False)}
             if has_end_markers(stage.plan.window)
             else {}
         ),

@@ -1,4 +1,4 @@
-"""The rows of a join: what the members that windows hold come to when they are put together, for all at once."""
+"""Build the rows of window joins from the members of each window, vectorized over all windows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from penstock.engine.plan.joins import Join
 from penstock.engine.state.header_columns import BoolArray, Int64Array
 
 NO_MEMBER = -1
-"""Stands for the element that an outer join did not find."""
+"""Marks the missing side of an outer join row."""
 
 MemberPairs: TypeAlias = tuple[Int64Array, Int64Array, Int64Array]
-"""Of each row the number of its window, and of the member of either side."""
+"""Of each row: the number of its window, of its left member and of its right member."""
 
 
 def expand_join_rows(
     stage: CompiledStage, headers: PaneHeaders, values: list[NumpyColumn]
 ) -> tuple[PaneHeaders, list[NumpyColumn], Int64Array]:
-    """Windows with the values that rows have, and for each row the number of its window.
+    """Return the headers and values of rows, and for each row the number of its window.
 
-    There is a row for each window, or for a join as many as there are in it.
+    There is one row per window; for a join, one per joined row.
     """
     join = stage.plan.join
     if join is None:
@@ -38,7 +38,7 @@ def expand_join_rows(
 
 
 def find_null_keys(stage: CompiledStage, window_table: pa.Table) -> BoolArray:
-    """Which keys have a null in them: as in SQL, they meet nobody."""
+    """Return which keys contain a null. As in SQL, they match nothing."""
     null_masks = [window_table.column(field.name).is_null().to_numpy() for field in stage.key]
     return (
         np.asarray(np.logical_or.reduce(null_masks), bool)
@@ -50,10 +50,10 @@ def find_null_keys(stage: CompiledStage, window_table: pa.Table) -> BoolArray:
 def join_windows(
     join: Join, left: NumpyColumn, right: NumpyColumn, null_key_mask: BoolArray
 ) -> tuple[Int64Array, list[NumpyColumn]]:
-    """The rows of each window, one after the other: the number of its window, and the columns.
+    """Return the rows of all windows in order: the window number of each, and the columns.
 
-    What a window holds of an input is a list for each field that is taken of it, all of one length. Where the two
-    stand `apart` no member of one meets one of the other.
+    The members of an input in a window are a list for each selected field, all of one length. In the windows
+    of `null_key_mask`, members of the two inputs never match.
     """
     sides = JoinSide.from_column(left), JoinSide.from_column(right)
     return assemble_rows(join, sides, _pair_members(join, *sides, null_key_mask))
@@ -62,7 +62,7 @@ def join_windows(
 def assemble_rows(
     join: Join, sides: tuple["JoinSide", "JoinSide"], pairs: MemberPairs
 ) -> tuple[Int64Array, list[NumpyColumn]]:
-    """Rows in the order of their windows: the window of each, and what its pair of members says."""
+    """Return rows in window order: the window of each, and the columns of its member pair."""
     origin, left_members, right_members = pairs
     order = np.argsort(origin, kind="stable")
     members_by_input = {
@@ -89,31 +89,31 @@ class JoinSide:
 
     @classmethod
     def from_column(cls, column: NumpyColumn) -> "JoinSide":
-        """The members that windows hold."""
+        """Read the members from a column of windows."""
         members = column.tolist()
         counts = np.fromiter((len(lists[0]) for lists in members), np.int64, len(members))
         return cls(members, counts, np.cumsum(counts) - counts)
 
     def select_members(self, window_mask: BoolArray) -> tuple[Int64Array, Int64Array]:
-        """The members of some windows: the window's number, and the member's."""
+        """Return the members of the selected windows: window number and member number."""
         window_of_member = np.repeat(np.arange(len(self.counts)), self.counts)
         selected = np.flatnonzero(window_mask[window_of_member])
         return window_of_member[selected], selected
 
     def unmatched_rows(self, window_mask: BoolArray, *, left: bool = True) -> MemberPairs:
-        """The rows of members that stand by themselves, in some windows."""
+        """Return rows for the members of the selected windows, without a partner."""
         window, members = self.select_members(window_mask)
         no_members = np.full(len(members), NO_MEMBER)
         return (window, members, no_members) if left else (window, no_members, members)
 
     def field_values(self, field: int, members: Int64Array) -> NumpyColumn:
-        """A field of some members; None where there is nobody."""
+        """Return a field of some members; None for a missing member."""
         flat_values = to_object_column([*chain.from_iterable(lists[field] for lists in self.members), None])
-        return flat_values[members]  # NOBODY is the last
+        return flat_values[members]  # NO_MEMBER (-1) indexes the last value
 
 
 def _pair_members(join: Join, left: JoinSide, right: JoinSide, null_key_mask: BoolArray) -> MemberPairs:
-    """The rows of all windows: the window, and the member of either side."""
+    """Return the rows of all windows: window, left member and right member."""
     kind = join.kind
     lacks_right, lacks_left = (right.counts == 0) | null_key_mask, (left.counts == 0) | null_key_mask
     if kind in ("semi", "anti"):
@@ -128,7 +128,7 @@ def _pair_members(join: Join, left: JoinSide, right: JoinSide, null_key_mask: Bo
 
 
 def cross_members(left: JoinSide, right: JoinSide, window_mask: BoolArray) -> MemberPairs:
-    """Every member of one side with every one of the other, in some windows."""
+    """Return all pairs of left and right members in the selected windows."""
     pair_counts = np.where(window_mask, left.counts * right.counts, 0)
     window = np.repeat(np.arange(len(pair_counts)), pair_counts)
     pair_number = np.arange(len(window)) - np.repeat(np.cumsum(pair_counts) - pair_counts, pair_counts)

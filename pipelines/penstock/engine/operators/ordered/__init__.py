@@ -1,1 +1,1 @@
-"""Order windows: a key's records in their order, cut or kept by policies."""
+"""Order windows: a key's records in order, cut or evicted by policies."""

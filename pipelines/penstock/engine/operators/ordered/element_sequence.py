@@ -1,4 +1,4 @@
-"""A batch's work for order windows: what each key holds, followed by what came, in one sequence."""
+"""The elements of a batch for order windows: each key's stored elements, then its new ones, in one sequence."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,10 @@ from penstock.engine.state.header_columns import BoolArray, Int64Array
 
 @dataclass(frozen=True)
 class ElementSequence:
-    """Elements key by key, a key's in their order; `rows` has what is known of each.
+    """Elements sorted by key, then in their order. `rows` has their columns.
 
-    `held` says which are from the state: those of a key come first. One of them may stand for several records.
+    `is_buffered` marks elements from the state, which come first in each key. One such element may stand for
+    several records.
     """
 
     key_count: int
@@ -25,22 +26,22 @@ class ElementSequence:
 
     @cached_property
     def first_of_key(self) -> Int64Array:
-        """Where each key's elements begin."""
+        """The position of each key's first element."""
         return np.searchsorted(self.key_of_element, np.arange(self.key_count))
 
     @cached_property
     def first_incoming(self) -> Int64Array:
-        """Where each key's elements that came in this batch begin."""
+        """The position of each key's first new element."""
         buffered_counts = np.bincount(self.key_of_element[self.is_buffered], minlength=self.key_count)
         return self.first_of_key + buffered_counts
 
     @cached_property
     def end_of_key(self) -> Int64Array:
-        """Where each key's elements end."""
+        """The position after each key's last element."""
         return np.searchsorted(self.key_of_element, np.arange(self.key_count), side="right")
 
     def running_sums(self, amounts: NumpyColumn) -> Int64Array:
-        """For each element, the sum over its key's elements up to and with it."""
+        """Return, for each element, the running sum over its key's elements, itself included."""
         running = np.cumsum(amounts)
         total_before = np.append(0, running)[self.first_of_key[self.key_of_element]]
         return np.asarray(running - total_before)
@@ -48,9 +49,10 @@ class ElementSequence:
 
 @dataclass(frozen=True)
 class WindowSlices:
-    """What a batch makes of a series: windows, each the elements [begin, end), as their keys show them.
+    """The windows of a batch, each as the elements [begin, end), in the order in which their keys emit them.
 
-    From `kept` on, a key's elements are still held; `heads` is what is known of each key from now on.
+    Each key's elements from `buffered_from` on stay in the state; `key_headers` is the new header of each
+    key.
     """
 
     begin: Int64Array
@@ -61,7 +63,7 @@ class WindowSlices:
 
 
 def expand_ranges(begin: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """All elements of some stretches [begin, end), one after the other, and for each the number of its stretch."""
+    """Return all positions of some ranges [begin, end), and for each the number of its range."""
     lengths = end - begin
     range_of_element = np.repeat(np.arange(len(begin)), lengths)
     offset_in_range = np.arange(len(range_of_element)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

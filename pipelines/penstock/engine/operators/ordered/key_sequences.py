@@ -1,4 +1,4 @@
-"""The keys of a batch in hand: what each holds by the state, and what came, in one sequence."""
+"""Load the keys of a batch: their stored and new elements, in one sequence."""
 
 from dataclasses import dataclass
 
@@ -37,13 +37,13 @@ class KeyedRows:
     table: pa.Table
 
     def where(self, is_chosen: BoolArray) -> "KeyedRows":
-        """Some of them."""
+        """Return the selected rows."""
         return KeyedRows(self.key_of_row[is_chosen], self.table.filter(pa.array(is_chosen)))
 
 
 @dataclass(frozen=True)
 class KeySequences:
-    """The keys of a batch: who they are, what is known of each, and the elements of all of them."""
+    """The keys of a batch, their headers, and the elements of all of them."""
 
     keys: GroupHashes
     key_table: pa.Table
@@ -54,7 +54,7 @@ class KeySequences:
 def load_key_sequences(
     stage: CompiledStage, state: StateTree, elements: pa.Table, batch_time: BatchTime
 ) -> KeySequences:
-    """What is known of the keys that got elements or are due, and all their elements in order."""
+    """Load the keys that have new elements or are due, with all their elements in order."""
     incoming_groups = hash_keys([elements.column(field.name) for field in stage.key], elements.num_rows)
     keys = union_groups(incoming_groups, find_due_groups(state, batch_time))
     stored, key_of_stored = state.look_up_groups(keys)
@@ -124,15 +124,15 @@ def _lift_incoming(stage: CompiledStage, elements: pa.Table, batch_time: BatchTi
 
 
 def address_sort_keys(elements: pa.Table) -> tuple[NumpyColumn, ...]:
-    """What elements are ordered by, the last first."""
+    """Return the address columns to sort by, least significant first."""
     topics = elements.column("_topic")
     distinct_topics = sorted(topics.unique().to_pylist())
-    topic_rank = np.zeros(elements.num_rows, np.int32)  # as a rule there is one
+    topic_rank = np.zeros(elements.num_rows, np.int32)  # usually there is one topic
     if len(distinct_topics) > 1:
         topic_rank = to_numpy(pc.index_in(topics, pa.array(distinct_topics, pa.string())))
     return to_numpy(elements.column("_offset")), to_numpy(elements.column("_partition")), topic_rank
 
 
 def _to_object_values(column: pa.ChunkedArray) -> NumpyColumn:
-    """Values as Python's own, None for null."""
+    """Return Python values, None for null."""
     return np.fromiter(column.to_pylist(), dtype=object, count=len(column))

@@ -1,8 +1,7 @@
-"""The fold of order windows: a key's records, one after the other, with what the key holds before them.
+"""Order windows: process each key's records in order, after its stored ones.
 
-Spark sends records one by one. Nothing is late, and each window shows one pane. Which records are in which window
-is decided first (tumbling, sliding), as stretches of one sequence; the aggregates of all windows are then merged at
-once.
+Spark sends single records. No record is late, and each window emits one pane. First the windows are cut as
+ranges of one sequence (tumbling, sliding); then the aggregates of all windows are merged in one call.
 """
 
 import numpy as np
@@ -38,7 +37,7 @@ from penstock.engine.state.state_tree import StateTree
 def process_ordered_windows(
     stage: CompiledStage, state: StateTree, elements: pa.Table, batch_time: BatchTime
 ) -> StageResult:
-    """Let the clock do its part for each key that is due, then take the elements in their order."""
+    """Fire what is due by the clock for each key, then process its new elements in order."""
     sequences = load_key_sequences(stage, state, elements, batch_time)
     slices = _slice_windows(stage, sequences, batch_time)
     panes = _make_panes(stage, sequences, slices, batch_time)
@@ -62,7 +61,7 @@ def _slice_windows(stage: CompiledStage, sequences: KeySequences, batch_time: Ba
         case SlidingOrder() as window:
             return slice_sliding(window, sequences.sequence, sequences.key_headers, batch_time.clock)
         case unsupported:
-            raise TypeError(f"{unsupported} is no order window")
+            raise TypeError(f"{unsupported} is not an order window")
 
 
 def _make_panes(
@@ -97,20 +96,20 @@ def _make_panes(
 def _build_window_table(
     stage: CompiledStage, sequences: KeySequences, key: Int64Array, rows: Rows
 ) -> pa.Table:
-    """Key and bounds of each row."""
+    """Return the key and bounds of each row."""
     keys = [sequences.key_table.column(field.name).take(pa.array(key)) for field in stage.key]
     bounds = [pa.array(rows[bound]) for bound in ("window_start", "window_end")]
     return pa.table([*keys, *bounds], schema=stage.window_schema)
 
 
 def _number_within_key(key: Int64Array) -> Int64Array:
-    """For each window, how many of the same key come before it; a key's windows stand together."""
+    """Return, for each window, how many windows of its key precede it. Windows are sorted by key."""
     first_of_key = np.searchsorted(key, key)
     return np.asarray(np.arange(len(key)) - first_of_key)
 
 
 def _make_buffered_state(stage: CompiledStage, sequences: KeySequences, slices: WindowSlices) -> pa.Table:
-    """The rows of the state: what each key holds, and one row for a key that holds nothing."""
+    """Build the state rows: the buffered elements of each key, and one row for a key without any."""
     sequence = sequences.sequence
     has_buffered = sequence.end_of_key > slices.buffered_from
     match stage.plan.window:
@@ -124,7 +123,7 @@ def _make_buffered_state(stage: CompiledStage, sequences: KeySequences, slices: 
             end = np.where(has_buffered[key], begin + 1, begin)
             clock_due = next_sliding_due(window, slices.key_headers)
         case unsupported:
-            raise TypeError(f"{unsupported} is no order window")
+            raise TypeError(f"{unsupported} is not an order window")
     rows = _aggregate_ranges(stage, sequence, begin, end)
     rows["position"] = np.arange(len(key))
     for state_column in KEY_HEADER_COLUMNS:
@@ -139,7 +138,7 @@ def _make_buffered_state(stage: CompiledStage, sequences: KeySequences, slices: 
 def _aggregate_ranges(
     stage: CompiledStage, sequence: ElementSequence, begin: Int64Array, end: Int64Array
 ) -> Rows:
-    """What some stretches of elements amount to, each as one row."""
+    """Aggregate ranges of elements, each into one row."""
     element_positions, range_of_element = expand_ranges(begin, end)
     elements, count = sequence.rows.where(element_positions), len(begin)
     rows = new_rows([part.state_column for part in stage.parts], count)
@@ -162,7 +161,7 @@ def _aggregate_ranges(
 
 
 def _first_non_null(values: NumpyColumn, begin: Int64Array, end: Int64Array) -> NumpyColumn:
-    """The first value in each stretch that is not null."""
+    """Return the first value in each range that is not null."""
     valued_positions = np.flatnonzero([value is not None for value in values])
     nearest = np.searchsorted(valued_positions, begin)
     first_values = np.full(len(begin), None, object)

@@ -1,4 +1,4 @@
-"""What sliding order windows show: after each record or at the clock, what eviction has left of a key's records."""
+"""Sliding order windows: after each record or by the clock, emit the records of a key that eviction has left."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, Int64Array
 def slice_sliding(
     window: SlidingOrder, sequence: ElementSequence, key_headers: Rows, clock: int
 ) -> WindowSlices:
-    """Take each key's elements in their order: show, evict, let in, show."""
+    """Process each key's elements in order: fire by delta, evict, add, fire."""
     windows: list[tuple[int, int, int]] = []
     buffered_from = sequence.first_of_key.copy()
     for key_number in range(sequence.key_count):
@@ -29,7 +29,7 @@ def slice_sliding(
 
 
 def next_sliding_due(window: SlidingOrder, key_headers: Rows) -> Int64Array:
-    """When the clock alone shows something of each key."""
+    """Return the clock at which each key fires without a new record."""
     match window.trigger:
         case TimePolicy(elapsed):
             return np.where(key_headers["unshown"] > 0, key_headers["since"] + elapsed, MAX_TIMESTAMP_MS)
@@ -38,7 +38,7 @@ def next_sliding_due(window: SlidingOrder, key_headers: Rows) -> Int64Array:
 
 
 class _SlidingWindowKey:
-    """One key on its way through a batch; it holds the elements from `oldest` up to the one that comes in."""
+    """One key in a batch. Its window holds the elements from `oldest` up to the current one."""
 
     def __init__(
         self, window: SlidingOrder, sequence: ElementSequence, key_headers: Rows, key_number: int, clock: int
@@ -56,7 +56,7 @@ class _SlidingWindowKey:
         self._delta_base: Any = key_headers[DELTA_BASE_COLUMN][key_number] if self._delta_trigger else None
 
     def emit_ranges(self) -> Iterator[tuple[int, int]]:
-        """What the key shows, as stretches of elements."""
+        """Yield the ranges of elements that the key emits."""
         self._evict_by_clock()
         if self._is_due():
             yield from self._emit_range(self._first_incoming)
@@ -72,7 +72,7 @@ class _SlidingWindowKey:
                     yield from self._emit_range(position + 1)
 
     def write_header(self, key_headers: Rows) -> None:
-        """Write down what is known of the key from now on."""
+        """Write the key's new header."""
         key_headers["unshown"][self._key_number] = self._unshown_count
         key_headers["since"][self._key_number] = self._unshown_since
         if self._delta_trigger:
@@ -91,7 +91,10 @@ class _SlidingWindowKey:
                 return False
 
     def _delta_fires(self, position: int) -> bool:
-        """Whether this element is too far above the one that caused the last showing; it is the next base then."""
+        """Return whether this element exceeds the base by more than the delta.
+
+        If so, it becomes the new base.
+        """
         if self._delta_trigger is None:
             return False
         value = self._sequence.delta_values[self._delta_trigger.field][position]

@@ -1,4 +1,4 @@
-"""What the state keeps of a key in order windows, and what Spark sends of each of its records."""
+"""State columns of order windows, and the record fields that Spark sends for them."""
 
 from collections.abc import Iterable, Mapping
 
@@ -19,28 +19,30 @@ KEY_HEADER_COLUMNS = (
     StateColumn("since", pa.int64(), 0),
     StateColumn("unshown", pa.int64(), 0),
 )
-"""What is known of a key: the number of its next window, the clock at which the open one began or since when
-something was not shown, and how many records were not. It stands in each row of the key."""
+"""Header of a key: the number of its next window; the clock at which the open window started, or since when
+records wait to be shown; and how many wait. Each row of the key repeats it.
+"""
 
 BUFFERED_COLUMNS = (
     StateColumn("records", pa.int64(), 0),
     StateColumn("position", pa.int64(), 0),
     StateColumn("came", pa.int64(), 0),
 )
-"""What is known of held records beside their aggregates: how many are in the row, none in that of a key that
-holds nothing; their place among the key's rows; the clock at which they came."""
+"""Columns of buffered records beside their aggregates: how many the row stands for (0 for a key without any),
+its position among the key's rows, and the clock at which they arrived.
+"""
 
 DELTA_BASE_COLUMN = "base"
-"""The value that caused the last showing, where a distance causes it."""
+"""The value at the last firing, for a delta trigger."""
 
 ELEMENT_FIELDS = (pa.field("_time", pa.int64()), pa.field("_offset", pa.int64()))
 MATCHED_FIELD = pa.field("_matched", pa.bool_())
 WINDOW_NUMBER_FIELD = pa.field("window_number", pa.int64())
-"""Which of a key's order windows a pane is about, from 0."""
+"""The number of a pane's order window within its key, from 0."""
 
 
 def list_delta_fields(window: Window) -> tuple[str, ...]:
-    """The fields whose distances matter, each once."""
+    """Return the fields that delta policies compare, each once."""
     match window:
         case Tumbling(DeltaPolicy(field)):
             return (field,)
@@ -53,7 +55,7 @@ def list_delta_fields(window: Window) -> tuple[str, ...]:
 
 
 def find_punctuation(window: Window) -> Predicate | None:
-    """The condition that closes a window, or that ends what a record says, where there is one."""
+    """Return the predicate that closes a window or ends a version, if there is one."""
     match window:
         case Tumbling(PunctuationPolicy(predicate)):
             return predicate
@@ -64,7 +66,7 @@ def find_punctuation(window: Window) -> Predicate | None:
 
 
 def list_record_fields(stage: Stage, field_types: Mapping[str, pa.DataType]) -> tuple[pa.Field, ...]:
-    """The fields of a record that are needed beside its key, one by one."""
+    """Return the record fields that the stage reads, beside its key."""
     if isinstance(stage.window, StatefulFunction | ChangelogWindows):
         return tuple(
             pa.field(field_name, field_type)
@@ -79,7 +81,7 @@ def list_record_fields(stage: Stage, field_types: Mapping[str, pa.DataType]) -> 
 def list_ordered_columns(
     window: OrderWindow, field_types: Mapping[str, pa.DataType]
 ) -> Iterable[StateColumn]:
-    """The columns that the state keeps of a key and of what it holds, beside the aggregates."""
+    """Yield the state columns of a key and its buffered records, without the aggregates."""
     yield from KEY_HEADER_COLUMNS
     yield from BUFFERED_COLUMNS
     for field in list_delta_fields(window):
@@ -90,5 +92,8 @@ def list_ordered_columns(
 
 
 def delta_column(field: str) -> str:
-    """The column that keeps a field whose distances matter: the first value, where a row is of several records."""
+    """Return the state column of a delta field.
+
+    Where a row stands for several records, it holds the first value.
+    """
     return f"distance_{field}"

@@ -1,4 +1,4 @@
-"""Where tumbling windows are cut. What a key holds is one element, which stands for the open window."""
+"""Tumbling order windows: where to cut. The open window of a key is stored as one element."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, BoolArray, In
 def slice_tumbling(
     policy: ClosePolicy, sequence: ElementSequence, key_headers: Rows, clock: int
 ) -> WindowSlices:
-    """Cut a series into windows that are closed, and what remains open."""
+    """Cut a sequence into closed windows, and keep the open rest."""
     window_number, closed_counts = _number_windows(policy, sequence, key_headers, clock)
     is_closed = window_number < closed_counts[sequence.key_of_element]
     is_first = np.ones(len(window_number), bool)
@@ -23,7 +23,7 @@ def slice_tumbling(
     buffered_from = sequence.first_of_key + np.bincount(
         sequence.key_of_element[is_closed], minlength=sequence.key_count
     )
-    # A window that was open before and still is goes on; any other that is open began in this batch.
+    # An open window that already existed keeps its start; any other open window starts in this batch.
     starts_anew = (buffered_from > sequence.first_of_key) | (sequence.first_incoming == sequence.first_of_key)
     key_headers["since"][starts_anew] = clock
     return WindowSlices(
@@ -36,7 +36,7 @@ def slice_tumbling(
 
 
 def next_tumbling_due(policy: ClosePolicy, key_headers: Rows, has_buffered: BoolArray) -> Int64Array:
-    """When the clock alone closes the open window of each key."""
+    """Return the clock at which each key's open window closes without a new record."""
     match policy:
         case TimePolicy(elapsed):
             return np.where(has_buffered, key_headers["since"] + elapsed, MAX_TIMESTAMP_MS)
@@ -47,7 +47,10 @@ def next_tumbling_due(policy: ClosePolicy, key_headers: Rows, has_buffered: Bool
 def _number_windows(
     policy: ClosePolicy, sequence: ElementSequence, key_headers: Rows, clock: int
 ) -> tuple[Int64Array, Int64Array]:
-    """The number of each element's window, from 0 for the open one, and how many of a key's are closed."""
+    """Return window numbers and closed windows.
+
+    Each element has a window number, 0 for the open window; each key has a number of closed windows.
+    """
     match policy:
         case CountPolicy(n):
             record_sums = sequence.running_sums(sequence.rows["records"])
@@ -87,7 +90,7 @@ def _number_by_delta(
 
 
 def _last_of_key(sequence: ElementSequence, running_sums: Int64Array) -> Int64Array:
-    """The last of a running sum for each key, 0 for one without elements."""
+    """Return the last value of a running sum for each key; 0 for a key without elements."""
     last_values = np.zeros(sequence.key_count, np.int64)
     has_elements = sequence.end_of_key > sequence.first_of_key
     last_values[has_elements] = running_sums[sequence.end_of_key[has_elements] - 1]

@@ -1,4 +1,4 @@
-"""Which pieces of time belong together: those of one key that overlap or touch."""
+"""Merge intervals of one key that overlap or touch."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from penstock.engine.state.header_columns import Int64Array
 
 @dataclass(frozen=True)
 class MergedIntervals:
-    """The wholes that pieces make up: for each piece the number of its whole, and the bounds of every whole."""
+    """Merged intervals: for each piece the number of its interval, and the bounds of every interval."""
 
     interval_of_piece: Int64Array
     start: Int64Array
     end: Int64Array
 
     def __len__(self) -> int:
-        """How many wholes there are."""
+        """Return the number of intervals."""
         return len(self.start)
 
 
 def merge_intervals(key: Int64Array, start: Int64Array, end: Int64Array) -> MergedIntervals:
-    """Join pieces [start, end), given with the number of their key."""
+    """Merge the pieces [start, end) of each key."""
     count = len(key)
     if not count:
         return MergedIntervals(key, start, end)
@@ -37,9 +37,10 @@ def merge_intervals(key: Int64Array, start: Int64Array, end: Int64Array) -> Merg
 
 
 def _running_max_end(key: Int64Array, end: Int64Array) -> Int64Array:
-    """The greatest end so far, key by key; rows are sorted by key.
+    """Return the greatest end so far within each key; rows are sorted by key.
 
-    Ends are compared by their rank, so that key and rank fit into one number that only grows from key to key.
+    Ends are replaced by their ranks, so that key and rank combine into one number that increases from key to
+    key.
     """
     values, rank = np.unique(end, return_inverse=True)
     running = np.maximum.accumulate(np.cumsum(np.append(0, key[1:] != key[:-1])) * len(values) + rank)

@@ -1,9 +1,9 @@
-"""What sessions owe: the panes of windows that they swallowed, to be taken back or marked as replaced.
+"""Pending retractions: panes of merged windows that a session must still retract or mark as replaced.
 
-A debt is kept in the state as a row of the swallowed window, as it was when it last showed a pane. It is paid when
-its owner shows something. What is to be taken back is taken back no later than the swallowed window would have
-closed, whether or not anything stands in its place by then: after that no later stage could forget it. A mark that
-waits for an owner which is closed without ever showing anything is forgotten with it.
+Each is stored as a row of the merged window, as it was when it last emitted a pane. It is settled when its
+owner emits a pane. A retraction is written no later than the merged window would have closed, even if nothing
+replaces the window by then: afterwards no downstream stage could still apply it. A replacement marker whose
+owner closes without a pane is dropped with the owner.
 """
 
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ from penstock.engine.state.sorted_run import GroupHashes
 
 @dataclass(frozen=True)
 class PendingRetractions:
-    """Swallowed windows, as the state keeps them, and the row in hand of the session that owes each."""
+    """Merged windows, as the state stores them, and the row of the session that owns each."""
 
     stored: pa.Table
     owner_row: Int64Array
 
     def where(self, is_chosen: BoolArray) -> "PendingRetractions":
-        """Some of them."""
+        """Return the selected ones."""
         return PendingRetractions(self.stored.filter(pa.array(is_chosen)), self.owner_row[is_chosen])
 
 
@@ -48,9 +48,11 @@ def collect_pending(
     row_of_session: Int64Array,
     owner_of_owed: Int64Array,
 ) -> PendingRetractions:
-    """What was owed before, now by what its owner became part of, and what is swallowed in this batch.
+    """Return the pending windows.
 
-    `owner` names the session that owes each window of `owed`.
+    They come from earlier batches, under their current owner, and from merges in this batch.
+
+    `owner_of_owed` has the session that owns each window of `owed_windows`.
     """
     is_new = is_swallowed & to_numpy(sessions.column("shown"))
     all_windows = pa.concat_tables([owed_windows, sessions.filter(pa.array(is_new))])
@@ -66,7 +68,7 @@ def settle_pending(
     rows: Rows,
     batch_time: BatchTime,
 ) -> tuple[pa.Table, pa.Table]:
-    """The rows of panes that settle what can be settled, and the rows of the state for what still stands."""
+    """Return the pane rows of retractions that can be settled, and the state rows of those that stay pending."""
     owner_emits = firing.emits[pending.owner_row]
     is_closed = stage.closes_at(to_numpy(pending.stored.column("window_end"))) <= batch_time.watermark
     is_overdue = is_closed & ~owner_emits & stage.is_retracting
@@ -84,7 +86,7 @@ def _settle_with_owner(
     rows: Rows,
     batch_time: BatchTime,
 ) -> pa.Table:
-    """Rows in favour of the owners' panes: with their timing, and final as they are."""
+    """Return rows for windows whose owner emits a pane, with the owner's timing and finality."""
     headers = _make_headers(
         stage, pending, firing.timing[pending.owner_row], firing.is_final[pending.owner_row]
     )
@@ -96,7 +98,7 @@ def _settle_with_owner(
 
 
 def _settle_overdue(stage: CompiledStage, pending: PendingRetractions, batch_time: BatchTime) -> pa.Table:
-    """Rows in favour of nothing yet: the last that is heard of windows whose time to be corrected is over."""
+    """Return rows for windows that close before their owner emits a pane: their last retraction."""
     if not stage.is_retracting:
         return stage.pane_schema.empty_table()
     count = len(pending.owner_row)

@@ -1,8 +1,8 @@
-"""The fold of sessions: windows that grow and merge, so that a key's windows are looked at together.
+"""Session windows, which grow and merge, so that all windows of a key are processed together.
 
-Spark sends pieces: records of a key that lie within one gap of each other, with the bounds that they reach. The
-key is the group by which state is found. Its rows are its open sessions, and the windows that these have
-swallowed and whose panes still stand (see debts).
+Spark sends pieces: records of a key within one gap of each other, with the bounds that they cover. The state
+groups rows by key. A key's rows are its open sessions, and merged windows with pending retractions (see
+`pending_retractions`).
 """
 
 from dataclasses import dataclass
@@ -37,25 +37,26 @@ from penstock.engine.triggers.base import WindowMerge
 
 @dataclass(frozen=True)
 class OpenSessions:
-    """Open sessions: the number of each one's key, and what the state keeps of it."""
+    """Open sessions: the number of each one's key, and its state row."""
 
     key_of_window: Int64Array
     stored: pa.Table
 
     def where(self, is_chosen: BoolArray) -> "OpenSessions":
-        """Some of them."""
+        """Return the selected sessions."""
         return OpenSessions(self.key_of_window[is_chosen], self.stored.filter(pa.array(is_chosen)))
 
     def column(self, name: str) -> NumpyColumn:
-        """One column of what is kept."""
+        """Return one state column."""
         return to_numpy(self.stored.column(name))
 
 
 @dataclass(frozen=True)
 class SessionMerges:
-    """What sessions and pieces of a batch join to, and what becomes of each whole.
+    """Which sessions and pieces of a batch merge, and what becomes of each merged interval.
 
-    `refused` takes no pieces; `made` becomes a session that was not there before; any other goes on as it was.
+    `is_refused` intervals accept no pieces; `is_new` intervals become new sessions; all others continue
+    unchanged.
     """
 
     intervals: MergedIntervals
@@ -67,7 +68,7 @@ class SessionMerges:
 
 @dataclass(frozen=True)
 class SessionRows:
-    """The sessions in hand after the batch's merges, and which row each session and piece became part of."""
+    """The sessions after the batch's merges, and the row that each session and piece became part of."""
 
     loaded: LoadedWindows
     row_of_session: Int64Array
@@ -77,7 +78,7 @@ class SessionRows:
 def process_sessions(
     stage: CompiledStage, state: StateTree, partials: pa.Table, batch_time: BatchTime
 ) -> StageResult:
-    """Fold pieces into sessions: merge first, then judge what came of it."""
+    """Merge pieces into sessions, then emit panes."""
     incoming_groups = hash_keys([partials.column(field.name) for field in stage.key], partials.num_rows)
     keys = union_groups(incoming_groups, find_due_groups(state, batch_time))
     key_of_piece = find_positions(keys, incoming_groups)
@@ -116,7 +117,7 @@ def process_sessions(
 
 
 def _load_sessions(state: StateTree, keys: GroupHashes) -> tuple[OpenSessions, OpenSessions]:
-    """The open sessions of some keys, and the windows that these owe."""
+    """Load the open sessions of some keys, and their merged windows with pending retractions."""
     stored, key = state.look_up_groups(keys)
     all_windows = OpenSessions(key, stored)
     is_session = all_windows.column("owed_to") == MAX_TIMESTAMP_MS
@@ -124,7 +125,7 @@ def _load_sessions(state: StateTree, keys: GroupHashes) -> tuple[OpenSessions, O
 
 
 def _find_owners(sessions: OpenSessions, owed_windows: OpenSessions) -> Int64Array:
-    """For each owed window, the session that owes it; a key's open sessions begin at different times."""
+    """Return the session that owns each pending window. A key's open sessions start at different times."""
     if not len(owed_windows.key_of_window):
         return np.empty(0, np.int64)
     starts = zip(sessions.key_of_window.tolist(), sessions.column("window_start").tolist(), strict=True)
@@ -188,7 +189,7 @@ def _build_session_rows(
     partials: pa.Table,
     key_of_piece: Int64Array,
 ) -> SessionRows:
-    """Rows for the sessions that go on, as they are, followed by new ones for the wholes that are made."""
+    """Build rows for the sessions that continue, followed by the new sessions."""
     is_continued = ~merges.is_new[merges.interval_of_session]
     continued, new_intervals = sessions.where(is_continued), np.flatnonzero(merges.is_new)
     count = len(continued.key_of_window) + len(new_intervals)
@@ -222,7 +223,7 @@ def _build_session_rows(
 def _build_window_table(
     stage: CompiledStage, continued: OpenSessions, first_pieces: pa.Table, start: Int64Array, end: Int64Array
 ) -> pa.Table:
-    """Key and bounds: of sessions that go on, and of those that are made."""
+    """Return key and bounds of continued sessions, then of new ones."""
     keys = [first_pieces.column(field.name) for field in stage.key]
     new_windows = pa.table([*keys, pa.array(start), pa.array(end)], schema=stage.window_schema)
     return pa.concat_tables(
@@ -237,7 +238,7 @@ def _merge_swallowed(
     target_rows: Int64Array,
     batch_time: BatchTime,
 ) -> None:
-    """Make the new sessions what the swallowed ones add up to, before the batch's elements are counted."""
+    """Combine the states of merged sessions into the new ones, before the batch's elements are counted."""
     sources = rows_from_table(
         swallowed_sessions.stored.select([state_column.name for state_column in stage.stored_columns])
     )

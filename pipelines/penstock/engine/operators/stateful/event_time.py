@@ -1,7 +1,7 @@
-"""The fold of a function that is told records in order of event time, with timers where they lie between them.
+"""Stateful functions in event-time order: records and timers interleave by time.
 
-A record waits in the state until the watermark has passed it: then nobody who is in time comes before it. So what
-the function is told follows from the records that were in time, however batches were cut.
+A record waits in the state until the watermark passes it; after that no record before it is in time. So the
+calls depend only on the records that were in time, not on how they were split into batches.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from penstock.engine.operators.stateful.event_time_calls import EventTimeCaller
 from penstock.engine.operators.stateful.key_records import iterate_key_records, list_keys
 from penstock.engine.operators.stateful.key_state import KeyStateColumns, read_key_states
 from penstock.engine.operators.stateful.per_key import make_row_columns
-from penstock.engine.operators.stateful.per_key_validation import AnswerValidator
+from penstock.engine.operators.stateful.per_key_validation import UpdateValidator
 from penstock.engine.operators.stateful.schema import (
     PER_KEY_COLUMNS,
     RECORD_ADDRESS_FIELDS,
@@ -43,7 +43,7 @@ from penstock.engine.state.state_tree import StateTree
 def process_in_event_time(
     stage: CompiledStage, state: StateTree, elements: pa.Table, batch_time: BatchTime
 ) -> StageResult:
-    """Tell the records that the watermark has passed, and the timers between them, and keep what is to come."""
+    """Call the function for what the watermark has passed, and store the records that still wait."""
     window = stage.plan.window
     assert isinstance(window, StatefulFunction)
     is_late = to_numpy(elements.column("_time")) < batch_time.watermark_before
@@ -55,7 +55,7 @@ def process_in_event_time(
     is_passed = records.time < batch_time.watermark
     passed_records, waiting_records = records.where(is_passed), records.where(~is_passed)
     keyed_batch = replace(keyed_batch, records=passed_records.rows, key_of_record=passed_records.key)
-    validator = AnswerValidator(window)
+    validator = UpdateValidator(window)
     caller, key_state_columns = EventTimeCaller(window, batch_time, validator), KeyStateColumns(validator)
     for key, key_state, key_records in zip(
         list_keys(stage, keyed_batch),
@@ -83,21 +83,21 @@ def process_in_event_time(
 
 @dataclass(frozen=True)
 class BufferedRecords:
-    """Records in the order in which they are told: by key, time and address."""
+    """Records in call order: by key, time and address."""
 
     key: Int64Array
     time: Int64Array
     rows: pa.Table
 
     def where(self, is_chosen: BoolArray) -> "BufferedRecords":
-        """Some of them."""
+        """Return the selected records."""
         return BufferedRecords(
             self.key[is_chosen], self.time[is_chosen], self.rows.filter(pa.array(is_chosen))
         )
 
 
 def _sort_records(stage: CompiledStage, keyed_batch: KeyedBatch) -> BufferedRecords:
-    """What waits of the keys in hand, and what came."""
+    """Return the waiting and the new records of the batch's keys, in call order."""
     names = [field.name for field in (*RECORD_ADDRESS_FIELDS, *stage.record_fields)]
     waiting = keyed_batch.stored.column(WAITING_RECORDS_COLUMN).combine_chunks()
     key_row_of_record = to_numpy(pa.chunked_array([pc.list_parent_indices(waiting)]))
@@ -116,7 +116,7 @@ def _make_changed_state(
     key_state_columns: KeyStateColumns,
     waiting_records: BufferedRecords,
 ) -> pa.Table:
-    """The rows of the state: a key is called again when the watermark has passed the first record that waits."""
+    """Build the state rows. A key is due again when the watermark passes its first waiting record."""
     counts = np.bincount(waiting_records.key, minlength=len(keyed_batch))
     ends = np.append(0, np.cumsum(counts))
     waiting_due = np.full(len(keyed_batch), MAX_TIMESTAMP_MS)
@@ -142,7 +142,7 @@ def _make_changed_state(
 def _pack_waiting_records(
     stage: CompiledStage, waiting_records: BufferedRecords, ends: Int64Array
 ) -> pa.Array:
-    """The records that wait, a list for each key."""
+    """Return the waiting records as one list per key."""
     fields = [*RECORD_ADDRESS_FIELDS, *stage.record_fields]
     parts = [waiting_records.rows.column(field.name).combine_chunks() for field in fields]
     structs = pa.StructArray.from_arrays(parts, fields=fields)
@@ -150,10 +150,10 @@ def _pack_waiting_records(
 
 
 def _collect_late_rows(stage: CompiledStage, elements: pa.Table, is_late: BoolArray) -> pa.Table:
-    """Who came behind the watermark."""
-    refused = elements.filter(pa.array(is_late))
-    time = to_numpy(refused.column("_time"))
+    """Return the records that arrived behind the watermark."""
+    late_records = elements.filter(pa.array(is_late))
+    time = to_numpy(late_records.column("_time"))
     bounds = {"window_start": time, "window_end": time + 1}
     for name, bound_values in bounds.items():
-        refused = refused.append_column(name, pa.array(bound_values))
-    return make_late_rows(stage, refused, time, time + 1)
+        late_records = late_records.append_column(name, pa.array(bound_values))
+    return make_late_rows(stage, late_records, time, time + 1)

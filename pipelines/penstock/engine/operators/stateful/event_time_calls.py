@@ -1,4 +1,4 @@
-"""Calls of a function with a memory along event time: the records of an instant together, timers between them."""
+"""Calls of a stateful function along event time: records of the same time together, with timers between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +13,18 @@ from penstock.engine.operators.stateful.per_key import MAX_TIMER_ROUNDS, KeyCall
 from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 
 MAX_TIMER_CALLS = 1_000_000
-"""How often a key is called for timers alone before it must be called for a record, or the batch be over."""
+"""The highest number of calls for timers alone, per key, between two records or up to the end of the batch.
+"""
 
 _EVENT_TIME = attrgetter("time")
 
 
 @dataclass(frozen=True)
 class EventTimeCaller(KeyCaller):
-    """Calls the function for what lies before the watermark, in the order of event time."""
+    """Calls the function for everything before the watermark, in event-time order."""
 
     def process_key(self, key: tuple[Any, ...], key_state: KeyState, records: Sequence[KeyedRecord]) -> None:
-        """Call for records, which are in order, and for the timers before, between and behind them."""
+        """Call for the records, which are sorted by time, and for the timers before, between and after them."""
         timeline = KeyTimeline(self, key, key_state)
         for instant, instant_records in groupby(records, _EVENT_TIME):
             timeline.advance_to(instant)
@@ -39,7 +40,7 @@ class EventTimeCaller(KeyCaller):
 
 @dataclass
 class KeyTimeline:
-    """One key's way along event time, as far as it came."""
+    """One key's progress along event time."""
 
     caller: EventTimeCaller
     key: tuple[Any, ...]
@@ -47,12 +48,12 @@ class KeyTimeline:
     current_time: int = MIN_TIMESTAMP_MS
 
     def call_for_records(self, instant: int, records: Sequence[KeyedRecord]) -> None:
-        """Call for the records of an instant."""
+        """Call for the records of one event time."""
         self.current_time, self.key_state.newest_time = instant, instant
         self._call_function(records, ())
 
     def advance_to(self, until: int) -> None:
-        """Call for the timers up to an instant, each at its own, and forget the key where its time is over."""
+        """Call for the timers up to a time, each at its own time, and drop the key's state if it expires."""
         rounds_at_instant = 0
         for _ in range(MAX_TIMER_CALLS):
             timer_time = self._next_timer_time()
@@ -60,10 +61,12 @@ class KeyTimeline:
                 break
             rounds_at_instant = rounds_at_instant + 1 if timer_time <= self.current_time else 0
             if rounds_at_instant == MAX_TIMER_ROUNDS:
-                raise self._make_loop_error(f"set timers that were due at once {MAX_TIMER_ROUNDS} times")
+                raise self._make_loop_error(f"set timers that were due immediately {MAX_TIMER_ROUNDS} times")
             self._fire_timers(timer_time)
         else:
-            raise self._make_loop_error(f"was called for timers alone {MAX_TIMER_CALLS} times up to {until}")
+            raise self._make_loop_error(
+                f"was called {MAX_TIMER_CALLS} times for timers alone, up to event time {until}"
+            )
         if self.caller.expires_at(self.key_state) <= until:
             self.key_state.state, self.key_state.timers, self.key_state.newest_time = (
                 None,
@@ -72,14 +75,17 @@ class KeyTimeline:
             )
 
     def fire_remaining_timers(self) -> None:
-        """Call for the timers that are left, once each: of what they set none would ever be the last."""
+        """Call once for each remaining timer.
+
+        Timers that these calls set are ignored; otherwise they might never end.
+        """
         while self.key_state.timers and self._next_timer_time() <= self.caller.expires_at(self.key_state):
             waiting = self._fire_timers(self._next_timer_time())
             self.key_state.timers = tuple(timer for timer in self.key_state.timers if timer in waiting)
         self.key_state.timers = ()
 
     def _fire_timers(self, timer_time: int) -> Sequence[Timer]:
-        """Call for the timers of an instant; return those that wait for a later one."""
+        """Call for the timers that are due at a time. Return the others."""
         self.current_time = max(self.current_time, timer_time)
         due = tuple(timer for timer in self.key_state.timers if timer.at <= self.current_time)
         waiting = tuple(timer for timer in self.key_state.timers if timer.at > self.current_time)
@@ -89,15 +95,15 @@ class KeyTimeline:
 
     def _call_function(self, records: Sequence[KeyedRecord], due: Sequence[Timer]) -> None:
         key_state, clock = self.key_state, self.caller.batch_time.clock
-        answer = self.caller.call_function(
+        update = self.caller.call_function(
             KeyContext(self.key, key_state.state, records, due, key_state.timers, self.current_time, clock)
         )
-        key_state.state = answer.state
-        key_state.timers = key_state.timers if answer.timers is None else tuple(sorted(answer.timers))
-        self.caller.collect_rows(key_state, answer, due)
+        key_state.state = update.state
+        key_state.timers = key_state.timers if update.timers is None else tuple(sorted(update.timers))
+        self.caller.collect_rows(key_state, update, due)
 
     def _next_timer_time(self) -> int:
         return self.key_state.timers[0].at if self.key_state.timers else MAX_TIMESTAMP_MS
 
     def _make_loop_error(self, message: str) -> StatefulFunctionError:
-        return StatefulFunctionError(self.caller.window.function.name, f"{self.key} {message}")
+        return StatefulFunctionError(self.caller.window.function.name, f"key {self.key} {message}")

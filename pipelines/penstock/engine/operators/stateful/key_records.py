@@ -1,4 +1,4 @@
-"""The records of a batch as a function with a memory is handed them: a sequence for each key."""
+"""The records of a batch as stateful functions receive them: a sequence for each key."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -15,17 +15,17 @@ from penstock.engine.operators.keyed_batch import KeyedBatch
 from penstock.engine.operators.stateful.record_dicts import make_dict_builder
 
 RECORDS_PER_BLOCK = 10_000
-"""Records made ready together: their memory is used again for the next, and never taken by a whole batch."""
+"""Records are converted in blocks of this size, so that a batch needs the memory of one block only."""
 
 
 def list_keys(stage: CompiledStage, keyed_batch: KeyedBatch) -> Sequence[tuple[Any, ...]]:
-    """The key of each key in hand, as Python has it."""
+    """Return the key values of each key as a Python tuple."""
     columns = [keyed_batch.key_table.column(field.name).to_pylist() for field in stage.key]
     return list(zip(*columns, strict=True)) if columns else [()] * len(keyed_batch)
 
 
 def iterate_key_records(stage: CompiledStage, keyed_batch: KeyedBatch) -> Iterator[Sequence[KeyedRecord]]:
-    """The records of each key, in the order of their arrival."""
+    """Yield the records of each key, in order of arrival."""
     names = tuple(field.name for field in (*stage.key, *stage.record_fields))
     columns = [
         to_numpy(keyed_batch.records.column("_time")).tolist(),
@@ -36,7 +36,7 @@ def iterate_key_records(stage: CompiledStage, keyed_batch: KeyedBatch) -> Iterat
     for block_bounds in _iterate_blocks(bounds):
         first, last = block_bounds[0], block_bounds[-1]
         times, *values = (column[first:last] for column in columns)
-        # Without a line of Python for each: this is most of what a call of the function costs.
+        # No Python code per record: building the records is most of the cost of a call.
         block_records = (
             [*map(KeyedRecord, times, make_dict_builder(names)(*values))]
             if names
@@ -46,7 +46,7 @@ def iterate_key_records(stage: CompiledStage, keyed_batch: KeyedBatch) -> Iterat
 
 
 def _iterate_blocks(bounds: list[int]) -> Iterator[list[int]]:
-    """The bounds of keys, some keys at a time: as many as have so many records that one more counts little."""
+    """Yield the bounds of consecutive keys, in blocks of about `RECORDS_PER_BLOCK` records."""
     begin = 0
     while begin < len(bounds) - 1:
         end = max(bisect_right(bounds, bounds[begin] + RECORDS_PER_BLOCK), begin + 2)
@@ -55,7 +55,7 @@ def _iterate_blocks(bounds: list[int]) -> Iterator[list[int]]:
 
 
 def _repeat_key_values(keyed_batch: KeyedBatch, column: pa.ChunkedArray) -> list[Any]:
-    """The value of each record's key, which all records of a key share."""
+    """Return the value of each record's key. Records of a key share the object."""
     key_values = np.fromiter(to_python_values(column), dtype=object, count=len(keyed_batch))
     record_values: list[Any] = key_values[keyed_batch.key_of_record].tolist()
     return record_values

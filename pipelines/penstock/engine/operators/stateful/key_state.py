@@ -1,4 +1,4 @@
-"""What is known of the keys of a function with a memory: as the state had it, as it is after the calls."""
+"""Per-key state of a stateful function: loaded before the calls, stored after them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import numpy as np
 from penstock.engine.columnar import Rows, to_numpy
 from penstock.engine.functions.stateful import Timer
 from penstock.engine.operators.keyed_batch import KeyedBatch
-from penstock.engine.operators.stateful.per_key_validation import AnswerValidator
+from penstock.engine.operators.stateful.per_key_validation import UpdateValidator
 from penstock.engine.operators.stateful.state_encoding import encode_state
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS, BoolArray, Int64Array
@@ -20,7 +20,7 @@ ENCODED_NO_TIMERS = encode_state(())
 
 @dataclass
 class KeyState:
-    """What is known of a key, before its call and after it."""
+    """State, timers and output rows of a key, before and after its calls."""
 
     state: Any = None
     timers: tuple[Timer, ...] = ()
@@ -30,7 +30,7 @@ class KeyState:
 
 
 def read_key_states(window: StatefulFunction, keyed_batch: KeyedBatch) -> Iterator[KeyState]:
-    """What the state has of each key in hand, one after the other; of new ones it has nothing."""
+    """Yield the stored state of each key. A new key has an empty state."""
     row_of_key = np.full(len(keyed_batch), -1, np.int64)
     row_of_key[keyed_batch.key_of_stored] = np.arange(keyed_batch.stored.num_rows)
     encoded_states, encoded_timers = (
@@ -57,13 +57,13 @@ def read_key_states(window: StatefulFunction, keyed_batch: KeyedBatch) -> Iterat
 
 @dataclass
 class KeyStateColumns:
-    """What became of keys, column by column.
+    """The results of all keys, column by column.
 
-    Nothing else stays of a key after its call: with many keys the collector of garbage would go through all of what
-    stays again and again, which took a third of the time.
+    No per-key object outlives its call. With many keys, repeated garbage collection over them took a third of
+    the time.
     """
 
-    validator: AnswerValidator
+    validator: UpdateValidator
     encoded_states: list[bytes | None] = field(default_factory=list)
     encoded_timers: list[bytes] = field(default_factory=list)
     newest_times: list[int] = field(default_factory=list)
@@ -75,8 +75,8 @@ class KeyStateColumns:
     rows: list[Mapping[str, Any]] = field(default_factory=list)
 
     def add(self, key_state: KeyState, event_due: int, clock_due: int) -> None:
-        """Take a key that was called for; at `event` and at `clock` something is to be done about it."""
-        self.encoded_states.append(self.validator.encode_memory(key_state.state))
+        """Add a key after its calls. It is due again at `event_due` and at `clock_due`."""
+        self.encoded_states.append(self.validator.encode_state(key_state.state))
         self.encoded_timers.append(encode_state(key_state.timers) if key_state.timers else ENCODED_NO_TIMERS)
         self.newest_times.append(key_state.newest_time)
         self.event_due_times.append(event_due)
@@ -88,16 +88,16 @@ class KeyStateColumns:
 
     @property
     def due_times(self) -> tuple[Int64Array, Int64Array]:
-        """The watermark and the clock at which something is to be done about each key."""
+        """The watermark and the clock at which each key is due again."""
         return np.array(self.event_due_times, np.int64), np.array(self.clock_due_times, np.int64)
 
     @property
     def is_dropped(self) -> BoolArray:
-        """The keys of which nothing is left."""
+        """The keys that have neither state nor timers left."""
         return np.array(self.dropped_flags, bool)
 
     def to_rows(self) -> Rows:
-        """What the state is to have."""
+        """Return the columns to store."""
         count = len(self.encoded_states)
         columns: Mapping[str, list[Any]] = {"memory": self.encoded_states, "timers": self.encoded_timers}
         object_columns = {

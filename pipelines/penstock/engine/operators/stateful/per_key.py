@@ -1,4 +1,4 @@
-"""The fold of a function with a memory: called for each key that has records or due timers, and for no other."""
+"""Stateful functions, called per key: only keys that have records or due timers are called."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.keyed_batch import load_keyed_batch, make_stage_result
 from penstock.engine.operators.stateful.key_records import iterate_key_records, list_keys
 from penstock.engine.operators.stateful.key_state import KeyState, KeyStateColumns, read_key_states
-from penstock.engine.operators.stateful.per_key_validation import AnswerValidator
+from penstock.engine.operators.stateful.per_key_validation import UpdateValidator
 from penstock.engine.operators.stateful.side_outputs import route_rows
 from penstock.engine.operators.windowed.window_update import LoadedWindows, StageResult, make_state_rows
 from penstock.engine.plan.stateful_function import StatefulFunction
@@ -25,7 +25,9 @@ from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP
 from penstock.engine.state.state_tree import StateTree
 
 MAX_TIMER_ROUNDS = 1_000
-"""How often a key may set timers that are due at once, in one batch: more is taken for a loop without end."""
+"""The number of times per batch that a key may set a timer that is due immediately. More counts as an endless
+loop.
+"""
 
 _EVENT_TIME = attrgetter("time")
 
@@ -33,11 +35,11 @@ _EVENT_TIME = attrgetter("time")
 def process_per_key(
     stage: CompiledStage, state: StateTree, elements: pa.Table, batch_time: BatchTime
 ) -> StageResult:
-    """Call the function for each key in hand, and keep what it answers."""
+    """Call the function for each key of the batch, and store its state."""
     window = stage.plan.window
     assert isinstance(window, StatefulFunction)
     keyed_batch = load_keyed_batch(stage, state, elements, batch_time)
-    validator = AnswerValidator(window)
+    validator = UpdateValidator(window)
     caller, key_state_columns = KeyCaller(window, batch_time, validator), KeyStateColumns(validator)
     for key, key_state, key_records in zip(
         list_keys(stage, keyed_batch),
@@ -60,14 +62,14 @@ def process_per_key(
 
 @dataclass(frozen=True)
 class KeyCaller:
-    """Calls the function at one moment."""
+    """Calls the function for single keys at one batch time."""
 
     window: StatefulFunction
     batch_time: BatchTime
-    validator: AnswerValidator
+    validator: UpdateValidator
 
     def process_key(self, key: tuple[Any, ...], key_state: KeyState, records: Sequence[KeyedRecord]) -> None:
-        """Call for records and due timers; a record that comes after the key is forgotten finds nothing of it."""
+        """Call for records and due timers. A record after the key's expiry finds no state."""
         parts = self.split_at_expiry(key_state.newest_time, records)
         for part_number, part in enumerate(parts, start=1):
             if part and self.expires_at(key_state) <= part[0].time:
@@ -82,7 +84,7 @@ class KeyCaller:
     def split_at_expiry(
         self, newest_time: int, records: Sequence[KeyedRecord]
     ) -> Sequence[Sequence[KeyedRecord]]:
-        """The records of a key, cut where it is forgotten between them."""
+        """Split the records of a key wherever the key expires between two of them."""
         ttl = self.window.forget_after
         if ttl is None or not records:
             return [records]
@@ -102,10 +104,10 @@ class KeyCaller:
         *,
         is_last_part: bool,
     ) -> None:
-        """Call for records and due timers, and again for timers that are due at once, until none is.
+        """Call for records and due timers, and again for timers that are due immediately, until none is left.
 
-        No timer of event time comes after the key is forgotten. When the input has ended, what a call for timers
-        alone sets comes to nothing: a timer that sets itself again would never be the last.
+        Event-time timers after the key's expiry do not fire. At the end of input, timers set in a call
+        without records are dropped: a timer that sets itself again would never end.
         """
         if records:
             key_state.newest_time = max(key_state.newest_time, *map(_EVENT_TIME, records))
@@ -115,35 +117,38 @@ class KeyCaller:
             if not records and not due:
                 break
             call_times = (self.batch_time.watermark, self.batch_time.clock)
-            answer = self.call_function(KeyContext(key, key_state.state, records, due, waiting, *call_times))
-            key_state.state = answer.state
-            next_timers = waiting if answer.timers is None else tuple(sorted(answer.timers))
-            self.collect_rows(key_state, answer, due)
+            update = self.call_function(KeyContext(key, key_state.state, records, due, waiting, *call_times))
+            key_state.state = update.state
+            next_timers = waiting if update.timers is None else tuple(sorted(update.timers))
+            self.collect_rows(key_state, update, due)
             is_finished = self.batch_time.watermark == MAX_TIMESTAMP_MS and is_last_part and not records
             due, waiting = self.split_timers(next_timers, until)
             records = ()
             if is_finished:
                 due = ()
         else:
-            message = f"{key} set timers that were due at once {MAX_TIMER_ROUNDS} times in one batch"
+            message = f"key {key} set timers that were due immediately {MAX_TIMER_ROUNDS} times in one batch"
             raise StatefulFunctionError(self.window.function.name, message)
         key_state.timers = waiting
 
-    def collect_rows(self, key_state: KeyState, answer: KeyUpdate[Any], due: Sequence[Timer]) -> None:
-        """Keep the rows of an answer; those without an event time have that of the newest record or timer."""
-        if answer.rows:
-            self.validator.check_rows(answer.rows)
+    def collect_rows(self, key_state: KeyState, update: KeyUpdate[Any], due: Sequence[Timer]) -> None:
+        """Collect the rows of an update. A row without an event time gets that of the newest record or timer."""
+        if update.rows:
+            self.validator.check_rows(update.rows)
             newest_time = max([key_state.newest_time, *(timer.at for timer in due if timer.clock == "event")])
-            key_state.row_times += [newest_time if row.at is None else row.at for row in answer.rows]
-            key_state.rows += route_rows(self.window, answer.rows)
+            key_state.row_times += [newest_time if row.at is None else row.at for row in update.rows]
+            key_state.rows += route_rows(self.window, update.rows)
 
     def call_function(self, call: KeyContext[Any]) -> KeyUpdate[Any]:
-        """Ask the function. StatefulFunctionError where it gives no answer, UserCodeError where it fails."""
+        """Call the function.
+
+        Raises StatefulFunctionError for an invalid result and UserCodeError if the function fails.
+        """
         try:
-            answer = self._function(call)
-        except Exception as problem:
-            raise UserCodeError(self.window.function.name, problem) from problem
-        return self.validator.check_answer(answer, call.key)
+            returned = self._function(call)
+        except Exception as error:
+            raise UserCodeError(self.window.function.name, error) from error
+        return self.validator.check_update(returned, call.key)
 
     @cached_property
     def _function(self) -> Any:
@@ -152,7 +157,7 @@ class KeyCaller:
     def split_timers(
         self, timers: tuple[Timer, ...], until: int
     ) -> tuple[tuple[Timer, ...], tuple[Timer, ...]]:
-        """Timers that are due, those of event time up to a moment, and the others."""
+        """Split timers into due and waiting. Event-time timers are due up to `until`."""
         if not timers:
             return (), ()
         due_limits = {"event": until, "processing": self.batch_time.clock}
@@ -160,12 +165,12 @@ class KeyCaller:
         return due, tuple(timer for timer in timers if timer.at > due_limits[timer.clock])
 
     def is_expired(self, key_state: KeyState) -> bool:
-        """Whether nothing was heard of a key for so long that it goes."""
+        """Return whether a key has expired because no record arrived within its time to live."""
         expiry = self.expires_at(key_state)
         return expiry != MAX_TIMESTAMP_MS and expiry <= self.batch_time.watermark
 
     def expires_at(self, key_state: KeyState) -> int:
-        """The watermark at which a key is forgotten."""
+        """Return the watermark at which a key expires."""
         ttl = self.window.forget_after
         return (
             MAX_TIMESTAMP_MS
@@ -174,7 +179,7 @@ class KeyCaller:
         )
 
     def next_event_due(self, key_state: KeyState) -> int:
-        """The watermark at which something is to be done about a key."""
+        """Return the watermark at which a key is due again."""
         if not key_state.timers:
             return self.expires_at(key_state)
         return min(
@@ -182,7 +187,7 @@ class KeyCaller:
         )
 
     def next_clock_due(self, key_state: KeyState) -> int:
-        """The clock at which something is to be done about a key."""
+        """Return the clock at which a key is due again."""
         if not key_state.timers:
             return MAX_TIMESTAMP_MS
         return min(
@@ -191,9 +196,9 @@ class KeyCaller:
 
 
 def make_row_columns(
-    stage: CompiledStage, validator: AnswerValidator, rows: Sequence[Mapping[str, Any]]
+    stage: CompiledStage, validator: UpdateValidator, rows: Sequence[Mapping[str, Any]]
 ) -> dict[str, pa.Array]:
-    """The columns of the rows, key by key."""
+    """Return the columns of the output rows, key by key."""
     validator.refuse_unknown_fields()
     return {
         accumulator.output: validator.make_column(accumulator.output, accumulator.type, rows)

@@ -1,4 +1,4 @@
-"""What a stage with a function of the user's keeps of a key, and the columns that the function gives."""
+"""State columns and result columns of stateful functions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -17,13 +17,13 @@ PER_KEY_COLUMNS = (
     StateColumn("timers", pa.binary(), None),
     StateColumn("newest", pa.int64(), MIN_TIMESTAMP_MS),
 )
-"""What is kept of a key: what the function remembers and the timers that wait, both packed, and the newest time."""
+"""State columns of a key: encoded state and timers, and the newest event time."""
 
 STATE_COLUMN_PREFIX = "memory_"
-"""What the columns begin with in which a vectorized function's state is kept."""
+"""Prefix of the columns that store a vectorized function's state."""
 
 WAITING_RECORDS_COLUMN = "records_to_come"
-"""The column of records that wait until the watermark has passed them, by time and then by address."""
+"""The column of records that wait for the watermark, sorted by time and address."""
 
 RECORD_ADDRESS_FIELDS = (
     pa.field("_topic", pa.string()),
@@ -49,19 +49,21 @@ SPARK_TO_ARROW_TYPES = {
 
 
 def to_arrow_type(type_name: str, field: str) -> pa.DataType:
-    """The Arrow type of a word of Spark's. Raises DefinitionError for one that is not known."""
+    """Return the Arrow type for a Spark type name. Raise DefinitionError for an unknown name."""
     normalized = type_name.strip().upper()
     if normalized.startswith("ARRAY<") and normalized.endswith(">"):
         return pa.list_(to_arrow_type(normalized[6:-1], field))
     if normalized not in SPARK_TO_ARROW_TYPES:
         raise DefinitionError(
-            field, f"{type_name!r}", f"Write one of: {', '.join(SPARK_TO_ARROW_TYPES)}, or ARRAY<one of them>"
+            field,
+            f"unknown type {type_name!r}",
+            f"Use one of: {', '.join(SPARK_TO_ARROW_TYPES)}, or ARRAY<one of them>",
         )
     return SPARK_TO_ARROW_TYPES[normalized]
 
 
 def list_stateful_columns(window: StatefulFunction, record_fields: Iterable[pa.Field]) -> list[StateColumn]:
-    """What is kept of a key; where records are `told` in order of event time, those that wait as well."""
+    """Return the state columns of a key. In event-time order they include the waiting records."""
     if window.is_event_time_ordered:
         return [
             *PER_KEY_COLUMNS,
@@ -83,7 +85,7 @@ def list_stateful_columns(window: StatefulFunction, record_fields: Iterable[pa.F
 
 
 def list_state_fields(window: StatefulFunction) -> Sequence[pa.Field]:
-    """The fields of the state of a vectorized function."""
+    """Return the state fields of a vectorized function."""
     columns = state_columns(window.state.resolve())
     return [
         pa.field(column.name, to_arrow_type(column.type, f"stateful.state.{column.name}"))
@@ -92,7 +94,7 @@ def list_state_fields(window: StatefulFunction) -> Sequence[pa.Field]:
 
 
 def list_result_columns(window: StatefulFunction | ChangelogWindows) -> Iterator[Accumulator]:
-    """The columns of the function's rows, or of others' panes, in the place of aggregates: nothing accumulates."""
+    """Yield the columns of a function's rows, or of upstream panes, as accumulators without parts."""
     columns, yaml_path = (
         (window.columns, "read_panes.columns")
         if isinstance(window, ChangelogWindows)

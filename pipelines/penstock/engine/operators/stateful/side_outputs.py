@@ -1,4 +1,4 @@
-"""The rows of a function that sends them to several places: each has the columns of its own output alone."""
+"""Side outputs: rows of a function routed to several outputs, each with its own columns."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from penstock.engine.plan.stateful_function import SIDE_OUTPUT_COLUMN, StatefulF
 
 
 def output_schema(stage: CompiledStage, output: str | None = None) -> pa.Schema:
-    """The columns of the panes of one output; without a name, of the stage's own."""
+    """Return the pane columns of one output, or of the main output if no name is given."""
     window = stage.plan.window
     if not isinstance(window, StatefulFunction) or not window.outputs:
         return stage.pane_schema
@@ -23,7 +23,7 @@ def output_schema(stage: CompiledStage, output: str | None = None) -> pa.Schema:
 
 
 def select_output_panes(stage: CompiledStage, panes: pa.Table, output: str | None = None) -> pa.Table:
-    """The panes of one output, with its columns."""
+    """Return the panes of one output, with its columns."""
     names = output_schema(stage, output).names
     if len(names) == len(stage.pane_schema):
         return panes
@@ -34,7 +34,7 @@ def select_output_panes(stage: CompiledStage, panes: pa.Table, output: str | Non
 
 
 def route_rows(window: StatefulFunction, rows: Sequence[OutputRow]) -> list[Mapping[str, Any]]:
-    """The fields of rows, with the output that each goes to."""
+    """Return the fields of rows, with the output that each goes to."""
     for row in rows:
         if row.output is not None and not window.has_output(row.output):
             raise StatefulFunctionError(window.function.name, describe_unknown_output(window, row.output))
@@ -50,7 +50,7 @@ def route_rows(window: StatefulFunction, rows: Sequence[OutputRow]) -> list[Mapp
 
 
 def route_table(window: StatefulFunction, rows: pa.Table) -> pa.Table:
-    """The rows of a vectorized function, with the output that each goes to in a column of ours."""
+    """Return the rows of a vectorized function, with an internal column for the output that each goes to."""
     row_outputs = (
         rows.column(ROW_OUTPUT_COLUMN).cast(pa.string())
         if ROW_OUTPUT_COLUMN in rows.column_names
@@ -64,7 +64,7 @@ def route_table(window: StatefulFunction, rows: pa.Table) -> pa.Table:
 
 
 def null_other_columns(window: StatefulFunction, values: pa.Table) -> pa.Table:
-    """The values of rows with nulls in the columns that are of other outputs."""
+    """Set the columns of other outputs to null."""
     for column in window.columns[:-1] if window.outputs else ():
         output_names = (None, *(output.name for output in window.outputs))
         owning_outputs = [
@@ -84,9 +84,6 @@ def null_other_columns(window: StatefulFunction, values: pa.Table) -> pa.Table:
 
 
 def describe_unknown_output(window: StatefulFunction, output: str | None) -> str:
-    """What is wrong with a row that goes nowhere."""
-    declared = (
-        ", ".join(declared_output.name for declared_output in window.outputs)
-        or "no output beside its own rows"
-    )
-    return f"it sent a row to {output!r}; declared is {declared}"
+    """Return the error text for a row with an unknown output."""
+    declared = ", ".join(declared_output.name for declared_output in window.outputs) or "none"
+    return f"it sent a row to the unknown output {output!r}; declared outputs: {declared}"

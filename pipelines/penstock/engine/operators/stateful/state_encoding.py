@@ -1,4 +1,4 @@
-"""A function's state in bytes: equal values give equal bytes, in whatever order they were filled."""
+"""Encode a function's state to bytes. Equal values give equal bytes, whatever the insertion order."""
 
 from copy import copy
 from dataclasses import fields, is_dataclass
@@ -11,15 +11,15 @@ _ENCODE_UNSORTED = msgspec.msgpack.Encoder().encode
 
 
 def encode_state(state: Any) -> bytes:
-    """Return a value in bytes. Raises TypeError for one that has no form in them."""
+    """Return the encoded value. Raise TypeError for a value that cannot be encoded."""
     try:
         return _ENCODE_SORTED(state)
-    except TypeError:  # the encoder sorts dictionaries of texts alone
+    except TypeError:  # the encoder only sorts dictionaries with text keys
         return _ENCODE_UNSORTED(sort_members(state))
 
 
 def sort_members(value: Any) -> Any:
-    """Return a value whose dictionaries and sets, at any depth, go by the bytes of their members."""
+    """Return the value with dictionaries and sets, at any depth, sorted by their encoded members."""
     match value:
         case dict():
             pairs = ((key, sort_members(member)) for key, member in value.items())
@@ -40,7 +40,7 @@ def sort_members(value: Any) -> Any:
 
 
 def _set_members(value: Any, members: dict[str, Any], set_member: Any) -> Any:
-    """Put members into a copy, past whatever a frozen class would say to it."""
+    """Set members of a copy, even if its class is frozen."""
     for name, member in members.items():
         set_member(value, name, member)
     return value

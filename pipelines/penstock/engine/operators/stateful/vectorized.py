@@ -1,4 +1,4 @@
-"""The fold of a vectorized function with a memory: one call for all keys that have records or due timers."""
+"""Vectorized stateful functions: one call for all keys that have records or due timers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,13 +39,15 @@ from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP
 from penstock.engine.state.state_tree import StateTree
 
 MAX_TIMER_ROUNDS = 1_000
-"""As of functions that are called key by key: so often timers may be set that are due at once, in one batch."""
+"""The number of times per batch that timers may be set that are due immediately. More counts as an endless
+loop.
+"""
 
 
 def process_vectorized(
     stage: CompiledStage, state: StateTree, elements: pa.Table, batch_time: BatchTime
 ) -> StageResult:
-    """Call the function for all keys in hand, and keep what it answers."""
+    """Call the function for all keys of the batch, and store their states."""
     window = stage.plan.window
     assert isinstance(window, StatefulFunction)
     keyed_batch = load_keyed_batch(stage, state, elements, batch_time)
@@ -59,7 +61,7 @@ def process_vectorized(
 
 @dataclass(frozen=True)
 class CallRows:
-    """Rows of one call: the key in hand of each, its event time, and the columns of the result."""
+    """Rows of one call: the key and the event time of each, and the result columns."""
 
     key: Int64Array
     times: Int64Array
@@ -68,7 +70,7 @@ class CallRows:
 
 @dataclass(frozen=True)
 class VectorizedCaller:
-    """Asks the function at one moment, as often as it takes, and gathers its rows."""
+    """Calls the function at one batch time, as often as needed, and collects its rows."""
 
     stage: CompiledStage
     window: StatefulFunction
@@ -77,7 +79,7 @@ class VectorizedCaller:
     call_rows: list[CallRows]
 
     def process_keys(self, key_states: VectorizedState) -> VectorizedState:
-        """Ask for records and due timers; a record that comes after its key is forgotten finds nothing of it."""
+        """Call for records and due timers. A record after its key's expiry finds no state."""
         part_of_record = self.count_expiries(key_states)
         last_part = np.zeros(len(self.keyed_batch), np.int64)
         np.maximum.at(last_part, self.keyed_batch.key_of_record, part_of_record)
@@ -97,7 +99,7 @@ class VectorizedCaller:
         return self.expire_states(key_states, np.ones(len(self.keyed_batch), bool))
 
     def count_expiries(self, key_states: VectorizedState) -> Int64Array:
-        """For each record how often its key was forgotten before it, in this batch."""
+        """Return, for each record, how often its key expired before it in this batch."""
         key, ttl = self.keyed_batch.key_of_record, self.window.forget_after
         if ttl is None or not len(key):
             return np.zeros(len(key), np.int64)
@@ -109,7 +111,7 @@ class VectorizedCaller:
         return np.asarray(expiry_counts[1:] - expiry_counts[first_of_key], np.int64)
 
     def expire_before_records(self, key_states: VectorizedState, is_expiring: BoolArray) -> VectorizedState:
-        """Forget keys of which nothing was heard for long enough before the record that comes next."""
+        """Call for the remaining timers of keys that expire before their next record, then drop their states."""
         key_states = self.call_until_settled(
             key_states,
             is_expiring,
@@ -121,7 +123,7 @@ class VectorizedCaller:
         return drop_states(replace(key_states, newest_times=newest), is_expiring)
 
     def advance_newest(self, key_states: VectorizedState, is_chosen: BoolArray) -> VectorizedState:
-        """The same with the times of some records."""
+        """Return the states with the newest event time advanced by the selected records."""
         newest = key_states.newest_times.copy()
         times = to_numpy(self.keyed_batch.records.column(RECORD_TIME_COLUMN))
         np.maximum.at(newest, self.keyed_batch.key_of_record[is_chosen], times[is_chosen])
@@ -135,7 +137,7 @@ class VectorizedCaller:
         until: int,
         is_last_part: BoolArray,
     ) -> VectorizedState:
-        """Ask about keys, again for timers that are due at once until none is: none after its key is forgotten."""
+        """Call until no key has a timer that is due immediately. Timers after a key's expiry do not fire."""
         has_records = (
             np.bincount(self.keyed_batch.key_of_record[is_chosen], minlength=len(self.keyed_batch)) > 0
         )
@@ -147,7 +149,7 @@ class VectorizedCaller:
                 return key_states
             key_states = self.call_once(key_states, np.flatnonzero(is_called), records, timer_limits)
             if self.batch_time.watermark == MAX_TIMESTAMP_MS:
-                # What a call for timers alone sets after the end comes to nothing: it would never be the last.
+                # After the end of input, drop timers set in a call without records: they might never end.
                 is_finished = is_called & ~has_records & is_last_part
                 key_states = key_states.filter_timers(
                     ~(
@@ -160,7 +162,9 @@ class VectorizedCaller:
             int(np.flatnonzero(is_callable & self.have_due_timers(key_states, timer_limits))[0]), 1
         ).to_pylist()[0]
         key_values = tuple(key_row[key_field.name] for key_field in self.stage.key)
-        message = f"{key_values} set timers that were due at once {MAX_TIMER_ROUNDS} times in one batch"
+        message = (
+            f"key {key_values} set timers that were due immediately {MAX_TIMER_ROUNDS} times in one batch"
+        )
         raise StatefulFunctionError(self.window.function.name, message)
 
     def call_once(
@@ -170,7 +174,10 @@ class VectorizedCaller:
         records: pa.Table,
         timer_limits: Int64Array,
     ) -> VectorizedState:
-        """Ask once about some keys; `records` are theirs, and `ends` up to when their timers are due."""
+        """Call the function once for some keys.
+
+        `timer_limits` has the time up to which each key's timers are due.
+        """
         call_position = np.full(len(self.keyed_batch), -1, np.int64)
         call_position[called_keys] = np.arange(len(called_keys))
         is_due = self.are_timers_due(key_states.timers, timer_limits[key_states.key_of_timer])
@@ -190,13 +197,13 @@ class VectorizedCaller:
             watermark=self.batch_time.watermark,
             batch_clock=self.batch_time.clock,
         )
-        answers, name = self.call_function(calls), self.window.function.name
-        states = check_states(answers, key_states.states.schema, len(called_keys), name)
-        if answers.rows is not None:
-            self.call_rows.append(self.make_call_rows(answers.rows, key_states, called_keys, timers))
+        updates, name = self.call_function(calls), self.window.function.name
+        states = check_states(updates, key_states.states.schema, len(called_keys), name)
+        if updates.rows is not None:
+            self.call_rows.append(self.make_call_rows(updates.rows, key_states, called_keys, timers))
         next_timers = waiting
-        if answers.timers is not None:
-            next_timers = check_timers(answers.timers, len(called_keys), name, allows_clock=self.window.clock)
+        if updates.timers is not None:
+            next_timers = check_timers(updates.timers, len(called_keys), name, allows_clock=self.window.clock)
         other_timers = key_states.timers.filter(pa.array(~is_called))
         return key_states.update_keys(
             called_keys, states, pa.concat_tables([other_timers, _renumber_keys(next_timers, called_keys)])
@@ -205,7 +212,7 @@ class VectorizedCaller:
     def make_call_rows(
         self, rows: pa.Table, key_states: VectorizedState, called_keys: Int64Array, timers: pa.Table
     ) -> CallRows:
-        """Rows with the event time of each: its own, or that of the newest record or timer of its key."""
+        """Return the rows with their event times: their own, or that of the key's newest record or timer."""
         columns = {accumulator.output: accumulator.type for accumulator in self.stage.accumulators}
         rows = route_table(self.window, require_table(rows, "rows", self.window.function.name))
         row_key, row_times, values = check_rows(rows, columns, len(called_keys), self.window.function.name)
@@ -221,17 +228,20 @@ class VectorizedCaller:
         return CallRows(called_keys[row_key], times, values)
 
     def call_function(self, calls: KeyBatchContext) -> KeyBatchUpdate:
-        """Ask the function. StatefulFunctionError where it gives no answer, UserCodeError where it fails."""
+        """Call the function.
+
+        Raises StatefulFunctionError for an invalid result and UserCodeError if the function fails.
+        """
         try:
-            answers = self._function(calls)
-        except Exception as problem:
-            raise UserCodeError(self.window.function.name, problem) from problem
-        if not isinstance(answers, KeyBatchUpdate):
+            updates = self._function(calls)
+        except Exception as error:
+            raise UserCodeError(self.window.function.name, error) from error
+        if not isinstance(updates, KeyBatchUpdate):
             raise StatefulFunctionError(
                 self.window.function.name,
-                f"it gave {type(answers).__name__}, no KeyBatchUpdate of penstock.engine.functions.vectorized",
+                f"it returned {type(updates).__name__}, not a penstock.engine.functions.vectorized.KeyBatchUpdate",
             )
-        return answers
+        return updates
 
     @cached_property
     def _function(self) -> Any:
@@ -239,31 +249,31 @@ class VectorizedCaller:
 
     @cached_property
     def records(self) -> pa.Table:
-        """The records as the function sees them, by the number of the key in hand."""
+        """The records as the function receives them, with the index of their key."""
         names = [RECORD_TIME_COLUMN, *(field.name for field in (*self.stage.key, *self.stage.record_fields))]
         return self.keyed_batch.records.select(names).add_column(
             0, KEY_INDEX_COLUMN, pa.array(self.keyed_batch.key_of_record)
         )
 
     def are_timers_due(self, timers: pa.Table, until: Int64Array) -> BoolArray:
-        """Which timers are due: those of event time up to a moment of each."""
+        """Return which timers are due. `until` is the limit of each event-time timer."""
         by_event = np.asarray(pc.equal(timers.column("clock"), "event"))
         return to_numpy(timers.column("at")) <= np.where(by_event, until, self.batch_time.clock)
 
     def have_due_timers(self, key_states: VectorizedState, timer_limits: Int64Array) -> BoolArray:
-        """Which keys have due timers."""
+        """Return which keys have due timers."""
         is_due = self.are_timers_due(key_states.timers, timer_limits[key_states.key_of_timer])
         return np.bincount(key_states.key_of_timer[is_due], minlength=len(self.keyed_batch)) > 0
 
     def expire_states(self, key_states: VectorizedState, is_candidate: BoolArray) -> VectorizedState:
-        """Forget those of some keys of which nothing was heard for long enough."""
+        """Drop the states of candidate keys that have expired."""
         expiry = self.expires_at(key_states)
         return drop_states(
             key_states, is_candidate & (expiry != MAX_TIMESTAMP_MS) & (expiry <= self.batch_time.watermark)
         )
 
     def expires_at(self, key_states: VectorizedState) -> Int64Array:
-        """The watermark at which each key is forgotten."""
+        """Return the watermark at which each key expires."""
         ttl = self.window.forget_after
         if ttl is None:
             return np.full(len(self.keyed_batch), MAX_TIMESTAMP_MS, np.int64)
@@ -271,11 +281,11 @@ class VectorizedCaller:
         return np.where(has_time, np.where(has_time, key_states.newest_times, 0) + ttl, MAX_TIMESTAMP_MS)
 
     def next_event_due(self, key_states: VectorizedState) -> Int64Array:
-        """The watermark at which something is to be done about each key."""
+        """Return the watermark at which each key is due again."""
         return self._earliest_due(key_states, "event", self.expires_at(key_states))
 
     def next_clock_due(self, key_states: VectorizedState) -> Int64Array:
-        """The clock at which something is to be done about each key."""
+        """Return the clock at which each key is due again."""
         return self._earliest_due(
             key_states, "processing", np.full(len(self.keyed_batch), MAX_TIMESTAMP_MS, np.int64)
         )
@@ -290,7 +300,7 @@ class VectorizedCaller:
         return due_times
 
     def collect_rows(self) -> tuple[Int64Array, Int64Array, dict[str, pa.Array]]:
-        """The rows of all calls: key, event time, and columns."""
+        """Return the rows of all calls: key, event time, and columns."""
         no_keys = np.empty(0, np.int64)
         schema = pa.schema([pa.field(each.output, each.type) for each in self.stage.accumulators])
         values = pa.concat_tables([schema.empty_table(), *(call_rows.values for call_rows in self.call_rows)])
@@ -299,9 +309,9 @@ class VectorizedCaller:
 
 
 def max_time_before(key: Int64Array, times: Int64Array) -> Int64Array:
-    """For each record the highest time of its key before it, for records that stand key by key."""
+    """Return, for each record, the highest time of its key before it. Records are sorted by key."""
     distinct_times, rank = np.unique(times, return_inverse=True)
-    # A key's ranks lie above those of the keys before it, so that the highest so far never is another key's.
+    # Ranks of a key are higher than those of all keys before it, so the running maximum never crosses keys.
     highest_rank = np.maximum.accumulate(key * len(distinct_times) + rank) % len(distinct_times)
     time_before = np.append(MIN_TIMESTAMP_MS, distinct_times[highest_rank[:-1]])
     return np.where(np.append(True, key[1:] != key[:-1]), MIN_TIMESTAMP_MS, time_before)
@@ -312,6 +322,6 @@ def _split_columns(all_call_rows: Sequence[CallRows]) -> tuple[list[Int64Array],
 
 
 def _renumber_keys(table: pa.Table, new_numbers: Int64Array) -> pa.Table:
-    """The same rows with other numbers for their keys."""
+    """Return the rows with their key indexes mapped."""
     keys = new_numbers[to_numpy(table.column(KEY_INDEX_COLUMN))]
     return table.set_column(table.schema.get_field_index(KEY_INDEX_COLUMN), KEY_INDEX_COLUMN, pa.array(keys))

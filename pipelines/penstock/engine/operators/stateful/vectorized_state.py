@@ -1,4 +1,4 @@
-"""What is kept of the keys of a vectorized function: its state in columns, and the timers that wait."""
+"""State of a vectorized function's keys: state columns and pending timers."""
 
 from dataclasses import dataclass, replace
 
@@ -31,7 +31,7 @@ from penstock.engine.state.header_columns import (
 
 @dataclass(frozen=True)
 class VectorizedState:
-    """What is known of keys in hand, before their calls and after them: a value, made anew by each change."""
+    """States and timers of the batch's keys, before and after their calls. Immutable."""
 
     states: pa.Table
     timers: pa.Table
@@ -48,11 +48,11 @@ class VectorizedState:
         return to_numpy(self.states.column(HAS_STATE_COLUMN))
 
     def filter_timers(self, is_chosen: BoolArray) -> "VectorizedState":
-        """The same with some of the timers."""
+        """Return the states with some of the timers."""
         return replace(self, timers=self.timers.filter(pa.array(is_chosen)))
 
     def update_keys(self, keys: Int64Array, states: pa.Table, timers: pa.Table) -> "VectorizedState":
-        """The same with other states of some keys, and other timers."""
+        """Return the states with those of `keys` and all timers replaced."""
         row_of_key = np.arange(self.states.num_rows)
         row_of_key[keys] = self.states.num_rows + np.arange(len(keys))
         all_states = pa.concat_tables([self.states, states])
@@ -60,7 +60,7 @@ class VectorizedState:
 
 
 def load_states(window: StatefulFunction, keyed_batch: KeyedBatch) -> VectorizedState:
-    """What the state has of the keys in hand; new ones have nothing."""
+    """Load the states of the batch's keys. New keys have none."""
     row_of_key = np.full(len(keyed_batch), -1, np.int64)
     row_of_key[keyed_batch.key_of_stored] = np.arange(keyed_batch.stored.num_rows)
     row_numbers = pa.array(row_of_key, mask=row_of_key < 0)
@@ -88,7 +88,7 @@ def load_states(window: StatefulFunction, keyed_batch: KeyedBatch) -> Vectorized
 
 
 def drop_states(key_states: VectorizedState, is_dropped: BoolArray) -> VectorizedState:
-    """The same without what is known of some keys."""
+    """Drop the states and timers of some keys."""
     if not is_dropped.any():
         return key_states
     cleared_columns = [
@@ -107,7 +107,7 @@ def make_vectorized_state_rows(
     due_event: Int64Array,
     due_clock: Int64Array,
 ) -> pa.Table:
-    """The rows of the state after a batch."""
+    """Build the state rows after a batch."""
     timers = key_states.timers.sort_by([(name, "ascending") for name in TIMER_SCHEMA.names])
     counts = np.bincount(to_numpy(timers.column(KEY_INDEX_COLUMN)), minlength=len(keyed_batch))
     ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
@@ -131,5 +131,5 @@ def make_vectorized_state_rows(
         "newest": pa.array(key_states.newest_times),
     }
     names = [*columns]
-    assert names[5:] == stage.state_schema.names, "the state's columns have one order"
+    assert names[5:] == stage.state_schema.names, "state columns are out of order"
     return pa.table([*columns.values()], names=names)

@@ -1,4 +1,4 @@
-"""What a vectorized function answered, looked at before anything is made of it: each mistake has one sentence."""
+"""Validate what a vectorized function returns, before it is used."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,11 +19,11 @@ from penstock.engine.plan.stateful_function import UNDECLARED_CLOCK_TIMER
 from penstock.engine.state.header_columns import Int64Array
 
 
-def check_states(answers: KeyBatchUpdate, schema: pa.Schema, key_count: int, function_name: str) -> pa.Table:
-    """The states of all keys, in the columns that are declared."""
-    states = require_table(answers.states, "states", function_name)
+def check_states(updates: KeyBatchUpdate, schema: pa.Schema, key_count: int, function_name: str) -> pa.Table:
+    """Return the states of all keys, in the declared columns."""
+    states = require_table(updates.states, "states", function_name)
     if states.num_rows != key_count:
-        message = f"it was asked about {key_count} keys, and its states are {states.num_rows}"
+        message = f"it was called for {key_count} keys but returned {states.num_rows} states"
         raise StatefulFunctionError(function_name, message)
     if HAS_STATE_COLUMN not in states.column_names:
         states = states.append_column(HAS_STATE_COLUMN, pa.array(np.ones(key_count, bool)))
@@ -38,7 +38,7 @@ def check_states(answers: KeyBatchUpdate, schema: pa.Schema, key_count: int, fun
 def check_rows(
     rows: pa.Table, column_types: Mapping[str, pa.DataType], key_count: int, function_name: str
 ) -> tuple[Int64Array, pa.ChunkedArray | None, pa.Table]:
-    """The number of each row's key, its event time where rows have one, and its values."""
+    """Return the key index of each row, its event time if the rows have one, and its values."""
     _refuse_unknown_columns(rows, [KEY_INDEX_COLUMN, ROW_TIME_COLUMN, *column_types], "rows", function_name)
     for name, column_type in column_types.items():
         if name not in rows.column_names:
@@ -52,7 +52,7 @@ def check_rows(
 
 
 def check_timers(timers: pa.Table, key_count: int, function_name: str, *, allows_clock: bool) -> pa.Table:
-    """The timers, those of the watermark and without a name where nothing else is said; others where `clock` is."""
+    """Return the timers, with the defaults clock `event` and name "". Clock timers need `allows_clock`."""
     timers = require_table(timers, "timers", function_name)
     _refuse_unknown_columns(timers, TIMER_SCHEMA.names, "timers", function_name)
     for name, default in (("clock", "event"), ("name", "")):
@@ -63,53 +63,52 @@ def check_timers(timers: pa.Table, key_count: int, function_name: str, *, allows
     clocks = set(cast.column("clock").unique().to_pylist())
     if clocks - {"event", "processing"} or cast.column("at").null_count or cast.column("name").null_count:
         raise StatefulFunctionError(
-            function_name, "its timers have an at and a name, and the clock event or processing"
+            function_name, "its timers need a non-null at and name, and the clock event or processing"
         )
     if not allows_clock and "processing" in clocks:
         raise StatefulFunctionError(function_name, UNDECLARED_CLOCK_TIMER)
     return cast
 
 
-def require_table(answer: object, answer_part: str, function_name: str) -> pa.Table:
-    """What was answered, if it is a table in which no two columns have one name."""
-    if not isinstance(answer, pa.Table):
+def require_table(table: object, part: str, function_name: str) -> pa.Table:
+    """Return the value if it is a table without duplicate column names."""
+    if not isinstance(table, pa.Table):
         raise StatefulFunctionError(
-            function_name, f"its {answer_part} are {type(answer).__name__}, no pyarrow.Table"
+            function_name, f"its {part} are {type(table).__name__}, not a pyarrow.Table"
         )
-    names = answer.column_names
+    names = table.column_names
     duplicate = next((name for name in names if names.count(name) > 1), None)
     if duplicate is not None:
-        raise StatefulFunctionError(function_name, f"its {answer_part} have {duplicate} twice")
-    return answer
+        raise StatefulFunctionError(function_name, f"its {part} have the column {duplicate} twice")
+    return table
 
 
-def _refuse_unknown_columns(
-    table: pa.Table, allowed: Sequence[str], answer_part: str, function_name: str
-) -> None:
+def _refuse_unknown_columns(table: pa.Table, allowed: Sequence[str], part: str, function_name: str) -> None:
     unknown = [name for name in table.column_names if name not in allowed]
     if unknown:
         raise StatefulFunctionError(
-            function_name, f"its {answer_part} have {', '.join(unknown)}; known are {', '.join(allowed)}"
+            function_name,
+            f"its {part} have the unknown columns {', '.join(unknown)}; allowed: {', '.join(allowed)}",
         )
 
 
-def _cast_columns(table: pa.Table, schema: pa.Schema, answer_part: str, function_name: str) -> pa.Table:
+def _cast_columns(table: pa.Table, schema: pa.Schema, part: str, function_name: str) -> pa.Table:
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
-        raise StatefulFunctionError(function_name, f"its {answer_part} lack {', '.join(missing)}")
+        raise StatefulFunctionError(function_name, f"its {part} lack the columns {', '.join(missing)}")
     try:
         return table.select(schema.names).cast(schema)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as problem:
-        raise StatefulFunctionError(function_name, f"its {answer_part} do not fit ({problem})") from problem
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+        raise StatefulFunctionError(function_name, f"its {part} do not fit the schema ({error})") from error
 
 
-def _check_key_numbers(table: pa.Table, key_count: int, answer_part: str, function_name: str) -> Int64Array:
-    """The numbers of keys, each of which was asked about."""
+def _check_key_numbers(table: pa.Table, key_count: int, part: str, function_name: str) -> Int64Array:
+    """Return the key indexes, after checking that each is in range."""
     column = table.column(KEY_INDEX_COLUMN)
     lowest, highest = pc.min(column).as_py(), pc.max(column).as_py()
     if column.null_count or (lowest is not None and (lowest < 0 or highest >= key_count)):
         raise StatefulFunctionError(
             function_name,
-            f"its {answer_part} are of keys {lowest} to {highest}, and it was asked about 0 to {key_count - 1}",
+            f"its {part} have keys {lowest} to {highest}, but it was called for keys 0 to {key_count - 1}",
         )
     return to_numpy(column)

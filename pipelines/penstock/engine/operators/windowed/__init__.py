@@ -1,1 +1,1 @@
-"""Windows that the time of a record alone decides: fixed, sliding, calendar, global."""
+"""Windows that depend only on a record's time: fixed, sliding, calendar, global."""

@@ -1,8 +1,7 @@
-"""The fold of windows that a record's time alone decides: fixed, sliding, calendar, global.
+"""Windows that depend only on a record's time: fixed, sliding, calendar, global.
 
-Every record already knows its windows when it comes here, so a window is found by its key and bounds, and what
-a batch costs is what it touched: the windows that got elements, and those for which the watermark or the clock
-came to something.
+Partials arrive with their windows assigned, so the state looks a window up by key and bounds. The cost of a
+batch depends only on the windows that got elements or became due.
 """
 
 import numpy as np
@@ -32,7 +31,7 @@ from penstock.engine.state.state_tree import StateTree
 def process_windows(
     stage: CompiledStage, state: StateTree, partials: pa.Table, batch_time: BatchTime
 ) -> StageResult:
-    """Fold a batch's partials into the windows that they name."""
+    """Merge a batch's partials into their windows."""
     is_late = _find_late_partials(stage, partials, batch_time)
     accepted = partials.filter(pa.array(~is_late))
     incoming_groups = _hash_partial_windows(stage, accepted)
@@ -61,7 +60,7 @@ def process_windows(
 
 
 def _find_late_partials(stage: CompiledStage, partials: pa.Table, batch_time: BatchTime) -> BoolArray:
-    """Partials of windows that were closed before this batch, or of records that lie in no window at all."""
+    """Return the partials of windows that closed before this batch, and of records that lie in no window."""
     end = partials.column("window_end")
     is_closed = stage.closes_at(to_numpy(end)) <= batch_time.watermark_before
     return np.asarray(is_closed | np.asarray(end.is_null()))
@@ -80,7 +79,7 @@ def _load_windows(
     accepted: pa.Table,
     window_of_partial: Int64Array,
 ) -> LoadedWindows:
-    """What is known of each group's window; the names of a new one come with the partial that brought it."""
+    """Load the windows of the groups. A new window takes its key and bounds from a partial."""
     stored, positions = state.look_up_groups(groups)
     rows = new_rows(stage.stored_columns, len(groups))
     for state_column in stage.stored_columns:

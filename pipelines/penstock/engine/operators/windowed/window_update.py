@@ -1,4 +1,4 @@
-"""The windows that a batch touches: what the folds of assigned windows and of sessions do with them alike."""
+"""Update the windows of a batch: shared by assigned windows, sessions and other operators."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ from penstock.engine.triggers.base import NewElementCounts
 
 @dataclass(frozen=True)
 class StageResult:
-    """What a batch does: the state that changed, the panes, and which partials came too late for their window.
+    """The result of a batch: changed state, panes, and the partials that were too late for their window.
 
-    `missed` has a row for each of these, as it came: its key and bounds, and as `missed_start` and `missed_end`
-    the window that refused it.
+    `late_rows` has one row per late partial: its key and bounds, and in `missed_start` and `missed_end` the
+    bounds of the window that refused it.
     """
 
     changed_state: pa.Table
@@ -39,12 +39,12 @@ class StageResult:
     is_late: BoolArray
     late_rows: pa.Table
     is_restated: BoolArray
-    """Which of the panes say once more what stands: to whoever reads panes as changes these are none."""
+    """Panes that restate unchanged values. They are not changes for downstream stages."""
 
 
 @dataclass(frozen=True)
 class LoadedWindows:
-    """Windows in hand: the group by which the state finds each, what is known of it, its key and bounds."""
+    """The windows of a batch: the group hash, the state columns, and the key and bounds of each."""
 
     groups: GroupHashes
     rows: Rows
@@ -52,18 +52,18 @@ class LoadedWindows:
 
 
 def find_due_groups(state: StateTree, batch_time: BatchTime) -> GroupHashes:
-    """Groups for which the watermark or the clock came to something."""
+    """Return the groups that became due by watermark or by clock."""
     due_by_clock = [state.find_due_groups(*due_range) for due_range in _due_ranges(batch_time)]
     return distinct_groups([groups.hi for groups in due_by_clock], [groups.lo for groups in due_by_clock])
 
 
 def count_due_rows(state: StateTree, batch_time: BatchTime) -> int:
-    """How many rows of the state these have at most."""
+    """Return an upper bound on the state rows that become due."""
     return sum(state.count_due_rows(*due_range) for due_range in _due_ranges(batch_time))
 
 
 def _due_ranges(batch_time: BatchTime) -> tuple[tuple[str, int, int], ...]:
-    # What was due at the very clock of the batch before is asked again: it may have been waiting for that batch.
+    # Include the clock of the previous batch: what was due at it may have been waiting for that batch.
     return (
         (DUE_EVENT, batch_time.watermark_before, batch_time.watermark),
         (DUE_CLOCK, max(batch_time.clock_before, MIN_TIMESTAMP_MS + 1) - 1, batch_time.clock),
@@ -71,12 +71,12 @@ def _due_ranges(batch_time: BatchTime) -> tuple[tuple[str, int, int], ...]:
 
 
 def union_groups(left: GroupHashes, right: GroupHashes) -> GroupHashes:
-    """The groups of both, each once, in order."""
+    """Return the groups of both, each once, in order."""
     return distinct_groups([left.hi, right.hi], [left.lo, right.lo])
 
 
 def find_positions(groups: GroupHashes, wanted: GroupHashes) -> Int64Array:
-    """Where each wanted group stands among groups that are in order and hold all of them."""
+    """Return the position of each wanted group. `groups` must be sorted and contain all of them."""
     positions = np.searchsorted(groups.hi, wanted.hi)
     while (is_collision := groups.lo[positions] != wanted.lo).any():
         positions = positions + is_collision
@@ -91,7 +91,7 @@ def collect_key_columns(
     group_of_incoming: Int64Array,
     count: int,
 ) -> pa.Table:
-    """What groups are called: by what is known of them, and those that are new by what came for them."""
+    """Return columns for groups: from the state if stored, otherwise from an incoming row."""
     source = np.zeros(count, np.int64)
     source[group_of_incoming] = stored.num_rows + np.arange(incoming.num_rows)
     source[group_of_stored] = np.arange(stored.num_rows)
@@ -102,7 +102,7 @@ def collect_key_columns(
 def merge_into_windows(
     stage: CompiledStage, rows: Rows, partials: pa.Table, window_of_partial: Int64Array, batch_time: BatchTime
 ) -> None:
-    """Count partials into their windows, and tell the trigger; `windows` says which row is whose."""
+    """Merge partials into their windows, and update the trigger. `window_of_partial` has the row of each."""
     incoming = rows_from_table(partials.select(stage.merged_columns))
     merge_partials(stage.parts, rows, window_of_partial, incoming)
     element_counts = sum_by_window(window_of_partial, incoming["elements"], len(rows))
@@ -121,19 +121,19 @@ def merge_into_windows(
 
 
 def sum_by_window(window_of_value: Int64Array, values: Int64Array, count: int) -> Int64Array:
-    """Sums by window, for `count` windows."""
+    """Return the sum per window, for `count` windows."""
     sums = np.zeros(count, np.int64)
     np.add.at(sums, window_of_value, values)
     return sums
 
 
 def make_window_state_rows(stage: CompiledStage, loaded: LoadedWindows, batch_time: BatchTime) -> pa.Table:
-    """The windows as the state is to keep them; those that are closed are marked as dropped."""
+    """Build the state rows of windows. Closed windows are marked as dropped."""
     rows = loaded.rows
     end, closing_watermark = rows["window_end"], stage.closes_at(rows["window_end"])
     due_event = np.where(end > batch_time.watermark, end, closing_watermark)
     due_clock = _next_clock_due(stage, rows, batch_time)
-    if stage.uses_processing_time:  # then ends are times of the clock, and somebody has to look at it
+    if stage.uses_processing_time:  # the ends are clock times, so the clock makes them due
         due_clock = np.minimum(due_clock, due_event)
     return make_state_rows(stage, loaded, due_event, due_clock, closing_watermark <= batch_time.watermark)
 
@@ -145,7 +145,7 @@ def make_state_rows(
     due_clock: Int64Array,
     is_dropped: BoolArray,
 ) -> pa.Table:
-    """Rows of the state: the columns that every state has, and what this stage keeps."""
+    """Build state rows: the header columns, then the stage's columns."""
     header = {
         GROUP_HI: loaded.groups.hi,
         GROUP_LO: loaded.groups.lo,
@@ -167,7 +167,7 @@ def make_state_rows(
 def make_late_rows(
     stage: CompiledStage, late_partials: pa.Table, start: Int64Array, end: Int64Array
 ) -> pa.Table:
-    """What came too late: as it came, and the bounds of the window that did not take it."""
+    """Return late partials, with the bounds of the window that refused them."""
     key_columns = late_partials.select(stage.window_schema.names)
     return key_columns.append_column("missed_start", pa.array(start)).append_column(
         "missed_end", pa.array(end)
@@ -175,6 +175,6 @@ def make_late_rows(
 
 
 def _next_clock_due(stage: CompiledStage, rows: Rows, batch_time: BatchTime) -> Int64Array:
-    """When the clock alone would make a window fire: when a timer runs out whose elements no pane has shown."""
+    """Return the next clock at which a timer fires for elements that no pane has shown."""
     has_news = ~rows["finished"] & (rows["unshown"] > 0)
     return np.where(has_news, stage.trigger_machine.next_timer(rows, batch_time), MAX_TIMESTAMP_MS)
