@@ -187,9 +187,7 @@ def _make_state_rows(
     positions = np.maximum(record_position, 0)
 
     def take_or_default(column: np.ndarray, default: Any) -> np.ndarray:
-        if not len(records):
-            return np.full(count, default)
-        return np.where(is_dropped, default, column[positions])
+        return np.where(is_dropped, default, column[positions]) if len(records) else np.full(count, default)
 
     columns: dict[str, Any] = {
         GROUP_HI: groups.hi,
