@@ -314,5 +314,5 @@ def test_a_column_that_no_step_made_is_named_when_a_stream_is_made_ready() -> No
 
     per_site = read("sensors").sql("SELECT site AS place FROM input").key("palce").aggregate(n=count())
     plan = per_site.window(fixed("1 hour")).write("per_site").plan
-    with pytest.raises(DefinitionError, match="key: 'palce' is no column of sensors after its SQL step"):
+    with pytest.raises(DefinitionError, match="key: 'palce' is not a column of sensors after its SQL step"):
         compile_graph(plan, {plan.first_source_stage.name: {"place": pa.string(), "_time": pa.int64()}})
