@@ -1,4 +1,4 @@
-"""YAML files that people write: what is said twice at one place is refused, as one of the two would be lost."""
+"""A YAML file with a duplicate key is refused, because one of the two values would be lost."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.errors import DocumentError
 
 DUPLICATE_KEYS = [
-    ("a: 1\nb: 2\na: 3", "'a' is said twice, at line 3"),
-    ("a:\n  - {b: 1, c: 2, b: 1}", "'b' is said twice, at line 2"),
-    ("1: a\n1: b", "'1' is said twice, at line 2"),
+    ("a: 1\nb: 2\na: 3", "duplicate key 'a', at line 3"),
+    ("a:\n  - {b: 1, c: 2, b: 1}", "duplicate key 'b', at line 2"),
+    ("1: a\n1: b", "duplicate key '1', at line 2"),
 ]
 UNIQUE_KEYS = [
     ("a: {b: 1}\nc: {b: 2}", {"a": {"b": 1}, "c": {"b": 2}}),
@@ -22,18 +22,16 @@ UNIQUE_KEYS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), DUPLICATE_KEYS)
-def test_a_key_that_is_said_twice_at_one_place_is_refused_with_its_line(
-    tmp_path: Path, text: str, said: str
-) -> None:
+@pytest.mark.parametrize(("text", "problem"), DUPLICATE_KEYS)
+def test_a_duplicate_key_is_refused_with_its_line(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "file.yaml").write_text(text, "utf-8")
-    with pytest.raises(DocumentError, match=said):
+    with pytest.raises(DocumentError, match=problem):
         read_yaml(tmp_path / "file.yaml")
 
 
-@pytest.mark.parametrize(("text", "told"), UNIQUE_KEYS)
-def test_the_same_key_at_two_places_or_over_one_that_is_merged_is_taken(
-    tmp_path: Path, text: str, told: object
+@pytest.mark.parametrize(("text", "expected"), UNIQUE_KEYS)
+def test_a_key_may_repeat_in_another_mapping_or_override_a_merged_one(
+    tmp_path: Path, text: str, expected: object
 ) -> None:
     (tmp_path / "file.yaml").write_text(text, "utf-8")
-    assert read_yaml(tmp_path / "file.yaml") == told
+    assert read_yaml(tmp_path / "file.yaml") == expected

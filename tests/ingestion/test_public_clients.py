@@ -141,7 +141,7 @@ def test_a_broker_that_is_killed_costs_reports_and_not_the_process(own_broker: L
     groups.close(10)
 
 
-def test_where_somebody_consumes_under_the_name_the_refusal_is_told(broker: LocalBroker, tmp_path: Path):
+def test_a_commit_for_a_group_with_members_is_reported_as_refused(broker: LocalBroker, tmp_path: Path):
     feed_topic(broker, "taken-group", tmp_path / "feed", 10)
     refusals: list[ConsumerGroupError] = []
     groups = GroupOffsetCommitter(broker.bootstrap, on_refusal=refusals.append)
@@ -153,7 +153,7 @@ def test_where_somebody_consumes_under_the_name_the_refusal_is_told(broker: Loca
         stop.set()
 
     PlainConsumer(broker.bootstrap, "taken-group", "inside", report_from_inside).run(stop)
-    assert "nobody consuming under that name" in str(refusals[0])
+    assert "no consumer uses this group" in str(refusals[0])
 
 
 def test_partitions_move_when_members_join_and_leave_and_every_record_is_handled(

@@ -177,7 +177,7 @@ def test_an_incompatible_change_is_refused_with_the_field_and_the_rule(tmp_path:
 def test_a_registry_that_was_damaged_is_refused(tmp_path: Path):
     register_contract(FileRegistry(tmp_path), SENSORS_AVRO)
     (tmp_path / "schemas.json").write_text('{"schemas": {')
-    with pytest.raises(RegistryError, match="restore"):
+    with pytest.raises(RegistryError, match="Restore"):
         FileRegistry(tmp_path).list_versions("sensors-value")
 
 

@@ -102,7 +102,7 @@ def test_more_replicas_than_brokers_is_said_with_the_topic(broker: LocalBroker):
 
 
 def test_a_broker_that_is_not_there_is_said(unused_port: int):
-    with pytest.raises(TopicAdminError, match="is the broker up"):
+    with pytest.raises(TopicAdminError, match="Check that the broker is up"):
         read_cluster_topics(f"127.0.0.1:{unused_port}", timeout_s=1.0)
 
 

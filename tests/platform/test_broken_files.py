@@ -20,8 +20,8 @@ from penstock.infra.local_broker import LocalBroker
 from penstock.pipelines import catalog
 
 SAID = {
-    "clicks": "it is no YAML: expected the node content, but found the end of the file, at line 1",
-    "cards": "the contract says 'duration', which is not known",
+    "clicks": "not valid YAML: expected the node content, but found the end of the file, at line 1",
+    "cards": "The contract has an unknown key 'duration'",
     "topics/sensors": "its action is 'explode'",
     "latest/sensor_minute": "it holds kind",
 }

@@ -1,48 +1,48 @@
-"""Everything that can go wrong in ingestion, in one tree.
+"""The errors of ingestion, in one tree.
 
 IngestionError
-├── DocumentError            a file that people write cannot be read
-├── ContractError            a declaration in the catalog cannot be used
+├── DocumentError            a YAML file cannot be read
+├── ContractError            a contract in the catalog is invalid
 │   ├── ContractNotFoundError
 │   └── IncompatibleChangeError
-├── BrokenRecordError        one record breaks its contract (goes to the dead-letter topic)
-├── RegistryError            a schema registry refused, or cannot be reached
-├── TopicsError              the cluster's topics cannot be made as declared
-├── RouteError               what is to decide on partitions cannot be used
+├── InvalidRecordError       a record breaks its contract (it goes to the dead-letter topic)
+├── RegistryError            a schema registry refused a request, or cannot be reached
+├── TopicAdminError          the topics of the cluster cannot be read or changed
+├── PartitionerError         a partitioner cannot be used
 ├── LedgerError              a delivery ledger cannot be read, written or continued
-├── DeliveryError            the producer stopped; carries the sequence it reached
-├── GroupError               a consumer group cannot be read, or its offsets not kept
-└── SourceError              a source cannot be read from the position asked for
-    └── SourceOptionsError   a source was told what it cannot use, or not told what it needs
+├── DeliveryError            the producer stopped; it carries the acknowledged sequence
+├── ConsumerGroupError       a consumer group cannot consume, or its offsets cannot be read or committed
+└── SourceError              a source cannot be read, or cannot resume at a position
+    └── SourceOptionsError   a source does not exist, or its options are wrong
 """
 
 from penstock.core.errors import PenstockError
 
 
 class IngestionError(PenstockError):
-    """Base of all: its text says what was tried, with which value, where from, and the next step."""
+    """Base of all errors of ingestion. The message says what failed, for which value, where, and how to fix it."""
 
 
 class DocumentError(IngestionError):
-    """A file is no YAML, or is not there to be read."""
+    """A file is missing, unreadable or not valid YAML."""
 
 
 class ContractError(IngestionError):
-    """A contract cannot be used as it is declared."""
+    """A contract is invalid."""
 
     exit_code = 2
 
 
 class ContractNotFoundError(ContractError):
-    """There is no contract of that name in the catalog."""
+    """The catalog has no contract with this name."""
 
 
 class IncompatibleChangeError(ContractError):
-    """A changed contract breaks a reader or a writer that its compatibility rule protects."""
+    """A changed contract breaks readers or writers that its compatibility rule protects."""
 
 
 class InvalidRecordError(IngestionError):
-    """A record breaks its contract; `reason` is a word to count by, the text says where."""
+    """A record breaks its contract. `reason` is the code to count by, `detail` says where."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -55,19 +55,19 @@ class RegistryError(IngestionError):
 
 
 class TopicAdminError(IngestionError):
-    """The cluster's topics cannot be read or made as declared."""
+    """The topics of the cluster cannot be read, or changed as declared."""
 
 
 class PartitionerError(IngestionError):
-    """There is no such route, or it does not give partitions."""
+    """A partitioner does not exist, failed, or returned something other than a number."""
 
 
 class LedgerError(IngestionError):
-    """A delivery ledger cannot be read, written or continued from."""
+    """A delivery ledger cannot be read, written or continued."""
 
 
 class DeliveryError(IngestionError):
-    """The producer stopped; every sequence below `reached` is acknowledged and in the ledger."""
+    """The producer stopped. Every sequence below `acknowledged_until` is acknowledged and in the ledger."""
 
     def __init__(self, message: str, acknowledged_until: int) -> None:
         super().__init__(message)
@@ -75,14 +75,14 @@ class DeliveryError(IngestionError):
 
 
 class ConsumerGroupError(IngestionError):
-    """A consumer group cannot consume, or its offsets cannot be read or kept."""
+    """A consumer group cannot consume, or its offsets cannot be read or committed."""
 
 
 class SourceError(IngestionError):
-    """A source cannot be read, or cannot continue from the position it was asked to."""
+    """A source cannot be read, or cannot resume at a position."""
 
 
 class SourceOptionsError(SourceError):
-    """A source was told what it does nothing with, or was not told what it cannot do without."""
+    """A source does not exist, an option does not apply to it, or a required option is missing."""
 
     exit_code = 2

@@ -1,4 +1,4 @@
-"""Feeding a topic from a source, with progress, until it ends, is stopped, or has sent enough."""
+"""Feeds: send the records of a source to a topic until it ends, is stopped, or reaches a limit."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
+from penstock.core.clock import Clock
 from penstock.core.kafka_client import KafkaClientSettings
 from penstock.ingestion.contracts import Contract
-from penstock.ingestion.ledger import Clock, DeliveryLedger
+from penstock.ingestion.ledger import DeliveryLedger
 from penstock.ingestion.producer import (
     KEY_PARTITIONER,
     BackpressureStatus,
@@ -26,7 +27,7 @@ _IDLE_PAUSE_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class FeedProgress:
-    """How far a feed is. `heard` is what the client last heard of the broker while it waits, else empty."""
+    """The progress of a feed. `broker_error` is the last error of the client while it waits, else empty."""
 
     sent_records: int
     acknowledged_records: int
@@ -37,7 +38,7 @@ class FeedProgress:
 
 @dataclass(frozen=True, slots=True)
 class FeedSummary:
-    """What a feed did; `complete` says that nothing was left in flight when it ended."""
+    """The result of a feed. `complete` means that nothing was in flight at its end."""
 
     producer: str
     first_sequence: int
@@ -48,15 +49,15 @@ class FeedSummary:
 
     @property
     def acknowledged_records(self) -> int:
-        """Records of this run that are delivered and in the ledger."""
+        """The records of this run that are delivered and in the ledger."""
         return self.acknowledged_until - self.first_sequence
 
 
 @dataclass(frozen=True, slots=True)
 class FeedLimits:
-    """When to end: after `count` records of this run, or once the producer has reached sequence `until`.
+    """Limits of a run: stop after `count` records of this run, or at sequence `until` of the producer.
 
-    After the end, or a stop, the feed waits `finish_ms` for what is in flight.
+    At the limit, or when stopped, the feed waits up to `finish_ms` for records in flight.
     """
 
     count: int | None = None
@@ -66,9 +67,9 @@ class FeedLimits:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """One source into one topic, under the name of a producer; its ledger is in `ledger_directory`.
+    """Sends one source to one topic under a producer name, with the ledger in `ledger_directory`.
 
-    `keep_ms` is how long the ledger keeps addresses; for ever without it.
+    The ledger retains addresses for `retention_ms`, or forever if it is None.
     """
 
     source: RecordSource
@@ -88,9 +89,9 @@ class Feed:
         on_progress: Callable[[FeedProgress], None] = lambda _: None,
         limits: FeedLimits | None = None,
     ) -> FeedSummary:
-        """Send until the source ends, a limit is reached, or `stop` is set; then finish what is in flight.
+        """Send until the source ends, a limit is reached or `stop` is set; then flush what is in flight.
 
-        Resumes where an earlier run of the same producer stopped, however it stopped.
+        Resumes where an earlier run of the same producer stopped, also after a kill.
         """
         ledger = DeliveryLedger(self.ledger_directory, self.clock, retention_ms=self.retention_ms)
         try:
@@ -100,7 +101,7 @@ class Feed:
 
 
 class _FeedStoppedError(Exception):
-    """The feed was stopped while the producer waited for room; what was not sent yet stays with the source."""
+    """The feed was stopped while the producer waited for room. Unsent records remain in the source."""
 
 
 class _FeedRun:
@@ -135,7 +136,7 @@ class _FeedRun:
         )
 
     def run(self) -> FeedSummary:
-        """Carry out the feed."""
+        """Run the feed."""
         try:
             complete = self._resume() and self._send_and_flush()
         finally:
@@ -220,7 +221,7 @@ class _FeedRun:
         return complete
 
     def _on_backpressure(self, status: BackpressureStatus) -> None:
-        self._report_progress(status.broker_error or "the broker takes no more for now")
+        self._report_progress(status.broker_error or "the broker does not accept more records at the moment")
         if self._is_wait_over():
             raise _FeedStoppedError
 

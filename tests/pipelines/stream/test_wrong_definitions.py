@@ -58,9 +58,9 @@ def test_what_is_too_long_or_too_deep_is_refused_as_well(change: dict[str, Any],
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("read: sensors\nkey: device\nread: cards\n", "'read' is said twice, at line 3"),
-        ("read: sensors\nwindow:\n  fixed: 1 s\n  fixed: 2 s\n", "'fixed' is said twice, at line 4"),
-        ("read: " + "[" * 5000, "it is nested too deep"),
+        ("read: sensors\nkey: device\nread: cards\n", "duplicate key 'read', at line 3"),
+        ("read: sensors\nwindow:\n  fixed: 1 s\n  fixed: 2 s\n", "duplicate key 'fixed', at line 4"),
+        ("read: " + "[" * 5000, "nested too deeply"),
     ],
     ids=["section", "inside", "deep"],
 )

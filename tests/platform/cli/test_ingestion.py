@@ -189,7 +189,7 @@ def test_a_consumer_shows_what_its_group_holds_and_goes_on_where_it_was(on_broke
     on_broker("ingest", "nexmark-bids", "--count", "300")
     first = on_broker("consume", "topic", "nexmark-bids", "--group", "people", "--count", "120")
     rest = on_broker("consume", "topic", "nexmark-bids", "--group", "people", "--count", "180")
-    assert "people: given 0, 1, 2, 3, 4, 5; holds partitions 0, 1, 2, 3, 4, 5" in first.err
+    assert "people: assigned 0, 1, 2, 3, 4, 5; holds partitions 0, 1, 2, 3, 4, 5" in first.err
     assert "180 records handled and committed" in rest.err
     ids = [json.loads(line)["id"] for line in (first.out + rest.out).splitlines()]
     assert sorted(ids) == sorted(f"1-{n}" for n in range(300))
@@ -198,7 +198,7 @@ def test_a_consumer_shows_what_its_group_holds_and_goes_on_where_it_was(on_broke
 def test_a_topic_that_is_not_there_is_told_and_not_waited_for(on_broker):
     answer = on_broker("consume", "topic", "nonsense")
     assert answer.code == 1
-    assert "there is no topic nonsense at 127.0.0.1:" in answer.err
+    assert "No topic nonsense at 127.0.0.1:" in answer.err
 
 
 def test_lines_are_consumed_straight_from_a_socket(on_broker):

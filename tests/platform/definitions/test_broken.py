@@ -26,7 +26,7 @@ from penstock.platform.definitions.load_errors import (
 )
 from penstock.platform.definitions.streams.catalog_pipelines import list_catalog_pipelines
 
-PROBLEM = "clicks.yaml: the contract says 'duration', which is not known"
+PROBLEM = "clicks.yaml: The contract has an unknown key 'duration'"
 MISSED = (
     *find_contract_errors({"clicks": ValueError(PROBLEM)}),
     *find_suite_errors({"latest/one": ValueError("no YAML"), "latest/nobody": ValueError("no YAML")}),

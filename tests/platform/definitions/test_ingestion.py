@@ -66,7 +66,7 @@ def test_a_broker_that_is_away_is_no_drift_and_is_told(instance: DagsterInstance
     )
     ((_, passed, state),), _ = told(definitions, instance, None)
     assert not passed
-    assert "is the broker up" in state
+    assert "Check that the broker is up" in state
 
 
 @pytest.fixture

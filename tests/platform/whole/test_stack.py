@@ -187,4 +187,4 @@ def test_a_start_that_was_killed_is_finished_by_the_next(own: ScratchStack) -> N
     own.up()
     assert own.ready()
     # Nobody was begun before the topics were there, and tried in vain.
-    assert "there is no topic" not in (own.home / "logs" / "feed.log").read_text("utf-8")
+    assert "No topic" not in (own.home / "logs" / "feed.log").read_text("utf-8")

@@ -50,7 +50,7 @@ def test_a_suite_of_a_topic_becomes_the_checks_of_every_pipeline_that_reads_it(t
 
 
 WRONG = [
-    ("expectations: [", "it is no YAML"),
+    ("expectations: [", "not valid YAML"),
     ("expected: []", "it holds expected"),
     ("expectations: [{kwargs: {}}]", "expectation 1: it holds kwargs"),
     ("expectations: [{type: expect_column_to_exist, kwargs: {column: a}}]", "it has no action"),
@@ -66,13 +66,13 @@ WRONG = [
     ("{expectations: [{type: a, meta: {action: warn}}], batches: {by: day}}", "Leave them out"),
     (
         "expectations: [{type: a, meta: {action: warn}}]\nexpectations: []",
-        "'expectations' is said twice, at line 2",
+        "duplicate key 'expectations', at line 2",
     ),
-    ("expectations: [{type: a, kwargs: {column: b, column: c}}]", "'column' is said twice, at line 1"),
+    ("expectations: [{type: a, kwargs: {column: b, column: c}}]", "duplicate key 'column', at line 1"),
     ("{expectations: [{type: a, kwargs: 5}]}", "its kwargs are 5"),
     ("{expectations: [{type: a, meta: loud}]}", "its meta are 'loud'"),
     ("{expectations: [{type: a, kwargs: {column_list: 5}}]}", "it has no action"),
-    ("since: 2026-99-99", "it cannot be read"),
+    ("since: 2026-99-99", "cannot be read"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Reading topics without Spark: group offsets for others to see, a plain consumer, and none between."""
+"""Consumers without Spark: a group member, a committer of group offsets, reading without a broker."""
 
 from penstock.ingestion.consumers.brokerless import consume_without_broker
 from penstock.ingestion.consumers.group_offsets import GroupOffsetCommitter, OffsetsByPartition

@@ -1,11 +1,11 @@
-"""Reading a source without a broker between: what a broker adds is what is missing here.
+"""Reads a source without a broker, to compare it with reading through a topic.
 
-The same lines, `socket -> consumer` and `socket -> topic -> consumer`:
+The same lines can take two ways, `socket -> consumer` and `socket -> topic -> consumer`:
 
-- A slow consumer: direct, it holds the sender back, who must wait or drop. Through a topic the sender goes on; the
-  lag grows, and is worked off.
-- A dead consumer: direct, all is gone that it had received, and that is sent until it is back. Through a topic it
-  goes on where it was.
+- Slow consumer: without a broker it slows down the sender, which must wait or drop records. With a topic the sender
+  continues; the lag grows and shrinks again.
+- Failed consumer: without a broker all records are lost that it had received or that arrive until it is back. With
+  a topic it resumes at its last offset.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -21,9 +21,9 @@ _IDLE_PAUSE_S = 0.02
 def consume_without_broker(
     source: RecordSource, handle: Callable[[Sequence[bytes]], None], stop: Event, count: int | None = None
 ) -> int:
-    """Hand each record of a source to `handle` as it comes, until the source ends, `stop` is set, or enough came.
+    """Pass the records of a source to `handle` until the source ends, `stop` is set, or `count` is reached.
 
-    Nothing is written down anywhere: this is the comparison, not a way to run anything.
+    It records no progress: use it for comparison only.
     """
     handled = 0
     with closing(_read_batches(source)) as batches:

@@ -1,7 +1,7 @@
-"""Telling Kafka how far readers are that keep their offsets elsewhere, so that any tool sees their lag.
+"""Commits the offsets of readers that store their positions elsewhere, so that Kafka tools can show their lag.
 
-Offsets are committed as consumers do it that assign themselves. The admin client can set them, too; but one whose
-broker goes away under such a request aborts the whole process: librdkafka frees what it still needs.
+Offsets are committed by consumers with manual assignment. The admin client could set them too, but it aborts the
+whole process if its broker goes away during such a request: librdkafka frees memory that it still uses.
 """
 
 import threading
@@ -21,11 +21,11 @@ OffsetsByPartition = Mapping[tuple[str, int], int]
 
 
 class GroupOffsetCommitter:
-    """The offsets of consumer groups that nobody joins: a stream host's, one for each stream.
+    """Commits the offsets of consumer groups without members, such as one for each stream of a host.
 
-    `report` does not wait: a thread of its own commits for one group after the other, newest offsets only. Nothing
-    is promised of it: these offsets are for people to look at, and nobody starts from them. A refusal is told to
-    `on_refusal`; Kafka refuses them where a member has joined the group. Safe to use from several threads.
+    `report` does not wait: a thread commits the newest offsets of one group after the other. The offsets are for
+    monitoring; no reader starts from them, and delivery is not guaranteed. Kafka refuses a commit while a member
+    has joined the group; refusals are passed to `on_refusal`. Thread-safe.
     """
 
     def __init__(
@@ -43,30 +43,32 @@ class GroupOffsetCommitter:
         self._pending: dict[str, dict[tuple[str, int], int]] = {}
         self._is_committing = False
         self._is_closed = False
-        self._thread = threading.Thread(target=self._run_commit_loop, name="offsets of groups", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run_commit_loop, name="group-offset-committer", daemon=True
+        )
         self._thread.start()
 
     def report(self, group: str, offsets: OffsetsByPartition) -> None:
-        """Say which offset a group reads next, by topic and partition."""
+        """Report the next offset of a group for each topic and partition."""
         if offsets:
             with self._condition:
                 self._pending.setdefault(group, {}).update(offsets)
                 self._condition.notify_all()
 
     def wait_until_committed(self, timeout_s: float) -> bool:
-        """Wait until nothing is on its way any more; say whether that came to be in time."""
+        """Wait until all reported offsets are committed; return whether that succeeded before the timeout."""
         with self._condition:
             return self._condition.wait_for(lambda: not self._pending and not self._is_committing, timeout_s)
 
     def close(self, timeout_s: float) -> None:
-        """Have what was reported arrive, as far as the broker answers in time, and let go of it."""
+        """Commit the reported offsets if the broker answers before the timeout, then stop the thread."""
         self.wait_until_committed(timeout_s)
         with self._condition:
             self._is_closed = True
             self._condition.notify_all()
 
     def read_offsets(self, group: str) -> dict[tuple[str, int], int]:
-        """Return a group's offsets as Kafka has them."""
+        """Return the committed offsets of a group."""
         request = [ConsumerGroupTopicPartitions(group)]
         try:
             admin = create_admin_client(self._bootstrap, self._client_settings)
@@ -74,7 +76,8 @@ class GroupOffsetCommitter:
             partitions = futures[group].result(self._timeout_s * 2).topic_partitions or []
         except KafkaException as error:
             raise ConsumerGroupError(
-                f"the offsets of group {group} at {self._bootstrap} cannot be read: {describe_kafka_error(error)}"
+                f"Cannot read the offsets of group {group} at {self._bootstrap}: {describe_kafka_error(error)}. "
+                "Check that the broker is up."
             ) from error
         return {(partition.topic, partition.partition): partition.offset for partition in partitions}
 
@@ -87,15 +90,15 @@ class GroupOffsetCommitter:
             if refusal := _commit_offsets(consumers[group], offsets):
                 self._on_refusal(
                     ConsumerGroupError(
-                        f"the offsets of group {group} cannot be kept at {self._bootstrap}: {refusal}; is the "
-                        "broker up, and nobody consuming under that name?"
+                        f"Cannot commit the offsets of group {group} at {self._bootstrap}: {refusal}. "
+                        "Check that the broker is up and that no consumer uses this group."
                     )
                 )
         for consumer in consumers.values():
             consumer.close()
 
     def _take_next_pending(self) -> tuple[str, OffsetsByPartition] | None:
-        """Wait for a group whose offsets are to be kept; None once there is to be an end."""
+        """Wait for a group with offsets to commit; return None after `close`."""
         with self._condition:
             self._is_committing = False
             self._condition.notify_all()
@@ -107,7 +110,7 @@ class GroupOffsetCommitter:
             return group, self._pending.pop(group)
 
     def _create_consumer(self, group: str) -> Consumer:
-        """A consumer that consumes nothing, and commits for its group."""
+        """Return a consumer that only commits offsets for its group."""
         timeout_ms = round(self._timeout_s * 1000)
         default_settings = {
             "log_level": 0,
@@ -126,7 +129,7 @@ class GroupOffsetCommitter:
 
 
 def _commit_offsets(consumer: Consumer, offsets: OffsetsByPartition) -> str | None:
-    """Commit, and return why offsets were not taken, as a whole or for one of their partitions."""
+    """Commit offsets; return the error of the request or of the first refused partition, if any."""
     partition_offsets = [
         TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()
     ]

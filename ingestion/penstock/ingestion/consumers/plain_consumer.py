@@ -1,4 +1,4 @@
-"""A plain consumer of a group: at least once, with partitions that move when members come and go."""
+"""A plain member of a consumer group: at least once, with cooperative rebalancing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _REBALANCE_ERRORS = {"ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS", "UNKNOWN_MEM
 
 @dataclass(frozen=True, slots=True)
 class ConsumerRecord:
-    """One record as it was read."""
+    """One consumed record."""
 
     topic: str
     partition: int
@@ -27,17 +27,17 @@ class ConsumerRecord:
 
 @dataclass(frozen=True, slots=True)
 class PartitionAssignment:
-    """The partitions that this member holds now, and what changed them."""
+    """The partitions that this member currently holds, and the change that led to them."""
 
     change: str
     partitions: tuple[int, ...]
 
 
 class PlainConsumer:
-    """Reads a topic as a member of a group, and commits what was handled.
+    """Consumes a topic as a member of a group, and commits the offsets of handled records.
 
-    At least once: offsets are committed after `handle` has returned, so a member that dies in between leaves its
-    records to the next one, which handles them again. Never fewer: a record whose handling failed is not committed.
+    At least once: offsets are committed after `handle` returns. If a member fails before that, the next one handles
+    its records again. A record whose handling failed is never committed.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class PlainConsumer:
         }
 
     def run(self, stop: Event, max_records: int | None = None) -> int:
-        """Consume until `stop` is set or so many records were handled; leave the group and return the number."""
+        """Consume until `stop` is set or `max_records` are handled; return the number handled."""
         consumer = Consumer(self._settings)
         handled = 0
         try:
@@ -88,20 +88,20 @@ class PlainConsumer:
                 handled += self._poll_and_handle(consumer, poll_limit)
         except KafkaException as error:
             raise ConsumerGroupError(
-                f"{self._topic} at {self._bootstrap} cannot be consumed: {describe_kafka_error(error)}; "
-                "is the broker up?"
+                f"Cannot consume {self._topic} at {self._bootstrap}: {describe_kafka_error(error)}. "
+                "Check that the broker is up."
             ) from error
         finally:
             consumer.close()
         return handled
 
     def _check_topic(self, consumer: Consumer) -> None:
-        """Look for the topic first: a member of a group waits without a word for one that is not there."""
+        """Check that the topic exists: a group member waits silently for a topic that does not."""
         metadata = consumer.list_topics(self._topic, timeout=_METADATA_TIMEOUT_S).topics[self._topic]
         if metadata.error is not None:
             raise ConsumerGroupError(
-                f"there is no topic {self._topic} at {self._bootstrap}; "
-                "`penstock topics apply` makes those of the catalog"
+                f"No topic {self._topic} at {self._bootstrap}. "
+                "`penstock topics apply` creates the topics of the catalog."
             )
 
     def _poll_and_handle(self, consumer: Consumer, poll_limit: int) -> int:
@@ -125,7 +125,8 @@ class PlainConsumer:
         try:
             consumer.commit(offsets=partition_offsets, asynchronous=False)
         except KafkaException as error:
-            # The group moved on without this member: whoever holds the partitions now handles the records again.
+            # The group has rebalanced without this member. The new owner of the partitions handles the records
+            # again.
             if error.args[0].name() not in _REBALANCE_ERRORS:
                 raise
 
@@ -134,13 +135,13 @@ class PlainConsumer:
         self._assigned_partitions |= {partition.partition for partition in partitions}
         self._on_assignment(
             PartitionAssignment(
-                f"given {_format_partitions(partitions)}", tuple(sorted(self._assigned_partitions))
+                f"assigned {_format_partitions(partitions)}", tuple(sorted(self._assigned_partitions))
             )
         )
 
     def _on_partitions_revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_unassign(partitions)
-        self._drop_partitions("handed over", partitions)
+        self._drop_partitions("revoked", partitions)
 
     def _on_partitions_lost(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._drop_partitions("lost", partitions)
@@ -155,7 +156,7 @@ class PlainConsumer:
 
 
 def _format_partitions(partitions: list[TopicPartition]) -> str:
-    return ", ".join(str(partition.partition) for partition in partitions) or "nothing"
+    return ", ".join(str(partition.partition) for partition in partitions) or "none"
 
 
 def _to_record(message: Message) -> ConsumerRecord:

@@ -1,4 +1,4 @@
-"""Contracts: one declaration per topic, and everything that is derived from it."""
+"""Contracts: one YAML declaration for each topic, and the types, codecs and schemas that follow from it."""
 
 from penstock.ingestion.contracts.catalog import (
     CATALOG_FOLDER,

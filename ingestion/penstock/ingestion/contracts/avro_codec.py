@@ -1,4 +1,4 @@
-"""Records as Avro in the wire format of schema registries: a zero byte, the schema's id, the record."""
+"""Avro codec in the wire format of schema registries: a zero byte, the schema id, the record."""
 
 import io
 import struct
@@ -20,9 +20,9 @@ FindSchemaById = Callable[[int], Schema | None]
 
 
 class AvroCodec:
-    """Encodes under one schema id, and decodes records of every registered schema that the contract can read.
+    """Encodes with one schema id; decodes records of every registered schema that the contract can read.
 
-    `schema_of` finds schemas by their id, as a registry does; each is asked for once.
+    `find_schema` finds a schema by its id, as a registry does. It is called once for each id.
     """
 
     def __init__(self, contract: Contract, schema_id: int, find_schema: FindSchemaById) -> None:
@@ -34,7 +34,7 @@ class AvroCodec:
         self._json_codec = json_codec(contract)
 
     def encode(self, record: msgspec.Struct | Mapping[str, Any]) -> bytes:
-        """Return the value of a record; a mapping is checked first."""
+        """Return the encoded value of a record. A mapping is validated first."""
         if isinstance(record, Mapping):
             record = self._json_codec.convert_mapping(record)
         buffer = io.BytesIO()
@@ -43,10 +43,10 @@ class AvroCodec:
         return buffer.getvalue()
 
     def decode(self, value: bytes) -> msgspec.Struct:
-        """Return the record, or raise BrokenRecordError with the reason."""
+        """Return the decoded record; raise InvalidRecordError with the reason if it is invalid."""
         limit = self.contract.max_bytes
         if len(value) > limit:
-            raise InvalidRecordError("too large", f"{len(value)} bytes, and the contract allows {limit}")
+            raise InvalidRecordError("too large", f"{len(value)} bytes; the contract allows {limit}")
         writer_schema, _ = self.find_writer_schema(_read_schema_id(value))
         buffer = io.BytesIO(value)
         buffer.seek(AVRO_HEADER_BYTES)
@@ -57,18 +57,20 @@ class AvroCodec:
         except (EOFError, LookupError, ValueError, TypeError, OverflowError, MemoryError) as error:
             raise InvalidRecordError("malformed", f"{type(error).__name__}: {error}") from error
         if buffer.tell() != len(value):
-            raise InvalidRecordError("malformed", f"{len(value) - buffer.tell()} bytes follow the record")
+            raise InvalidRecordError(
+                "malformed", f"{len(value) - buffer.tell()} extra bytes after the record"
+            )
         return self._json_codec.convert_mapping(decoded)
 
     def find_writer_schema(self, schema_id: int) -> tuple[Any, tuple[ContractField, ...]]:
-        """Return the schema of an id and its fields, or raise BrokenRecordError if it is not for this contract."""
+        """Return a writer schema and its fields; raise InvalidRecordError if the contract cannot read it."""
         if schema_id not in self._writer_schemas:
             self._writer_schemas[schema_id] = self._load_writer_schema(schema_id)
         writer_schema = self._writer_schemas[schema_id]
         if writer_schema is None:
             raise InvalidRecordError(
                 "wrong schema",
-                f"schema {schema_id} is not registered, or is not one that this contract reads",
+                f"schema {schema_id} is not registered, or this contract cannot read it",
             )
         return writer_schema
 
@@ -82,6 +84,6 @@ class AvroCodec:
 
 def _read_schema_id(value: bytes) -> int:
     if len(value) < AVRO_HEADER_BYTES or value[0] != 0:
-        raise InvalidRecordError("wrong schema", "it does not begin with a zero byte and a schema id")
+        raise InvalidRecordError("wrong schema", "the value does not start with a zero byte and a schema id")
     schema_id: int = _HEADER_STRUCT.unpack_from(value)[1]
     return schema_id

@@ -1,9 +1,9 @@
-"""Checking many Avro records at once, column by column.
+"""Vectorized validation of Avro records, column by column.
 
-fastavro takes about three microseconds a record, which alone is more than sending one costs. Here one step is
-taken in all records of a batch together: a cursor per record moves over the bytes, field by field, with numpy. It
-finds which records keep their schema, and where a field of text lies. It makes no values: a record that it does not
-pass is decoded by fastavro, which also tells the reason.
+fastavro takes about three microseconds for each record, which is more than sending the record costs. This scan
+processes all records of a batch together with numpy: one cursor for each record moves over the bytes, field by
+field. It finds which records match their schema and where text fields are. It does not decode values. Records that
+fail the scan are decoded by fastavro, which also gives the reason.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _MAX_VARINT_BYTES = 10
 
 
 class AvroColumnScan:
-    """A pass over the records of one writer's fields, each beginning after `header` bytes."""
+    """One pass over the records of one writer schema; each record starts with `header_bytes` bytes."""
 
     def __init__(self, values: Sequence[bytes], fields: Sequence[ContractField], header_bytes: int) -> None:
         self.lengths = lengths = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
@@ -43,11 +43,11 @@ class AvroColumnScan:
 
     @property
     def valid_mask(self) -> npt.NDArray[np.bool_]:
-        """Which records are whole, of the right types, and in UTF-8."""
+        """Which records are complete, have the right types, and are valid UTF-8."""
         return self._valid
 
     def key_texts(self, field: ContractField) -> list[bytes]:
-        """Return a required field as text, for use as a Kafka key; empty for records that are not good."""
+        """Return a required field as Kafka key text; the text of an invalid record is empty."""
         if field.type == "string":
             starts, ends = (column.tolist() for column in self._spans_by_field[field.name])
             joined = self._bytes.tobytes()
@@ -128,7 +128,7 @@ class AvroColumnScan:
 
     def _advance(self, rows: _IntArray, step: _IntArray | int) -> None:
         start, end = self._cursors[rows], self._ends[rows]
-        # Compared before it is added: a length may be anything that 64 bits hold.
+        # Compare before adding: a length can be any 64-bit value.
         overruns = (np.asarray(step) < 0) | (np.asarray(step) > end - start)
         if overruns.any():
             self._mark_invalid(rows[overruns])
@@ -141,8 +141,8 @@ class AvroColumnScan:
         self._cursors[rows] = self._ends[rows]
 
     def _check_utf8(self) -> None:
-        beyond_ascii = np.cumsum(self._bytes >= 0x80, dtype=np.int64)
-        counts = np.concatenate(([0], beyond_ascii))
+        non_ascii_counts = np.cumsum(self._bytes >= 0x80, dtype=np.int64)
+        counts = np.concatenate(([0], non_ascii_counts))
         if any((counts[end] > counts[start]).any() for start, end in self._text_spans):
             self._mark_invalid_utf8()
 
@@ -152,7 +152,8 @@ class AvroColumnScan:
             is_nonempty = start < end
             edges[start[is_nonempty]] += 1
             edges[end[is_nonempty]] -= 1
-        # All that is not text becomes a blank. A length stands before each text, so none touches the next.
+        # Replace everything that is not text by blanks. A length precedes each text, so two texts are never
+        # adjacent.
         texts = np.where(np.cumsum(edges[:-1], dtype=np.int8) > 0, self._bytes, 0x20).tobytes()
         position = 0
         while position < len(texts):

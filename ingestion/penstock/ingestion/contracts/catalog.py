@@ -2,15 +2,15 @@
 
 ```yaml
 topic: sensors
-doc: What the records are.
+doc: Readings of devices.
 key: device
 event_time: at
 id: id
-bound: 10 seconds
+max_out_of_orderness: 10 seconds
 owner: team:sensors
 fields:
-  - {name: device, type: string, doc: Which device measured.}
-  - {name: user, type: string, personal: true, doc: Who read it off.}
+  - {name: device, type: string, doc: The measuring device.}
+  - {name: user, type: string, personal: true, doc: The person who took the reading.}
   - {name: humidity, type: double, required: false, doc: Percent; some devices have no such sensor.}
 layout: {partitions: 3, retention: 7 days}
 environments:
@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from penstock.core.suggestions import suggest_name
 from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout
 from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.durations import parse_duration_ms
@@ -40,14 +41,20 @@ _SCALAR_KEYS = {
     "encoding": str,
 }
 _SCALAR_KEYS |= {"compatibility": str, "max_bytes": int, "owner": _OPTIONAL_TEXT}
-_CONTRACT_KEYS = {**_SCALAR_KEYS, "bound": str, "fields": list, "layout": dict, "environments": dict}
+_CONTRACT_KEYS = {
+    **_SCALAR_KEYS,
+    "max_out_of_orderness": str,
+    "fields": list,
+    "layout": dict,
+    "environments": dict,
+}
 _LAYOUT_KEYS = {"partitions": int, "replicas": int, "retention": str, "compacted": bool, "settings": dict}
 _FIELD_KEYS = {"name": str, "type": str, "doc": str, "required": bool, "personal": bool}
 _REQUIRED_FIELD_KEYS = {"name", "type", "doc"}
 _TYPE_NAMES = {
     str: "text",
     _OPTIONAL_TEXT: "text",
-    int: "a whole number",
+    int: "an integer",
     bool: "true or false",
     list: "a list",
 }
@@ -55,7 +62,7 @@ _TYPE_NAMES = {
 
 @dataclass(frozen=True)
 class LoadedCatalog:
-    """What the files of a catalog say: the contracts that can be used, and of each other topic why it cannot."""
+    """The contracts of a catalog that are valid, and the error of each topic whose contract is not."""
 
     contracts: tuple[Contract, ...]
     errors_by_topic: Mapping[str, ContractError]
@@ -63,12 +70,13 @@ class LoadedCatalog:
 
 @cache
 def load_contract(name: str, catalog: Path = CATALOG_FOLDER) -> Contract:
-    """Return the contract of a topic."""
+    """Return the contract of a topic; raise ContractNotFoundError if the catalog has none."""
     path = catalog / f"{name}.yaml"
     if not path.is_file():
-        available = ", ".join(list_contract_names(catalog)) or "nothing"
+        names = list_contract_names(catalog)
         raise ContractNotFoundError(
-            f"there is no contract '{name}' in {catalog}, which holds {available}; add {name}.yaml there"
+            f"No contract '{name}' in {catalog}.{suggest_name(name, names)} "
+            f"Contracts: {', '.join(names) or 'none'}. Add {name}.yaml, or use one of these."
         )
     return read_contract(path)
 
@@ -84,7 +92,7 @@ def load_contracts(catalog: Path = CATALOG_FOLDER) -> tuple[Contract, ...]:
 
 
 def load_catalog(catalog: Path = CATALOG_FOLDER) -> LoadedCatalog:
-    """Return the same, where a file that cannot be used is the trouble of its own topic only."""
+    """Return every contract; an invalid file affects only its own topic."""
     valid_contracts, errors_by_topic = [], {}
     for name in list_contract_names(catalog):
         try:
@@ -95,42 +103,44 @@ def load_catalog(catalog: Path = CATALOG_FOLDER) -> LoadedCatalog:
 
 
 def read_contract(path: Path) -> Contract:
-    """Read one contract from its file; the file is named after the topic."""
+    """Read one contract from its file, which must be named after the topic."""
     try:
         contract = parse_contract(read_yaml(path))
     except (DocumentError, ContractError) as error:
         raise ContractError(f"{path}: {error}") from error
     if contract.topic != path.stem:
-        raise ContractError(f"{path} declares topic '{contract.topic}'; name the file {contract.topic}.yaml")
+        raise ContractError(
+            f"{path}: declares topic '{contract.topic}'. Rename the file to {contract.topic}.yaml."
+        )
     return contract
 
 
 def parse_contract(document: object) -> Contract:
-    """Make a contract from what its YAML says."""
-    values = _require_mapping(document, "the contract", _CONTRACT_KEYS)
+    """Return the contract that a parsed YAML document declares; raise ContractError if it is invalid."""
+    values = _require_mapping(document, "The contract", _CONTRACT_KEYS)
     if "topic" not in values or not values.get("fields"):
-        raise ContractError("a contract needs at least 'topic' and 'fields'")
+        raise ContractError("A contract needs 'topic' and 'fields'. Add what is missing.")
     scalars = {name: value for name, value in values.items() if name in _SCALAR_KEYS}
     layout = _parse_layout(values.get("layout", {}), TopicLayout())
-    environments = _require_mapping(values.get("environments", {}), "environments", None)
+    environments = _require_mapping(values.get("environments", {}), "'environments'", None)
     return Contract(
         **{"doc": "", **scalars},
         fields=tuple(_parse_field(item) for item in values["fields"]),
-        max_out_of_orderness_ms=parse_duration_ms(str(values.get("bound", "10 seconds"))),
+        max_out_of_orderness_ms=parse_duration_ms(str(values.get("max_out_of_orderness", "10 seconds"))),
         layout=layout,
         environments=tuple((name, _parse_layout(item, layout)) for name, item in environments.items()),
     )
 
 
 def _parse_field(node: object) -> ContractField:
-    values = _require_mapping(node, "a field", _FIELD_KEYS)
+    values = _require_mapping(node, "A field", _FIELD_KEYS)
     if missing := sorted(_REQUIRED_FIELD_KEYS - values.keys()):
-        raise ContractError(f"field {values.get('name', values)!r} has no {missing[0]}: write one")
+        raise ContractError(f"Field {values.get('name', values)!r} has no '{missing[0]}'. Add it.")
     return ContractField(**values)
 
 
 def _parse_layout(node: object, base: TopicLayout) -> TopicLayout:
-    values = _require_mapping(node, "a layout", _LAYOUT_KEYS)
+    values = _require_mapping(node, "A layout", _LAYOUT_KEYS)
     retention = values.get("retention")
     settings = dict(base.settings) | {key: str(value) for key, value in values.get("settings", {}).items()}
     return TopicLayout(
@@ -150,7 +160,7 @@ def _require_mapping(
     value: object, subject: str, allowed_keys: Mapping[str, Any] | None
 ) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ContractError(f"{subject} must be a mapping, not {type(value).__name__}: {value!r:.80}")
+        raise ContractError(f"{subject} must be a mapping, but is {type(value).__name__}: {value!r:.80}")
     if allowed_keys is not None:
         _check_keys(value, subject, allowed_keys)
     return value
@@ -160,8 +170,9 @@ def _check_keys(values: Mapping[str, Any], subject: str, allowed_keys: Mapping[s
     for name, value in values.items():
         if name not in allowed_keys:
             raise ContractError(
-                f"{subject} says '{name}', which is not known; known are {', '.join(sorted(allowed_keys))}"
+                f"{subject} has an unknown key '{name}'.{suggest_name(str(name), allowed_keys)} "
+                f"Keys: {', '.join(sorted(allowed_keys))}."
             )
         if not isinstance(value, allowed_keys[name]):
             expected = _TYPE_NAMES.get(allowed_keys[name], "a mapping")
-            raise ContractError(f"{subject} says {name}: {value!r:.80}, which is not {expected}")
+            raise ContractError(f"{subject} has {name}: {value!r:.80}, which must be {expected}")

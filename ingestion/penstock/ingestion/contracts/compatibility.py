@@ -1,9 +1,9 @@
-"""Whether a changed contract still reads what is there, and is still read by who is there.
+"""Compatibility of a changed contract with existing records and existing readers.
 
-*Backward*: the new contract reads records of the old one. *Forward*: the old one reads records of the new one.
-*Full*: both. The rules are those of who reads. Avro's reader fills a missing field only where it may be absent,
-ignores fields that it does not know, and reads a narrower number as a wider one. The reader of JSON refuses fields
-that it does not know, and reads a whole number where every one of its kind lies in the range of the other.
+*Backward*: the new contract reads records of the old one. *Forward*: the old contract reads records of the new one.
+*Full*: both. The rules are those of the readers. The Avro reader fills a missing field only if the field is
+optional, ignores unknown fields, and reads a narrower number as a wider one. The JSON reader refuses unknown
+fields, and reads a number type if every value of it is in the range of its own type.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from penstock.ingestion.contracts.contract import ContractField
 from penstock.ingestion.contracts.field_types import CompatibilityMode, FieldType, RecordEncoding, parse_type
 
-# What is written -> as what else it can be read, by the encoding.
+# For each encoding: written type -> other types that it can be read as.
 _FLOATING_TYPES = ("float", "double")
 _READABLE_AS: Mapping[RecordEncoding, Mapping[str, tuple[str, ...]]] = {
     "avro": {
@@ -33,7 +33,7 @@ _READABLE_AS: Mapping[RecordEncoding, Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class CompatibilityViolation:
-    """One field, the rule that a change of it breaks, and how."""
+    """A field, the compatibility rule that its change breaks, and the reason."""
 
     field: str
     rule: str
@@ -45,7 +45,7 @@ class CompatibilityViolation:
 
 @dataclass(frozen=True, slots=True)
 class _CompatibilityCheck:
-    """Who reads what, in words, and by which rules."""
+    """One direction of the check: the names of readers and records for messages, and the encoding."""
 
     rule: str
     readers: str
@@ -59,7 +59,7 @@ class _CompatibilityCheck:
         candidates = [self._check_field(field, written_fields.get(field.name)) for field in reader]
         if self.encoding == "json":
             reader_names = {field.name for field in reader}
-            reason = f"{self.readers} do not know it and refuse it, and {self.records} may have it"
+            reason = f"{self.readers} refuse it as unknown, but {self.records} may have it"
             candidates += [
                 CompatibilityViolation(field.name, self.rule, reason)
                 for field in writer
@@ -71,9 +71,9 @@ class _CompatibilityCheck:
         self, field: ContractField, written_field: ContractField | None
     ) -> CompatibilityViolation | None:
         if field.required and (written_field is None or not written_field.required):
-            lacking = "do not have it" if written_field is None else "may leave it out"
+            gap = "do not have it" if written_field is None else "may omit it"
             return CompatibilityViolation(
-                field.name, self.rule, f"{self.readers} must have it, and {self.records} {lacking}"
+                field.name, self.rule, f"{self.readers} require it, but {self.records} {gap}"
             )
         if written_field is None or can_read(
             parse_type(field.type), parse_type(written_field.type), self.encoding
@@ -82,7 +82,7 @@ class _CompatibilityCheck:
         return CompatibilityViolation(
             field.name,
             self.rule,
-            f"{self.readers} take {field.type}, and {self.records} have {written_field.type}",
+            f"{self.readers} expect {field.type}, but {self.records} have {written_field.type}",
         )
 
 
@@ -92,11 +92,11 @@ def find_violations(
     rule: CompatibilityMode,
     encoding: RecordEncoding = "avro",
 ) -> tuple[CompatibilityViolation, ...]:
-    """Return what a change from the old fields to the new ones breaks; nothing means that it is compatible."""
+    """Return what a change from the old to the new fields breaks; an empty result means that it is compatible."""
     collected: list[CompatibilityViolation] = []
     if rule in ("backward", "full"):
         backward = _CompatibilityCheck(
-            "backward compatibility", "readers of the new contract", "records already written", encoding
+            "backward compatibility", "readers of the new contract", "existing records", encoding
         )
         collected += backward.find_violations(new, old)
     if rule in ("forward", "full"):
@@ -108,7 +108,7 @@ def find_violations(
 
 
 def can_read(reader: FieldType, writer: FieldType, encoding: RecordEncoding) -> bool:
-    """Say whether every value of the writer's type can be read as the reader's."""
+    """Return whether every value of the writer's type can be read as the reader's type."""
     if reader.item_type is not None and writer.item_type is not None:
         return can_read(reader.item_type, writer.item_type, encoding)
     if reader.item_type is not None or writer.item_type is not None:

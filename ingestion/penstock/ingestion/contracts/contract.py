@@ -1,7 +1,8 @@
-"""What a topic's records look like, declared once."""
+"""Contract model: the fields, roles and layout of a topic."""
 
 from dataclasses import dataclass, field
 
+from penstock.core.suggestions import suggest_name
 from penstock.ingestion.contracts.contract_validation import validate_contract
 from penstock.ingestion.contracts.field_types import (
     CompatibilityMode,
@@ -17,8 +18,8 @@ from penstock.ingestion.errors import ContractError
 class ContractField:
     """One field of a record. A field that is not `required` may be absent or null.
 
-    `personal` says that it tells of a person, by itself or with what else is known. No schema carries it,
-    and fields are the same with and without.
+    `personal` marks personal data: data about a person, alone or combined with other data. Schemas do not contain
+    it, and comparison of fields ignores it.
     """
 
     name: str
@@ -29,13 +30,13 @@ class ContractField:
 
     @property
     def parsed_type(self) -> FieldType:
-        """The type, parsed."""
+        """The parsed type."""
         return parse_type(self.type)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicLayout:
-    """How the topic is kept by the broker. `retention_ms` of -1 keeps records for ever."""
+    """How the broker stores the topic. A `retention_ms` of -1 means that records are retained forever."""
 
     partitions: int = 3
     replicas: int = 1
@@ -46,11 +47,11 @@ class TopicLayout:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """One declaration per topic; everything else about its records is derived from it.
+    """The declaration of one topic; everything else about its records is derived from it.
 
-    `key` names the field whose text is the Kafka key, `event_time` the timestamp that windows go by, `id` the
-    field that tells repeats apart. `bound_ms` is how far behind the newest record one may honestly come.
-    `owner` is whom to ask about it: an address, or `team:` and a name.
+    `key` names the field whose text is the Kafka key, `event_time` the timestamp that windows use, and `id` the
+    field that identifies duplicates. `max_out_of_orderness_ms` is how far a record may be behind the newest one
+    before it is late. `owner` is the contact: an email address, or `team:` and a name.
     """
 
     topic: str
@@ -72,24 +73,27 @@ class Contract:
 
     @property
     def dead_letter_topic(self) -> str:
-        """The topic that takes records which break this contract."""
+        """The topic that receives invalid records."""
         return f"{self.topic}.dead-letters"
 
     def get_field(self, name: str) -> ContractField:
-        """Return the field of that name."""
+        """Return the field with this name; raise ContractError if there is none."""
         for candidate in self.fields:
             if candidate.name == name:
                 return candidate
-        names = ", ".join(candidate.name for candidate in self.fields)
-        raise ContractError(f"contract {self.topic} has no field '{name}'; it has {names}")
+        names = [candidate.name for candidate in self.fields]
+        raise ContractError(
+            f"Contract {self.topic} has no field '{name}'.{suggest_name(name, names)} Fields: {', '.join(names)}."
+        )
 
     def layout_for(self, environment: str) -> TopicLayout:
-        """Return how the topic is kept in an environment; the general layout where none is declared."""
+        """Return the layout for an environment, or the default layout if the environment declares none."""
         return dict(self.environments).get(environment, self.layout)
 
     def to_spark_ddl(self) -> str:
         """Return the Spark schema of the value, as DDL.
 
-        Every column is nullable: Spark reads what is in the topic, and judging it is the contract's business.
+        Every column is nullable: Spark reads whatever is in the topic, and the contract checks decide what is
+        valid.
         """
         return ", ".join(f"`{item.name}` {to_spark_type(item.parsed_type)}" for item in self.fields)

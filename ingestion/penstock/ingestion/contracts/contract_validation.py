@@ -1,4 +1,4 @@
-"""Whether a contract can be used: each reason why not is a sentence with the way out."""
+"""Validation of contracts. Each problem is a phrase that also says how to fix it."""
 
 import re
 from collections.abc import Iterator
@@ -13,52 +13,54 @@ if TYPE_CHECKING:
 
 _OWNER_PATTERN = re.compile(r"team:[\w-]+|[^@\s]+@[^@\s]+")
 _TOPIC_PATTERN = re.compile(r"[a-zA-Z0-9._-]+")
-# What Avro allows, and what the dead-letter topic's longer name leaves.
+# The names that Avro allows, and the length that remains after the suffix of the dead-letter topic.
 _FIELD_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_TOPIC_LENGTH = 249 - len(".dead-letters")
 _MAX_RECORD_BYTES = 32_000_000
 
 
 def validate_contract(contract: "Contract") -> None:
-    """Raise ContractError, with the first thing that is wrong."""
+    """Raise ContractError with the first problem of a contract."""
     for problem in _find_problems(contract):
-        raise ContractError(f"contract {contract.topic} {problem}")
+        raise ContractError(f"Contract {contract.topic} {problem}.")
 
 
 def _find_problems(contract: "Contract") -> Iterator[str]:
     yield from _find_name_problems(contract.topic)
     if contract.owner is not None and not _OWNER_PATTERN.fullmatch(contract.owner):
-        yield f"has the owner '{contract.owner}': write an address, or team: and a name, as in team:sensors"
+        yield f"has an invalid owner '{contract.owner}'. Use an email address or a team, such as team:sensors"
     for role, allowed in (
         ("encoding", get_args(RecordEncoding)),
         ("compatibility", get_args(CompatibilityMode)),
     ):
         if (value := getattr(contract, role)) not in allowed:
-            yield f"has the {role} '{value}'; use one of {', '.join(allowed)}"
+            yield f"has an unknown {role} '{value}'. Use one of {', '.join(allowed)}"
     if not 1 <= contract.max_bytes <= _MAX_RECORD_BYTES:
-        yield f"has max_bytes {contract.max_bytes}; write a number from 1 to {_MAX_RECORD_BYTES}"
+        yield f"has max_bytes {contract.max_bytes}. Use a number from 1 to {_MAX_RECORD_BYTES}"
     yield from _find_field_problems(contract.fields)
     yield from _find_role_problems(contract)
     for section, layout in (("layout", contract.layout), *contract.environments):
-        yield from (f"has in {section} {problem}" for problem in _find_layout_problems(layout, contract.key))
+        yield from (
+            f"has in '{section}' {problem}" for problem in _find_layout_problems(layout, contract.key)
+        )
 
 
 def _find_name_problems(topic: str) -> Iterator[str]:
     if not _TOPIC_PATTERN.fullmatch(topic) or topic in (".", ".."):
-        yield "has a name that no topic can have: use letters, digits, dots, dashes and _"
+        yield "has an invalid topic name. Use letters, digits, '.', '-' and '_'"
     if len(topic) > _MAX_TOPIC_LENGTH:
-        yield f"has a name of {len(topic)} letters; the longest that Kafka takes has {_MAX_TOPIC_LENGTH}"
+        yield f"has a topic name of {len(topic)} characters. Kafka allows {_MAX_TOPIC_LENGTH}; use a shorter name"
 
 
 def _find_field_problems(fields: "tuple[ContractField, ...]") -> Iterator[str]:
     names = [field.name for field in fields]
     if len(set(names)) != len(names):
-        yield f"declares a field twice: {', '.join(sorted(names))}"
+        yield f"declares a field twice: {', '.join(sorted(names))}. Remove one of them"
     for field in fields:
         if not _FIELD_PATTERN.fullmatch(field.name) or iskeyword(field.name):
             yield (
-                f"has a field '{field.name}', which is no name for one: begin with a letter, go on with letters, "
-                "digits and _, and take no word of Python's own"
+                f"has an invalid field name '{field.name}'. Start with a letter, use letters, digits and '_', "
+                "and do not use a Python keyword"
             )
         parse_type(field.type)
 
@@ -70,21 +72,21 @@ def _find_role_problems(contract: "Contract") -> Iterator[str]:
     }
     for role, name in roles.items():
         if name not in fields:
-            yield f"names '{name}' as {role}, and has no such field; declare the field"
+            yield f"names '{name}' as {role}, but has no such field. Declare the field"
     if contract.event_time is not None and fields[contract.event_time].type != "timestamp":
-        yield f"has the event time '{contract.event_time}', which must be of type timestamp"
+        yield f"has the event time '{contract.event_time}', which must have the type timestamp"
     for role, name in roles.items():
         if not fields[name].required:
-            yield f"has the optional field '{name}' as {role}: it must be required"
+            yield f"has the optional field '{name}' as {role}. Make the field required"
         if fields[name].parsed_type.item_type is not None:
-            yield f"has the array '{name}' as {role}: it must be one value"
+            yield f"has the array '{name}' as {role}. Use a scalar field"
 
 
 def _find_layout_problems(layout: "TopicLayout", key: str | None) -> Iterator[str]:
     for name in ("partitions", "replicas"):
         if (value := getattr(layout, name)) < 1:
-            yield f"{value} {name}; write 1 or more"
+            yield f"{value} {name}. Use 1 or more"
     if layout.retention_ms < -1:
-        yield f"a retention of {layout.retention_ms} ms; write a span, such as 7 days, or forever"
+        yield f"a retention of {layout.retention_ms} ms. Use a duration, such as 7 days, or forever"
     if layout.compacted and key is None:
-        yield "compaction, and no key by which records replace each other: name a key, or do not compact"
+        yield "compaction, but no key. Name a key, or turn compaction off"

@@ -1,4 +1,4 @@
-"""The catalog as a page for people: `python -m penstock.ingestion.contracts.describe` writes it again."""
+"""Renders the catalog as Markdown; `python -m penstock.ingestion.contracts.describe` regenerates the page."""
 
 from collections.abc import Iterable
 
@@ -7,12 +7,12 @@ from penstock.ingestion.contracts.contract import Contract, ContractField
 
 CATALOG_PAGE = CATALOG_FOLDER / "README.md"
 _PAGE_HEADER = """# Topics
-One YAML file a topic; this page is made from them by `python -m penstock.ingestion.contracts.describe`.
+One YAML file for each topic. `python -m penstock.ingestion.contracts.describe` generates this page.
 """
 
 
 def describe_contract(contract: Contract) -> str:
-    """Return what a contract says, as Markdown."""
+    """Return the section of one contract, as Markdown."""
     roles = [
         f"{name}: `{value}`"
         for name, value in (("key", contract.key), ("event time", contract.event_time), ("id", contract.id))
@@ -20,7 +20,7 @@ def describe_contract(contract: Contract) -> str:
     ]
     facts = [
         *roles,
-        f"bound: {contract.max_out_of_orderness_ms / 1000:g} s",
+        f"max out-of-orderness: {contract.max_out_of_orderness_ms / 1000:g} s",
         f"{contract.encoding}, {contract.compatibility}",
         *([f"owner: {contract.owner}"] if contract.owner else []),
     ]

@@ -1,4 +1,4 @@
-"""Records as JSON: checked against their contract while they are decoded."""
+"""JSON codec that validates records against their contract while it decodes them."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -12,13 +12,13 @@ from penstock.ingestion.errors import InvalidRecordError
 
 
 class JsonCodec:
-    """Decodes and encodes one contract's values.
+    """Decodes and encodes the values of one contract.
 
-    `decode` promises that what it returns keeps the contract in every field; a repeated member counts
-    once, by its last value. `encode` takes a structure from `decode`, or a mapping, which it checks first.
+    `decode` guarantees that every field of the result matches the contract. If a JSON member occurs more than once,
+    the last value wins. `encode` takes a structure from `decode`, or a mapping, which it validates first.
     """
 
-    # What `decode_unmeasured` raises; `broken` tells what each means.
+    # The errors of `decode_any_size`; `to_invalid_record` converts them.
     decode_errors = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
     def __init__(self, contract: Contract) -> None:
@@ -30,10 +30,10 @@ class JsonCodec:
         self._encoder = msgspec.json.Encoder()
 
     def decode(self, value: bytes) -> msgspec.Struct:
-        """Return the record, or raise BrokenRecordError with the reason and the place."""
+        """Return the decoded record; raise InvalidRecordError with the reason and the position if it is invalid."""
         limit = self.contract.max_bytes
         if len(value) > limit:
-            raise InvalidRecordError("too large", f"{len(value)} bytes, and the contract allows {limit}")
+            raise InvalidRecordError("too large", f"{len(value)} bytes; the contract allows {limit}")
         try:
             return self.decode_any_size(value)
         except self.decode_errors as error:
@@ -41,7 +41,7 @@ class JsonCodec:
 
     @staticmethod
     def to_invalid_record(error: Exception) -> InvalidRecordError:
-        """Return what a failure of `decode` or `decode_unmeasured` says about the record."""
+        """Convert an error of `decode` or `decode_any_size` to an InvalidRecordError."""
         return (
             error
             if isinstance(error, InvalidRecordError)
@@ -49,13 +49,13 @@ class JsonCodec:
         )
 
     def encode(self, record: msgspec.Struct | Mapping[str, Any]) -> bytes:
-        """Return the value of a record, absent fields left out."""
+        """Return the encoded value of a record, without absent fields."""
         if isinstance(record, Mapping):
             record = self.convert_mapping(record)
         return self._encoder.encode(record)
 
     def convert_mapping(self, record: Mapping[str, Any]) -> msgspec.Struct:
-        """Return a mapping as a record, or raise BrokenRecordError."""
+        """Convert a mapping to a record; raise InvalidRecordError if it is invalid."""
         try:
             return msgspec.convert(record, self.record_type)
         except self.decode_errors as error:
@@ -64,12 +64,12 @@ class JsonCodec:
 
 @cache
 def json_codec(contract: Contract) -> JsonCodec:
-    """Return the codec of a contract; there is one of each."""
+    """Return the cached codec of a contract."""
     return JsonCodec(contract)
 
 
 def classify_decode_error(error: Exception) -> str:
-    """Return the word by which a broken record is counted."""
+    """Return the reason code under which an invalid record is counted."""
     text = str(error)
     if isinstance(error, UnicodeDecodeError):
         return "invalid utf-8"

@@ -1,4 +1,4 @@
-"""Which registered schemas a reader can read: the same answer for whoever decodes records, here or in Spark."""
+"""Which registered schemas a reader can read. The codecs here and in Spark use the same answer."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from penstock.ingestion.contracts.schemas import Schema, avro_record_name, parse
 def find_readable_fields(
     schema: Schema, topic: str, reader: Sequence[ContractField]
 ) -> tuple[ContractField, ...] | None:
-    """Return the fields of an Avro schema, or None where it is not of the topic or the reader cannot read it."""
+    """Return the fields of an Avro schema, or None if it is not of this topic or the reader cannot read it."""
     if schema.get("type") != "record" or schema["name"] != avro_record_name(topic):
         return None
     fields = parse_schema_fields(schema)

@@ -1,4 +1,4 @@
-"""A contract's records as Python types: a msgspec structure per contract, made once."""
+"""Python types of records: one cached msgspec structure for each contract."""
 
 from functools import cache
 from types import GenericAlias
@@ -9,7 +9,7 @@ import msgspec
 from penstock.ingestion.contracts.contract import Contract, ContractField
 from penstock.ingestion.contracts.field_types import FieldType
 
-# Years 1 to 9999: what Python, Spark and Delta can all hold.
+# Years 1 to 9999: the range that Python, Spark and Delta all support.
 _MIN_TIMESTAMP_MS, _MAX_TIMESTAMP_MS = -62_135_596_800_000, 253_402_300_799_999
 _SCALAR_ANNOTATIONS: dict[str, Any] = {
     "string": str,
@@ -24,7 +24,7 @@ _SCALAR_ANNOTATIONS: dict[str, Any] = {
 
 @cache
 def record_type(contract: Contract) -> type[msgspec.Struct]:
-    """Return the structure of a contract's records; unknown fields are refused."""
+    """Return the structure of a contract's records. Decoding refuses unknown fields."""
     return msgspec.defstruct(
         f"{contract.topic.title().replace('-', '').replace('.', '')}Record",
         [_to_struct_member(item) for item in contract.fields],

@@ -1,6 +1,6 @@
-"""A contract's fields as an Avro schema or a JSON Schema, and back again.
+"""Conversion between contract fields and Avro or JSON schemas, in both directions.
 
-These are what a schema registry keeps. Going there and back loses nothing that compatibility depends on.
+A schema registry stores these schemas. A round trip preserves everything that compatibility depends on.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ _JSON_TYPES = {
 
 
 def to_schema(contract: Contract) -> Schema:
-    """Return what is registered for a contract: an Avro schema, or a JSON Schema, by its encoding."""
+    """Return the schema that is registered for a contract: Avro or JSON Schema, by its encoding."""
     return to_avro_schema(contract) if contract.encoding == "avro" else to_json_schema(contract)
 
 
 def parse_schema_fields(schema: Schema) -> tuple[ContractField, ...]:
-    """Return the fields that a schema of either kind tells of; `timestamp` comes back from Avro as `long`."""
+    """Return the fields of an Avro or JSON schema. A `timestamp` comes back from Avro as a `long`."""
     if schema.get("type") == "record":
         return tuple(_parse_avro_field(item) for item in schema["fields"])
     if schema.get("type") == "object":
@@ -38,12 +38,12 @@ def parse_schema_fields(schema: Schema) -> tuple[ContractField, ...]:
             for name, item in schema["properties"].items()
         )
     raise ContractError(
-        f"a schema of type {schema.get('type')!r} tells no fields; only records and objects do"
+        f"A schema of type {schema.get('type')!r} has no fields. Use an Avro record or a JSON object."
     )
 
 
 def to_avro_schema(contract: Contract) -> Schema:
-    """Return the Avro schema of a contract; a field that may be absent is a union with null."""
+    """Return the Avro schema of a contract. An optional field is a union with null."""
     return {
         "type": "record",
         "name": avro_record_name(contract.topic),
@@ -54,12 +54,12 @@ def to_avro_schema(contract: Contract) -> Schema:
 
 
 def avro_record_name(topic: str) -> str:
-    """Return what the record of a topic is called in Avro."""
+    """Return the Avro record name of a topic."""
     return "".join(part.title() for part in topic.replace("-", ".").replace("_", ".").split("."))
 
 
 def to_json_schema(contract: Contract) -> Schema:
-    """Return the JSON Schema of a contract; fields it does not name are refused."""
+    """Return the JSON Schema of a contract. It refuses unknown fields."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": contract.topic,
@@ -98,7 +98,7 @@ def _parse_avro_type(kind: Any) -> str:
         kind = kind.get("type")
     if kind not in SCALAR_TYPES:
         raise ContractError(
-            f"Avro type {kind!r} has no counterpart here; known are {', '.join(SCALAR_TYPES)}, arrays"
+            f"Avro type {kind!r} has no contract type. Supported: {', '.join(SCALAR_TYPES)}, and arrays."
         )
     return str(kind)
 
@@ -127,6 +127,6 @@ def _parse_json_type(item: Schema) -> str:
     types_by_json_name = {"string": "string", "boolean": "boolean", "integer": "long", "number": "double"}
     if name not in types_by_json_name:
         raise ContractError(
-            f"JSON type {name!r} has no counterpart here; known are {', '.join(types_by_json_name)}, arrays"
+            f"JSON type {name!r} has no contract type. Supported: {', '.join(types_by_json_name)}, and arrays."
         )
     return types_by_json_name[str(name)]

@@ -1,4 +1,4 @@
-"""Seeded, reproducible records for demonstrations, tests and benchmarks."""
+"""Seeded, reproducible record generators for demos, tests and benchmarks."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,6 +1,6 @@
-"""Advertisements that are shown, and the clicks on some of them, after seconds or minutes.
+"""Impressions of advertisements, and clicks on some of them seconds or minutes later.
 
-A click refers to a showing before it in the order of numbers, so feeds whose rates stand as 1 : 5 fit together.
+Each click refers to an earlier impression by its number. Feeds whose rates have the ratio 1 : 5 match each other.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from penstock.ingestion.generators.seeded_generator import SeededGenerator
 IMPRESSIONS_PER_CLICK = 5
 _ADS = tuple(f"ad-{number:02d}" for number in range(20))
 _PAGES = ("home", "news", "sport", "weather")
-# Showings between one and its click, by turns. As multiples of 40 they make no two clicks fall on one showing.
+# Impressions between an impression and its click, in rotation. With multiples of 40 no impression is clicked twice.
 _CLICK_LAG_IMPRESSIONS = (40, 200, 400, 800, 1_600, 2_400, 4_000, 40)
 
 
@@ -25,7 +25,7 @@ class _AdvertisingDraws(NamedTuple):
 
 class _AdvertisingGenerator(SeededGenerator[_AdvertisingDraws]):
     def draw_block(self, block: int, rng: np.random.Generator) -> _AdvertisingDraws:
-        """Draw what either of the two needs."""
+        """Draw the values that both generators use."""
         return _AdvertisingDraws(
             ((rng.zipf(1.5, BLOCK_RECORDS) - 1) % len(_ADS)).tolist(),
             rng.integers(0, len(_PAGES), BLOCK_RECORDS).tolist(),
@@ -34,12 +34,12 @@ class _AdvertisingGenerator(SeededGenerator[_AdvertisingDraws]):
 
 
 class ImpressionGenerator(_AdvertisingGenerator):
-    """Showings of advertisements; a few of these are shown most."""
+    """Impressions of advertisements; a few advertisements are shown much more often than the others."""
 
     topic = "impressions"
 
     def make_fields(self, number: int, now_ms: int, draws: _AdvertisingDraws, index: int) -> dict[str, Any]:
-        """Return one showing."""
+        """Return one impression."""
         return {
             "id": f"{self.seed}-{number}",
             "ad": _ADS[draws.ads[index]],
@@ -49,7 +49,7 @@ class ImpressionGenerator(_AdvertisingGenerator):
 
 
 class AdClickGenerator(_AdvertisingGenerator):
-    """Clicks on showings of the same seed; the first ones are on showings that nobody knows of."""
+    """Clicks on impressions of the same seed. The first clicks refer to impressions that do not exist."""
 
     topic = "ad-clicks"
 

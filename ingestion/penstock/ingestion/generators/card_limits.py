@@ -1,4 +1,4 @@
-"""Limits of cards, which change now and then."""
+"""Changes of card limits."""
 
 from typing import Any, NamedTuple
 
@@ -18,12 +18,12 @@ class _CardLimitDraws(NamedTuple):
 
 
 class CardLimitGenerator(SeededGenerator[_CardLimitDraws]):
-    """Changes of limits, of the cards that pay in `Cards`."""
+    """Limit changes of the cards that `CardGenerator` uses."""
 
     topic = "card-limits"
 
     def draw_block(self, block: int, rng: np.random.Generator) -> _CardLimitDraws:
-        """Draw whose limit changes, and to what."""
+        """Draw the cards and their new limits."""
         return _CardLimitDraws(
             rng.integers(0, _CARD_COUNT, BLOCK_RECORDS).tolist(),
             rng.integers(0, len(_LIMIT_AMOUNTS), BLOCK_RECORDS).tolist(),
@@ -31,7 +31,7 @@ class CardLimitGenerator(SeededGenerator[_CardLimitDraws]):
         )
 
     def make_fields(self, number: int, now_ms: int, draws: _CardLimitDraws, index: int) -> dict[str, Any]:
-        """Return one change."""
+        """Return one limit change."""
         return {
             "id": f"{self.seed}-{number}",
             "card": f"card-{draws.cards[index]:05d}",

@@ -1,7 +1,7 @@
-"""Card transactions, and rings of fraud among them.
+"""Card transactions with fraud by rings.
 
-A ring has stolen cards and merchants of its own. When it works, its cards buy at its merchants in quick succession:
-a small amount first, to see whether the card is good, then large ones.
+A ring has stolen cards and its own merchants. When it strikes, its cards pay at its merchants in quick succession:
+first small amounts, to test the cards, then large ones.
 """
 
 from typing import Any, NamedTuple
@@ -29,12 +29,12 @@ class _CardDraws(NamedTuple):
 
 
 class CardGenerator(SeededGenerator[_CardDraws]):
-    """Transactions; in every third block or so one ring strikes. `ring` tells the truth, for judging a detector."""
+    """Card transactions; a ring strikes in about every third block. `ring` is the ground truth."""
 
     topic = "cards"
 
     def draw_block(self, block: int, rng: np.random.Generator) -> _CardDraws:
-        """Draw honest transactions, and the places of a ring's among them."""
+        """Draw honest transactions, and the positions of a ring's transactions among them."""
         cards = rng.integers(0, _CARD_COUNT, BLOCK_RECORDS)
         merchants = rng.zipf(1.3, BLOCK_RECORDS) % _MERCHANT_COUNT
         amounts = rng.lognormal(3.2, 1.0, BLOCK_RECORDS)

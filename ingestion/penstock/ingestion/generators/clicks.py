@@ -1,4 +1,4 @@
-"""Clicks on a website, in sessions with pauses between them."""
+"""Clicks on a website, in sessions with pauses."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +7,7 @@ import numpy as np
 from penstock.ingestion.generators.generator import BLOCK_RECORDS
 from penstock.ingestion.generators.seeded_generator import SeededGenerator
 
-# Visitors come through so many places at a time; a place is empty for a while between two visitors.
+# Visitors at the same time. After each visitor, a slot stays empty for a while.
 _VISITOR_SLOTS = 200
 _PAGES = ("home", "search", "product", "cart", "checkout", "help")
 _PAGE_PROBABILITIES = (0.2, 0.25, 0.35, 0.1, 0.04, 0.06)
@@ -22,15 +22,15 @@ class _ClickDraws(NamedTuple):
 
 
 class ClickGenerator(SeededGenerator[_ClickDraws]):
-    """Clicks; a session lasts one to four blocks of records, and is followed by a pause about as long.
+    """Clicks in sessions of one to four blocks; the pause after a session is about as long.
 
-    `session` tells the truth, for judging a session window.
+    `session` is the ground truth for session windows.
     """
 
     topic = "clicks"
 
     def draw_block(self, block: int, rng: np.random.Generator) -> _ClickDraws:
-        """Draw who is there in this block, and what they look at."""
+        """Draw the visitors of this block and the pages that they click."""
         present_visitors = np.array(
             [
                 visitor
@@ -60,7 +60,7 @@ class ClickGenerator(SeededGenerator[_ClickDraws]):
 
 
 def _visitor_in_slot(slot: int, block: int) -> int:
-    """Return who is in a place during a block, counted over all time, or -1 for nobody."""
+    """Return the number of the visitor in a slot during a block, or -1 if the slot is empty."""
     visit_blocks = 1 + slot % 4
     turn, within = divmod(block + slot % (2 * visit_blocks), 2 * visit_blocks)
     return turn * _VISITOR_SLOTS + slot if within < visit_blocks else -1

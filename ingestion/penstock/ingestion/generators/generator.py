@@ -1,7 +1,7 @@
-"""Seeded randomness that can be entered anywhere.
+"""The generator protocol, and random numbers with random access.
 
-Record n of a generator is a function of (seed, n) alone, so a feed resumes at n without making the records
-before it again. Draws are made a block at a time, each block from its own seed.
+Record n of a generator depends only on (seed, n), so a feed resumes at n without generating earlier records. Values
+are drawn in blocks, each with its own random seed.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,17 +21,17 @@ class RecordGenerator(Protocol):
 
     @property
     def name(self) -> str:
-        """What is generated and from which seed: two generators of one name give the same records."""
+        """The topic and seed: two generators with the same name produce the same records."""
 
     def generate_records(self, first_number: int, send_times: SendTimes) -> Iterator[msgspec.Struct]:
-        """Yield records `first`, `first + 1` …; `times(n)` says in milliseconds when record n is sent."""
+        """Yield records from `first_number` on; `send_times(n)` returns the send time of record n in ms."""
 
 
 def create_block_rng(name: str, seed: int, block: int) -> np.random.Generator:
-    """Return the source of randomness of one block of one generator."""
+    """Return the random number generator of one block."""
     return np.random.default_rng([*name.encode(), seed, block])
 
 
 def make_even_send_times(start_ms: int, records_per_second: float) -> SendTimes:
-    """Return times at a steady rate from a start: for runs that must be the same each time."""
+    """Return send times at a constant rate, for reproducible runs."""
     return lambda number: start_ms + int(number * 1_000 / records_per_second)

@@ -1,4 +1,4 @@
-"""Lines of talk: a few words everywhere, many seldom, and some that are the talk of the moment."""
+"""Lines of text with a few common words and a trend word that changes."""
 
 from typing import Any, NamedTuple
 
@@ -36,22 +36,22 @@ class _LineDraws(NamedTuple):
 
 
 class LineGenerator(SeededGenerator[_LineDraws]):
-    """Lines of seven words; what is talked of changes every forty lines. Six in a hundred come after the bound."""
+    """Lines of seven words; the trend changes every forty lines; 6 % are beyond the max out-of-orderness."""
 
     topic = "lines"
 
     def draw_block(self, block: int, rng: np.random.Generator) -> _LineDraws:
-        """Draw the words of each line, and how late it comes."""
+        """Draw the words of each line, and its delay."""
         is_late = rng.random(BLOCK_RECORDS) < 0.06
-        bound = self.contract.max_out_of_orderness_ms
-        prompt, beyond = (
-            rng.integers(0, bound, BLOCK_RECORDS),
-            rng.integers(bound, _MAX_DELAY_MS, BLOCK_RECORDS),
+        max_timely_ms = self.contract.max_out_of_orderness_ms
+        timely, late = (
+            rng.integers(0, max_timely_ms, BLOCK_RECORDS),
+            rng.integers(max_timely_ms, _MAX_DELAY_MS, BLOCK_RECORDS),
         )
         return _LineDraws(
             ((rng.zipf(1.4, (BLOCK_RECORDS, _WORDS_PER_LINE)) - 1) % len(_COMMON_WORDS)).tolist(),
             rng.random(BLOCK_RECORDS).tolist(),
-            np.where(is_late, beyond, prompt).tolist(),
+            np.where(is_late, late, timely).tolist(),
         )
 
     def make_fields(self, number: int, now_ms: int, draws: _LineDraws, index: int) -> dict[str, Any]:

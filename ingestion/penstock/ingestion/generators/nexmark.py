@@ -1,7 +1,7 @@
 """Nexmark: an auction house with persons, auctions and bids, one topic each.
 
-Of fifty events one is a person, three are auctions and forty-six bids. A record of one topic refers to records of
-the others that come before it in that order, so feeds whose rates stand as 1 : 3 : 46 fit together.
+Of fifty events one is a person, three are auctions and forty-six are bids. Each record refers to earlier records of
+the other topics in that order. Feeds whose rates have the ratio 1 : 3 : 46 match each other.
 """
 
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ class _NexmarkDraws(NamedTuple):
 
 class _NexmarkGenerator(SeededGenerator[_NexmarkDraws]):
     def draw_block(self, block: int, rng: np.random.Generator) -> _NexmarkDraws:
-        """Draw what any of the three needs."""
+        """Draw the values that all three generators use."""
         return _NexmarkDraws(
             rng.integers(0, 2**31, BLOCK_RECORDS).tolist(),
             rng.integers(0, 2**31, BLOCK_RECORDS).tolist(),
@@ -47,7 +47,7 @@ class _NexmarkGenerator(SeededGenerator[_NexmarkDraws]):
 
 
 class NexmarkPersonGenerator(_NexmarkGenerator):
-    """People who sign up."""
+    """Persons who sign up."""
 
     topic = "nexmark-persons"
 
@@ -67,12 +67,12 @@ class NexmarkPersonGenerator(_NexmarkGenerator):
 
 
 class NexmarkAuctionGenerator(_NexmarkGenerator):
-    """Things that people sell."""
+    """Auctions of items."""
 
     topic = "nexmark-auctions"
 
     def make_fields(self, number: int, now_ms: int, draws: _NexmarkDraws, index: int) -> dict[str, Any]:
-        """Return one auction, of a seller who signed up before."""
+        """Return one auction by a seller who signed up before."""
         persons = number // _AUCTIONS_PER_PERSON + 1
         initial = round(draws.price[index])
         return {
@@ -88,12 +88,12 @@ class NexmarkAuctionGenerator(_NexmarkGenerator):
 
 
 class NexmarkBidGenerator(_NexmarkGenerator):
-    """Offers; half of them for the newest auction of a hundred."""
+    """Bids; half of them go to the hot auction, the newest of a hundred."""
 
     topic = "nexmark-bids"
 
     def make_fields(self, number: int, now_ms: int, draws: _NexmarkDraws, index: int) -> dict[str, Any]:
-        """Return one bid, of a person and for an auction that were there before."""
+        """Return one bid by an existing person in an existing auction."""
         persons = number // _BIDS_PER_PERSON + 1
         auctions = persons * _AUCTIONS_PER_PERSON
         hot = (auctions - 1) // _ACTIVE_AUCTIONS * _ACTIVE_AUCTIONS
@@ -111,7 +111,7 @@ class NexmarkBidGenerator(_NexmarkGenerator):
 
 
 def _make_page_url(draw: int, *, with_channel: bool) -> str:
-    """Return the address of a page in three folders; some say which channel led there."""
+    """Return the URL of a page in three folders; some URLs name the channel."""
     folders = "/".join(
         f"{name}{draw // size % 20}" for name, size in (("hall", 1), ("room", 20), ("shelf", 400))
     )
@@ -120,5 +120,5 @@ def _make_page_url(draw: int, *, with_channel: bool) -> str:
 
 
 def _pick_recent(total: int, active: int, draw: int) -> int:
-    """Return one of the last `active` of so many."""
+    """Return one of the last `active` of `total` numbers."""
     return total - 1 - draw % min(total, active)

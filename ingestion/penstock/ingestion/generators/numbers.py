@@ -1,4 +1,4 @@
-"""Numbers by key, each key around a mean of its own."""
+"""Numbers by key, each key with its own mean."""
 
 from typing import Any, NamedTuple
 
@@ -16,12 +16,12 @@ class _NumberDraws(NamedTuple):
 
 
 class NumberGenerator(SeededGenerator[_NumberDraws]):
-    """Numbers of three keys, around 10, 20 and 30."""
+    """Numbers with three keys and the means 10, 20 and 30."""
 
     topic = "avg"
 
     def draw_block(self, block: int, rng: np.random.Generator) -> _NumberDraws:
-        """Draw keys, and what their numbers are off."""
+        """Draw the keys, and the deviations from their means."""
         return _NumberDraws(
             rng.integers(0, len(_KEYS), BLOCK_RECORDS).tolist(), rng.normal(0.0, 3.0, BLOCK_RECORDS).tolist()
         )

@@ -1,4 +1,4 @@
-"""Ovens that bake: each heats up, holds, cools down, and says when the run is over."""
+"""Ovens that bake: each heats up, holds, cools down, and reports the end of its run."""
 
 from typing import Any, NamedTuple
 
@@ -18,12 +18,12 @@ class _OvenDraws(NamedTuple):
 
 
 class OvenGenerator(SeededGenerator[_OvenDraws]):
-    """Readings in turn of each oven; its runs are of one length, which is not that of the other ovens."""
+    """Readings of all ovens in turn. Each oven has runs of its own constant length."""
 
     topic = "ovens"
 
     def draw_block(self, block: int, rng: np.random.Generator) -> _OvenDraws:
-        """Draw what the thermometer is off."""
+        """Draw the measurement noise."""
         return _OvenDraws(rng.normal(0.0, 1.5, BLOCK_RECORDS).tolist())
 
     def make_fields(self, number: int, now_ms: int, draws: _OvenDraws, index: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Questions to a search engine, of which some are suddenly asked by everybody, or by nobody."""
+"""Search engine queries with planted trends: a common query suddenly spikes or disappears."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -18,7 +18,7 @@ COMMON_QUERIES = (
     "football",
     "exchange rate",
 )
-"""What is asked all the time, each as often as the others."""
+"""Queries that are always common, each with the same share."""
 _RARE_QUERIES = tuple(
     f"{what} {where}" for what in ("hotel", "museum", "cinema", "dentist") for where in range(1, 51)
 )
@@ -29,7 +29,7 @@ _LANGUAGES = ("en", "de", "es", "pt")
 
 @dataclass(frozen=True)
 class PlantedTrend:
-    """What is unusual in a block of a thousand records: one query that is asked by everybody, or by nobody."""
+    """The trend in a block of a thousand records: the spike or dip of one query."""
 
     query: str
     trend: Literal["spike", "dip"]
@@ -42,9 +42,9 @@ class _QueryDraws(NamedTuple):
 
 
 class QueryGenerator(SeededGenerator[_QueryDraws]):
-    """Questions; from the seventh block on every fourth has a trend in it, unless it is to be `calm`.
+    """Queries; from the seventh block on, every fourth block has a trend, unless `calm` is set.
 
-    One in a hundred comes later than the contract's bound.
+    One record in a hundred arrives beyond the max out-of-orderness of the contract.
     """
 
     topic = "queries"
@@ -54,7 +54,7 @@ class QueryGenerator(SeededGenerator[_QueryDraws]):
         self._calm = calm
 
     def draw_block(self, block: int, rng: np.random.Generator) -> _QueryDraws:
-        """Draw what is asked in this block, by how much each query is asked in it."""
+        """Draw the queries of this block by their shares."""
         trend = None if self._calm else find_planted_trend(self.seed, block)
         weights = np.array(
             [_COMMON_QUERY_SHARE] * len(COMMON_QUERIES)
@@ -80,7 +80,7 @@ class QueryGenerator(SeededGenerator[_QueryDraws]):
         )
 
     def make_fields(self, number: int, now_ms: int, draws: _QueryDraws, index: int) -> dict[str, Any]:
-        """Return one question."""
+        """Return one query."""
         return {
             "id": f"{self.seed}-{number}",
             "query": (*COMMON_QUERIES, *_RARE_QUERIES)[draws.queries[index]],
@@ -90,7 +90,7 @@ class QueryGenerator(SeededGenerator[_QueryDraws]):
 
 
 def find_planted_trend(seed: int, block: int) -> PlantedTrend | None:
-    """Return the trend of a block, the truth by which a detector is judged; None for one without."""
+    """Return the planted trend of a block, which is the ground truth for trend detectors, or None."""
     turn, rest = divmod(block - _FIRST_TREND_BLOCK, _TREND_INTERVAL_BLOCKS)
     if turn < 0 or rest:
         return None

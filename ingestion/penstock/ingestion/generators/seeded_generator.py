@@ -1,4 +1,4 @@
-"""What the generators have in common: blocks of draws, made when they are entered, and a record made of each."""
+"""Base class of generators: draws a block of random values, then builds a record from each."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ DrawsT = TypeVar("DrawsT")
 
 
 class SeededGenerator(ABC, Generic[DrawsT]):
-    """A generator whose records are made from draws, one block of them at a time."""
+    """A generator that builds its records from blocks of random draws."""
 
     topic: str
 
@@ -26,11 +26,11 @@ class SeededGenerator(ABC, Generic[DrawsT]):
 
     @property
     def name(self) -> str:
-        """What is generated, and from which seed."""
+        """The topic and the seed."""
         return f"{self.topic}, seed {self.seed}"
 
     def generate_records(self, first_number: int, send_times: SendTimes) -> Iterator[msgspec.Struct]:
-        """Yield the records from number `first` on; endless."""
+        """Yield the records from number `first_number` on, without end."""
         for block in count(first_number // BLOCK_RECORDS):
             draws = self.draw_block(block, create_block_rng(self.topic, self.seed, block))
             for number in range(max(first_number, block * BLOCK_RECORDS), (block + 1) * BLOCK_RECORDS):
@@ -39,8 +39,8 @@ class SeededGenerator(ABC, Generic[DrawsT]):
 
     @abstractmethod
     def draw_block(self, block: int, rng: np.random.Generator) -> DrawsT:
-        """Make all draws of a block; nothing else is random."""
+        """Draw all random values of a block."""
 
     @abstractmethod
     def make_fields(self, number: int, now_ms: int, draws: DrawsT, index: int) -> dict[str, Any]:
-        """Return the fields of a record that is sent now."""
+        """Return the fields of the record that is sent at `now_ms`."""

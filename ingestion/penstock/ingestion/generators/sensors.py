@@ -1,4 +1,4 @@
-"""Readings of devices: a daily wave, noise, probes that fail, and readings that arrive late."""
+"""Device readings with a daily wave, noise, failed probes and late arrivals."""
 
 import math
 from typing import Any, NamedTuple
@@ -19,10 +19,10 @@ class _SensorDraws(NamedTuple):
 
 
 class SensorGenerator(SeededGenerator[_SensorDraws]):
-    """Readings of `devices` devices; about one in a hundred comes later than the contract's bound.
+    """Readings of `device_count` devices; about one in a hundred arrives beyond the max out-of-orderness.
 
-    Nine readings in ten are sent within half a second of being made, the rest after a delay of seconds, and
-    `late` of them after more than the bound, up to `latest_ms`.
+    Nine in ten are sent within half a second of their event time, the rest seconds later. The share `late_share` is
+    delayed beyond the max out-of-orderness of the contract, up to `max_delay_ms`.
     """
 
     topic = "sensors"
@@ -37,13 +37,13 @@ class SensorGenerator(SeededGenerator[_SensorDraws]):
         self._sites = [f"site-{number % 4}" for number in range(device_count)]
 
     def draw_block(self, block: int, rng: np.random.Generator) -> _SensorDraws:
-        """Draw device, delay, noise and failure of each reading."""
+        """Draw the device, delay, noise and probe failure of each reading."""
         devices = rng.integers(0, len(self._device_names), BLOCK_RECORDS)
         kind = rng.random(BLOCK_RECORDS)
-        bound = self.contract.max_out_of_orderness_ms
-        prompt, slow = rng.integers(0, 500, BLOCK_RECORDS), rng.integers(500, bound, BLOCK_RECORDS)
-        beyond = rng.integers(bound, self._max_delay_ms, BLOCK_RECORDS)
-        delays = np.where(kind < 0.9, prompt, np.where(kind > 1 - self._late_share, beyond, slow))
+        max_timely_ms = self.contract.max_out_of_orderness_ms
+        prompt, slow = rng.integers(0, 500, BLOCK_RECORDS), rng.integers(500, max_timely_ms, BLOCK_RECORDS)
+        late = rng.integers(max_timely_ms, self._max_delay_ms, BLOCK_RECORDS)
+        delays = np.where(kind < 0.9, prompt, np.where(kind > 1 - self._late_share, late, slow))
         noise = rng.normal(0.0, 0.4, BLOCK_RECORDS)
         failed = rng.random(BLOCK_RECORDS) < 0.01
         return _SensorDraws(devices.tolist(), delays.tolist(), noise.tolist(), failed.tolist())

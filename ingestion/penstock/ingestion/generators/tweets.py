@@ -38,12 +38,12 @@ class _TweetDraws(NamedTuple):
 
 
 class TweetGenerator(SeededGenerator[_TweetDraws]):
-    """Messages with no to three hashtags; each tag has its days, and few are talked of at a time."""
+    """Messages with zero to three hashtags. Each tag has its peak; few tags are popular at a time."""
 
     topic = "tweets"
 
     def draw_block(self, block: int, rng: np.random.Generator) -> _TweetDraws:
-        """Draw tags by how much each is talked of in this block."""
+        """Draw tags by their popularity in this block."""
         weight = compute_tag_popularity(block, self.seed)
         return _TweetDraws(
             rng.choice(len(_HASHTAGS), (BLOCK_RECORDS, 3), p=weight).tolist(),
@@ -70,7 +70,7 @@ class TweetGenerator(SeededGenerator[_TweetDraws]):
 
 
 def compute_tag_popularity(block: int, seed: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the share of each tag in a block: a little always, and a hill when its time comes."""
+    """Return the share of each tag in a block: a constant base, and a bell curve around its peak."""
     peaks = np.random.default_rng([seed, 77]).uniform(0, _PERIOD_BLOCKS, len(_HASHTAGS))
     blocks_from_peak = np.abs((block - peaks + _PERIOD_BLOCKS / 2) % _PERIOD_BLOCKS - _PERIOD_BLOCKS / 2)
     weight = 0.2 + 30 * np.exp(-((blocks_from_peak / _TREND_BLOCKS) ** 2))

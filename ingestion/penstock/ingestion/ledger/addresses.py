@@ -1,4 +1,4 @@
-"""Where acknowledged records are: packing addresses for the ledger and unpacking them."""
+"""Addresses of acknowledged records: topic, partition and offset, packed for the ledger."""
 
 import zlib
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ OffsetRunsByTarget = dict[int, list[tuple[int, int]]]
 
 
 class DeliveryAddress(NamedTuple):
-    """Where one acknowledged record is."""
+    """The topic, partition and offset of one acknowledged record."""
 
     sequence: int
     topic: str
@@ -21,7 +21,7 @@ class DeliveryAddress(NamedTuple):
 
 
 def to_offset_runs(offsets: Sequence[int]) -> list[tuple[int, int]]:
-    """Return rising offsets as (first, length) of each stretch without a gap."""
+    """Return ascending offsets as runs without gaps: (first offset, length)."""
     if not offsets:
         return []
     values = np.asarray(offsets, dtype=np.int64)
@@ -31,18 +31,18 @@ def to_offset_runs(offsets: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def pack_target_ids(target_ids: Sequence[int]) -> bytes:
-    """Return the targets of consecutive records in few bytes."""
+    """Return the target ids of consecutive records as compressed bytes."""
     return zlib.compress(np.asarray(target_ids, dtype="<u2").tobytes(), 1)
 
 
 def unpack_target_ids(packed: bytes) -> list[int]:
-    """Return what was given to `pack_lanes`."""
+    """Return the target ids that `pack_target_ids` packed."""
     target_ids: list[int] = np.frombuffer(zlib.decompress(packed), dtype="<u2").tolist()
     return target_ids
 
 
 def unpack_addresses(entry: Acknowledgement, targets: Sequence[tuple[str, int]]) -> Iterator[DeliveryAddress]:
-    """Yield the address of every record of an entry, in the order of the sequences."""
+    """Yield the address of every record of an entry, ordered by sequence."""
     offsets = {target_id: _iterate_offsets(runs) for target_id, runs in entry.offset_runs.items()}
     for index, target_id in enumerate(unpack_target_ids(entry.target_ids)):
         topic, partition = targets[target_id]

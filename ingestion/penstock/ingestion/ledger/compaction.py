@@ -1,14 +1,13 @@
-"""Making a segment small once nothing is added to it any more.
+"""Compaction of closed ledger segments.
 
-A slow feed writes an intent and an acknowledgement for every few records, a hundred bytes a record. Of a segment
-that is over nobody asks what was intended; and the addresses of consecutive records, put together, take one to two
-bytes each.
+A slow feed writes an intent and an acknowledgement for every few records, about a hundred bytes for each record. A
+closed segment no longer needs its intents, and merged addresses take one to two bytes for each record.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from penstock.core.files import atomic_path
 from penstock.ingestion.ledger.addresses import OffsetRunsByTarget, pack_target_ids, unpack_target_ids
 from penstock.ingestion.ledger.entries import (
     Abandonment,
@@ -24,17 +23,16 @@ MAX_MERGED_RECORDS = 100_000
 
 
 def compact_segment(path: Path) -> None:
-    """Write a segment that is over anew, with the same addresses in it; whole or not at all."""
-    compacted = DeliveryJournal(path.with_suffix(".packed"))
-    os.truncate(compacted.path, 0)
-    for entry in compact_entries(read_entries(path)):
-        compacted.append(entry)
-    compacted.close()
-    compacted.path.replace(path)
+    """Rewrite a closed segment with the same addresses, atomically."""
+    with atomic_path(path) as partial:
+        compacted = DeliveryJournal(partial)
+        for entry in compact_entries(read_entries(path)):
+            compacted.append(entry)
+        compacted.close()
 
 
 def compact_entries(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:
-    """Return entries that tell the same addresses in fewer words."""
+    """Return fewer entries with the same addresses."""
     pending: list[Acknowledgement] = []
     count = 0
     for entry in entries:

@@ -1,12 +1,14 @@
-"""The delivery ledger of one producer: a folder of segments, with one writer at a time."""
+"""The delivery ledger of one producer: a folder of segments with one writer at a time."""
 
 import fcntl
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from penstock.core.clock import Clock
+from penstock.core.files import atomic_path
 from penstock.ingestion.errors import LedgerError
 from penstock.ingestion.ledger.addresses import OffsetRunsByTarget, pack_target_ids
 from penstock.ingestion.ledger.compaction import compact_segment
@@ -21,17 +23,15 @@ from penstock.ingestion.ledger.entries import (
 from penstock.ingestion.ledger.journal import DeliveryJournal, read_entries, truncate_torn_entry
 from penstock.ingestion.ledger.reader import DeliveryLedgerState, list_segments, replay_segments
 
-Clock = Callable[[], int]
 MAX_SEGMENT_BYTES = 8_388_608
 
 
 class DeliveryLedger:
-    """Writes a producer's ledger.
+    """Writes the ledger of a producer.
 
-    Promises that an entry of `acknowledge` is on the disk when the call returns, and that no second process
-    writes the same ledger meanwhile. It does not promise that what is not in it is not in the topic: that is
-    what the intents are for.
-    Addresses are kept for `keep_ms`, as long as the topic keeps its records; for ever without it.
+    Guarantees that an acknowledgement is on disk when `record_acknowledgements` returns, and that no second process
+    writes the same ledger. Not guaranteed: that a record without an acknowledgement is not in the topic. Intents
+    exist to resolve that. Addresses are retained for `retention_ms`, or forever if it is None.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class DeliveryLedger:
 
     @property
     def producer_name(self) -> str:
-        """The producer's name."""
+        """The name of the producer."""
         return self.directory.name
 
     def start_session(
@@ -65,7 +65,7 @@ class DeliveryLedger:
         source: str,
         partitioner_name: str = "",
     ) -> None:
-        """Note the targets of a new session and their last offsets before anything is sent."""
+        """Record the targets of a new session and their last offsets, before anything is sent."""
         state = self.state
         now = self._clock()
         self._append_entry(
@@ -89,7 +89,7 @@ class DeliveryLedger:
         skip_records: int = 0,
         position_after: Any = None,
     ) -> None:
-        """Note that records are about to be sent; this survives a kill, not a power cut."""
+        """Record that records are about to be sent. The entry survives a kill, but not a power failure."""
         if self._journal.size_bytes > self._max_segment_bytes:
             self._roll_segment()
         self._append_entry(
@@ -101,11 +101,12 @@ class DeliveryLedger:
     def record_acknowledgements(
         self, chunks: Sequence[tuple[int, Sequence[int], OffsetRunsByTarget]]
     ) -> None:
-        """Note the addresses of consecutive records, given as first sequence, targets and runs; then sync."""
+        """Record and sync the addresses of consecutive chunks: (first sequence, targets, offset runs)."""
         for first_sequence, target_ids, offset_runs in chunks:
             if first_sequence != self.state.acknowledged_until:
                 raise LedgerError(
-                    f"{self.directory}: {first_sequence} was acknowledged before {self.state.acknowledged_until}"
+                    f"{self.directory}: sequence {first_sequence} was acknowledged before "
+                    f"{self.state.acknowledged_until}. This is a bug in the producer."
                 )
             self._append_entry(
                 Acknowledgement(
@@ -115,12 +116,12 @@ class DeliveryLedger:
         self._journal.sync()
 
     def record_abandonment(self, first_sequence: int, record_count: int) -> None:
-        """Note that nobody can tell, or send again, these records."""
+        """Record that these records may not have arrived and cannot be sent again."""
         self._append_entry(Abandonment(first_sequence, record_count, self._clock()))
         self._journal.sync()
 
     def close(self, *, clean: bool) -> None:
-        """Close the file and let go of the lock; `in_order` says that nothing is in flight. Twice is no harm."""
+        """Close the journal and release the lock; `clean` means that nothing is in flight. Idempotent."""
         if self._lock_handle is None:
             return
         if clean:
@@ -138,28 +139,26 @@ class DeliveryLedger:
         full_segment = self._journal.path
         path = _segment_path(self.directory, _segment_number(full_segment) + 1)
         state, now = self.state, self._clock()
-        # Under another name until it is whole: a segment without its head would forget what was reached.
-        partial_path = path.with_suffix(".new")
-        partial_path.unlink(missing_ok=True)
-        partial_journal = DeliveryJournal(partial_path)
-        session = ProducerSession(
-            state.targets,
-            state.last_offsets,
-            state.acknowledged_until,
-            state.source,
-            state.last_intent,
-            now,
-            state.partitioner_name,
-        )
-        partial_journal.append(session, *state.pending_intents)
-        partial_journal.close()
-        partial_journal.path.rename(path)
+        # Written under a temporary name: a segment without its first entry would lose the position of the producer.
+        with atomic_path(path) as partial:
+            partial_journal = DeliveryJournal(partial)
+            session = ProducerSession(
+                state.targets,
+                state.last_offsets,
+                state.acknowledged_until,
+                state.source,
+                state.last_intent,
+                now,
+                state.partitioner_name,
+            )
+            partial_journal.append(session, *state.pending_intents)
+            partial_journal.close()
         self._journal = DeliveryJournal(path)
         compact_segment(full_segment)
         self._delete_expired_segments(now)
 
     def _delete_expired_segments(self, now: int) -> None:
-        """Remove the segments that ended, which is when the next one began, before what is to be kept."""
+        """Delete the segments that ended before the retention. A segment ends when the next one starts."""
         if self._retention_ms is None:
             return
         for path, next_path in pairwise(list_segments(self.directory)):
@@ -184,7 +183,7 @@ def _segment_number(segment: Path) -> int:
 
 
 def _segment_start_ms(segment: Path) -> int:
-    """Return when a segment was begun: its first entry says so."""
+    """Return the time at which a segment starts, from its first entry."""
     return next(entry.at_ms for entry in read_entries(segment))
 
 
@@ -195,6 +194,6 @@ def _lock_directory(directory: Path) -> int:
     except BlockingIOError as error:
         os.close(handle)
         raise LedgerError(
-            f"another process writes the ledger in {directory}; wait for it, stop it, or use another name"
+            f"Another process writes the ledger in {directory}. Wait for it, stop it, or use another producer name."
         ) from error
     return handle

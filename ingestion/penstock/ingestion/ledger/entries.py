@@ -1,7 +1,7 @@
-"""What a delivery ledger writes down.
+"""The entries of a delivery ledger.
 
-Sequences count the producer's records from 0. A *target* is a partition of the topic, or of its dead-letter
-topic; a session numbers its targets, and everything after it refers to them by that number.
+Sequences count the records of the producer from 0. A *target* is a partition of the topic, or of its dead-letter
+topic. A session numbers its targets, and all later entries refer to them by that number.
 """
 
 from typing import Any
@@ -10,11 +10,11 @@ import msgspec
 
 
 class ProducerSession(msgspec.Struct, tag="session", array_like=True, frozen=True):
-    """A producer began, or a new segment did: all that a reader needs to know of what came before.
+    """The start of a producer or of a segment, with the state that readers need from before.
 
-    `ends[t]` is the last offset of target t that cannot hold an unacknowledged record of this producer, `source`
-    describes where the records come from, `last` is the intent with which the next session continues, and `route`
-    names what decides where a record goes.
+    `last_offsets[t]` is an offset of target t up to which no unacknowledged record of this producer can be.
+    `source` describes the source of the records, `last_intent` is the intent after which the next session
+    continues, and `partitioner_name` names the partitioner.
     """
 
     targets: list[tuple[str, int]]
@@ -27,9 +27,10 @@ class ProducerSession(msgspec.Struct, tag="session", array_like=True, frozen=Tru
 
 
 class DeliveryIntent(msgspec.Struct, tag="intent", array_like=True, frozen=True):
-    """These are about to be sent; reading the source from `position` gives `skip` others, then them again.
+    """Records that are about to be sent. Reading the source at `position` yields `skip_records` others, then these.
 
-    Reading it from `after` gives what follows them; None where only the first way leads there.
+    Reading the source at `position_after` yields the records that follow. It is None if only `position` leads
+    there.
     """
 
     first_sequence: int
@@ -41,9 +42,9 @@ class DeliveryIntent(msgspec.Struct, tag="intent", array_like=True, frozen=True)
 
 
 class Acknowledgement(msgspec.Struct, tag="acknowledged", array_like=True, frozen=True):
-    """These records are in the topic: record `first + i` went to target `lanes[i]`.
+    """Records that are in the topic: record `first_sequence + i` went to target `target_ids[i]`.
 
-    `runs[t]` lists offset and length of what target t took, in the order of the sequences.
+    `offset_runs[t]` lists the (first offset, length) runs of target t, ordered by sequence.
     """
 
     first_sequence: int
@@ -54,7 +55,7 @@ class Acknowledgement(msgspec.Struct, tag="acknowledged", array_like=True, froze
 
 
 class Abandonment(msgspec.Struct, tag="abandoned", array_like=True, frozen=True):
-    """Nobody can send these again, because their source cannot repeat them: they may be in the topic or not."""
+    """Records that may or may not be in the topic, and that their source cannot send again."""
 
     first_sequence: int
     record_count: int
@@ -62,7 +63,7 @@ class Abandonment(msgspec.Struct, tag="abandoned", array_like=True, frozen=True)
 
 
 class ProducerClosing(msgspec.Struct, tag="closed", array_like=True, frozen=True):
-    """The producer ended in order: nothing was in flight."""
+    """The producer closed cleanly: nothing was in flight."""
 
     at_ms: int
 

@@ -1,7 +1,7 @@
-"""An append-only file of entries, each with its length and checksum.
+"""Append-only file of ledger entries, each with its length and checksum.
 
-A kill or a power cut can leave a torn entry at the end: it is cut off when the file is opened to write. Damage
-anywhere else is refused, never skipped.
+A kill or a power failure can leave a torn entry at the end, which is removed when the file is opened for writing.
+Any other damage raises LedgerError and is never skipped.
 """
 
 import os
@@ -21,7 +21,7 @@ _DECODER = msgspec.msgpack.Decoder(LedgerEntry)
 
 
 class DeliveryJournal:
-    """Appends entries to a file; what `sync` returned from survives a power cut."""
+    """Appends entries to a file. Entries survive a power failure once `sync` returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -29,7 +29,7 @@ class DeliveryJournal:
         self.size_bytes = os.fstat(self._file).st_size
 
     def append(self, *entries: LedgerEntry) -> None:
-        """Write entries in one call; they survive the end of this process from here on."""
+        """Write entries in one call. They survive the end of this process once the call returns."""
         data = memoryview(b"".join(_frame_entry(entry) for entry in entries))
         while data:
             written = os.write(self._file, data)
@@ -37,23 +37,23 @@ class DeliveryJournal:
             data = data[written:]
 
     def sync(self) -> None:
-        """Bring everything written to the disk."""
+        """Sync all written entries to disk."""
         os.fdatasync(self._file)
 
     def close(self) -> None:
-        """Sync and close."""
+        """Sync and close the file."""
         self.sync()
         os.close(self._file)
 
 
 def read_entries(path: Path) -> Iterator[LedgerEntry]:
-    """Yield a file's entries up to its end, or up to a torn last one."""
+    """Yield the entries of a file; stop at a torn last entry."""
     for entry, _ in _read_entries_with_ends(path):
         yield entry
 
 
 def truncate_torn_entry(path: Path) -> None:
-    """Move a torn last entry aside, into `<path>.torn`, so that appending continues after the last whole one."""
+    """Move a torn last entry to `<path>.torn`, so that appending continues after the last complete entry."""
     valid_bytes = max((end for _, end in _read_entries_with_ends(path)), default=0)
     if valid_bytes < path.stat().st_size:
         with path.open("rb") as file:
@@ -85,6 +85,6 @@ def _read_entries_with_ends(path: Path) -> Iterator[tuple[LedgerEntry, int]]:
 def _raise_if_damaged(path: Path, position: int, next_byte: bytes) -> None:
     if next_byte:
         raise LedgerError(
-            f"{path} is damaged at byte {position}: the checksum of an entry is wrong and more follows; "
-            "restore the file, or begin a new ledger under another producer name"
+            f"{path} is damaged at byte {position}: an entry before the last one has a wrong checksum. "
+            "Restore the file, or start a new ledger with another producer name."
         )

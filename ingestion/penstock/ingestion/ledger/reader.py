@@ -1,4 +1,4 @@
-"""Reading a ledger: where its producer stands, and where each of its records is."""
+"""Reads ledgers: the state of the producer, and the address of each record."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from penstock.ingestion.ledger.journal import read_entries
 
 @dataclass(slots=True)
 class DeliveryLedgerState:
-    """Where a producer stands: below `reached` every record is settled; `intents` may or may not have arrived."""
+    """The state of a producer: every record below `acknowledged_until` is settled, pending intents are in doubt."""
 
     targets: list[tuple[str, int]] = field(default_factory=list)
     last_offsets: list[int] = field(default_factory=list)
@@ -29,7 +29,7 @@ class DeliveryLedgerState:
     last_intent: DeliveryIntent | None = None
 
     def apply_entry(self, entry: LedgerEntry) -> None:
-        """Take in one entry."""
+        """Update the state with one entry."""
         if isinstance(entry, ProducerSession):
             self.targets, self.last_offsets, self.acknowledged_until = (
                 list(entry.targets),
@@ -59,17 +59,17 @@ class DeliveryLedgerState:
 
 
 def list_segments(directory: Path) -> list[Path]:
-    """Return a ledger's files, oldest first."""
+    """Return the segments of a ledger, oldest first."""
     return sorted(directory.glob("*.ledger"))
 
 
 def read_ledger_state(directory: Path) -> DeliveryLedgerState:
-    """Return where a producer stands, without disturbing it."""
+    """Return the state of a producer; safe while the producer runs."""
     return replay_segments(list_segments(directory))
 
 
 def replay_segments(paths: Sequence[Path]) -> DeliveryLedgerState:
-    """Return what the segments of a ledger say in the end; the last one begins with all that it needs to know."""
+    """Return the state at the end of the segments. The last segment contains everything that is needed."""
     state = DeliveryLedgerState()
     for path in paths[-1:]:
         for entry in read_entries(path):
@@ -80,9 +80,10 @@ def replay_segments(paths: Sequence[Path]) -> DeliveryLedgerState:
 def read_addresses(
     directory: Path, first_sequence: int = 0, record_count: int | None = None
 ) -> Iterator[DeliveryAddress]:
-    """Yield the addresses of records from sequence `first` on, all or so many, in order; the ledger may be in use.
+    """Yield the addresses of records from `first_sequence` on, in order; safe while the producer runs.
 
-    What is not acknowledged, was abandoned, or is older than what the ledger keeps has none and is left out.
+    Records that are unacknowledged, abandoned or older than the retention of the ledger have no address and are
+    skipped.
     """
     end = float("inf") if record_count is None else first_sequence + record_count
     targets: list[tuple[str, int]] = []
@@ -104,7 +105,7 @@ def read_addresses(
 
 
 def _skip_segments_before(paths: Sequence[Path], first: int) -> Sequence[Path]:
-    """Leave out the segments that end before a sequence, which is where the next one begins."""
+    """Skip the segments that end before a sequence. A segment ends where the next one starts."""
     skipped = sum(1 for _, next_path in pairwise(paths) if _segment_start_sequence(next_path) <= first)
     return paths[skipped:]
 

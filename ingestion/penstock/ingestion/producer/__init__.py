@@ -1,4 +1,4 @@
-"""A producer that can prove what it delivered."""
+"""A producer with a delivery ledger: it can tell where each record is."""
 
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.producer.checker import JsonChecker, RecordChecker, encode_batch

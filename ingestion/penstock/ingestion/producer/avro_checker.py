@@ -1,4 +1,4 @@
-"""Checking batches for a topic whose records are Avro."""
+"""Validation of batches for topics with Avro records."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from penstock.ingestion.producer.checker import RecordSizeLimit, make_key_functi
 
 
 class AvroChecker:
-    """Checks values that are Avro already, and encodes those that come as JSON."""
+    """Validates values that are Avro already, and encodes values that are JSON."""
 
     def __init__(self, codec: AvroCodec) -> None:
         self._codec = codec
@@ -22,7 +22,7 @@ class AvroChecker:
         self._size_limit = RecordSizeLimit(codec.contract)
 
     def check(self, batch: SourceBatch) -> SourceBatch:
-        """Return the batch with its keys, and with what is wrong with the records that break the contract."""
+        """Return the batch with its keys, and with the error of each invalid record."""
         if batch.keys is not None:
             return batch
         return self._check_encoded(batch) if batch.is_encoded else self._check_and_encode(batch)
@@ -62,7 +62,7 @@ class AvroChecker:
     def _check_columns(
         self, values: Sequence[bytes], indexes: Sequence[int], header: bytes, keys: list[bytes | None]
     ) -> list[int]:
-        """Find the keys of the records that a pass over columns clears; return the places of the others."""
+        """Fill in the keys of records that pass the columnar scan; return the indexes of the others."""
         try:
             _, fields = self._codec.find_writer_schema(
                 int.from_bytes(header[1:], "big") if header[:1] == b"\0" else -1
@@ -84,7 +84,7 @@ class AvroChecker:
 
 
 def _group_by_schema(values: Sequence[bytes]) -> list[tuple[bytes, Sequence[int]]]:
-    """Return the places of the values that begin with the same schema id."""
+    """Return the indexes of the values, grouped by schema id header."""
     headers = {value[:AVRO_HEADER_BYTES] for value in values}
     if len(headers) == 1:
         return [(headers.pop(), range(len(values)))]

@@ -1,4 +1,4 @@
-"""Records on their way to a topic."""
+"""Batches of records on their way to a topic."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,12 +13,11 @@ RecordKeys = Sequence[bytes | None]
 class SourceBatch:
     """Consecutive records of a source.
 
-    Reading the source from `position` gives `skip` others and then these again, byte for byte, and then those
-    that follow; a source that cannot repeat itself has no position. Reading it from `after` gives only those that
-    follow, also when these are gone by then; a part that is not the end of its batch has none. Where `keys` is None
-    the values still have to be checked.
-    `broken` tells by place which records break their contract; their value is the original bytes. Values are JSON,
-    unless `encoded` says that they are in the encoding of the topic.
+    Reading the source at `position` yields `skip_records` other records, then these again, byte for byte, then
+    those that follow. A source that cannot replay has no positions. Reading it at `position_after` yields only the
+    records that follow, even if these no longer exist; a slice that is not the end of its batch has none. If `keys`
+    is None, the values are not validated yet. `invalid` maps the index of each invalid record to its error; its
+    value is the original bytes. Values are JSON, unless `is_encoded` says that they have the encoding of the topic.
     """
 
     values: Sequence[bytes]
@@ -33,7 +32,7 @@ class SourceBatch:
         return len(self.values)
 
     def slice_records(self, first: int, count: int) -> "SourceBatch":
-        """Return some of the records."""
+        """Return a slice of the records."""
         keys = None if self.keys is None else self.keys[first : first + count]
         invalid = {
             index - first: error for index, error in self.invalid.items() if 0 <= index - first < count
@@ -63,12 +62,12 @@ class SourceBatch:
         invalid: Mapping[int, InvalidRecordError],
         values: Sequence[bytes] | None = None,
     ) -> "SourceBatch":
-        """Return the batch with what a check has found, and with other values where it has encoded them."""
+        """Return the batch with the result of validation, and with new values if validation encoded them."""
         return replace(self, keys=keys, invalid=invalid, values=self.values if values is None else values)
 
 
 def split_batch(batch: SourceBatch, max_records: int, max_bytes: int) -> Iterator[SourceBatch]:
-    """Cut a batch into parts of at most so many records and, but for single records, bytes."""
+    """Split a batch into parts with at most these records and bytes; a part has at least one record."""
     first = 0
     while first < len(batch):
         chunk = batch.slice_records(first, max_records) if len(batch) > max_records else batch
@@ -79,7 +78,7 @@ def split_batch(batch: SourceBatch, max_records: int, max_bytes: int) -> Iterato
 
 
 def concat_batches(batches: Sequence[SourceBatch]) -> SourceBatch:
-    """Put checked batches together; what is made of several has the position of the first."""
+    """Concatenate validated batches. The result has the position of the first one."""
     if len(batches) == 1:
         return batches[0]
     values: list[bytes] = []

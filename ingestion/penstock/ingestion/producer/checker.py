@@ -1,4 +1,4 @@
-"""Checking a batch against its contract, on its way to the producer."""
+"""Validation of batches against their contract."""
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -10,19 +10,19 @@ from penstock.ingestion.contracts import Contract, json_codec
 from penstock.ingestion.errors import InvalidRecordError
 from penstock.ingestion.producer.batch import SourceBatch
 
-# A number takes more as the text of a key than in Avro, or in JSON with an exponent.
+# A number may need more bytes as key text than in Avro, or in JSON with an exponent.
 _MAX_NUMBER_BYTES = 64
 
 
 class RecordChecker(Protocol):
-    """Finds the keys of a batch, and which of its records break the contract."""
+    """Finds the keys of a batch, and its invalid records."""
 
     def check(self, batch: SourceBatch) -> SourceBatch:
-        """Return the batch as it is to be sent; one that has keys was checked before."""
+        """Return the batch ready for sending. A batch that has keys is already validated."""
 
 
 class JsonChecker:
-    """Checks JSON values; those that keep the contract go on byte for byte."""
+    """Validates JSON values; valid values are passed on byte for byte."""
 
     def __init__(self, contract: Contract) -> None:
         self._codec = json_codec(contract)
@@ -30,7 +30,7 @@ class JsonChecker:
         self._find_key = make_key_function(contract)
 
     def check(self, batch: SourceBatch) -> SourceBatch:
-        """Return the batch with its keys, and with what is wrong with the records that break the contract."""
+        """Return the batch with its keys, and with the error of each invalid record."""
         if batch.keys is not None:
             return batch
         keys: list[bytes | None] = []
@@ -53,34 +53,34 @@ class JsonChecker:
 
 
 class RecordSizeLimit:
-    """What a record may weigh, its key and its value together: the topic is made to take that much."""
+    """The size limit of a record: key and value together. The topic is configured for this size."""
 
     def __init__(self, contract: Contract) -> None:
         self._max_bytes = contract.max_bytes
 
     @property
     def safe_value_bytes(self) -> int:
-        """How many bytes a value may have that is not too large with any key, which is a field of it as text."""
+        """The size up to which a value is within the limit with any key, because a key is the text of one field."""
         return (self._max_bytes - _MAX_NUMBER_BYTES) // 2
 
     def check(self, key: bytes | None, value: bytes) -> None:
-        """Raise BrokenRecordError for a record that is too large."""
+        """Raise InvalidRecordError if a record is too large."""
         size_bytes = len(key or b"") + len(value)
         if size_bytes > self._max_bytes:
             raise InvalidRecordError(
-                "too large", f"{size_bytes} bytes with its key, and the contract allows {self._max_bytes}"
+                "too large", f"{size_bytes} bytes including the key; the contract allows {self._max_bytes}"
             )
 
 
 def make_key_function(contract: Contract) -> Callable[[msgspec.Struct], bytes | None]:
-    """Return the function that finds the Kafka key of a record."""
+    """Return the function that returns the Kafka key of a record."""
     if contract.key is None:
         return lambda _record: None
-    value_of = attrgetter(contract.key)
+    get_key_field = attrgetter(contract.key)
     if contract.get_field(contract.key).type == "string":
-        text_of: Callable[[msgspec.Struct], str] = value_of
-        return lambda record: text_of(record).encode()
-    return lambda record: str(value_of(record)).encode()
+        get_key_text: Callable[[msgspec.Struct], str] = get_key_field
+        return lambda record: get_key_text(record).encode()
+    return lambda record: str(get_key_field(record)).encode()
 
 
 EncodeRecord = Callable[[msgspec.Struct], bytes]
@@ -89,7 +89,7 @@ EncodeRecord = Callable[[msgspec.Struct], bytes]
 def encode_batch(
     contract: Contract, records: Sequence[msgspec.Struct], position: Any, encode: EncodeRecord
 ) -> SourceBatch:
-    """Return records that were made by this program as a batch that needs no check."""
+    """Return records that this program generated as a batch that needs no validation."""
     find_key = make_key_function(contract)
     return SourceBatch(
         [encode(record) for record in records], position, [find_key(record) for record in records]

@@ -1,4 +1,4 @@
-"""Records in flight together: sent at once, acknowledged in the ledger at once."""
+"""Chunks: records that are sent together and acknowledged in the ledger together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from penstock.ingestion.producer.batch import SourceBatch
 
 @dataclass(slots=True)
 class Chunk:
-    """Consecutive records, the target of each, and what is known of their offsets.
+    """Consecutive records, the target of each, and the offsets known so far.
 
-    `waiting` counts the targets that have not answered for all of their records.
+    `pending_targets` counts the targets that have not acknowledged all of their records.
     """
 
     first_sequence: int
@@ -23,13 +23,13 @@ class Chunk:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all values."""
+        """The size of all values."""
         return sum(map(len, self.batch.values))
 
     def indexes_of(self, target_id: int) -> list[int]:
-        """Return which of the records go to a target, in order."""
+        """Return the indexes of the records for a target, in order."""
         return [index for index, record_target in enumerate(self.target_ids) if record_target == target_id]
 
     def expected_records(self, target_id: int) -> list[tuple[bytes | None, bytes]]:
-        """Return key and value of what goes to a target, in order."""
+        """Return the key and value of each record for a target, in order."""
         return [(self.keys[index], self.batch.values[index]) for index in self.indexes_of(target_id)]

@@ -1,4 +1,4 @@
-"""Records that break their contract, with the reason, on their way to the dead-letter topic."""
+"""Invalid records and the headers of their dead letters."""
 
 from collections.abc import Mapping
 
@@ -9,19 +9,19 @@ PRODUCER_HEADER, SEQUENCE_HEADER, TOPIC_HEADER = "penstock-producer", "penstock-
 REASON_HEADER, DETAIL_HEADER, ORIGINAL_BYTES_HEADER = (
     "penstock-reason",
     "penstock-detail",
-    "penstock-whole-bytes",
+    "penstock-original-bytes",
 )
 _MAX_DETAIL_BYTES = 1_000
-# What the dead-letter topic takes, without what headers may weigh.
+# The size limit of the dead-letter topic, minus room for the headers.
 MAX_DEAD_LETTER_VALUE_BYTES = MAX_DEAD_LETTER_BYTES - 65_536
 
 
 def build_dead_letter_headers(
     producer: str, sequence: int, topic: str, error: InvalidRecordError, size_bytes: int
 ) -> list[tuple[str, str | bytes | None]]:
-    """Return the headers of a dead letter; its value is the record's original bytes.
+    """Return the headers of a dead letter. Its value is the original bytes of the record.
 
-    Of more than the topic takes only the beginning is kept, and a header says how many bytes there were.
+    A value beyond the size limit is truncated, and a header records the original size.
     """
     return [
         *([(ORIGINAL_BYTES_HEADER, str(size_bytes))] if size_bytes > MAX_DEAD_LETTER_VALUE_BYTES else []),
@@ -34,7 +34,7 @@ def build_dead_letter_headers(
 
 
 def parse_dead_letter_sequence(producer: str, headers: Mapping[str, bytes]) -> int | None:
-    """Return the sequence of a dead letter if it is this producer's."""
+    """Return the sequence of a dead letter of this producer, or None for other records."""
     if headers.get(PRODUCER_HEADER) != producer.encode():
         return None
     return int(headers[SEQUENCE_HEADER])

@@ -1,10 +1,10 @@
-"""Chunks between their sending and their acknowledgement.
+"""Chunks between sending and acknowledgement.
 
-Asking the client library for a report on every record costs a third of the throughput. One report suffices for
-the last record that a chunk sends to a partition: the broker appends them in order, so it is acknowledged after
-all before it, and if the offsets since our last record there are exactly as many as the chunk sent, they are
-its addresses. When somebody else writes to the partition they are more: then the stretch is read back, and for
-the next chunks every record is reported.
+A delivery report for every record costs a third of the throughput. One report for the last record that a chunk
+sends to a partition is enough: the broker appends in order, so the report acknowledges all records before it. If
+the number of offsets since our last record equals the number of sent records, these offsets are their addresses. If
+another writer uses the partition, there are more offsets. Then the offset range is read back, and the next chunks
+request a report for every record.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ _SHARED_PARTITION_CHUNKS = 100
 
 
 class InFlightChunks:
-    """Sends chunks and, in order, writes completed ones to the ledger."""
+    """Sends chunks, and records completed chunks in the ledger in order."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class InFlightChunks:
         self.byte_count = 0
 
     def send(self, chunk: Chunk, missing_by_target: Mapping[int, Sequence[int]] | None = None) -> None:
-        """Hand a chunk to the client library; of each target only the places in `missing`, where that is given."""
+        """Pass a chunk to the client library. `missing_by_target` limits it to some indexes for each target."""
         self._chunks.append(chunk)
         self.record_count += len(chunk.target_ids)
         self.byte_count += chunk.size_bytes
@@ -63,11 +63,11 @@ class InFlightChunks:
             raise self._delivery_error(error.args[0]) from error
 
     def poll(self, timeout_s: float) -> int:
-        """Wait up to so long for reports, settle what they complete, and return how many records that were."""
+        """Wait for delivery reports, record completed chunks, and return their number of records."""
         try:
             self._producer.poll(timeout_s)
         except KafkaException as error:
-            # How the client library says that it has met an error after which it sends nothing more.
+            # The client library raises this error after a fatal failure; it sends nothing more.
             self.record_failure(error.args[0])
         while self._unresolved_reports:
             chunk, target_id, first_offset, last_offset = self._unresolved_reports[0]
@@ -82,14 +82,14 @@ class InFlightChunks:
         return acknowledged
 
     def record_failure(self, error: KafkaError) -> None:
-        """Remember what ends this producer; `serve` raises it."""
+        """Store the failure that ends this producer; `poll` raises it."""
         self._failure = error if self._failure is None else self._failure
 
     def _delivery_error(self, error: KafkaError) -> DeliveryError:
         acknowledged_until = self._ledger.state.acknowledged_until
         return DeliveryError(
-            f"the broker refused a record: {error.str()} ({error.name()}); "
-            f"every record before sequence {acknowledged_until} is delivered, and starting again resumes there",
+            f"The broker refused a record: {error.str()} ({error.name()}). "
+            f"All records before sequence {acknowledged_until} are delivered. Start again to resume there.",
             acknowledged_until,
         )
 
@@ -105,7 +105,7 @@ class InFlightChunks:
         return sum(len(target_ids) for _, target_ids, _ in completed)
 
     def _dispatch(self, chunk: Chunk, target_id: int, indexes: Sequence[int], *, tail_known: bool) -> None:
-        """Send places of a chunk to a target; where it is not `known` what lies there, each record is reported."""
+        """Send part of a chunk to a target. If its tail is unknown, request a report for every record."""
         if target_id == len(self._targets) - 1:
             self._send_dead_letters(chunk, target_id, indexes)
         elif not tail_known or self._shared_chunks_left[target_id]:
@@ -201,7 +201,8 @@ class InFlightChunks:
         self, chunk: Chunk, target_id: int, first_offset: int, last_offset: int
     ) -> list[int]:
         expected = chunk.expected_records(target_id)
-        # Backwards, for the last record is known to be ours, and what lies before ours may look like it.
+        # Match backwards: the last record is known to be ours, and earlier records of other writers may look like
+        # ours.
         tail = read_records(
             self._open_reader(), *self._targets[target_id], first_offset, last_offset, self._on_wait
         )
@@ -210,8 +211,8 @@ class InFlightChunks:
             topic, partition = self._targets[target_id]
             raise LedgerError(
                 f"{topic} partition {partition} acknowledged {len(expected)} records up to offset {last_offset}, "
-                f"and only {len(offsets)} of them are found from {first_offset} on; "
-                "retention or compaction removed them?"
+                f"but only {len(offsets)} of them were found from offset {first_offset} on. "
+                "Check whether retention or compaction removed them."
             )
         return offsets
 

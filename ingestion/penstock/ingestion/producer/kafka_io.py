@@ -1,4 +1,4 @@
-"""The Kafka client as this platform wants it, and what can be asked of a topic."""
+"""Kafka producers and readers for ingestion, and requests for partitions and offsets."""
 
 import logging
 import time
@@ -12,7 +12,7 @@ from penstock.core.kafka_client import KafkaClientSettings, describe_kafka_error
 from penstock.ingestion.errors import TopicAdminError
 
 TargetPartitions = list[tuple[str, int]]
-# Told again and again while somebody waits for the broker; ends the waiting by raising.
+# Called repeatedly while something waits for the broker; it can end the wait by raising an exception.
 WaitCallback = Callable[[], None]
 RequestResult = TypeVar("RequestResult")
 _BROKER_TIMEOUT_S = 30.0
@@ -31,15 +31,15 @@ _TRANSIENT_ERRORS = {
 
 
 def ignore_wait() -> None:
-    """Wait, and tell nobody."""
+    """Do nothing."""
 
 
 def create_producer(
     bootstrap: str, on_error: Callable[[KafkaError], None], client_settings: KafkaClientSettings
 ) -> Producer:
-    """Return an idempotent producer that waits for the broker for as long as it takes.
+    """Return an idempotent producer that waits for the broker without a timeout.
 
-    A record that is refused stops it with a fatal error, instead of leaving a gap and going on.
+    A refused record stops the producer with a fatal error, so that records are never delivered with a gap.
     """
     return Producer(
         {
@@ -62,7 +62,7 @@ def create_producer(
 
 
 def create_reader(bootstrap: str, client_settings: KafkaClientSettings) -> Consumer:
-    """Return a consumer that belongs to no group's balance and commits nothing."""
+    """Return a consumer that joins no group and commits nothing."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -82,13 +82,11 @@ def create_reader(bootstrap: str, client_settings: KafkaClientSettings) -> Consu
 def list_targets(
     bootstrap: str, reader: Consumer, topic: str, dead_letter_topic: str, on_wait: WaitCallback = ignore_wait
 ) -> TargetPartitions:
-    """Return the partitions of a topic, and last the partition that takes its dead letters."""
+    """Return the partitions of a topic, followed by the partition of its dead-letter topic."""
     for name in (topic, dead_letter_topic):
         partition_count = _count_partitions(bootstrap, reader, name, on_wait)
         if not partition_count:
-            raise TopicAdminError(
-                f"there is no topic {name} at {bootstrap}; `penstock topics apply` makes it"
-            )
+            raise TopicAdminError(f"No topic {name} at {bootstrap}. `penstock topics apply` creates it.")
         if name == topic:
             targets = [(topic, partition) for partition in range(partition_count)]
     return [*targets, (dead_letter_topic, 0)]
@@ -97,9 +95,9 @@ def list_targets(
 def read_offset_ranges(
     reader: Consumer, targets: Sequence[tuple[str, int]], on_wait: WaitCallback = ignore_wait
 ) -> list[tuple[int, int]]:
-    """Return for each target its first offset and the one after its last.
+    """Return the first and the next offset of each target.
 
-    Where a broker has just gone it waits, as long as for any answer, until another one leads its partitions.
+    If a broker is unavailable, this waits until another one leads its partitions, up to the broker timeout.
     """
     deadline = time.monotonic() + _BROKER_TIMEOUT_S
     return [_read_offset_range(reader, TopicPartition(*target), deadline, on_wait) for target in targets]
@@ -111,7 +109,7 @@ def _read_offset_range(
     def refresh_leader() -> None:
         on_wait()
         reader.poll(_RETRY_PAUSE_S)
-        # What it cannot be told now it is told, or not, when it asks again.
+        # A failed refresh is not an error: the next request tries again.
         with suppress(KafkaException):
             reader.list_topics(partition.topic, timeout=_REQUEST_TIMEOUT_S)
 
@@ -123,7 +121,7 @@ def _read_offset_range(
 def _retry_transient(
     request: Callable[[float], RequestResult], deadline: float, on_wait: WaitCallback
 ) -> RequestResult:
-    """Ask until there is an answer; between two tries `waiting` is told, which may end the waiting by raising."""
+    """Repeat a request until it succeeds; `on_wait` runs between attempts and can stop by raising."""
     while True:
         try:
             return request(_REQUEST_TIMEOUT_S)
@@ -141,6 +139,7 @@ def _count_partitions(bootstrap: str, reader: Consumer, topic: str, on_wait: Wai
         ).topics[topic]
     except KafkaException as error:
         raise TopicAdminError(
-            f"topic {topic} at {bootstrap} cannot be looked up: {describe_kafka_error(error)}; is the broker up?"
+            f"Cannot look up topic {topic} at {bootstrap}: {describe_kafka_error(error)}. "
+            "Check that the broker is up."
         ) from error
     return 0 if metadata.error is not None else len(metadata.partitions)

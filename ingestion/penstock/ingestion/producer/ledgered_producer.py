@@ -1,4 +1,4 @@
-"""The producer: sends batches, and can say afterwards where each record is."""
+"""The producer: sends batches, and records the address of each record in its ledger."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from penstock.ingestion.producer.recovery import (
 
 @dataclass(frozen=True, slots=True)
 class InFlightWindow:
-    """How much may be in flight, and how it is cut; beyond it `send` waits."""
+    """The limit of records in flight, and the size of chunks; `send` blocks at the limit."""
 
     max_records: int = 100_000
     max_bytes: int = 67_108_864
@@ -39,7 +39,7 @@ class InFlightWindow:
 
 @dataclass(frozen=True, slots=True)
 class BackpressureStatus:
-    """Told to `on_wait` while the broker does not keep up: what is in flight, and what the client last heard."""
+    """Passed to `on_wait` while the broker is slow: the records in flight, and the last error of the client."""
 
     in_flight_records: int
     acknowledged_until: int
@@ -47,13 +47,14 @@ class BackpressureStatus:
 
 
 class LedgeredProducer:
-    """Delivers batches to one topic, each record once, and keeps the ledger of where they are.
+    """Delivers batches to one topic, each record exactly once, and writes the ledger of their addresses.
 
-    Begin with `resume`. `send` blocks while the window is full; records are safe once `reached` is beyond their
-    sequence. After a kill, `resume` of the next producer with the same ledger finds out what arrived and sends
-    the rest: nothing is lost and nothing is sent twice, as long as the source repeats itself.
-    Not promised: to tell our record from another writer's that has the same key and value, in the same partition,
-    written while ours was in flight at a kill.
+    Call `resume` first. `send` blocks while the window is full. A record is safe once `acknowledged_until` is
+    beyond its sequence. After a kill, `resume` of the next producer with the same ledger finds out which records
+    arrived and sends the others. Nothing is lost or sent twice if the source can replay.
+
+    Not guaranteed: to distinguish our record from a record of another writer with the same key and value in the
+    same partition, if it was written while ours was in flight at a kill.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class LedgeredProducer:
         dead_letter_topic: str | None = None,
         partitioner_name: str = KEY_PARTITIONER,
         in_flight_window: InFlightWindow | None = None,
-        on_wait: Callable[[BackpressureStatus], None] = lambda _waiting: None,
+        on_wait: Callable[[BackpressureStatus], None] = lambda _status: None,
         client_settings: KafkaClientSettings = PLAINTEXT_CLIENT,
     ) -> None:
         self._bootstrap = bootstrap
@@ -89,27 +90,27 @@ class LedgeredProducer:
 
     @property
     def acknowledged_until(self) -> int:
-        """The first sequence that is not settled: all below it are delivered and in the ledger."""
+        """The first unsettled sequence: all records below it are delivered and in the ledger."""
         return self._ledger.state.acknowledged_until
 
     def resume(self, replay: ReplayRecords | None) -> int:
-        """Settle what an earlier producer left in doubt, begin a session, and return the next sequence.
+        """Settle the records that an earlier producer left in doubt, start a session, and return the next sequence.
 
-        While the broker is waited for `on_wait` is told, and ends that by raising; the next `resume` begins anew.
-        Without `replay` the source cannot repeat itself: what is in doubt is noted as abandoned.
+        `on_wait` is called while the broker is unavailable, and can end the wait by raising; the next `resume`
+        starts over. Without `replay` the source cannot replay, and records in doubt are recorded as abandoned.
         """
         state = self._ledger.state
         if state.source not in ("", self._source):
             raise LedgerError(
-                f"the ledger {self._ledger.directory} tells of records from {state.source}, and these come from "
-                f"{self._source}: sequences would mean two things; use another producer name"
+                f"The ledger {self._ledger.directory} belongs to the source '{state.source}', but this source is "
+                f"'{self._source}'. Use another producer name."
             )
         try:
             return self._recover_and_start_session(replay)
         except KafkaException as error:
             raise DeliveryError(
-                f"{self._topic} at {self._bootstrap} cannot be read to learn what arrived: "
-                f"{describe_kafka_error(error)}; is the broker up? Nothing was sent; start again when it is",
+                f"Cannot read {self._topic} at {self._bootstrap} to find out which records arrived: "
+                f"{describe_kafka_error(error)}. Nothing was sent. Start again when the broker is up.",
                 self.acknowledged_until,
             ) from error
 
@@ -132,7 +133,7 @@ class LedgeredProducer:
         return self.next_sequence
 
     def send(self, batch: SourceBatch) -> None:
-        """Send a batch of checked records; blocks while the window is full."""
+        """Send a batch of validated records; blocks while the window is full."""
         in_flight = self._require_in_flight()
         for part in split_batch(batch, self._window.max_chunk_records, self._window.max_chunk_bytes):
             self._wait_for_room(in_flight, len(part))
@@ -147,13 +148,13 @@ class LedgeredProducer:
             in_flight.poll(0)
 
     def poll(self, timeout_s: float) -> int:
-        """Wait up to so long for acknowledgements and return how many came."""
+        """Wait up to `timeout_s` for acknowledgements and return their number."""
         acknowledged = self._require_in_flight().poll(timeout_s)
         self._close_reader()
         return acknowledged
 
     def flush(self, should_give_up: Callable[[], bool] = lambda: False) -> bool:
-        """Wait until everything is settled, or until `give_up` says so; return whether it is."""
+        """Wait until everything is settled or `should_give_up` returns True; return whether all is settled."""
         in_flight = self._require_in_flight()
         while in_flight.record_count and not should_give_up():
             if not self.poll(0.2) and in_flight.record_count:
@@ -161,7 +162,7 @@ class LedgeredProducer:
         return not in_flight.record_count
 
     def close(self) -> None:
-        """End. What is still in flight stays in doubt, and the next `resume` settles it."""
+        """Close the producer. Records in flight stay in doubt; the next `resume` settles them."""
         self._close_reader()
         clean = self._in_flight is not None and not self._in_flight.record_count
         if not clean:
@@ -172,9 +173,9 @@ class LedgeredProducer:
         state = self._ledger.state
         if state.partitioner_name not in ("", self._partitioner_name):
             raise LedgerError(
-                f"the ledger {self._ledger.directory} has records in doubt that were routed by "
-                f"{state.partitioner_name}, and now the route is {self._partitioner_name}: "
-                "run once with the old one to settle them, then change it"
+                f"The ledger {self._ledger.directory} has records in doubt with the partitioner "
+                f"'{state.partitioner_name}', but this run uses '{self._partitioner_name}'. "
+                "Run once with the old partitioner to settle them, then change it."
             )
         if replay is None or any(intent.position is None for intent in state.pending_intents):
             last_intent = state.pending_intents[-1]
@@ -204,7 +205,7 @@ class LedgeredProducer:
         self, batch: SourceBatch, first_sequence: int, partitions: int
     ) -> tuple[list[int], RecordKeys]:
         if batch.keys is None:
-            raise SourceError("a batch was sent unchecked: it has no keys; give it to a Checker first")
+            raise SourceError("The batch is not validated: it has no keys. Pass it to a RecordChecker first.")
         target_ids = self._partitioner(batch.keys, first_sequence, partitions)
         for index in batch.invalid:
             target_ids[index] = partitions
@@ -224,7 +225,7 @@ class LedgeredProducer:
 
     def _require_in_flight(self) -> InFlightChunks:
         if self._in_flight is None:
-            raise SourceError("the producer was used before `resume`")
+            raise SourceError("The producer was used before `resume`. Call `resume` first.")
         return self._in_flight
 
     def _on_client_error(self, error: KafkaError) -> None:

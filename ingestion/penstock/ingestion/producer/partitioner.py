@@ -1,8 +1,8 @@
-"""Which partition a record goes to.
+"""Partitioners: the assignment of records to partitions.
 
-The producer decides, not the client library underneath: a route is a function of a record's key and sequence,
-so a resumed producer knows where each record went before it was killed. `by_key` places keys where Kafka's Java
-clients do, and so a key written by Spark or a console tool meets ours in one partition.
+The producer assigns partitions itself, not the client library. A partitioner is a function of the key and sequence
+of a record, so a resumed producer knows the partition of each earlier record. `KeyPartitioner` uses the hash of the
+Kafka Java clients, so a key that Spark or a console tool writes goes to the same partition.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,16 +14,16 @@ import numpy.typing as npt
 from penstock.ingestion.errors import PartitionerError
 
 RecordKey = bytes | None
-# (keys, sequence of the first, partitions) -> partition of each
+# (keys, first sequence, number of partitions) -> partition of each record
 Partitioner = Callable[[Sequence[RecordKey], int, int], list[int]]
 KEY_PARTITIONER, ROUND_ROBIN_PARTITIONER = "key", "round-robin"
 _MAX_CACHED_KEYS = 200_000
 
 
 def load_partitioner(name: str) -> Partitioner:
-    """Return the route of a name: `key`, `round-robin`, or `module:function` for `by_function` of that function.
+    """Return the partitioner with a name: `key`, `round-robin`, or `module:function`.
 
-    Routes have names so that a producer can be told, after a kill, whether it routes as the one before it did.
+    Partitioners have names so that a resumed producer can check that it uses the same one as before.
     """
     if name in (KEY_PARTITIONER, ROUND_ROBIN_PARTITIONER):
         return KeyPartitioner() if name == KEY_PARTITIONER else assign_round_robin
@@ -32,19 +32,19 @@ def load_partitioner(name: str) -> Partitioner:
         partition_function = getattr(import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
         raise PartitionerError(
-            f"'{name}' is no route: {error}; say {KEY_PARTITIONER}, {ROUND_ROBIN_PARTITIONER}, "
-            "or module:function for one of your own, which is given a key and a sequence and returns a number"
+            f"'{name}' is not a partitioner: {error}. Use {KEY_PARTITIONER}, {ROUND_ROBIN_PARTITIONER}, or "
+            "module:function for your own function of (key, sequence), which returns an integer."
         ) from error
     return make_function_partitioner(partition_function, name)
 
 
 def assign_round_robin(keys: Sequence[RecordKey], first_sequence: int, partitions: int) -> list[int]:
-    """Spread records evenly, whatever their keys."""
+    """Distribute records evenly, independent of their keys."""
     return [sequence % partitions for sequence in range(first_sequence, first_sequence + len(keys))]
 
 
 def make_function_partitioner(function: Callable[[RecordKey, int], int], name: str) -> Partitioner:
-    """Route by a function of (key, sequence); it must give the same number each time, whatever the partitions."""
+    """Return a partitioner for a deterministic function of (key, sequence) that returns any integer."""
 
     def assign_partitions(keys: Sequence[RecordKey], first_sequence: int, partitions: int) -> list[int]:
         return [
@@ -61,25 +61,25 @@ def _call_partition_function(
     try:
         result = function(key, sequence)
     except Exception as error:
-        # Whatever a function of somebody else's raises: it is told with what it was asked.
+        # User code can raise any exception; report it with the arguments.
         raise PartitionerError(
-            f"route {name} failed for key {key!r} and sequence {sequence}: {type(error).__name__}: {error}"
+            f"Partitioner {name} failed for key {key!r} and sequence {sequence}: {type(error).__name__}: {error}"
         ) from error
     if not isinstance(result, int):
         raise PartitionerError(
-            f"route {name} gave {result!r} for key {key!r} and sequence {sequence}; it has to give a whole number"
+            f"Partitioner {name} returned {result!r} for key {key!r} and sequence {sequence}. Return an integer."
         )
     return result
 
 
 class KeyPartitioner:
-    """Same key, same partition; records without a key are spread evenly. Remembers the keys it met."""
+    """Same key, same partition; records without a key are distributed evenly. Caches the hashes of keys."""
 
     def __init__(self) -> None:
         self._hashes: dict[RecordKey, int] = {}
 
     def __call__(self, keys: Sequence[RecordKey], first_sequence: int, partitions: int) -> list[int]:
-        """Return the partition of each key."""
+        """Return the partition of each record."""
         self._cache_hashes(keys)
         hashes = self._hashes
         partition_of_key = [-1 if key is None else hashes[key] % partitions for key in keys]
@@ -100,7 +100,7 @@ class KeyPartitioner:
 
 
 def murmur2(keys: Sequence[bytes]) -> npt.NDArray[np.uint32]:
-    """Return the hash by which Kafka's Java clients place each key, before the sign is dropped."""
+    """Return the murmur2 hash of each key as the Kafka Java clients compute it, with the sign bit."""
     result = np.empty(len(keys), dtype=np.uint32)
     lengths = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))
     for length in np.unique(lengths).tolist():

@@ -1,8 +1,8 @@
-"""Reading a topic's tail to learn what arrived when nobody was left to be told.
+"""Reads the tail of a topic to find out which records arrived before a kill.
 
-The broker appends what one idempotent producer sends to a partition in the order in which it was sent. So of
-the records that were in flight at a kill, those that arrived are, in each partition, the first ones: they are
-found by comparing the tail, in order, with what was to be sent.
+The broker appends the records of one idempotent producer to a partition in the order of sending. Of the records in
+flight at a kill, the ones that arrived are therefore the first ones of each partition. They are found by comparing
+the tail with the records in flight, in order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,13 +18,13 @@ from penstock.ingestion.producer.kafka_io import (
     read_offset_ranges,
 )
 
-# How often, and how far apart in seconds, the broker is asked before the tail of a killed producer is read.
+# The number of broker requests before the tail of a killed producer is read, and the pause between them in seconds.
 SETTLE_POLLS, SETTLE_PAUSE_S = 20, 0.05
 _FETCH_TIMEOUT_S = 0.05
 
 
 class TailRecord(NamedTuple):
-    """One record of a tail."""
+    """One record of the tail of a partition."""
 
     offset: int
     key: bytes | None
@@ -35,10 +35,10 @@ class TailRecord(NamedTuple):
 def settle_offset_ranges(
     reader: Consumer, targets: TargetPartitions, on_wait: WaitCallback = ignore_wait
 ) -> list[tuple[int, int]]:
-    """Return the offset ranges once requests that were under way at a kill have been served.
+    """Return the offset ranges after the broker has served all requests of a killed process.
 
-    What a killed process had handed to its sockets is still served by the broker. Each round is a request that
-    takes its turn behind them; a connection of a dead process has at most five requests, one served at a time.
+    The broker still serves requests that a killed process handed to its sockets. Each request here queues behind
+    them. A dead connection has at most five requests, which are served one at a time.
     """
     for _ in range(SETTLE_POLLS):
         ranges = read_offset_ranges(reader, targets, on_wait)
@@ -54,9 +54,9 @@ def read_records(
     last_offset: int,
     on_wait: WaitCallback = ignore_wait,
 ) -> list[TailRecord]:
-    """Return the records of a partition from offset `first` to `last`, both included.
+    """Return the records of a partition from `first_offset` to `last_offset`, both included.
 
-    Waits for the broker for as long as it takes, and tells `waiting` whenever nothing came.
+    Waits for the broker without a timeout, and calls `on_wait` when no record arrives.
     """
     records: list[TailRecord] = []
     if last_offset < first_offset:
@@ -77,7 +77,7 @@ def read_records(
 
 
 def match_offsets(expected: Sequence[tuple[bytes | None, bytes]], tail: Sequence[TailRecord]) -> list[int]:
-    """Return the offsets of the first of `expected` that are in the tail, in order; others may lie between."""
+    """Return the offsets of the leading `expected` records in the tail, in order, with gaps allowed."""
     offsets: list[int] = []
     for record in tail:
         if len(offsets) == len(expected):
@@ -91,22 +91,22 @@ def match_offsets(expected: Sequence[tuple[bytes | None, bytes]], tail: Sequence
 def check_topic_tail(
     targets: TargetPartitions, last_offsets: Sequence[int], ranges: Sequence[tuple[int, int]], ledger: str
 ) -> None:
-    """Refuse to go on where the topic is not the one that the ledger tells of, or forgot its tail."""
+    """Raise LedgerError if the topic was recreated, or if its tail was deleted."""
     for (topic, partition), last_offset, (start_offset, end_offset) in zip(
         targets, last_offsets, ranges, strict=True
     ):
         partition_name = f"{topic} partition {partition}"
         if end_offset <= last_offset:
             raise LedgerError(
-                f"the ledger {ledger} knows offset {last_offset} of {partition_name}, "
-                f"which ends at {end_offset - 1}: "
-                "the topic was made anew or lost records; begin under another producer name"
+                f"The ledger {ledger} has offset {last_offset} of {partition_name}, but the partition "
+                f"ends at {end_offset - 1}. "
+                "The topic was recreated or lost records. Use another producer name."
             )
         if start_offset > last_offset + 1:
             raise LedgerError(
-                f"the ledger {ledger} must read {partition_name} from offset {last_offset + 1}, "
-                f"which begins at {start_offset}: "
-                "retention removed what would show which records arrived; begin under another producer name"
+                f"The ledger {ledger} needs {partition_name} from offset {last_offset + 1} on, but the partition "
+                f"starts at {start_offset}. "
+                "Retention deleted the records that would show what arrived. Use another producer name."
             )
 
 

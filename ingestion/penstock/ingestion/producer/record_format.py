@@ -1,4 +1,4 @@
-"""How the records of a contract are checked and encoded, by its encoding."""
+"""Record formats: validation and codecs of a contract, by its encoding."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from penstock.ingestion.registry import SchemaRegistry, register_contract
 
 @dataclass(frozen=True, slots=True)
 class RecordFormat:
-    """What checks records that come in, and what encodes and decodes them."""
+    """The checker, encoder and decoder of records."""
 
     checker: RecordChecker
     encode: Callable[[msgspec.Struct], bytes]
@@ -23,14 +23,16 @@ class RecordFormat:
 
 
 def create_record_format(contract: Contract, registry: SchemaRegistry | None = None) -> RecordFormat:
-    """Return the format of a contract; one in Avro is registered first, and refused if it is incompatible."""
+    """Register the schema of a contract, unless it has no registry, and return its format."""
     plain_codec = json_codec(contract)
     if contract.encoding == "json":
         if registry is not None:
             register_contract(registry, contract)
         return RecordFormat(JsonChecker(contract), plain_codec.encode, plain_codec.decode)
     if registry is None:
-        raise RegistryError(f"contract {contract.topic} is in Avro, which needs a schema registry; name one")
+        raise RegistryError(
+            f"Contract {contract.topic} uses Avro, which requires a schema registry. Configure one."
+        )
     registered = register_contract(registry, contract)
     codec = AvroCodec(contract, registered.id, registry.find_schema)
     return RecordFormat(AvroChecker(codec), codec.encode, codec.decode)

@@ -1,4 +1,4 @@
-"""What a producer does first: find out how the one before it ended."""
+"""Recovery: finds out which records of the previous producer arrived."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from penstock.ingestion.producer.readback import (
     settle_offset_ranges,
 )
 
-# (position, records to skip, records) -> those records again, in as many batches as it takes
+# (position, records to skip, record count) -> those records again, in one or more batches
 ReplayRecords = Callable[[Any, int, int], Sequence[SourceBatch]]
 MissingByTarget = Mapping[int, Sequence[int]]
 
@@ -28,7 +28,7 @@ MissingByTarget = Mapping[int, Sequence[int]]
 def read_tails(
     reader: Consumer, state: DeliveryLedgerState, ledger: str, on_wait: WaitCallback = ignore_wait
 ) -> list[list[TailRecord]]:
-    """Return, for each target, what was written to it since the last acknowledged record."""
+    """Return, for each target, the records since its last acknowledged one."""
     ranges = settle_offset_ranges(reader, state.targets, on_wait)
     check_topic_tail(state.targets, state.last_offsets, ranges, ledger)
     return [
@@ -44,14 +44,14 @@ def rebuild_chunks(
     replay: ReplayRecords,
     assign_targets: Callable[[SourceBatch, int, int], tuple[list[int], Sequence[bytes | None]]],
 ) -> list[Chunk]:
-    """Return the chunks that may or may not have arrived, made again from their source and routed as before."""
+    """Return the chunks in doubt, read again from their source and partitioned as before."""
     chunks = []
     for intent in state.pending_intents:
         batch = concat_batches(replay(intent.position, intent.skip_records, intent.record_count))
         if len(batch) != intent.record_count:
             raise SourceError(
-                f"the source gave {intent.record_count} records from position {intent.position} before, and now "
-                f"{len(batch)}: it must repeat itself; bring its data back, or use another producer name"
+                f"The source returned {intent.record_count} records at position {intent.position} before, but "
+                f"{len(batch)} now. Restore its data, or use another producer name."
             )
         target_ids, keys = assign_targets(batch, intent.first_sequence, len(state.targets) - 1)
         chunks.append(Chunk(intent.first_sequence, batch, target_ids, keys))
@@ -61,7 +61,7 @@ def rebuild_chunks(
 def find_arrived_offsets(
     chunks: Sequence[Chunk], tails: Sequence[Sequence[TailRecord]], producer: str
 ) -> dict[int, int]:
-    """Return the offset of each sequence in doubt that did arrive."""
+    """Return the offset of each sequence in doubt that arrived."""
     offsets: dict[int, int] = {}
     for target_id, tail in enumerate(tails[:-1]):
         pairs = [pair for chunk in chunks for pair in chunk.expected_records(target_id)]
@@ -77,7 +77,7 @@ def find_arrived_offsets(
 
 
 def mark_arrived(chunk: Chunk, offsets: Mapping[int, int]) -> MissingByTarget:
-    """Note in a chunk which of its records arrived, and return the places of the others by target."""
+    """Set the offsets of the records of a chunk that arrived; return the indexes of the others by target."""
     arrived_offsets: dict[int, list[int]] = defaultdict(list)
     missing: dict[int, list[int]] = defaultdict(list)
     for index, target_id in enumerate(chunk.target_ids):

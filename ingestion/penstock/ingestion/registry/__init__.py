@@ -1,4 +1,4 @@
-"""Schema registries: a folder by default, a Confluent-compatible server where there is one."""
+"""Schema registries: a local folder by default, or a Confluent-compatible server."""
 
 from penstock.ingestion.registry.file_registry import FileRegistry
 from penstock.ingestion.registry.schema_registry import (
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def open_registry(location: str, login: str = "") -> SchemaRegistry:
-    """Return the registry at an `http(s)://` address, which may want a login (`user:password`), or in a folder."""
+    """Return the registry at an `http(s)://` address, with an optional login (`user:password`), or in a folder."""
     from pathlib import Path
 
     if location.startswith(("http://", "https://")):

@@ -1,4 +1,4 @@
-"""A registry in a folder: one JSON file, replaced as a whole, one writer at a time."""
+"""Schema registry in a folder: one JSON file, replaced atomically, by one writer at a time."""
 
 import fcntl
 import json
@@ -8,15 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from penstock.core.files import atomic_path
 from penstock.ingestion.contracts.schemas import Schema
 from penstock.ingestion.errors import RegistryError
 from penstock.ingestion.registry.schema_registry import RegisteredSchema
 
 
 class FileRegistry:
-    """Serves one machine, or a file system that several share and that knows locks.
+    """Serves one machine, or several machines that share a file system with locks.
 
-    Promises that a registered version is on disk and never changes; ids count from 1 and are never given twice.
+    Guarantees that a registered version is on disk and never changes, and that ids count from 1 and are never
+    reused.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -24,7 +26,7 @@ class FileRegistry:
         self._lock_path = directory / "lock"
 
     def register(self, subject: str, schema: Schema) -> RegisteredSchema:
-        """Add a version, or return the one that has this schema already."""
+        """Add a version, or return the existing version with this schema."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._hold_lock():
             content = self._read_content()
@@ -55,7 +57,7 @@ class FileRegistry:
         )
 
     def find_schema(self, schema_id: int) -> Schema | None:
-        """Return the schema of an id, or None where there is none."""
+        """Return the schema with this id, or None."""
         schema: Schema | None = self._read_content()["schemas"].get(str(schema_id))
         return schema
 
@@ -65,16 +67,16 @@ class FileRegistry:
         except FileNotFoundError:
             return {"schemas": {}, "subjects": {}}
         except ValueError as error:
-            raise RegistryError(f"{self._path} is no registry: {error}; restore it from a copy") from error
+            raise RegistryError(
+                f"{self._path} is not a schema registry: {error}. Restore it from a copy."
+            ) from error
         return content
 
     def _write_content(self, content: dict[str, Any]) -> None:
-        temporary_path = self._path.with_suffix(".new")
-        with temporary_path.open("w", encoding="utf-8") as file:
+        with atomic_path(self._path) as partial, partial.open("w", encoding="utf-8") as file:
             json.dump(content, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
-        temporary_path.rename(self._path)
 
     @contextmanager
     def _hold_lock(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""A Confluent-compatible registry over HTTP."""
+"""Client of a Confluent-compatible schema registry."""
 
 import json
 from base64 import b64encode
@@ -17,15 +17,15 @@ _REQUEST_TIMEOUT_S = 10.0
 
 
 class HttpRegistry:
-    """Asks a registry server, which keeps rules of its own beside ours.
+    """Client of a registry server. The server enforces its own compatibility rules in addition to ours.
 
-    With a `login` of the form `user:password` each request says who asks, as HTTP's basic authentication has it.
+    With a `login` of the form `user:password`, each request uses HTTP basic authentication.
     """
 
     def __init__(self, url: str, login: str = "") -> None:
         if not url.startswith(("http://", "https://")):
             raise RegistryError(
-                f"'{url}' is no address of a registry; it has to begin with http:// or https://"
+                f"'{url}' is not the address of a schema registry. Start it with http:// or https://."
             )
         self._url = url.rstrip("/")
         self._headers = {"Accept": _CONTENT_TYPE, "Content-Type": _CONTENT_TYPE}
@@ -34,7 +34,7 @@ class HttpRegistry:
             self._headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
 
     def register(self, subject: str, schema: Schema) -> RegisteredSchema:
-        """Add a version, or return the one that has this schema already."""
+        """Add a version, or return the existing version with this schema."""
         schema_type = "AVRO" if schema.get("type") == "record" else "JSON"
         body = {"schema": json.dumps(schema), "schemaType": schema_type}
         self._send_request(f"subjects/{quote(subject, safe='')}/versions", body)
@@ -47,13 +47,13 @@ class HttpRegistry:
         return tuple(self._read_version(subject, path, number) for number in self._send_request(path) or ())
 
     def find_schema(self, schema_id: int) -> Schema | None:
-        """Return the schema of an id, or None where there is none."""
+        """Return the schema with this id, or None."""
         reply = self._send_request(f"schemas/ids/{schema_id}")
         parsed: Schema | None = None if reply is None else json.loads(reply["schema"])
         return parsed
 
     def _read_version(self, subject: str, path: str, number: int) -> RegisteredSchema:
-        """One version; it never changes, so it is asked for once."""
+        """Return one version. Versions never change, so each is requested once."""
         if (subject, number) not in self._version_cache:
             reply = self._send_request(f"{path}/{number}")
             schema = json.loads(reply["schema"])
@@ -63,9 +63,9 @@ class HttpRegistry:
         return self._version_cache[subject, number]
 
     def _send_request(self, path: str, body: object = None) -> Any:
-        """Return what the server answers, or None where it knows of nothing there."""
+        """Return the parsed response, or None if a lookup finds nothing."""
         data = None if body is None else json.dumps(body).encode()
-        # The scheme was checked: this opens no files.
+        # The scheme is checked in `__init__`, so this opens no files.
         request = Request(f"{self._url}/{path}", data, self._headers)  # noqa: S310
         try:
             with urlopen(request, timeout=_REQUEST_TIMEOUT_S) as response:  # noqa: S310
@@ -76,8 +76,8 @@ class HttpRegistry:
                     return None
                 if error.code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
                     raise RegistryError(
-                        f"the registry at {self._url} does not let us in to {path} ({error.code}): "
-                        "name the place of its user:password in kafka.registry_login, or mend what is there"
+                        f"The schema registry at {self._url} refused the login for {path} ({error.code}). "
+                        "Check user:password in the secret that kafka.registry_login names."
                     ) from error
                 raise self._request_error(
                     path, f"{error.code} {error.read().decode('utf-8', 'replace')}"
@@ -87,5 +87,5 @@ class HttpRegistry:
 
     def _request_error(self, path: str, reason: str) -> RegistryError:
         return RegistryError(
-            f"the registry at {self._url} was asked for {path} and failed: {reason}; is it up?"
+            f"The request for {path} to the schema registry at {self._url} failed: {reason}. Check that it is up."
         )

@@ -1,4 +1,4 @@
-"""What a schema registry is to this platform."""
+"""The schema registry protocol, and registration of contracts."""
 
 from typing import NamedTuple, Protocol
 
@@ -18,16 +18,16 @@ class RegisteredSchema(NamedTuple):
 
 
 class SchemaRegistry(Protocol):
-    """Keeps schemas by subject and version, and gives each distinct schema an id."""
+    """Stores schemas by subject and version, and assigns an id to each distinct schema."""
 
     def register(self, subject: str, schema: Schema) -> RegisteredSchema:
-        """Add a version, or return the one that has this schema already."""
+        """Add a version, or return the existing version with this schema."""
 
     def list_versions(self, subject: str) -> tuple[RegisteredSchema, ...]:
-        """Return every version of a subject, oldest first; none for a subject that nobody registered."""
+        """Return every version of a subject, oldest first; an unknown subject has none."""
 
     def find_schema(self, schema_id: int) -> Schema | None:
-        """Return the schema of an id, or None where there is none."""
+        """Return the schema with this id, or None."""
 
 
 def contract_subject(contract: Contract) -> str:
@@ -36,21 +36,21 @@ def contract_subject(contract: Contract) -> str:
 
 
 def topic_subject(topic: str) -> str:
-    """Return the subject of a topic's values, as registries of this kind name it."""
+    """Return the subject of a topic's values, in the naming convention of Confluent registries."""
     return f"{topic}-value"
 
 
 def register_contract(registry: SchemaRegistry, contract: Contract) -> RegisteredSchema:
-    """Register a contract's schema, after checking it against every version before it."""
+    """Register the schema of a contract after checking it against every earlier version."""
     check_registration(registry, contract)
     return registry.register(contract_subject(contract), to_schema(contract))
 
 
 def check_registration(registry: SchemaRegistry, contract: Contract) -> int | None:
-    """Return the version that registering a contract would make; None where it is registered as it is.
+    """Return the version number that registration would create; None if the schema is already registered.
 
-    Refuses one that is not compatible with every version before it, not only the last: what was written under the
-    first is still in the topic.
+    Raises IncompatibleChangeError if the contract is incompatible with any earlier version, not only the last one:
+    the topic still contains records of the first version.
     """
     subject, schema = contract_subject(contract), to_schema(contract)
     versions = registry.list_versions(subject)
@@ -63,8 +63,8 @@ def check_registration(registry: SchemaRegistry, contract: Contract) -> int | No
         )
         if incompatibilities:
             raise IncompatibleChangeError(
-                f"contract {contract.topic} cannot follow version {version.version} of {subject}: "
-                f"{'; '.join(map(str, incompatibilities))}; change the contract back, or write to a new topic"
+                f"Contract {contract.topic} is incompatible with version {version.version} of {subject}: "
+                f"{'; '.join(map(str, incompatibilities))}. Revert the change, or use a new topic."
             )
     is_registered = any(version.schema == schema for version in versions)
     return None if is_registered else max((version.version for version in versions), default=0) + 1

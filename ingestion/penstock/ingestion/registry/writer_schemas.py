@@ -1,4 +1,4 @@
-"""By which schemas the records of a topic were written, for whoever reads the topic for months."""
+"""Caches the schemas with which the records of a topic were written, for readers that run for a long time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -11,17 +11,17 @@ from penstock.ingestion.registry.schema_registry import SchemaRegistry, topic_su
 
 
 class ReadableSchemas(NamedTuple):
-    """The schemas that a reader can read, by id. With `trouble` the registry did not answer: there may be more."""
+    """The schemas that a reader can read, by id. A `registry_error` means that the list may be incomplete."""
 
     schemas: Mapping[int, Schema]
     registry_error: str = ""
 
 
 class WriterSchemaCache:
-    """Asks the registry each time, for a producer may have registered a schema since.
+    """Fetches the schemas of a topic on each call, because a producer may have registered a new one.
 
-    One that does not answer is no reason to stop as long as records are of schemas that it told of before; that
-    is for the caller to see, by `trouble`. Before the first answer it raises RegistryError.
+    If the registry fails, the cache returns the last known schemas and the error. The caller decides whether
+    records with an unknown schema are a problem. Before the first successful fetch it raises RegistryError.
     """
 
     def __init__(self, open_registry: Callable[[], SchemaRegistry]) -> None:

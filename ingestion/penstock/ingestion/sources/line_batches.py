@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from penstock.core.clock import Clock
 from penstock.ingestion.errors import InvalidRecordError
-from penstock.ingestion.ledger import Clock
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.sources.row_reader import RawRow, RowReader
 

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from penstock.core.clock import Clock
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import InvalidRecordError, SourceError, SourceOptionsError
-from penstock.ingestion.ledger import Clock
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.sources.source import EMPTY_BATCH, RecordSource
 

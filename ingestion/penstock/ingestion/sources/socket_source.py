@@ -6,8 +6,8 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
+from penstock.core.clock import Clock
 from penstock.ingestion.errors import SourceError
-from penstock.ingestion.ledger import Clock
 from penstock.ingestion.producer.batch import SourceBatch
 from penstock.ingestion.sources.file_source import MAX_LINE_BYTES
 from penstock.ingestion.sources.line_batches import MakeLineBatch

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from penstock.core.clock import Clock
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import SourceOptionsError
 from penstock.ingestion.generators import GENERATORS, RecordGenerator
-from penstock.ingestion.ledger import Clock
 from penstock.ingestion.producer.record_format import RecordFormat
 from penstock.ingestion.sources.access_log import AccessLogParser
 from penstock.ingestion.sources.file_order import FileOrder

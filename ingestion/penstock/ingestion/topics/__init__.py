@@ -1,4 +1,4 @@
-"""Topics as code: declared in contracts, compared with the cluster, made so."""
+"""Topics as code: plans and applies the changes that make a cluster match its contracts."""
 
 from penstock.ingestion.topics.cluster import (
     apply_topic_plan,

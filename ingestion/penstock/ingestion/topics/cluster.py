@@ -1,4 +1,4 @@
-"""Reading and changing a cluster's topics."""
+"""Reads and changes the topics of a cluster."""
 
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future
@@ -34,7 +34,7 @@ from penstock.ingestion.topics.topic_specs import (
 )
 
 _ADMIN_TIMEOUT_S = 30.0
-# Who only looks is told sooner that nobody answers.
+# A read fails sooner than a change, so that a command reports a missing broker quickly.
 _READ_TIMEOUT_S = 15.0
 _MAX_VISIBILITY_POLLS = 600
 
@@ -45,9 +45,9 @@ def read_cluster_topics(
     timeout_s: float = _READ_TIMEOUT_S,
     client_settings: KafkaClientSettings = PLAINTEXT_CLIENT,
 ) -> dict[str, TopicSpec]:
-    """Return the cluster's topics, internal ones left out, with the values of the settings asked for.
+    """Return the topics of the cluster, without internal ones, and the values of the requested settings.
 
-    Where any are asked for, it tells also what is set on the topics themselves.
+    If any setting is requested, the result also contains the overrides of each topic.
     """
     admin = create_admin_client(bootstrap, client_settings)
     try:
@@ -57,7 +57,7 @@ def read_cluster_topics(
         configs_by_topic = _read_topic_configs(admin, names if wanted_settings else [])
     except KafkaException as error:
         raise TopicAdminError(
-            f"the topics at {bootstrap} cannot be read: {describe_kafka_error(error)}; is the broker up?"
+            f"Cannot read the topics at {bootstrap}: {describe_kafka_error(error)}. Check that the broker is up."
         ) from error
     return {
         name: TopicSpec(
@@ -79,7 +79,7 @@ def plan_cluster_changes(
     client_settings: KafkaClientSettings = PLAINTEXT_CLIENT,
     timeout_s: float = _READ_TIMEOUT_S,
 ) -> TopicPlan:
-    """Compare the cluster with what the contracts declare for an environment."""
+    """Compare the cluster with the topics that the contracts declare for an environment."""
     specs = build_topic_specs(contracts, environment)
     settings = {key for spec in specs for key, _ in spec.settings}
     return plan_topics(
@@ -93,16 +93,16 @@ def apply_topic_plan(
     allow_destroy: Collection[str] = (),
     client_settings: KafkaClientSettings = PLAINTEXT_CLIENT,
 ) -> tuple[TopicChange, ...]:
-    """Carry out a plan and return what was done.
+    """Apply a plan and return the applied changes.
 
-    Refuses the whole plan, before its first step, when one step would destroy records of a topic that is not
-    named in `destroy`.
+    Raises TopicAdminError before the first change if a change would destroy records of a topic that is not in
+    `allow_destroy`.
     """
     for change in plan.destructive_changes:
         if change.topic not in allow_destroy:
             raise TopicAdminError(
-                f"topic {change.topic}: to {change.action} it would destroy {change.data_loss}; "
-                f"nothing was changed; say --allow-destroy {change.topic} if that is wanted"
+                f"Topic {change.topic}: '{change.action}' would destroy {change.data_loss}. No topic was changed. "
+                f"Use --allow-destroy {change.topic} to allow it."
             )
     admin = create_admin_client(bootstrap, client_settings)
     for change in plan.changes:
@@ -110,7 +110,7 @@ def apply_topic_plan(
             _apply_change(admin, change)
         except KafkaException as error:
             raise TopicAdminError(
-                f"topic {change.topic} at {bootstrap}: to {change.action} it failed: {describe_kafka_error(error)}"
+                f"Topic {change.topic} at {bootstrap}: '{change.action}' failed: {describe_kafka_error(error)}"
             ) from error
     return plan.changes
 
@@ -121,9 +121,9 @@ def ensure_topics(
     environment: str = "local",
     client_settings: KafkaClientSettings = PLAINTEXT_CLIENT,
 ) -> tuple[TopicChange, ...]:
-    """Create what is missing and change what can be changed without loss; said again, it changes nothing.
+    """Create missing topics and apply lossless changes; a second call changes nothing.
 
-    Steps that would destroy records are left out: `penstock topics plan` shows them.
+    Changes that would destroy records are skipped. `penstock topics plan` lists them.
     """
     plan = plan_cluster_changes(bootstrap, contracts, environment, client_settings=client_settings)
     lossless_plan = TopicPlan(tuple(change for change in plan.changes if change.data_loss is None))
@@ -145,7 +145,7 @@ def _select_values(
 
 
 def _is_override(entry: ConfigEntry) -> bool:
-    """Say whether it is set on the topic; what tools set while they move replicas is theirs."""
+    """Return whether a value is set on the topic; throttles that tools set to move replicas do not count."""
     is_topic_config = ConfigSource(entry.source) == ConfigSource.DYNAMIC_TOPIC_CONFIG
     return is_topic_config and not entry.name.endswith("replication.throttled.replicas")
 
@@ -179,7 +179,7 @@ def _create_topic(admin: AdminClient, spec: TopicSpec, *, retry_while_deleting: 
             _wait_until_visible(admin, spec)
             return
         except KafkaException as error:
-            # Deletion is done in the background: for a moment the old topic is still in the way.
+            # Deletion runs in the background, so the old topic may still exist for a moment.
             if (
                 not retry_while_deleting
                 or attempts_left == 1
@@ -190,7 +190,7 @@ def _create_topic(admin: AdminClient, spec: TopicSpec, *, retry_while_deleting: 
 
 
 def _wait_until_visible(admin: AdminClient, spec: TopicSpec) -> None:
-    """Brokers learn of a topic a moment after the controller has made it."""
+    """Wait until brokers serve a topic that the controller has created."""
     for _ in range(_MAX_VISIBILITY_POLLS):
         metadata = admin.list_topics(spec.name, timeout=_ADMIN_TIMEOUT_S).topics[spec.name]
         leaders = [partition.leader for partition in metadata.partitions.values() if partition.leader >= 0]
@@ -198,7 +198,7 @@ def _wait_until_visible(admin: AdminClient, spec: TopicSpec) -> None:
             return
         admin.poll(0.05)
     raise TopicAdminError(
-        f"topic {spec.name} was made and no broker serves it yet; look at the brokers' logs"
+        f"Topic {spec.name} was created, but no broker serves it yet. Check the logs of the brokers."
     )
 
 

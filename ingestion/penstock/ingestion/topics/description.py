@@ -1,4 +1,4 @@
-"""What the cluster's topics are and hold: partitions, copies, how long records stay, and the offsets there are."""
+"""Describes the topics of a cluster: partitions, replicas, retention and offsets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ RETENTION_CONFIG, CLEANUP_POLICY_CONFIG = "retention.ms", "cleanup.policy"
 
 @dataclass(frozen=True)
 class PartitionOffsetRange:
-    """A partition: offsets from `first` up to `end`, which is that of the next record."""
+    """A partition and its offsets: the first offset, and the offset of the next record."""
 
     topic: str
     partition: int
@@ -30,13 +30,13 @@ class PartitionOffsetRange:
 
     @property
     def record_count(self) -> int:
-        """Return how many offsets there are; in a compacted topic some of them are empty."""
+        """The number of offsets. In a compacted topic, some of them have no record."""
         return self.end_offset - self.start_offset
 
 
 @dataclass(frozen=True)
 class TopicDescription:
-    """A topic; `retention_ms` of -1 keeps records for ever."""
+    """One topic. A `retention_ms` of -1 means that records are retained forever."""
 
     name: str
     replicas: int
@@ -46,14 +46,14 @@ class TopicDescription:
 
     @property
     def record_count(self) -> int:
-        """Return how many offsets all partitions have."""
+        """The number of offsets in all partitions."""
         return sum(partition.record_count for partition in self.partitions)
 
 
 def describe_topics(
     bootstrap: str, client_settings: KafkaClientSettings = PLAINTEXT_CLIENT
 ) -> tuple[TopicDescription, ...]:
-    """Return the cluster's topics, internal ones left out, with what each partition holds now."""
+    """Return the topics of the cluster, without internal ones, with the offsets of each partition."""
     specs = read_cluster_topics(
         bootstrap, (RETENTION_CONFIG, CLEANUP_POLICY_CONFIG), client_settings=client_settings
     )
@@ -85,7 +85,7 @@ def _read_offsets(
     offset_spec: OffsetSpec,
 ) -> dict[tuple[str, int], int]:
     try:
-        # The client must outlive its answers: they would never come.
+        # Keep a reference to the client until the futures complete: they never complete after it is freed.
         admin = create_admin_client(bootstrap, client_settings)
         futures = admin.list_offsets(
             {TopicPartition(*partition_key): offset_spec for partition_key in partitions},
@@ -101,5 +101,5 @@ def _read_offsets(
         }
     except KafkaException as error:
         raise TopicAdminError(
-            f"the offsets at {bootstrap} cannot be read: {describe_kafka_error(error)}"
+            f"Cannot read the offsets at {bootstrap}: {describe_kafka_error(error)}. Check that the broker is up."
         ) from error

@@ -1,20 +1,20 @@
-"""Deciding what to change; nothing here talks to a cluster."""
+"""Plans the changes of topics, without access to a cluster."""
 
 from collections.abc import Collection, Iterable, Mapping
 
 from penstock.ingestion.topics.topic_specs import RESET_TO_DEFAULT, TopicChange, TopicPlan, TopicSpec
 
-# What brokers do with a topic that says nothing, unless they were told otherwise.
+# The values that brokers use for a topic without an override, unless they are configured otherwise.
 _BROKER_DEFAULTS = {"cleanup.policy": "delete", "retention.ms": "604800000"}
 
 
 def plan_topics(
     specs: Iterable[TopicSpec], existing: Mapping[str, TopicSpec], allow_destroy: Collection[str] = ()
 ) -> TopicPlan:
-    """Return the steps from what exists to what is wanted.
+    """Return the changes that turn the existing topics into the declared ones.
 
-    A topic that nobody declared is left alone and listed, unless its name is in `destroy`; then it
-    is deleted.
+    An undeclared topic is listed and left unchanged, unless its name is in `allow_destroy`; then the plan deletes
+    it.
     """
     changes: list[TopicChange] = []
     declared_names = set()
@@ -23,7 +23,9 @@ def plan_topics(
         changes += _plan_topic_changes(spec, existing.get(spec.name))
     undeclared = tuple(sorted(existing.keys() - declared_names))
     changes += [
-        TopicChange("delete", name, None, data_loss="the topic, which nobody declares, and all its records")
+        TopicChange(
+            "delete", name, None, data_loss="the topic, which no contract declares, and all its records"
+        )
         for name in undeclared
         if name in allow_destroy
     ]
@@ -52,7 +54,7 @@ def _plan_recreation(spec: TopicSpec, existing: TopicSpec) -> TopicChange:
     if spec.partitions != existing.partitions:
         differences = (_partition_difference(spec, existing), *differences)
     return TopicChange(
-        "recreate", spec.name, spec, differences, "all records: the topic is deleted and made anew"
+        "recreate", spec.name, spec, differences, "all records: the topic is deleted and created again"
     )
 
 

@@ -1,4 +1,4 @@
-"""Topics as data: what is declared, what the cluster has, and the steps from one to the other."""
+"""Topic specifications, changes and plans, as data."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,22 +6,22 @@ from typing import Literal
 
 from penstock.ingestion.contracts import Contract, TopicLayout
 
-# Room for the original bytes of a record that was refused for being too large.
+# Large enough for the original bytes of a record that was refused because of its size.
 MAX_DEAD_LETTER_BYTES = 33_554_432
-# Kafka's own default, which also holds what the producer sends together.
+# Kafka's own default, which also fits the batches that the producer sends.
 _MIN_MAX_MESSAGE_BYTES = 1_048_588
-# Of a record that is sent alone: what its batch says beside key and value.
+# The overhead of the batch of a single record, in addition to its key and value.
 _BATCH_OVERHEAD_BYTES = 1_024
-# What a setting becomes that is set by hand, or was declared once: whatever the brokers do without.
-RESET_TO_DEFAULT = "(the brokers' default)"
+# The new value of a setting that is removed from a topic: the default of the brokers.
+RESET_TO_DEFAULT = "(broker default)"
 TopicAction = Literal["create", "grow", "configure", "recreate", "delete"]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """One topic: as it is declared, or as the cluster has it.
+    """One topic, as declared or as it exists in the cluster.
 
-    Of a cluster's topic `overrides` are the settings that somebody has given to this topic, whoever that was.
+    For a topic of the cluster, `overrides` are the settings that are set on the topic itself.
     """
 
     name: str
@@ -33,7 +33,7 @@ class TopicSpec:
 
 @dataclass(frozen=True, slots=True)
 class TopicChange:
-    """One step, what it changes (setting, before, after), and what it would destroy, if anything."""
+    """One change, its differences as (setting, before, after), and the data that it would destroy, if any."""
 
     action: TopicAction
     topic: str
@@ -44,14 +44,14 @@ class TopicChange:
 
 @dataclass(frozen=True, slots=True)
 class TopicPlan:
-    """The steps that make the cluster as declared, and the topics that nobody declared."""
+    """The changes that make the cluster match the contracts, and the topics that no contract declares."""
 
     changes: tuple[TopicChange, ...]
     undeclared: tuple[str, ...] = ()
 
     @property
     def destructive_changes(self) -> tuple[TopicChange, ...]:
-        """The steps that need their topic's name in `--allow-destroy`."""
+        """The changes that require the name of their topic in `--allow-destroy`."""
         return tuple(change for change in self.changes if change.data_loss is not None)
 
 
@@ -65,7 +65,7 @@ def build_topic_specs(contracts: Iterable[Contract], environment: str = "local")
 
 
 def list_environments(contracts: Iterable[Contract]) -> tuple[str, ...]:
-    """Return the environments for which some contract declares a layout of its own, and `local`."""
+    """Return `local` and the environments for which a contract declares a layout."""
     return tuple(sorted({"local"} | {name for contract in contracts for name, _ in contract.environments}))
 
 
