@@ -114,7 +114,7 @@ def split_refused(
     summary: pa.Table, late_counts: Mapping[tuple[str, int], int]
 ) -> tuple[pa.Table, BoolArray]:
     """The summary as partials of which some were refused: for each partition those that were not, and those."""
-    rows = summary.to_pylist()
+    rows = _sum_by_partition(summary).to_pylist()
     for row in rows:
         if row["_set_aside"] is None:
             row["_counted"] -= late_counts.get((row["_topic"], row["_partition"]), 0)
@@ -125,6 +125,18 @@ def split_refused(
     table = pa.Table.from_pylist([*rows, *refused_rows], schema=ACCOUNT_SCHEMA)
     accepted_count = sum(row["_set_aside"] is None for row in rows)
     return table, np.arange(accepted_count + len(refused_rows)) >= accepted_count
+
+
+def _sum_by_partition(summary: pa.Table) -> pa.Table:
+    """One row per partition and fate: partials that are on the driver have one per key and window."""
+    places = [*PARTITION_COLUMNS, "_set_aside"]
+    sums = (
+        summary.select(ACCOUNT_SCHEMA.names)
+        .group_by(places)
+        .aggregate([("_counted", "sum"), ("_newest", "max")])
+    )
+    renamed = sums.rename_columns([*places, "_counted", "_newest"])
+    return renamed.select(ACCOUNT_SCHEMA.names).cast(ACCOUNT_SCHEMA)
 
 
 def encode_part(part: PartResult) -> bytes:

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA, CHECK_COUNTS_SCHEMA, LATE_RECORD_SCHEMA
+from penstock.engine.batch.batch_input import (
+    ACCOUNT_SCHEMA,
+    CHECK_COUNTS_SCHEMA,
+    LATE_RECORD_SCHEMA,
+    CheckedInput,
+    IdentifiedInput,
+    MultiStageInput,
+    RemotePartialsInput,
+)
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.intent import OffsetRange
-from penstock.engine.batch.poison_isolation import ExcludedRecord
+from penstock.engine.batch.poison_isolation import ExcludedRecord, SplittableInput
 from penstock.engine.batch.stream_tables import QUARANTINED_RECORD_SCHEMA
 from penstock.engine.columnar import to_numpy
 from penstock.engine.dedup.duplicates import RECORD_IDS_SCHEMA
@@ -63,7 +71,7 @@ SMALL_BATCH_RECORDS = 20_000
 
 
 @dataclass(frozen=True)
-class SparkBatchInput:
+class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, IdentifiedInput, CheckedInput):
     """The records of one micro-batch of one or several topics."""
 
     raw: "DataFrame"
@@ -126,7 +134,7 @@ class SparkBatchInput:
         """Say how many records break each check."""
         return self.broken_checks[-1] if self.broken_checks else CHECK_COUNTS_SCHEMA.empty_table()
 
-    def weigh(self) -> dict[str, PersistedPartials]:
+    def compute_remote_partials(self) -> dict[str, PersistedPartials]:
         """Run the batch's job, and leave what it makes in the executors."""
         with translate_sum_overflow():
             if self.other_stages:

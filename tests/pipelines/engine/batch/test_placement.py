@@ -14,9 +14,10 @@ from tests.pipelines.engine.batch.stored import TYPES, Bench
 from tests.pipelines.engine.batch.test_crashes import PLANS, Fuse, history, run
 
 from penstock.conformance.reference import InputBatch, InputRecord
-from penstock.engine.batch.batch_input import RemotePartials
+from penstock.engine.batch.batch_input import ACCOUNT_SCHEMA, RemotePartials, account_partitions
+from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.journal import BatchJournal
-from penstock.engine.batch.part_execution import PartResult, PartTask, decode_part, encode_part
+from penstock.engine.batch.part_execution import PartResult, PartTask, decode_part, encode_part, split_refused
 from penstock.engine.batch.placement import Placement
 from penstock.engine.batch.stream_tables import list_sink_paths
 from penstock.engine.operators.compiled_stage import CompiledStage
@@ -97,3 +98,14 @@ def test_long_keys_weigh_what_they_are_long(tmp_path: Path) -> None:
         fields = {"key": "k" * length, "at": 3, "value": 1, "word": None}
         bench.feed(engine, InputBatch(offset, 100 + offset, (InputRecord("records", 0, offset, fields),)))
     assert spreader.folded == [2]
+
+
+def test_late_records_are_counted_once_where_a_partition_has_many_partials() -> None:
+    """Partials that are on the driver have a row per key and window, and a batch of them may still run in parts."""
+    columns = [["t"] * 4, [0, 0, 0, 1], [None, None, "quarantined", None], [10, 20, 1, 5], [7, 9, None, 8]]
+    partials = pa.table(columns, schema=ACCOUNT_SCHEMA)
+    table, is_late = split_refused(partials, {("t", 0): 4})
+    ranges = [OffsetRange("t", 0, 0, 31), OffsetRange("t", 1, 0, 5)]
+    first, second = account_partitions(ranges, table, is_late)
+    assert (first.read, first.folded, first.late, first.quarantined) == (31, 26, 4, 1)
+    assert (second.read, second.folded, second.late, second.quarantined) == (5, 5, 0, 0)

@@ -155,7 +155,7 @@ def test_a_sum_that_outgrows_its_column_within_a_batch_fails_the_batch(spark: "S
     some = [replace(each, fields={**each.fields, "long": 2**62}, time=0) for each in elements(4, seed=1)]
     with pytest.raises(SumOverflowError, match="total of a window") as failed, translate_sum_overflow():
         aggregate_partials(records(spark, some), stage).toArrow()
-    assert user_error_text(failed.value).startswith("total of a window has become greater")
+    assert user_error_text(failed.value).startswith("total of a window exceeds what its column can hold")
 
 
 def test_an_accumulator_of_changes_is_made_by_spark_too(spark: "SparkSession") -> None:

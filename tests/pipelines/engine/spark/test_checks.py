@@ -80,7 +80,9 @@ def test_what_records_break_is_counted_and_set_aside_in_one_pass(
     spark: "SparkSession", plan: Plan, kept: bool
 ) -> None:
     read = reading(spark, checked(plan, WARM, KNOWN, EARLY), RECORDS)
-    partials = read.weigh()[read.stage.plan.name].fetched() if kept else read.compute_partials()
+    partials = (
+        read.compute_remote_partials()[read.stage.plan.name].fetch() if kept else read.compute_partials()
+    )
     assert read.count_failed_checks().to_pylist() == [
         {"topic": "t", "check": "warm", "action": "warn", "records": 2},
         {"topic": "t", "check": "known", "action": "quarantine", "records": 1},
@@ -156,7 +158,7 @@ def test_a_stream_stops_before_a_batch_that_it_must_not_take_and_goes_on_when_it
     wait_until(lambda: stopped.failure() is not None, 60, "the check to stop the stream")
     stopped.drain()
     assert f"2 records of {topic} fail the check 'early'" in str(stopped.failure())
-    assert f"the first is {topic}/0 offset 7" in str(stopped.failure())
+    assert f"which stops the stream: {topic}/0 offset 7" in str(stopped.failure())
     assert ledger(running, "read", "quarantined") == [(6, 3)]
     running.plan = checked(plan, WARM, KNOWN, replace(EARLY, action="warn"))
     running.until_read(9)

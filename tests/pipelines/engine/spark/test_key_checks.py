@@ -79,9 +79,9 @@ def test_records_come_out_as_if_each_had_been_asked(
     assert find_key_checks(parse_records(one.raw, one.sources), one.stage, one.sources)
     by_groups, by_records = (
         one.compute_partials(),
-        replace(one, broken_checks=[], fetched_partials={}).weigh(),
+        replace(one, broken_checks=[], fetched_partials={}).compute_remote_partials(),
     )
-    exact = by_records[one.stage.plan.name].fetched()
+    exact = by_records[one.stage.plan.name].fetch()
     assert rows(by_groups) == rows(exact)
     assert set_aside(by_groups) == set_aside(exact)
     assert find_newest_times(by_groups) == find_newest_times(exact)

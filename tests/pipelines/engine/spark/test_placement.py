@@ -59,7 +59,7 @@ def test_partials_that_stay_in_the_executors_weigh_what_they_hold(spark: "SparkS
     weights = []
     for length in (1, 100_000):
         records = [{"device": f"{n}" + "k" * length, "at": n, "temperature": 1.5} for n in range(10)]
-        (weighed,) = reading(spark, plan_over("t", Fixed(10_000)), records).weigh().values()
+        (weighed,) = reading(spark, plan_over("t", Fixed(10_000)), records).compute_remote_partials().values()
         weights.append(weighed.nbytes)
         weighed.release()
     short, long = weights
@@ -77,10 +77,10 @@ def test_stages_that_share_a_pass_are_weighed_each_and_say_what_they_say_where_t
     read = replace(reading(spark, plan, sent), other_stages=(beside,))
     apart = {plan.only_stage.name: read, **read.inputs_of_other_stages()}
     fetched = {name: each.compute_partials() for name, each in apart.items()}
-    weighed = read.weigh()
+    weighed = read.compute_remote_partials()
     assert weighed.keys() == fetched.keys()
     for name, partials in fetched.items():
-        assert in_any_order(weighed[name].fetched()) == in_any_order(partials), name
+        assert in_any_order(weighed[name].fetch()) == in_any_order(partials), name
         assert weighed[name].rows == partials.column("_set_aside").null_count
         assert counted(weighed[name].summary) == counted(partials)
         weighed[name].release()

@@ -90,7 +90,7 @@ class Broken:
 
 
 def stepped(*steps: Any) -> "Any":
-    return lambda plan: replace(plan, stages=(replace(plan.stage, steps=steps),))
+    return lambda plan: replace(plan, stages=(replace(plan.only_stage, steps=steps),))
 
 
 def combined(where: str) -> "Any":

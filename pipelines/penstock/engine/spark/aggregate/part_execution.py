@@ -54,7 +54,7 @@ class SparkPartExecutor:
 
 
 @dataclass(frozen=True)
-class PersistedPartials:
+class PersistedPartials(RemotePartials):
     """Partials that Spark keeps, and what is known of them."""
 
     frame: "DataFrame"
@@ -65,7 +65,7 @@ class PersistedPartials:
     persisted: "DataFrame"
     """What Spark keeps: these partials, and maybe those of other stages beside them."""
 
-    def fetched(self) -> pa.Table:
+    def fetch(self) -> pa.Table:
         """Bring all of them to the driver."""
         included = (
             self.frame.where("_set_aside IS NULL").toArrow().select(self.schema.names).cast(self.schema)
