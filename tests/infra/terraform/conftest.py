@@ -43,7 +43,7 @@ def workspace(folder: Path, tmp_path: Path) -> MakeWorkspace:
 
     def make(hcl: str, engine: TerraformEngine | None = None, **fields: object) -> TerraformWorkspace:
         (folder / "main.tf").write_text(hcl)
-        fields = {"limits": TerraformTimeouts(grace_s=10), "mirrors": find_mirrors(), **fields}
+        fields = {"timeouts": TerraformTimeouts(grace_s=10), "mirrors": find_mirrors(), **fields}
         return TerraformWorkspace(folder, tmp_path / "work", engine or embedded_engine(), **fields)  # type: ignore[arg-type]
 
     return make

@@ -44,7 +44,7 @@ def test_what_takes_too_long_is_stopped_in_order(
     workspace: MakeWorkspace, engine: TerraformEngine, tmp_path: Path
 ) -> None:
     hcl = GATED.format(gate=tmp_path / "never")
-    gated = workspace(hcl, engine, limits=TerraformTimeouts(apply_timeout_s=2, grace_s=20))
+    gated = workspace(hcl, engine, timeouts=TerraformTimeouts(apply_timeout_s=2, grace_s=20))
     plan = gated.plan()
     with pytest.raises(TerraformTimeoutError) as caught:
         gated.apply(plan)
@@ -60,9 +60,9 @@ def test_what_does_not_stop_is_killed_with_all_it_started(workspace: MakeWorkspa
     pid = tmp_path / "pid"
     stubborn.write_text(f"#!/bin/sh\ntrap '' INT TERM\nsleep 600 &\necho $! > {pid}\nwait\n")
     stubborn.chmod(0o755)
-    limits = TerraformTimeouts(prepare_timeout_s=1, grace_s=0.5)
+    timeouts = TerraformTimeouts(prepare_timeout_s=1, grace_s=0.5)
     with pytest.raises(TerraformTimeoutError) as caught:
-        workspace("", TerraformEngine("terraform", (str(stubborn),), "1.6.0"), limits=limits).prepare()
+        workspace("", TerraformEngine("terraform", (str(stubborn),), "1.6.0"), timeouts=timeouts).prepare()
     assert caught.value.was_killed
     wait_until(lambda: not psutil.pid_exists(int(pid.read_text())))
 
@@ -71,7 +71,7 @@ def test_a_locked_state_names_its_holder(
     workspace: MakeWorkspace, engine: TerraformEngine, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
-    holder = workspace(GATED.format(gate=gate), limits=TerraformTimeouts(apply_timeout_s=60, grace_s=10))
+    holder = workspace(GATED.format(gate=gate), timeouts=TerraformTimeouts(apply_timeout_s=60, grace_s=10))
     plan = holder.plan()
     begun = threading.Event()
 
@@ -94,7 +94,7 @@ def test_a_locked_state_names_its_holder(
 
 def test_a_lock_can_be_waited_for(workspace: MakeWorkspace, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    holder = workspace(GATED.format(gate=gate), limits=TerraformTimeouts(apply_timeout_s=60, grace_s=10))
+    holder = workspace(GATED.format(gate=gate), timeouts=TerraformTimeouts(apply_timeout_s=60, grace_s=10))
     plan = holder.plan()
     begun = threading.Event()
     applying = threading.Thread(target=holder.apply, args=(plan, lambda _event: begun.set()))

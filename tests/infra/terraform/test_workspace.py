@@ -140,7 +140,7 @@ resource "terraform_data" "waits" {{
         events.append(event)
         gate.touch()
 
-    waits = workspace(hcl, engine, limits=TerraformTimeouts(apply_timeout_s=60, grace_s=10))
+    waits = workspace(hcl, engine, timeouts=TerraformTimeouts(apply_timeout_s=60, grace_s=10))
     steps = waits.apply(waits.plan(), on_event=see)
     phases = [event.phase for event in events if isinstance(event, ResourceProgress)]
     assert phases[0] is ResourcePhase.STARTED
