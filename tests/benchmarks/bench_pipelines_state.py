@@ -84,7 +84,7 @@ class StubReading:
         known = {
             "_topic": pa.array(["readings"] * rows),
             "_partition": pa.array(np.zeros(rows, np.int32)),
-            "_set_aside": pa.nulls(rows, pa.string()),
+            "_fate": pa.nulls(rows, pa.string()),
             "_newest": pa.array(np.full(rows, 1_000)),
             "device": pa.array(self._devices),
             "window_start": pa.array(np.zeros(rows, np.int64)),

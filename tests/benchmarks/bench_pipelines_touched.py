@@ -121,7 +121,7 @@ def make_partials(stage: CompiledStage, came: pa.Table) -> pa.Table:
     none = pa.nulls(came.num_rows, pa.string())
     if stage.is_ordered:
         chosen = came.select(["_topic", "_partition", *stage.partial_schema.names])
-        return chosen.append_column("_set_aside", none)
+        return chosen.append_column("_fate", none)
     count = came.num_rows
     known = {
         "device": came.column("device"),
@@ -131,7 +131,7 @@ def make_partials(stage: CompiledStage, came: pa.Table) -> pa.Table:
         **{part.name: as_arrow(part.lift(came), part.type) for part in stage.parts},
     }
     made = pa.table([known[field.name] for field in stage.partial_schema], schema=stage.partial_schema)
-    return made.append_column("_set_aside", none)
+    return made.append_column("_fate", none)
 
 
 @dataclass(frozen=True)

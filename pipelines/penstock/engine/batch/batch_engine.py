@@ -1,14 +1,14 @@
-"""Runs the batches of one stream, each once, whatever happens between its steps.
+"""Runs the batches of one stream, each exactly once, whatever fails between two steps.
 
-1. The intent is written: clock, offsets, epoch.
-2. Records are read and folded. Nothing of this is seen from outside.
-3. Files are written that nothing names yet: the changed state, and the rows of each table.
-4. The outcome is written, which names all of them: the batch is decided.
-5. Each table takes its files in one commit, by (application, batch id).
-6. The control store is told.
+1. Declare the intent: clock, offsets, epoch.
+2. Read and fold the records. Nothing of this is visible outside.
+3. Write files that nothing references yet: the changed state, and the rows of each table.
+4. Commit the outcome, which references all of them, to the journal.
+5. Commit the files of each table in one transaction, identified by (application, batch id).
+6. Report the outcome to the control store.
 
-A run that was killed before 4 does the batch again, with the clock of its intent; one that was killed after it
-does 5 and 6 again, which changes nothing that is there already.
+A run that was killed before step 4 repeats the batch with the clock of its intent. A run that was killed after it
+repeats steps 5 and 6, which change nothing that is already there.
 """
 
 import logging
@@ -55,14 +55,14 @@ from penstock.engine.state.state_tree import StateTree
 log = logging.getLogger(__name__)
 
 DEDUP_IDS_KEY = "/ids"
-"""The name by which an outcome knows the files of remembered ids; the name of a table has no slash."""
+"""The key of the deduplication ids among an outcome's files; no table's name has a slash."""
 
 InputOpener = Callable[[BatchIntent], BatchInput]
 """Opens the records of an intent."""
 
 
 class BatchEngine:
-    """The batches of one stream. Its caller sees to it that one batch runs at a time."""
+    """The batches of one stream. The caller runs one batch at a time."""
 
     def __init__(
         self,
@@ -89,13 +89,13 @@ class BatchEngine:
         self.last_outcome: BatchOutcome | None = None
 
     def resume(self) -> None:
-        """Take up where the journal ends: tell what is decided to tables and store, run a tick that was begun."""
+        """Resume from the journal: commit and report the last outcome again, and finish a tick that was started."""
         outcome = self._journal.read_last_outcome()
         if outcome is not None:
             self._adopt_outcome(outcome)
             self._commit_and_report(outcome)
             if outcome.erased is not None:
-                self._forget_before(outcome.batch_id)  # what an erasure that was cut off left to do
+                self._forget_before(outcome.batch_id)  # an interrupted erasure did not do this
         pending_intent = self._pending_intent()
         if pending_intent is not None and pending_intent.kind == "tick":
             self._run_batch(pending_intent, None)
@@ -111,11 +111,11 @@ class BatchEngine:
         *,
         unread_partitions: Collection[str] = (),
     ) -> None:
-        """Run a batch of records, unless it is in the state already.
+        """Run a batch of records, unless the state contains it already.
 
-        Where a watermark is given it stands in place of the one that the records would make; it never goes back.
-        Where versions of tables are given its lookups see these, else the newest. `unread` names partitions that
-        nobody read for a while, or not to their end: that is not taken for silence.
+        `watermark` replaces the one that the records would produce; it never goes back. `lookup_versions` are the
+        versions of the tables that lookups read; the newest ones by default. `unread_partitions` may hold records
+        that were not read yet, so they do not count as idle.
         """
         if (
             self.last_outcome is not None
@@ -141,10 +141,10 @@ class BatchEngine:
     def run_tick(
         self, clock: int, watermark: int | None = None, *, unread_partitions: Collection[str] = ()
     ) -> None:
-        """Run a batch without records, for what the clock, or a watermark that is given, brings about.
+        """Run a batch without records, for timers and for a given watermark.
 
-        Nothing is done while a batch of records that was begun is still to be run again: it comes first.
-        Partitions in `unread`, of which records may wait to be read, are not taken for silent.
+        Does nothing while a started batch of records must be repeated: that one comes first. `unread_partitions`
+        may hold records that were not read yet, so they do not count as idle.
         """
         if self._pending_intent() is None:
             batch_clock, epoch = self._monotonic_clock(clock), self._fence.epoch
@@ -160,20 +160,20 @@ class BatchEngine:
 
     @property
     def unfinished_batch(self) -> str:
-        """The batch that was begun and is not decided, and its records; empty where there is none."""
+        """Describe the batch that was started and is not committed, and its records; empty if there is none."""
         try:
             pending_intent = self._pending_intent()
-        except JournalError:  # who asks is about to say so, and wants to know what else is known
+        except JournalError:  # the caller reports this error anyway
             return ""
         return "" if pending_intent is None else pending_intent.description
 
     @property
     def state_trees(self) -> StateTrees:
-        """The state of each stage after the last batch that is decided."""
+        """The state of each stage after the last committed batch."""
         return self._stage_states.trees
 
     def next_due_clock(self) -> int:
-        """The next clock at which a tick has something to do; NEVER where only records can change anything."""
+        """Return the next clock at which a tick has something to do; MAX_TIMESTAMP_MS if only records can."""
         if self.last_outcome is None or self._pending_intent() is not None:
             return MAX_TIMESTAMP_MS
         next_timer_clock, watermarks = (
@@ -189,7 +189,7 @@ class BatchEngine:
         )
 
     def _pending_intent(self) -> BatchIntent | None:
-        """The batch after the last that is decided, where somebody began it."""
+        """Return the intent after the last committed batch, if there is one."""
         return self._journal.read_intent(self._next_batch_id())
 
     def _run_batch(self, requested: BatchIntent, open_input: InputOpener | None) -> None:
@@ -205,17 +205,21 @@ class BatchEngine:
         if not intent.has_same_input(requested):
             raise JournalError(
                 self._journal.directory,
-                f"batch {intent.batch_id} was begun with {intent.ranges}, and is now to be {requested.ranges}",
+                f"batch {intent.batch_id} was started with {intent.ranges}, but repeats {requested.ranges}",
                 "Stop every other host of this stream, and start it again",
             )
         outcome = self._compute_and_decide(intent, open_input)
         self._fence.ensure_held()
         self._commit_and_report(outcome)
-        log.debug("read %d, wrote %d rows", sum(account.read for account in outcome.accounts), outcome.rows)
+        log.debug(
+            "Batch committed (records=%d, rows=%d)",
+            sum(account.read for account in outcome.accounts),
+            outcome.rows,
+        )
         self._prune_history(outcome.batch_id)
 
     def _check_contiguous(self, requested: BatchIntent) -> None:
-        """Refuse records that do not begin where the last batch ended: some would be lost, or counted twice."""
+        """Refuse records that do not start where the last batch ended: some would be lost, or counted twice."""
         for offset_range in requested.ranges:
             end = (
                 offset_range.start
@@ -226,7 +230,7 @@ class BatchEngine:
                 raise JournalError(
                     self._journal.directory,
                     f"{offset_range.name} was read up to {end}, "
-                    f"and batch {requested.batch_id} begins at {offset_range.start}",
+                    f"and batch {requested.batch_id} starts at {offset_range.start}",
                     "Restore the checkpoint that belongs to this journal, or replay the stream into new tables",
                 )
 
@@ -243,7 +247,7 @@ class BatchEngine:
         )
         watermarks, batch_time, stage_results = result.watermarks, result.batch_time, result.stage_results
         watermark = watermarks.stream
-        # Computing may have taken long, and a host that lost its right writes nothing more.
+        # Computing may take long, and a host that lost its lease must write nothing more.
         self._fence.ensure_held()
         with stopwatch.step("write"):
             table_rows = result.collect_rows(self._graph, intent)
@@ -292,7 +296,7 @@ class BatchEngine:
     def _compute_batch(
         self, intent: BatchIntent, batch_input: BatchInput, stopwatch: Stopwatch
     ) -> BatchResult:
-        """Read and fold some records. Changes nothing, so that it may be tried with others."""
+        """Read and fold some records. Changes nothing, so that it can be repeated with other records."""
         placement = self._options.placement
         with stopwatch.step("read"):
             batch_input, dedup_result = self._drop_duplicates(batch_input)
@@ -314,18 +318,18 @@ class BatchEngine:
         return BatchResult(inputs_by_stage, dedup_result, partials, watermarks, batch_time, stage_results)
 
     def _drop_duplicates(self, batch_input: BatchInput) -> tuple[BatchInput, DuplicateSplit]:
-        """The records without those whose ids were seen before, where repeats are set aside."""
+        """Drop records whose ids were seen before, if the stream deduplicates."""
         if self._dedup_memory is None:
             return batch_input, create_empty_split()
         if not isinstance(batch_input, IdentifiedInput):
-            raise TypeError(f"{type(batch_input).__name__} cannot tell the ids of its records")
+            raise TypeError(f"{type(batch_input).__name__} has no record ids to deduplicate by")
         dedup_result = self._dedup_memory.split_duplicates(batch_input.read_ids())
         return batch_input.drop_duplicates(dedup_result.duplicates), dedup_result
 
     def _update_dedup_ids(
         self, dedup_result: DuplicateSplit, watermark: Watermark, batch_id: int
     ) -> StateTree | None:
-        """The ids after the batch, where repeats are set aside; those that are over go."""
+        """Write the ids after the batch, without expired ones, if the stream deduplicates."""
         if self._dedup_memory is None:
             return None
         previous_watermark = (
@@ -340,7 +344,7 @@ class BatchEngine:
     def _adopt_outcome(
         self, outcome: BatchOutcome, state_trees: StateTrees | None = None, id_tree: StateTree | None = None
     ) -> None:
-        """Go on from an outcome: one's own, or one that was decided by somebody else."""
+        """Continue from an outcome, which another host may have committed."""
         self._stage_states.adopt(
             self._stage_states.open_trees(outcome.state_files) if state_trees is None else state_trees
         )
@@ -375,7 +379,7 @@ class BatchEngine:
         )
 
     def _monotonic_clock(self, now: int) -> int:
-        """The batch clock never goes back, whatever the machine's does."""
+        """Return a batch clock that never goes back, whatever the machine's clock does."""
         return now if self.last_outcome is None else max(now, self.last_outcome.clock)
 
     def _next_batch_id(self) -> int:
@@ -385,8 +389,8 @@ class BatchEngine:
         return None if self.last_outcome is None else self.last_outcome.spark_batch
 
     def _prune_history(self, batch_id: int) -> None:
-        """Forget what lies further back than anybody can go: now and then, for it means looking at folders."""
-        # The file of a merge at work is named by no outcome yet: then the next time will do.
+        """Remove history that is no longer needed, once in a while, because it lists folders."""
+        # No outcome references the file of a running merge yet, so this waits for the next time.
         if (
             batch_id % RETAINED_BATCHES == 0
             and batch_id > RETAINED_BATCHES
@@ -402,7 +406,7 @@ class BatchEngine:
         for outcome in self._journal.read_outcomes():
             for name, files in outcome.state_files.items():
                 needed[name].update(files)
-        # In this order: what a successor writes after this moment has names that are not among these.
+        # In this order: files that a successor writes from now on are not in `existing_files`.
         self._fence.ensure_held()
         for name, path in existing_files:
             if path.name not in needed[name]:

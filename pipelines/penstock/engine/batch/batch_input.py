@@ -1,4 +1,4 @@
-"""What a batch is given to fold: partials, and the single records that need a place of their own."""
+"""The input of a batch: partials to fold, and the records that are stored one by one."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ ACCOUNT_SCHEMA = pa.schema(
     [
         pa.field("_topic", pa.string()),
         pa.field("_partition", pa.int32()),
-        pa.field("_set_aside", pa.string()),
+        pa.field("_fate", pa.string()),
         pa.field("_counted", pa.int64()),
         pa.field("_newest", pa.int64()),
     ]
 )
-"""What a partial says of records: their partition, what kept them from a window, how many, the newest event time.
+"""The account columns of a partial: partition, fate if not in a window, record count, newest event time.
 
-A record in several windows is counted in one of its partials only, that of its last window.
+A record in several windows is counted in the partial of its last window only.
 """
 
 
@@ -37,7 +37,7 @@ CHECK_COUNTS_SCHEMA = pa.schema(
         pa.field("records", pa.int64()),
     ]
 )
-"""How many records of a batch break a check of their input, and what is done about it."""
+"""How many records of a batch violate each check of their input, and the action taken."""
 
 FATE_QUARANTINED = "quarantined"
 FATE_DUPLICATE = "duplicate"
@@ -45,60 +45,60 @@ FATE_FILTERED = "filtered"
 
 
 class BatchInput(Protocol):
-    """The records of one batch. Asked again, it answers the same."""
+    """The records of one batch. Repeated calls return the same."""
 
     def compute_partials(self) -> pa.Table:
-        """One row per partition, key and window, and one per partition for records that were set aside."""
+        """Return a row per partition, key and window, and a row per partition for records without a window."""
 
     def read_invalid_records(self) -> pa.Table:
-        """The records that are no good, as the quarantine keeps them."""
+        """Return the invalid records, as the quarantine stores them."""
 
     def read_late_records(self, windows: pa.Table) -> pa.Table:
-        """The records of some windows, given by key and bounds: `LATE` and the key, a row for each window."""
+        """Return the records of windows, by key and bounds: LATE_RECORD_SCHEMA and the key, a row per window."""
 
 
 @runtime_checkable
 class MultiStageInput(BatchInput, Protocol):
-    """The records of a batch as several first stages read them, of which this is the first's reading."""
+    """The records of a batch as several first stages read them; this is the first stage's input."""
 
     def inputs_of_other_stages(self) -> "Mapping[str, BatchInput]":
-        """The readings of the other first stages, by their names; they share this one's pass."""
+        """Return the inputs of the other first stages by name; they share one pass over the records."""
 
 
 @runtime_checkable
 class RemotePartialsInput(BatchInput, Protocol):
-    """Records whose partials may be kept where they are made, until somebody knows how many they are."""
+    """Records whose partials can stay on executors until their size is known."""
 
     def compute_remote_partials(self) -> "Mapping[str, RemotePartials]":
-        """Make the partials of all first stages, and say what those of each amount to, by its name."""
+        """Compute the partials of all first stages, and return a handle for each, by name."""
 
 
 class RemotePartials(Protocol):
-    """Partials that were made and stay where they are until somebody says what becomes of them."""
+    """Partials that stay on executors until they are fetched or released."""
 
     summary: pa.Table
-    """What they say of records, `ACCOUNT_COLUMNS`: a row for each partition and each thing that became of some."""
+    """The columns of ACCOUNT_SCHEMA: a row for each partition and fate."""
     rows: int
-    """How many partials of good records there are."""
+    """The number of partials of valid records."""
     nbytes: int
-    """What they take where they are, about: it may be packed closer there than it is once fetched."""
+    """Their approximate size on the executors; they may be larger once fetched."""
 
     def fetch(self) -> pa.Table:
-        """Bring all of them here."""
+        """Fetch all of them."""
 
     def release(self) -> None:
-        """Say that they are not needed any more."""
+        """Release them."""
 
 
 @runtime_checkable
 class IdentifiedInput(BatchInput, Protocol):
-    """Records that can be told from repeats."""
+    """Records with ids, which can be deduplicated."""
 
     def read_ids(self) -> pa.Table:
-        """The ids of good records of inputs whose repeats are set aside, as `repeats.ids.IDS` has them."""
+        """Return the ids of valid records of deduplicated inputs, as RECORD_IDS_SCHEMA has them."""
 
-    def drop_duplicates(self, repeats: pa.Table) -> "BatchInput":
-        """The same records, of which these, by their addresses, are set aside as repeats."""
+    def drop_duplicates(self, duplicates: pa.Table) -> "BatchInput":
+        """Return the same records, with these addresses counted as duplicates."""
 
 
 @runtime_checkable
@@ -106,7 +106,7 @@ class CheckedInput(BatchInput, Protocol):
     """Records that are checked one by one while they are read."""
 
     def count_failed_checks(self) -> pa.Table:
-        """How many break each check, as `CHECKED` has it; known once the partials are."""
+        """Return how many records violate each check, as CHECK_COUNTS_SCHEMA has it; known after the partials."""
 
 
 LATE_RECORD_SCHEMA = pa.schema(
@@ -124,7 +124,7 @@ LATE_RECORD_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class _EmptyInput:
-    """The records of a tick: none."""
+    """The input of a tick: no records."""
 
     stage: CompiledStage
     other_stages: tuple[CompiledStage, ...] = ()
@@ -144,30 +144,30 @@ class _EmptyInput:
     def read_ids(self) -> pa.Table:
         return RECORD_IDS_SCHEMA.empty_table()
 
-    def drop_duplicates(self, repeats: pa.Table) -> BatchInput:
+    def drop_duplicates(self, duplicates: pa.Table) -> BatchInput:
         return self
 
 
 def make_empty_input(first_stages: Sequence[CompiledStage]) -> BatchInput:
-    """The records of a tick: none."""
+    """Return the input of a tick: no records."""
     return _EmptyInput(first_stages[0], tuple(first_stages[1:]))
 
 
 def split_by_stage(batch_input: BatchInput, first_stages: Sequence[CompiledStage]) -> dict[str, BatchInput]:
-    """The records as each first stage reads them, by its name."""
+    """Return the records as each first stage reads them, by its name."""
     other_inputs = batch_input.inputs_of_other_stages() if isinstance(batch_input, MultiStageInput) else {}
     return {first_stages[0].plan.name: batch_input, **other_inputs}
 
 
 def select_window_partials(partials: pa.Table) -> pa.Table:
-    """The partials of good records."""
-    fates = partials.column("_set_aside")
-    # As a rule nothing is set aside, and then nothing is copied: there may be a partial for each record.
+    """Return the partials of records in windows."""
+    fates = partials.column("_fate")
+    # Usually every record is in a window, and then nothing is copied: there may be a partial per record.
     return partials if fates.null_count == len(fates) else partials.filter(pc.is_null(fates))
 
 
 def find_newest_times(partials: pa.Table) -> dict[str, int]:
-    """The newest event time of each partition that had records, BEFORE_ALL where none of them can tell."""
+    """Return the newest event time of each partition with records, MIN_TIMESTAMP_MS if none has a time."""
     newest = _aggregate_by_partition(partials, "_newest", "max")
     return {name: MIN_TIMESTAMP_MS if time is None else time for name, time in newest.items()}
 
@@ -175,16 +175,16 @@ def find_newest_times(partials: pa.Table) -> dict[str, int]:
 def account_partitions(
     ranges: Sequence[OffsetRange], partials: pa.Table, is_late: BoolArray
 ) -> tuple[PartitionAccount, ...]:
-    """What became of the records of each partition in a stage; `late` says which windowed partials were refused."""
+    """Account for the records of each partition in a stage; `is_late` marks refused window partials."""
     partials = partials.select(ACCOUNT_SCHEMA.names)
     window_partials = select_window_partials(partials)
-    # As a rule nothing is late, and then nothing is copied.
+    # Usually nothing is late, and then nothing is copied.
     folded_counts = _count_by_partition(
         window_partials.filter(pa.array(~is_late)) if is_late.any() else window_partials
     )
     late_counts = _count_by_partition(window_partials.filter(pa.array(is_late)))
     counts_by_fate = {
-        fate: _count_by_partition(partials.filter(pc.equal(partials.column("_set_aside"), fate)))
+        fate: _count_by_partition(partials.filter(pc.equal(partials.column("_fate"), fate)))
         for fate in (FATE_QUARANTINED, FATE_DUPLICATE, FATE_FILTERED)
     }
     return tuple(
@@ -203,7 +203,7 @@ def _count_by_partition(partials: pa.Table) -> Counter[str]:
 
 
 def _aggregate_by_partition(partials: pa.Table, column: str, function: str) -> dict[str, Any]:
-    """What some partials come to, partition by partition: there may be one for each record."""
+    """Aggregate partials by partition: there may be one per record."""
     grouped = partials.group_by(["_topic", "_partition"]).aggregate([(column, function)])
     names = zip(grouped.column("_topic").to_pylist(), grouped.column("_partition").to_pylist(), strict=True)
     return {

@@ -1,4 +1,4 @@
-"""What a batch comes to before anything of it is written: its records, read and folded."""
+"""The result of a batch before it is written: its records, read and folded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +19,7 @@ from penstock.engine.batch.intent import BatchIntent
 from penstock.engine.batch.late_records import build_late_rows
 from penstock.engine.batch.lookup_versions import build_lookup_rows
 from penstock.engine.batch.stage_execution import LocalOrRemotePartials, StageResults, release_partials
-from penstock.engine.batch.stream_tables import QUARANTINED_RECORD_SCHEMA as QUARANTINED_ROWS
-from penstock.engine.batch.stream_tables import BatchRows
+from penstock.engine.batch.stream_tables import QUARANTINED_RECORD_SCHEMA, BatchRows
 from penstock.engine.batch_time import BatchTime
 from penstock.engine.dedup.duplicates import DuplicateSplit
 from penstock.engine.operators.changelog.published_panes import make_published_rows
@@ -31,7 +30,7 @@ PartitionAccounts = tuple[PartitionAccount, ...]
 
 @dataclass(frozen=True)
 class BatchResult:
-    """A batch that was read and folded. Nothing of it is seen from outside, so it may be dropped."""
+    """A batch that was read and folded. Nothing of it is visible outside, so it can be discarded."""
 
     inputs_by_stage: Mapping[str, BatchInput]
     """The records as each first stage reads them."""
@@ -42,11 +41,11 @@ class BatchResult:
     stage_results: StageResults
 
     def release(self) -> None:
-        """Let go of what was kept for it elsewhere."""
+        """Release what executors store for it."""
         release_partials(self.partials_by_stage)
 
     def collect_rows(self, graph: CompiledGraph, intent: BatchIntent) -> BatchRows:
-        """Everything that it has to say; single records are looked for only where there are any."""
+        """Return all rows of the batch; single records are read only if there are any."""
         first_input = next(iter(self.inputs_by_stage.values()))
         ledger_accounts, other_accounts = self._account_by_stage(graph, intent)
         return BatchRows(
@@ -54,7 +53,7 @@ class BatchResult:
             late=self._collect_late_rows(graph),
             quarantined=first_input.read_invalid_records()
             if self._has_quarantined
-            else QUARANTINED_ROWS.empty_table(),
+            else QUARANTINED_RECORD_SCHEMA.empty_table(),
             accounts=ledger_accounts,
             other_accounts=other_accounts,
             lookup_rows=build_lookup_rows(intent),
@@ -73,13 +72,13 @@ class BatchResult:
     @property
     def _has_quarantined(self) -> bool:
         fate_columns = [
-            stage_partials.partials.column("_set_aside")
+            stage_partials.partials.column("_fate")
             for stage_partials in self.stage_results.read_partials.values()
         ]
         return any(pc.any(pc.equal(fates, FATE_QUARANTINED)).as_py() for fates in fate_columns)
 
     def _collect_late_rows(self, graph: CompiledGraph) -> dict[str, pa.Table]:
-        """The records that each first stage refused."""
+        """Return the records that each first stage refused."""
         late_by_stage = {}
         for stage in graph.record_stages:
             name, stage_time = stage.plan.name, resolve_batch_time(stage, self.batch_time)
@@ -91,7 +90,7 @@ class BatchResult:
     def _account_by_stage(
         self, graph: CompiledGraph, intent: BatchIntent
     ) -> tuple[PartitionAccounts, dict[str, PartitionAccounts]]:
-        """What became of the records of each partition in the first stage that reads it, and in those beside it."""
+        """Account for each partition's records in the first stage that reads it, and in the other stages."""
         accounts_by_partition: dict[str, PartitionAccount] = {}
         other_accounts: dict[str, PartitionAccounts] = {}
         for stage in graph.record_stages:
@@ -110,4 +109,4 @@ class BatchResult:
             )
             accounts_by_partition = stage_accounts | accounts_by_partition
         ordered = tuple(accounts_by_partition[span.name] for span in intent.ranges)
-        return ordered, {name: stage_rest for name, stage_rest in other_accounts.items() if stage_rest}
+        return ordered, {name: accounts for name, accounts in other_accounts.items() if accounts}

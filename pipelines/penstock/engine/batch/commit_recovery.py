@@ -1,7 +1,7 @@
-"""The last decided batch made good in the tables, by somebody who knows nothing of the stream but its folders.
+"""Finishes the commits of the last batch, from the folders of the stream only.
 
-A host that was killed after a decision leaves its commits to whoever comes next. Whoever decides something else
-first, such as an erasure, has to make them before: only the newest outcome is told to tables again.
+A host that is killed after it commits an outcome leaves the tables to its successor. Another writer of the journal,
+such as an erasure, must finish these commits first: a restart commits the newest outcome only.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ from penstock.engine.tables.published_topic import open_published_topics
 def finish_commits(
     outcome: BatchOutcome, plan: Plan, warehouse: StoragePath, client_config: Mapping[str, str]
 ) -> None:
-    """Commit what a batch decided, to each table and topic once; what is there already stays."""
+    """Commit the changes of an outcome to each table and topic once; existing commits stay."""
     topics = dict(open_published_topics(plan, warehouse, client_config))
     for name, change in outcome.changes.items():
         path = warehouse / name
         if name in topics:
             topics[name].commit(outcome.batch_id, change, outcome.clock)
-        elif is_delta_table(path):  # one that was taken away takes nothing
+        elif is_delta_table(path):  # skip a table that was removed
             table = BatchTable(path, pa.schema(open_delta_table(path).schema().to_arrow()), plan.name)
             table.commit(outcome.batch_id, change, outcome.clock)

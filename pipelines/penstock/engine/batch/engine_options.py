@@ -1,4 +1,4 @@
-"""What a stream may have beyond what every stream needs."""
+"""The options of a stream's batch engine."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,27 +9,27 @@ from penstock.engine.batch.poison_isolation import ResentFinder, find_no_resent
 from penstock.engine.dedup.id_store import RecordIdStore
 
 VersionsReader = Callable[[], Mapping[str, int]]
-"""Tells the newest version of each table that steps look into."""
+"""Returns the newest version of each table that lookups read."""
 
 
 def report_no_backlog(_ranges: Sequence[OffsetRange]) -> int:
-    """Say of no record that it waits."""
+    """Return no backlog."""
     return 0
 
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """How the batches of one stream are run. As it stands: all is folded here, and nothing is looked into."""
+    """How to run the batches of one stream. By default everything is folded here, and nothing is looked up."""
 
     count_backlog: Callable[[Sequence[OffsetRange]], int] = report_no_backlog
-    """How many records wait after these ranges."""
+    """Returns how many records wait beyond these ranges."""
     plan_fingerprint: str = ""
-    """Of the plan: which definition made a state."""
+    """The fingerprint of the plan that writes the state."""
     dedup_memory: RecordIdStore | None = None
-    """The ids of records, where repeats are set aside."""
+    """The ids of seen records, if the stream deduplicates."""
     placement: Placement = DRIVER_ONLY
     poison_limit: int = 0
-    """How many records that break one's own code may be set aside; 0 for none."""
+    """How many records that break user code may be quarantined; 0 for none."""
     read_lookup_versions: VersionsReader = dict
     find_resent: ResentFinder = find_no_resent
 

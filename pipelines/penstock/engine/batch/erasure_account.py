@@ -1,4 +1,4 @@
-"""What is written of an erasure: who asked, when, of which key, and how much went; never the key itself."""
+"""The account of an erasure: who requested it, when, and how much was erased; never the key itself."""
 
 import hashlib
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ ERASURES_SCHEMA = pa.schema(
         pa.field("batch_clock", TIMESTAMP_TYPE),
     ]
 )
-"""A row for each stage: how many windows (or keys of a function with a memory) it had of the key.
+"""A row for each stage: how many windows (or keys of a stateful function) of the key it had.
 
-A stage that does not know the fields of the key keeps what it computed over all keys; it was not `rewritten`.
+A stage without the fields of the key keeps what it computed over all keys; it was not `rewritten`.
 """
 
 
@@ -40,31 +40,31 @@ class ErasureAccount:
     windows: Mapping[str, int | None]
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Convert to plain data."""
         return asdict(self)
 
     @property
     def total_windows(self) -> int:
-        """How many windows went, over all stages."""
+        """The number of erased windows, over all stages."""
         return sum(count or 0 for count in self.windows.values())
 
 
 def parse_erasure_account(plain_account: Mapping[str, Any]) -> ErasureAccount:
-    """Read it back."""
+    """Parse an account."""
     return ErasureAccount(**{**plain_account, "fields": tuple(plain_account["fields"])})
 
 
 def digest_key(stream: str, key: Mapping[str, str]) -> str:
-    """What stands for a key: whoever knows it can find its account, and nobody reads it there.
+    """Return a digest that identifies a key: whoever has the key can find its account, but not the reverse.
 
-    A key that can be guessed can be found by trying all guesses.
+    Not promised: a key that can be guessed can be found by trying all guesses.
     """
     payload = msgspec.json.encode([stream, sorted(key.items())])
     return hashlib.sha256(payload).hexdigest()[:32]
 
 
 def build_account_rows(erasure: ErasureAccount, batch_id: int, clock: int) -> pa.Table:
-    """The rows of the table."""
+    """Return the rows of the erasures table."""
     stage_count = len(erasure.windows)
     columns = [
         pa.array(erasure.windows, pa.string()),

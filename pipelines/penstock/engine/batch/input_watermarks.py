@@ -1,4 +1,4 @@
-"""The inputs of a stream: whose partitions are whose, and the watermark as the lowest of theirs."""
+"""The watermark of a stream: the lowest of its inputs' watermarks."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,11 +8,11 @@ from penstock.engine.plan.sources import FileOrigin, PlanSource, TopicOrigin, Wa
 from penstock.engine.state.header_columns import MIN_TIMESTAMP_MS
 
 WatermarkRules = Mapping[str, WatermarkStrategy]
-"""How the watermark of each input follows its records, by the input's topic."""
+"""How each input's watermark follows its records, by topic."""
 
 
 def topic_of(source: PlanSource) -> str:
-    """The topic of a source's records; stored files count as one, of the source's name."""
+    """Return the topic of a source; stored files count as one topic with the source's name."""
     match source.origin:
         case TopicOrigin(topic):
             return topic
@@ -21,16 +21,16 @@ def topic_of(source: PlanSource) -> str:
 
 
 def collect_watermark_rules(sources: Sequence[PlanSource]) -> WatermarkRules:
-    """The rule of each input."""
+    """Return the rule of each input."""
     return {topic_of(source): source.watermark for source in sources}
 
 
 @dataclass(frozen=True)
 class StreamWatermarks:
-    """How far a stream came: its watermark, with the marks of every partition, and the watermark of each input.
+    """The watermark of a stream with the progress of every partition, and the watermark of each input.
 
-    An input all of whose partitions are idle holds the stream where it held it last, unless its rule says that
-    it follows the clock.
+    An input whose partitions are all idle holds the stream's watermark at its own last one, unless its rule says
+    that it follows the clock.
     """
 
     stream: Watermark
@@ -39,7 +39,7 @@ class StreamWatermarks:
     def advance(
         self, rules: WatermarkRules, partitions: Iterable[str], newest_times: Mapping[str, int], clock: int
     ) -> "StreamWatermarks":
-        """The same after a batch that knew of these partitions and read as far as `newest` in some."""
+        """Return the watermarks after a batch with these partitions that read up to `newest_times`."""
         partition_names = set(partitions)
         advanced = {
             topic: self._input_watermark(topic).advance(
@@ -58,21 +58,21 @@ class StreamWatermarks:
         return StreamWatermarks(stream, {topic: watermark.value for topic, watermark in advanced.items()})
 
     def next_idle(self, rules: WatermarkRules, clock: int) -> int:
-        """The next clock at which silence alone may move the watermark."""
+        """Return the next clock at which idleness alone may advance the watermark."""
         return min(self._input_watermark(topic).next_idle_clock(rule, clock) for topic, rule in rules.items())
 
     def clock_reaching(self, rules: WatermarkRules, time: int) -> int:
-        """The clock at which the stream comes to a time, if no input is heard of any more; NEVER for none."""
+        """Return the clock at which the watermark reaches a time without records; MAX_TIMESTAMP_MS for never."""
         return max(self._input_watermark(topic).clock_reaching(rule, time) for topic, rule in rules.items())
 
     def has_idle_partition(self, rules: WatermarkRules, clock: int) -> bool:
-        """Whether a partition of some input is taken for idle at a clock, if nothing is heard of it until then."""
+        """Whether a partition of some input counts as idle at a clock, without new records until then."""
         return any(
             self._input_watermark(topic).has_idle_partition(rule, clock) for topic, rule in rules.items()
         )
 
     def with_unread(self, partitions: Collection[str], clock: int) -> "StreamWatermarks":
-        """The same where records of these partitions may wait to be read: silence counts from this clock on."""
+        """Return the same with these partitions active at this clock, because their records may not be read yet."""
         return replace(self, stream=self.stream.mark_active(partitions, clock))
 
     def _input_watermark(self, topic: str) -> Watermark:
@@ -85,5 +85,5 @@ class StreamWatermarks:
 
 
 def _topic_of_partition(partition: str) -> str:
-    """The topic of a partition's name; a topic's own name has no slash."""
+    """Return the topic in a partition's name; a topic's own name has no slash."""
     return partition.rsplit("/", 1)[0]

@@ -1,4 +1,4 @@
-"""What a batch is going to do, written down before it has any effect."""
+"""The intent of a batch: what it will do, recorded before it has any effect."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -18,18 +18,18 @@ class OffsetRange:
 
     @property
     def name(self) -> str:
-        """The partition's name, by which its watermark is kept."""
+        """The partition's name, the key of its watermark."""
         return partition_name(self.topic, self.partition)
 
 
 @dataclass(frozen=True)
 class BatchIntent:
-    """A batch's clock, its records, and who means to write it.
+    """The clock of a batch, its records, and the epoch of its writer.
 
-    A batch that is run again takes the clock from here. `spark_batch` is Spark's own number of a batch with
-    data; ticks have none, so the two counts differ. `watermark` stands in place of the one that the records
-    would make: NEVER ends a bounded input. `lookups` are the versions of the tables that its steps look into.
-    `unread` names partitions of which records may have waited to be read: their silence counts from this batch on.
+    A repeated batch takes the clock from here. `spark_batch` is Spark's number of a batch with data; ticks have
+    none, so the two numbers differ. `watermark` replaces the one that the records would produce: MAX_TIMESTAMP_MS
+    ends a bounded input. `lookups` are the versions of the tables that lookups read. `unread` names partitions that
+    may hold records that were not read: they count as active at this batch.
     """
 
     batch_id: int
@@ -44,7 +44,7 @@ class BatchIntent:
 
     @property
     def description(self) -> str:
-        """The batch and its records, for a person."""
+        """Describe the batch and its records."""
         range_texts = [
             f"{offset_range.name} {offset_range.start} to {offset_range.end}"
             for offset_range in self.ranges
@@ -53,26 +53,26 @@ class BatchIntent:
         return f"batch {self.batch_id}" + (f", offsets {', '.join(range_texts)}" if range_texts else "")
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Convert to plain data."""
         return asdict(self)
 
     def has_same_input(self, other: "BatchIntent") -> bool:
-        """Whether both speak of the same records."""
+        """Whether both are about the same records."""
         return (self.kind, self.spark_batch, self.ranges) == (other.kind, other.spark_batch, other.ranges)
 
 
 def parse_intent(plain_intent: Mapping[str, Any]) -> BatchIntent:
-    """Read an intent back."""
+    """Parse an intent."""
     ranges = tuple(OffsetRange(**entry) for entry in plain_intent["ranges"])
     return BatchIntent(**{**plain_intent, "ranges": ranges, "unread": tuple(plain_intent.get("unread", ()))})
 
 
 def empty_range_at(name: str, offset: int) -> OffsetRange:
-    """The empty range at an offset of a partition, by the partition's name."""
+    """Return the empty range at an offset of a partition, given by name."""
     topic, _, number = name.rpartition("/")
     return OffsetRange(topic, int(number), offset, offset)
 
 
 def partition_name(topic: str, partition: int) -> str:
-    """A partition as one word."""
+    """Return the name of a partition."""
     return f"{topic}/{partition}"

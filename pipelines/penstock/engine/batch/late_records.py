@@ -1,4 +1,4 @@
-"""Records that came after their window was closed: looked up, and written down with by how much they missed."""
+"""Builds the rows of late records: each record, its window, and by how much it missed it."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from penstock.engine.tables.timestamps import to_timestamps
 def build_late_rows(
     stage: CompiledStage, refused_windows: pa.Table, batch_input: BatchInput, batch_time: BatchTime
 ) -> pa.Table:
-    """A row for each record that a window refused; `missed` is what the fold says of these windows."""
+    """Return a row for each record that a window refused; `refused_windows` are these windows."""
     schema = late_record_schema(stage)
     if not refused_windows.num_rows:
         return schema.empty_table()
@@ -46,7 +46,7 @@ def build_late_rows(
 
 
 def _assign_session_bounds(stage: CompiledStage, records: pa.Table, refused_windows: pa.Table) -> pa.Table:
-    """Give each record the bounds of the session that refused it, in place of those of the piece it came in."""
+    """Replace each record's window by the session that refused it."""
     pieces = _window_groups(stage, refused_windows)
     order = np.lexsort((pieces.lo, pieces.hi))
     session_rows = order[find_positions(pieces.select(order), _window_groups(stage, records))]

@@ -1,4 +1,4 @@
-"""Which version of a table each record was looked up in, as a table of its own: a replay goes by it."""
+"""Records which version of a table each record was looked up in, so that a replay reads the same."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +20,13 @@ LOOKUP_VERSIONS_SCHEMA = pa.schema(
         pa.field("version", pa.int64()),
     ]
 )
-"""Records, offsets [start, end) of a partition, and the version of a table that they were looked up in."""
+"""Offsets [start, end) of a partition, and the version of a table that they were looked up in."""
 
 TableVersions = Mapping[str, int]
 
 
 def build_lookup_rows(intent: BatchIntent) -> pa.Table:
-    """What a batch saw, of each partition that it read records of."""
+    """Return the versions that a batch read, for each partition with records."""
     rows = [
         (span.topic, span.partition, span.start, span.end, table, version)
         for span in intent.ranges
@@ -41,16 +41,16 @@ def build_lookup_rows(intent: BatchIntent) -> pa.Table:
 
 @dataclass(frozen=True)
 class PinnedLookups:
-    """Ranges whose records see the same versions; None for the newest."""
+    """Ranges whose records read the same versions; None for the newest."""
 
     ranges: tuple[OffsetRange, ...]
     versions: TableVersions | None
 
 
 def split_by_versions(ranges: Sequence[OffsetRange], pins: Sequence[PinnedLookups]) -> list[PinnedLookups]:
-    """Cut ranges so that each part sees what its records saw before; what was read by nobody sees the newest.
+    """Split ranges so that each part reads the versions that its records read before, or else the newest.
 
-    Parts follow each other in the order of their records, in each partition.
+    Parts follow the order of records in each partition.
     """
     parts = [PinnedLookups(_ranges_before(ranges, pins), None)]
     for pin in pins:
@@ -68,7 +68,7 @@ def split_by_versions(ranges: Sequence[OffsetRange], pins: Sequence[PinnedLookup
 
 
 def read_pinned_lookups(warehouse: StoragePath, stream: str) -> list[PinnedLookups]:
-    """What each batch of a stream saw, in order; nothing where no batch looked anything up."""
+    """Return the versions that each batch of a stream read, in order; empty if no batch looked anything up."""
     path = warehouse / LOOKUPS_FOLDER / stream
     if not is_delta_table(path):
         return []
@@ -88,7 +88,7 @@ def _parse_pinned_lookups(rows: Sequence[Mapping[str, int | str]]) -> PinnedLook
 
 
 def _intersect_range(span: OffsetRange, others: Sequence[OffsetRange]) -> OffsetRange:
-    """The part of a range that lies in that of the same partition; an empty one where none does."""
+    """Return the part of a range that overlaps the range of the same partition; an empty range if none does."""
     for other in others:
         if other.name == span.name:
             start = min(max(span.start, other.start), span.end)
@@ -121,7 +121,7 @@ def _ranges_after(ranges: Sequence[OffsetRange], parts: Sequence[PinnedLookups])
 
 
 def _join_ranges(earlier: Sequence[OffsetRange], later: Sequence[OffsetRange]) -> tuple[OffsetRange, ...]:
-    """Ranges of the same partitions, each followed by another."""
+    """Join each range with the one that follows it in the same partition."""
     return tuple(
         earlier_range
         if later_range.end == later_range.start

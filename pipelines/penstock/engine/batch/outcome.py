@@ -1,4 +1,4 @@
-"""What a batch did, written down before its tables are told: from here on it cannot come out otherwise."""
+"""The outcome of a batch. Once it is in the journal, the batch has exactly this result."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -12,22 +12,22 @@ from penstock.engine.operators.watermark import PartitionProgress, Watermark
 from penstock.engine.tables.table_change import TableChange, parse_table_change
 
 OUTCOME_FORMAT = 2
-"""The version of the state and of this file; a host refuses one that it does not know."""
+"""The version of the state and of this file; a host refuses any other."""
 
 
 @dataclass(frozen=True)
 class BatchOutcome:
-    """The state after a batch, by the files that hold it; and its rows, by the files that wait to be committed."""
+    """The state after a batch and its rows, by the files that hold them."""
 
     batch_id: int
     kind: str
     clock: int
     epoch: int
     spark_batch: int | None
-    """The newest batch of Spark's that is in the state; a tick carries on that of the batch before."""
+    """The newest Spark batch in the state; a tick repeats the number of the batch before."""
     watermark: Watermark
     ends: Mapping[str, int]
-    """For each partition, by name, the offset up to which it was read."""
+    """The offset up to which each partition was read, by its name."""
     state_files: Mapping[str, list[str]]
     changes: Mapping[str, TableChange]
     accounts: tuple[PartitionAccount, ...] = ()
@@ -35,41 +35,41 @@ class BatchOutcome:
     lag_records: int = 0
     state_rows: int = 0
     state_sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Of each stage the `rows` of its state, superseded ones included, and the `bytes` of its files."""
+    """For each stage, the `rows` of its state, superseded ones included, and the `bytes` of its files."""
     durations_ms: Mapping[str, float] = field(default_factory=dict)
     plan: str = ""
-    """The fingerprint of the plan that made the state."""
+    """The fingerprint of the plan that wrote the state."""
     inputs: Mapping[str, int] = field(default_factory=dict)
-    """The watermark of each input, by its topic; that of the stream is the lowest of them."""
+    """The watermark of each input, by topic; the stream's is the lowest of them."""
     placement: str = "driver"
-    """Where it was folded: on the driver, or in the executors."""
+    """Where the batch was folded: `driver` or `executors`."""
     archived: int = 0
-    """Records that were kept as they are, without panes: what an archive does."""
+    """Records that an archive stored unchanged, without panes."""
     erased: ErasureAccount | None = None
-    """The account of a key that was taken out of the state, where that is what the batch did."""
+    """The account of the erased key, if the batch is an erasure."""
 
     @property
     def watermarks(self) -> StreamWatermarks:
-        """How far the stream and each of its inputs came."""
+        """The watermarks of the stream and of each input."""
         return StreamWatermarks(self.watermark, self.inputs)
 
     @property
     def end_ranges(self) -> list[OffsetRange]:
-        """For each partition an empty range at the offset up to which it was read."""
+        """An empty range at the end offset of each partition."""
         return [empty_range_at(name, end) for name, end in self.ends.items()]
 
     @property
     def rows(self) -> int:
-        """Rows that the batch writes, over all tables."""
+        """The number of rows that the batch adds, over all tables."""
         return sum(file.rows for change in self.changes.values() for file in change.adds)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Convert to plain data."""
         return {"format": OUTCOME_FORMAT, **asdict(self)}
 
 
 def parse_outcome(plain_outcome: Mapping[str, Any]) -> BatchOutcome:
-    """Read an outcome back."""
+    """Parse an outcome."""
     plain_fields = {key: value for key, value in plain_outcome.items() if key != "format"}
     marks = {
         name: PartitionProgress(**mark) for name, mark in (plain_outcome["watermark"]["marks"] or {}).items()

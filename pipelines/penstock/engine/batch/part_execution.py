@@ -1,4 +1,4 @@
-"""A batch folded part by part, wherever that is: what a part is given, and what it gives back."""
+"""Folds a batch in parts, here or on executors: the task of a part and its result."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,7 @@ from penstock.engine.operators.compiled_stage import CompiledStage
 from penstock.engine.operators.dispatch import process_batch
 from penstock.engine.operators.group_hashes import hash_keys, hash_windows
 from penstock.engine.operators.windowed.window_update import StageResult
-from penstock.engine.state import sorted_run as runs_of
-from penstock.engine.state import state_tree as trees
+from penstock.engine.state import sorted_run, state_tree
 from penstock.engine.state.file_names import is_for_part, new_run_name
 from penstock.engine.state.hash_parts import assign_hash_parts
 from penstock.engine.state.header_columns import BoolArray, Int64Array
@@ -27,19 +26,19 @@ PARTITION_COLUMNS = ("_topic", "_partition")
 
 @dataclass(frozen=True)
 class PartResult:
-    """What came of one part: the file of its changed state, if any, and what the fold says."""
+    """The result of one part: the file of its changed state, if any, and the output of the fold."""
 
     run: str | None
     panes: pa.Table
     restated: BoolArray
     missed: pa.Table
     late: pa.Table
-    """How many records of each partition were refused by all of their windows: topic, partition, count."""
+    """How many records of each partition all of their windows refused: topic, partition, count."""
 
 
 @dataclass(frozen=True)
 class PartTask:
-    """All that is needed to fold any part of a batch: it can be sent to wherever the state's folder is."""
+    """Everything needed to fold any part of a batch. It can be sent to any process that has the state's folder."""
 
     stage: CompiledStage
     folder: Path
@@ -48,19 +47,19 @@ class PartTask:
     batch_id: int
 
     def assign_parts(self, partials: pa.Table) -> Int64Array:
-        """The part to which each partial belongs."""
+        """Return the part of each partial."""
         return assign_hash_parts(_group_hashes(self.stage, partials))
 
     def fold_part(self, part: int, partials: pa.Table) -> PartResult:
-        """Fold the partials of one part, all of which are given, and write its changed state."""
+        """Fold all partials of one part, and write its changed state."""
         part_files = [run_file for run_file in self.files if is_for_part(run_file, part)]
-        tree = trees.open_tree(self.stage.state_schema, self.folder, part_files, part)
+        tree = state_tree.open_tree(self.stage.state_schema, self.folder, part_files, part)
         window_partials = select_window_partials(partials)
         outcome = process_batch(self.stage, tree, window_partials, self.batch_time)
         run_file = new_run_name(self.batch_id, part)
         if outcome.changed_state.num_rows:
-            runs_of.write_run(
-                runs_of.build_run_table(outcome.changed_state.cast(tree.schema)), self.folder / run_file
+            sorted_run.write_run(
+                sorted_run.build_run_table(outcome.changed_state.cast(tree.schema)), self.folder / run_file
             )
         late_counts = (
             window_partials.filter(pa.array(outcome.is_late))
@@ -77,15 +76,15 @@ class PartTask:
 
 
 class PartExecutor(Protocol):
-    """Folds the parts of a batch side by side."""
+    """Folds the parts of a batch in parallel."""
 
     def fold_parts(self, task: PartTask, partials: "pa.Table | RemotePartials") -> Iterable[PartResult]:
-        """Fold every part, also those without partials: something may be due in them."""
+        """Fold every part, also those without partials: timers may be due in them."""
 
 
 @dataclass(frozen=True)
 class CombinedParts:
-    """A batch that was folded in parts: the files of the changed state, and the rest as of one that was not."""
+    """The result of a batch that was folded in parts: its changed state files, and the rest as one result."""
 
     runs: Sequence[str]
     outcome: StageResult
@@ -93,7 +92,7 @@ class CombinedParts:
 
 
 def combine_parts(stage: CompiledStage, parts: Iterable[PartResult]) -> CombinedParts:
-    """Put together what came of all parts. The rows of a part stay together; parts have no order among them."""
+    """Combine the results of all parts. The rows of a part stay together; parts are in no order."""
     part_results = list(parts)
     late_counts: dict[tuple[str, int], int] = {}
     for part in part_results:
@@ -113,41 +112,41 @@ def combine_parts(stage: CompiledStage, parts: Iterable[PartResult]) -> Combined
 def split_refused(
     summary: pa.Table, late_counts: Mapping[tuple[str, int], int]
 ) -> tuple[pa.Table, BoolArray]:
-    """The summary as partials of which some were refused: for each partition those that were not, and those."""
+    """Turn the summary into accepted and refused partials, for each partition; the mask marks the refused ones."""
     rows = _sum_by_partition(summary).to_pylist()
     for row in rows:
-        if row["_set_aside"] is None:
+        if row["_fate"] is None:
             row["_counted"] -= late_counts.get((row["_topic"], row["_partition"]), 0)
     refused_rows = [
         dict(zip(ACCOUNT_SCHEMA.names, (topic, partition, None, count, None), strict=True))
         for (topic, partition), count in late_counts.items()
     ]
     table = pa.Table.from_pylist([*rows, *refused_rows], schema=ACCOUNT_SCHEMA)
-    accepted_count = sum(row["_set_aside"] is None for row in rows)
+    accepted_count = sum(row["_fate"] is None for row in rows)
     return table, np.arange(accepted_count + len(refused_rows)) >= accepted_count
 
 
 def _sum_by_partition(summary: pa.Table) -> pa.Table:
-    """One row per partition and fate: partials that are on the driver have one per key and window."""
-    places = [*PARTITION_COLUMNS, "_set_aside"]
+    """Return one row per partition and fate: partials on the driver have one per key and window."""
+    group_columns = [*PARTITION_COLUMNS, "_fate"]
     sums = (
         summary.select(ACCOUNT_SCHEMA.names)
-        .group_by(places)
+        .group_by(group_columns)
         .aggregate([("_counted", "sum"), ("_newest", "max")])
     )
-    renamed = sums.rename_columns([*places, "_counted", "_newest"])
+    renamed = sums.rename_columns([*group_columns, "_counted", "_newest"])
     return renamed.select(ACCOUNT_SCHEMA.names).cast(ACCOUNT_SCHEMA)
 
 
 def encode_part(part: PartResult) -> bytes:
-    """What came of a part as bytes, to be sent."""
+    """Encode the result of a part as bytes."""
     tables = {"panes": part.panes, "missed": part.missed, "late": part.late}
     payload = {name: _to_ipc_bytes(table) for name, table in tables.items()}
     return msgspec.msgpack.encode({**payload, "run": part.run, "restated": part.restated.tobytes()})
 
 
 def decode_part(payload: bytes) -> PartResult:
-    """The same from bytes."""
+    """Decode the result of a part."""
     unpacked = msgspec.msgpack.decode(payload)
     tables = {name: pa.ipc.open_stream(unpacked[name]).read_all() for name in ("panes", "missed", "late")}
     return PartResult(
@@ -167,7 +166,7 @@ def _to_ipc_bytes(table: pa.Table) -> bytes:
 
 
 def _group_hashes(stage: CompiledStage, partials: pa.Table) -> np.ndarray:
-    """The hash by which the state finds what a partial is about."""
+    """Hash each partial's group as the state does."""
     keys = hash_keys([partials.column(field.name) for field in stage.key], partials.num_rows)
     if stage.has_merging_windows or stage.is_ordered:
         return keys.hi

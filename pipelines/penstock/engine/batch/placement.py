@@ -1,8 +1,7 @@
-"""Where a batch is folded: here, while what it touches fits into a budget of bytes, and in parts elsewhere if not.
+"""Where a batch is folded: on the driver while its data fits into a budget of bytes, else in parts on executors.
 
-What a batch touches is known before it is folded: the partials, which are weighed where they were made when there
-may be many, and the rows of the state that are due. Both placements work on the same files, so a stream moves
-from one to the other with any batch.
+The data of a batch is known before it is folded: the partials, which executors measure when there may be many, and
+the rows of the state that are due. Both placements use the same files, so a stream can switch with any batch.
 """
 
 from dataclasses import dataclass
@@ -15,19 +14,18 @@ from penstock.engine.operators.compiled_stage import CompiledStage
 DRIVER_BUDGET_BYTES = 256 * 2**20
 
 FIXED_VALUE_BYTES, TEXT_VALUE_BYTES, LIST_VALUE_BYTES = 8, 40, 200
-"""Bytes that a value is reckoned to take in the hands of the fold where nobody has weighed it: a number, a text or
-a packed value, a list."""
+"""Estimated bytes of a value that is not measured: a number; a text or packed value; a list."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """What fits here, and who folds what does not; without a spreader all is folded here."""
+    """The driver's budget, and the executor of what exceeds it; without an executor everything is folded here."""
 
     budget_bytes: int = DRIVER_BUDGET_BYTES
     part_executor: PartExecutor | None = None
 
     def may_exceed_budget(self, stage: CompiledStage, record_count: int) -> bool:
-        """Whether the partials of so many records have to be weighed before they are fetched."""
+        """Whether the partials of this many records must be measured before they are fetched."""
         return (
             self.part_executor is not None
             and record_count * estimate_row_bytes(stage.partial_schema) > self.budget_bytes
@@ -36,9 +34,9 @@ class Placement:
     def fits_on_driver(
         self, stage: CompiledStage, partial_count: int, due_rows: int, partial_bytes: int = 0
     ) -> bool:
-        """Whether so many partials, and rows that are due, are folded here; `weight` is their bytes, where known.
+        """Whether these partials and due rows are folded on the driver; `partial_bytes` is their size, if known.
 
-        What partials say goes into rows of the state, which are no lighter.
+        Partials end up in rows of the state, which are at least as large.
         """
         state_row_bytes = estimate_row_bytes(stage.state_schema)
         incoming_bytes = max(partial_count * estimate_row_bytes(stage.partial_schema), partial_bytes)
@@ -49,11 +47,11 @@ class Placement:
 
 
 DRIVER_ONLY = Placement()
-"""All is folded here."""
+"""Everything is folded on the driver."""
 
 
 def estimate_row_bytes(schema: pa.Schema) -> int:
-    """What a row of these columns takes, about: texts and lists are reckoned as they mostly are."""
+    """Estimate the size of a row: texts and lists count with a typical size."""
     return sum(_estimate_value_bytes(field.type) for field in schema)
 
 

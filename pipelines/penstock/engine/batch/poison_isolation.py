@@ -1,11 +1,12 @@
-"""Records that are set aside by their addresses: those that break one's own code, and those that were sent again.
+"""Excludes records by their addresses: those that break user code, and those that were replayed.
 
-What breaks one's own code is found by halving, and counted. A record that was sent again from quarantine is in its
-topic twice, and both are good once its contract is looser: a stream that comes to the first of them leaves it out.
+A record that breaks user code is found by bisection, and counted. A record that was replayed from quarantine is in
+its topic twice, and both copies are valid once its contract is looser: a stream that reads the first copy later
+excludes it.
 
-Nothing of a batch is seen from outside before it is decided, so it may be tried as often as it takes. Which records
-are set aside is written down beside the intent: a batch that is run again sets the same ones aside. A record is
-blamed only where it fails alone, and its batch works without it; whatever else goes wrong fails the batch.
+Nothing of a batch is visible before it is committed, so it can be tried as often as needed. Excluded records are
+recorded beside the intent: a batch that is repeated excludes the same ones. A record is excluded only if it fails
+alone and the batch works without it; any other error fails the batch.
 """
 
 import logging
@@ -25,7 +26,7 @@ OffsetRanges = tuple[OffsetRange, ...]
 
 @dataclass(frozen=True)
 class ExcludedRecord:
-    """A record that is set aside, and why: in what one's own code said, or where it was sent again."""
+    """An excluded record, and why: the message of user code, or the address of its replay."""
 
     topic: str
     partition: int
@@ -35,36 +36,36 @@ class ExcludedRecord:
 
     @property
     def quarantine_reason(self) -> str:
-        """Why, as the quarantine has it."""
+        """The reason, as the quarantine table has it."""
         return f"{self.kind}: {self.reason}"
 
 
 ResentFinder = Callable[[OffsetRanges], Sequence[ExcludedRecord]]
-"""Says which records of some ranges were sent again under other addresses."""
+"""Returns which records of some ranges were replayed to other addresses."""
 
 
 def find_no_resent(_ranges: OffsetRanges) -> Sequence[ExcludedRecord]:
-    """Know of no record that was sent again."""
+    """Return no record."""
     return ()
 
 
 @runtime_checkable
 class SplittableInput(BatchInput, Protocol):
-    """Records that can be tried in parts."""
+    """Records that can be processed in parts."""
 
     def describe_user_error(self, error: BaseException) -> str:
-        """What one's own code said when it broke; empty where the problem is another."""
+        """Return the message of the user code that raised; empty if the error has another cause."""
 
     def restrict_to(self, ranges: OffsetRanges) -> "SplittableInput":
-        """The records of these ranges alone."""
+        """Return the records of these ranges only."""
 
     def exclude_records(self, excluded: Sequence[ExcludedRecord]) -> "SplittableInput":
-        """The same records, of which these are no good."""
+        """Return the same records, with these marked as invalid."""
 
 
 @dataclass(frozen=True)
 class PoisonIsolation:
-    """Tries batches. At most `limit` records are set aside among the batches that the journal keeps; 0 for none."""
+    """Computes batches. Excludes at most `limit` poison records among the retained batches; 0 for none."""
 
     journal: BatchJournal
     stream: str
@@ -78,7 +79,7 @@ class PoisonIsolation:
         compute: Callable[[BatchInput], ComputedT],
         discard: Callable[[ComputedT], None] = lambda _: None,
     ) -> ComputedT:
-        """Compute a batch, without the records that break it where there are such. Trials are discarded."""
+        """Compute a batch, without the records that break it. Results of trials are discarded."""
         excluded = self._read_excluded(intent.batch_id)
         if excluded and isinstance(batch_input, SplittableInput):
             return compute(batch_input.exclude_records(excluded))
@@ -109,7 +110,7 @@ class PoisonIsolation:
             self._record_excluded(intent.batch_id, [*resent, *poison_records])
             for record in poison_records:
                 log.warning(
-                    "%s/%d offset %d breaks its code and is set aside: %s",
+                    "Record breaks user code; quarantined (%s/%d offset %d): %s",
                     record.topic,
                     record.partition,
                     record.offset,
@@ -126,7 +127,7 @@ class PoisonIsolation:
 
 
 class _PoisonSearch:
-    """The search through one batch. Gives up once more records are found than there is room for."""
+    """The search through one batch. Stops once more records are found than the limit allows."""
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ class _PoisonSearch:
         self._limit_error = limit_error
 
     def find_poison(self, ranges: OffsetRanges) -> list[ExcludedRecord]:
-        """Find the records that fail alone, given ranges that fail together."""
+        """Return the records that fail alone, in ranges that fail together."""
         poison_records: list[ExcludedRecord] = []
         for record in self._bisect(
             tuple(offset_range for offset_range in ranges if offset_range.end > offset_range.start)
@@ -163,7 +164,7 @@ class _PoisonSearch:
                     yield from self._bisect(half)
 
     def _find_failure_reason(self, ranges: OffsetRanges) -> str:
-        """Why one's own code fails over these records; empty where it does not."""
+        """Return why user code fails for these records; empty if it does not."""
         trial_input = self._batch_input.restrict_to(ranges)
         try:
             self._compute(trial_input)
@@ -175,7 +176,7 @@ class _PoisonSearch:
 
 
 def split_ranges(ranges: OffsetRanges) -> list[OffsetRanges]:
-    """Two parts of about the same length; one record is its own half."""
+    """Return two halves of about the same length; a single record is its own half."""
     total = _count_offsets(ranges)
     if total <= 1:
         return [ranges] if total else []

@@ -1,4 +1,4 @@
-"""The fold of one batch, here or in parts elsewhere: what is the same afterwards wherever it was."""
+"""Folds the stages of one batch, on the driver or in parts on executors, with the same result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,9 +28,9 @@ LocalOrRemotePartials: TypeAlias = pa.Table | RemotePartials
 
 @dataclass(frozen=True)
 class StagePartials:
-    """What is to be known of the records that a first stage read: its partials, of which `late` were refused.
+    """The partials that a first stage read, and which of them it refused as `late`.
 
-    Of partials that were folded elsewhere there is as much as accounts need.
+    For partials that were folded on executors, only the columns of the accounts are here.
     """
 
     partials: pa.Table
@@ -39,9 +39,9 @@ class StagePartials:
 
 @dataclass(frozen=True)
 class StageResults:
-    """What a batch says, stage by stage, and what is to be known of its records, by first stage.
+    """The result of each stage, and the partials read by each first stage.
 
-    `runs` are the files of the changed state of stages that have written it already.
+    `runs` are the state files of stages that wrote their changed state already.
     """
 
     outcomes: Mapping[str, StageResult]
@@ -50,14 +50,14 @@ class StageResults:
 
     @property
     def placement(self) -> str:
-        """Where its first stages were folded: in the executors if any of them was."""
+        """Where the first stages were folded: `executors` if any of them was."""
         return "executors" if self.runs else "driver"
 
 
 def collect_partials(
     inputs_by_stage: Mapping[str, BatchInput], graph: CompiledGraph, placement: Placement, record_count: int
 ) -> dict[str, LocalOrRemotePartials]:
-    """The partials of each first stage: fetched, or weighed where those of any may be more than fit here."""
+    """Compute the partials of each first stage; leave them on the executors if they may exceed the budget."""
     first_input = next(iter(inputs_by_stage.values()))
     may_be_large = any(placement.may_exceed_budget(stage, record_count) for stage in graph.record_stages)
     if may_be_large and isinstance(first_input, RemotePartialsInput):
@@ -66,12 +66,12 @@ def collect_partials(
 
 
 def summarize_partials(partials: LocalOrRemotePartials) -> pa.Table:
-    """What partials say of records, at least by partition."""
+    """Return at least one row per partition that summarizes the partials."""
     return partials if isinstance(partials, pa.Table) else partials.summary
 
 
 def release_partials(partials: Mapping[str, LocalOrRemotePartials]) -> None:
-    """Let go of partials that are kept elsewhere."""
+    """Release partials that are stored on executors."""
     for stage_partials in partials.values():
         if not isinstance(stage_partials, pa.Table):
             stage_partials.release()
@@ -85,7 +85,7 @@ def fold_stages(
     batch_time: BatchTime,
     batch_id: int,
 ) -> StageResults:
-    """Fold each first stage of a batch where it fits, and the stages after them here."""
+    """Fold each first stage where it fits, and the later stages on the driver."""
     outcomes: dict[str, StageResult] = {}
     read_partials: dict[str, StagePartials] = {}
     runs: dict[str, Sequence[str]] = {}
@@ -113,7 +113,7 @@ def fold_stages(
 
 
 def fold_in_parts(placement: Placement, task: PartTask, partials: LocalOrRemotePartials) -> CombinedParts:
-    """Fold a stage in parts where there is somebody to do it."""
+    """Fold a stage in parts."""
     assert placement.part_executor is not None
     return combine_parts(task.stage, placement.part_executor.fold_parts(task, partials))
 
@@ -125,7 +125,7 @@ def fits_on_driver(
     partials: LocalOrRemotePartials,
     batch_time: BatchTime,
 ) -> bool:
-    """Whether a stage is folded here: what it touches is small enough, or nobody can fold it in parts."""
+    """Whether a stage is folded on the driver: its data is small enough, or there are no executors."""
     if placement.part_executor is None:
         return True
     partial_count = partials.num_rows if isinstance(partials, pa.Table) else partials.rows

@@ -1,7 +1,7 @@
-"""What a stream keeps, looked at from outside: by the outcome of a batch, in files that never change.
+"""Reads the state of a stream after a batch, from files that never change.
 
-Nothing is written, and the stream's host may be at work. It forgets what lies further back than its journal
-reaches; a batch whose files went in the meantime is told as gone.
+Writes nothing, so the stream's host may run. The host removes batches beyond the journal; if the files of a batch
+disappear during the read, that is an error.
 """
 
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 
 from penstock.engine.batch.journal import read_retained_outcomes
 from penstock.engine.errors import JournalError
-from penstock.engine.state import sorted_run as runs_of
+from penstock.engine.state import sorted_run
 from penstock.engine.state.header_columns import STATE_HEADER
 from penstock.engine.state.sorted_run import SortedRun
 from penstock.engine.tables.timestamps import as_table, to_timestamps
 
 PACKED_COLUMNS = ("memory", "timers")
-"""Columns that hold packed values of a function with a memory; a vectorized one has columns of its own."""
+"""Columns that hold the packed state of a stateful function; a vectorized function has its own columns."""
 
 
 @dataclass(frozen=True)
@@ -36,28 +36,28 @@ class StageSnapshot:
 
     @property
     def bytes(self) -> int:
-        """How much its files take."""
+        """The size of its files."""
         return sum(run.path.stat().st_size for run in self.runs if run.path is not None)
 
     @property
     def rows(self) -> int:
-        """How many rows its files hold, those included that younger ones stand for."""
+        """The number of rows in its files, superseded ones included."""
         return sum(len(run) for run in self.runs)
 
     @property
     def key_fields(self) -> tuple[str, ...]:
-        """The fields of its key; none where nothing was kept yet."""
+        """The fields of its key; none if the state is empty."""
         columns = self.runs[0].table.column_names if self.runs else []
         leading_columns = columns[: columns.index("window_start")] if columns else []
         return tuple(name for name in leading_columns if name not in STATE_HEADER.names)
 
     def read_table(self) -> pa.Table:
-        """Every window, or key, that is kept: each once, as it is now, with times as timestamps."""
+        """Return the current row of every window or key, with times as timestamps."""
         if not self.runs:
             return pa.table({})
-        merged_rows = runs_of.merge_runs(self.runs, includes_oldest=True)
-        internal_columns = {*STATE_HEADER.names, *runs_of.DUE_INDEX_SCHEMA.names}
-        if {"timers", "newest"} <= {*merged_rows.column_names}:  # a key has no bounds
+        merged_rows = sorted_run.merge_runs(self.runs, includes_oldest=True)
+        internal_columns = {*STATE_HEADER.names, *sorted_run.DUE_INDEX_SCHEMA.names}
+        if {"timers", "newest"} <= {*merged_rows.column_names}:  # the state of a key has no window bounds
             internal_columns |= {"window_start", "window_end"}
             position = merged_rows.schema.get_field_index("newest")
             merged_rows = merged_rows.set_column(
@@ -69,38 +69,40 @@ class StageSnapshot:
 
 
 def list_available_batches(directory: Path) -> list[int]:
-    """The batches of a stream whose state can be looked at, from old to young."""
+    """Return the batches whose state can be read, oldest first."""
     return [outcome.batch_id for outcome in read_retained_outcomes(directory / "journal")]
 
 
 def read_state_at(directory: Path, batch_id: int | None = None) -> Mapping[str, StageSnapshot]:
-    """The state of each stage after a batch, or after the newest. Raises JournalError where it is not there."""
+    """Return the state of each stage after a batch, the newest by default. Raises JournalError if it is gone."""
     journal = directory / "journal"
     outcomes_by_id = {outcome.batch_id: outcome for outcome in read_retained_outcomes(journal)}
     if not outcomes_by_id:
-        raise JournalError(journal, "no batch is decided yet", "Start the stream, or look again in a moment")
+        raise JournalError(journal, "no batch is committed yet", "Start the stream, or try again in a moment")
     wanted_id = max(outcomes_by_id) if batch_id is None else batch_id
     if wanted_id not in outcomes_by_id:
         available_ids = f"{min(outcomes_by_id)} to {max(outcomes_by_id)}"
-        raise JournalError(journal, f"batch {wanted_id} is not kept", f"Ask for one of {available_ids}")
+        raise JournalError(
+            journal, f"batch {wanted_id} is not retained", f"Choose a batch from {available_ids}"
+        )
     snapshots = {}
     for stage, files in outcomes_by_id[wanted_id].state_files.items():
-        if stage.startswith("/"):  # ids of records that were seen: no stage has such a name
+        if stage.startswith("/"):  # the ids of the deduplication; no stage has such a name
             continue
         try:
-            runs = tuple(runs_of.open_run(directory / "state" / stage / name) for name in files)
+            runs = tuple(sorted_run.open_run(directory / "state" / stage / name) for name in files)
         except OSError as error:
             raise JournalError(
                 directory / "state" / stage,
                 f"the files of batch {wanted_id} are gone ({error})",
-                "Ask for a younger one",
+                "Choose a newer batch",
             ) from error
         snapshots[stage] = StageSnapshot(stage, wanted_id, runs)
     return snapshots
 
 
 def select_key_rows(snapshot: StageSnapshot, key: Mapping[str, str]) -> pa.Table:
-    """The rows of a key, whose fields are given as text. Raises JournalError for what is no key of the stage."""
+    """Return the rows of a key, given as text by field. Raises JournalError for an unknown field."""
     rows = snapshot.read_table()
     if not snapshot.runs or not key:
         return rows
@@ -113,23 +115,21 @@ def select_key_rows(snapshot: StageSnapshot, key: Mapping[str, str]) -> pa.Table
 
 
 def match_key(rows: pa.Table, key: Mapping[str, str]) -> pa.ChunkedArray:
-    """Which rows are of a key, whose fields are given as text. Raises JournalError for one of another type."""
+    """Return which rows match a key, given as text by field. Raises JournalError for a value of another type."""
     is_match = pa.chunked_array([pa.repeat(pa.scalar(value=True), rows.num_rows)])
     for name, value_text in key.items():
         column = rows.column(name)
         try:
             value = pc.cast(pa.scalar(value_text), column.type)
         except pa.ArrowInvalid as error:
-            fix = "Give a value of that type"
-            raise JournalError(
-                f"key {name}", f"it is of type {column.type}, {value_text!r} is none", fix
-            ) from error
+            fix = f"Enter a value of type {column.type}"
+            raise JournalError(f"key {name}", f"{value_text!r} is not of type {column.type}", fix) from error
         is_match = pc.and_(is_match, pc.fill_null(pc.equal(column, value), fill_value=False))
     return is_match
 
 
 def decode_packed_columns(rows: pa.Table) -> pa.Table:
-    """The same with what functions remember as JSON."""
+    """Return the rows with packed state as JSON."""
     for name in PACKED_COLUMNS:
         if name in rows.column_names and pa.types.is_binary(rows.schema.field(name).type):
             position = rows.schema.get_field_index(name)
@@ -146,7 +146,7 @@ def _to_json_text(value: Any) -> str:
 
 
 def _to_json_value(value: Any) -> Any:
-    """A value of which JSON knows all: keys that are more than one value, and numbers that are none, are texts."""
+    """Convert to what JSON can hold: compound keys and numbers such as NaN become text."""
     match value:
         case dict():
             return {_to_json_key(key): _to_json_value(item) for key, item in value.items()}
@@ -159,6 +159,6 @@ def _to_json_value(value: Any) -> Any:
 
 
 def _to_json_key(key: Any) -> Any:
-    """A key as JSON may have it."""
+    """Convert a key to what JSON can hold."""
     is_simple = isinstance(key, str | bytes | int | datetime) and not isinstance(key, bool)
     return key if is_simple else _to_json_text(key).strip('"')

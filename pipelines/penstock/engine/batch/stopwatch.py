@@ -1,4 +1,4 @@
-"""How long the steps of a batch took: for people to look at, never for the engine to act on."""
+"""Measures the steps of a batch, for people only: the engine never acts on it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,14 +6,14 @@ from time import perf_counter
 
 
 class Stopwatch:
-    """Adds up milliseconds by the name of a step."""
+    """Adds up milliseconds by step."""
 
     def __init__(self) -> None:
         self.durations_ms: dict[str, float] = {}
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Time what is done inside."""
+        """Measure the block."""
         started_s = perf_counter()
         try:
             yield

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.batch.batch_input import CHECK_COUNTS_SCHEMA
-from penstock.engine.batch.erasure_account import ERASURES_FOLDER as ERASED
-from penstock.engine.batch.erasure_account import ERASURES_SCHEMA
+from penstock.engine.batch.erasure_account import ERASURES_FOLDER, ERASURES_SCHEMA
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.lookup_versions import LOOKUP_VERSIONS_SCHEMA
 from penstock.engine.batch_time import BatchTime
@@ -28,7 +27,7 @@ from penstock.engine.plan.stages import Plan
 from penstock.engine.plan.windows import Fixed, Global, Sliding, Window
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.batch_table import BatchTable
-from penstock.engine.tables.complete_table import CompleteResultTable as WholeTable
+from penstock.engine.tables.complete_table import CompleteResultTable
 from penstock.engine.tables.latest_table import LatestTable, to_latest_schema
 from penstock.engine.tables.log_table import LogTable
 from penstock.engine.tables.published_topic import open_published_topics
@@ -58,12 +57,12 @@ QUARANTINED_RECORD_SCHEMA = pa.schema(
         pa.field("reason", pa.string()),
     ]
 )
-"""A record that is no good: where it is, what it is, byte for byte, and why."""
+"""An invalid record: its address, its bytes, and the reason."""
 
 QUARANTINE_SCHEMA = pa.schema(
     [*QUARANTINED_RECORD_SCHEMA, pa.field("stream", pa.string()), pa.field("contract", pa.string())]
 )
-"""The same in the table of its topic, which several streams may write: which of them judged it, and by what."""
+"""The quarantine table of a topic, which several streams may write: the stream and contract that rejected it."""
 
 LEDGER_SCHEMA = pa.schema(
     [
@@ -73,11 +72,11 @@ LEDGER_SCHEMA = pa.schema(
         *(pa.field(name, pa.int64()) for name in ("duplicate", "filtered")),
     ]
 )
-"""What became of the records that a batch read from a partition, offsets [start, end)."""
+"""The account of each batch for a partition, offsets [start, end)."""
 
 
 def late_record_schema(stage: CompiledStage) -> pa.Schema:
-    """A record that came too late for a window: its address, the window, and by how much it missed."""
+    """Return the schema of late records: address, window, and by how much the record missed it."""
     return pa.schema(
         [
             *ADDRESS_FIELDS,
@@ -95,7 +94,7 @@ def late_record_schema(stage: CompiledStage) -> pa.Schema:
 
 @dataclass(frozen=True)
 class BatchRows:
-    """What a batch has to say to its tables. Tables without a row are left out."""
+    """The rows of a batch for its tables. Tables without rows are left out."""
 
     panes: Mapping[str, pa.Table]
     """The panes of each stage."""
@@ -103,30 +102,30 @@ class BatchRows:
     """The records that each first stage refused."""
     quarantined: pa.Table
     accounts: tuple[PartitionAccount, ...]
-    """What became of the records of each partition, in the first of the stages that read it."""
+    """The account of each partition in the first stage that reads it."""
     other_accounts: Mapping[str, tuple[PartitionAccount, ...]] = field(default_factory=dict)
-    """The same in other first stages that read records of these partitions as well."""
+    """The accounts of other first stages that read the same partitions."""
     check_counts: pa.Table = field(default_factory=CHECK_COUNTS_SCHEMA.empty_table)
     lookup_rows: pa.Table = field(default_factory=LOOKUP_VERSIONS_SCHEMA.empty_table)
     topic_rows: Mapping[str, pa.Table] = field(default_factory=dict)
-    """What goes to topics, of each stage that has any."""
+    """The rows for topics, by stage."""
 
 
 class BatchSink(Protocol):
-    """Where an engine writes what a batch has to say."""
+    """Where an engine writes the rows of a batch."""
 
     def write(self, rows: BatchRows, batch_time: BatchTime) -> dict[str, TableChange]:
-        """Keep a batch's rows where nobody sees them yet, and return what makes them seen."""
+        """Write the rows invisibly, and return the changes that make them visible."""
 
     def discard(self, changes: Mapping[str, TableChange]) -> None:
-        """Let go of what was kept, of a batch that failed before it was decided."""
+        """Remove what was written for a batch that failed before its commit."""
 
     def commit(self, batch_id: int, changes: Mapping[str, TableChange], clock: int) -> None:
-        """Make a batch's changes, each once."""
+        """Commit a batch's changes, each once."""
 
 
 class StreamTables:
-    """Where one stream writes: panes, late records, the quarantine of its topics, and its ledger."""
+    """The tables of one stream: panes, late records, the quarantine of its topics, and its ledger."""
 
     def __init__(
         self,
@@ -135,7 +134,7 @@ class StreamTables:
         warehouse: StoragePath,
         client_config: Mapping[str, str] | None = None,
     ) -> None:
-        """Without `clients` of Kafka nothing is published: a run over stored records tells no topic."""
+        """Open the tables. Without `client_config` for Kafka nothing is published, as in a bounded run."""
         self._sinks = {
             path: (stage.plan.name, *_open_sink(sink, stage, warehouse / path, plan.name))
             for stage in graph.stages
@@ -180,13 +179,13 @@ class StreamTables:
         self._topics = (
             {} if client_config is None else dict(open_published_topics(plan, warehouse, client_config))
         )
-        self._erasures_path = f"{ERASED}/{plan.name}"
+        self._erasures_path = f"{ERASURES_FOLDER}/{plan.name}"
         self._open_erasures_table = partial(
             LogTable, warehouse / self._erasures_path, ERASURES_SCHEMA, plan.name
         )
 
     def write(self, rows: BatchRows, batch_time: BatchTime) -> dict[str, TableChange]:
-        """Write a batch's rows into files that no table names yet, and nobody else writes."""
+        """Write a batch's rows to new files that no table references yet."""
         panes_by_stage = {stage: as_table(table) for stage, table in rows.panes.items()}
         log_rows = {
             **{self._late[stage]: _stamp_batch(late, batch_time) for stage, late in rows.late.items()},
@@ -214,13 +213,13 @@ class StreamTables:
         return {path: change for path, change in changes.items() if not change.is_empty}
 
     def discard(self, changes: Mapping[str, TableChange]) -> None:
-        """Remove what an attempt wrote that failed before its batch was decided."""
+        """Remove the files of an attempt that failed before its batch was committed."""
         for path, change in changes.items():
             target = self._topics[path] if path in self._topics else self._tables_by_path[path]
             target.discard(change.adds)
 
     def _quarantine_rows(self, rows: pa.Table) -> dict[tuple[str, LogTable], pa.Table]:
-        """Records that are no good, for the quarantine of each topic."""
+        """Return the invalid records for the quarantine of each topic."""
         return {
             log_entry: _to_quarantine_rows(
                 rows.filter(pc.equal(rows.column("topic"), topic)), *self._validated_by[topic]
@@ -229,17 +228,17 @@ class StreamTables:
         }
 
     def commit(self, batch_id: int, changes: Mapping[str, TableChange], clock: int) -> None:
-        """Make a batch's changes to its tables, each once, side by side: a commit is mostly waiting for files.
+        """Commit a batch's changes to its tables, each once, in parallel, because a commit mostly waits for files.
 
-        Where some cannot be made, the others are, and the first that failed raises.
+        If some commits fail, the others are still made, and the first error is raised.
         """
 
         def commit_change(path: str, change: TableChange) -> None:
-            if path in self._tables_by_path:  # a table that is no longer declared stays as it is
+            if path in self._tables_by_path:  # a table that is no longer declared does not change
                 self._tables_by_path[path].commit(batch_id, change, clock)
             elif path in self._topics:
                 self._topics[path].commit(batch_id, change, clock)
-            elif path == self._erasures_path:  # there is none before a key is erased
+            elif path == self._erasures_path:  # the table exists only after an erasure
                 self._open_erasures_table().commit(batch_id, change, clock)
 
         futures = [self._pool.submit(commit_change, path, change) for path, change in changes.items()]
@@ -251,7 +250,7 @@ class StreamTables:
 
 
 def list_sink_paths(stage: CompiledStage) -> list[tuple[str, Sink]]:
-    """Where each sink's table is, below the warehouse."""
+    """Return the path of each sink's table, below the warehouse."""
     return [(result_path(sink), sink) for sink in stage.plan.sinks]
 
 
@@ -271,13 +270,13 @@ def _open_sink(
                 path, to_latest_schema(schema), application, _window_key_columns(stage), span_us
             ), _select_all
         case CompleteTableSink():
-            return WholeTable(
+            return CompleteResultTable(
                 path, to_latest_schema(schema), application, _window_key_columns(stage)
             ), _select_all
 
 
 def _window_key_columns(stage: CompiledStage) -> list[str]:
-    """The columns that tell windows apart, beside their bounds."""
+    """Return the columns that identify a window, beside its bounds."""
     return [
         field.name for field in (*stage.key, *((WINDOW_NUMBER_FIELD,) if stage.has_window_numbers else ()))
     ]
@@ -292,12 +291,12 @@ def _select_output(stage: CompiledStage, output: str | None, panes: pa.Table) ->
 
 
 def _select_final(panes: pa.Table) -> pa.Table:
-    is_insert = pc.equal(panes.column("kind"), "insert")  # nothing is taken back of what was not written
+    is_insert = pc.equal(panes.column("kind"), "insert")  # a pane that was never written needs no retraction
     return panes.filter(pc.and_(panes.column("final"), is_insert))
 
 
 def _file_span_us(window: Window) -> int | None:
-    """How far windows lie together in a file of a table of newest values."""
+    """Return the interval of windows that a file of latest values covers."""
     match window:
         case Fixed(size=size):
             return size * 1000
@@ -321,7 +320,7 @@ def _stamp_batch(rows: pa.Table, batch_time: BatchTime) -> pa.Table:
 
 
 def _to_quarantine_rows(rows: pa.Table, stream: str, contract_version_text: str) -> pa.Table:
-    """Rows for the quarantine of one topic, in the order of its columns."""
+    """Return the rows for the quarantine of one topic, in the order of its columns."""
     for column_name, text in (("stream", stream), ("contract", contract_version_text)):
         rows = rows.append_column(column_name, pa.array([text] * rows.num_rows, pa.string()))
     return rows.select(_add_batch_fields(QUARANTINE_SCHEMA).names)
@@ -333,7 +332,7 @@ def _to_ledger_rows(accounts: tuple[PartitionAccount, ...]) -> pa.Table:
 
 
 def count_panes_by_timing(panes: Iterable[pa.Table]) -> dict[str, int]:
-    """How many panes there are of each timing, and how many were taken back, over all stages."""
+    """Count panes by timing, and retractions, over all stages."""
     counts: Counter[str] = Counter()
     for table in panes:
         for group in table.group_by(["timing", "kind"]).aggregate([([], "count_all")]).to_pylist():

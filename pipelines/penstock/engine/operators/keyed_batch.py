@@ -24,7 +24,7 @@ from penstock.engine.state.sorted_run import GroupHashes
 from penstock.engine.state.state_tree import StateTree
 
 TOPIC_COLUMN = "_topic"
-INTERNAL_COLUMNS = (TOPIC_COLUMN, "_partition", "_offset", "_set_aside", "_counted", "_newest")
+INTERNAL_COLUMNS = (TOPIC_COLUMN, "_partition", "_offset", "_fate", "_counted", "_newest")
 """Internal record columns. `load_keyed_batch` leaves them out unless the caller asks for them."""
 
 

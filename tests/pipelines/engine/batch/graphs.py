@@ -31,12 +31,10 @@ class GraphReading(StoredReading):
         left_out = len(mine) - read(self.stage.plan, mine).num_rows if ours else 0
         told = {"_topic": source, "_partition": partition, "_newest": newest}
         # The newest time counts of every record that was read, whatever steps or inputs leave out.
-        yield pa.Table.from_pylist(
-            [{**told, "_set_aside": FATE_FILTERED, "_counted": left_out}], schema=schema
-        )
+        yield pa.Table.from_pylist([{**told, "_fate": FATE_FILTERED, "_counted": left_out}], schema=schema)
         if ours:
             came = came_for(self.stage, InputBatch(0, self.clock, mine))
-            for name, value in {**told, "_set_aside": None, "_counted": 1}.items():
+            for name, value in {**told, "_fate": None, "_counted": 1}.items():
                 kind = schema.field(name).type
                 known = came.drop_columns([name] if name in came.column_names else [])
                 came = known.append_column(name, pa.array([value] * came.num_rows, kind))

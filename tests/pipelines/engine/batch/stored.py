@@ -48,7 +48,7 @@ class StoredReading:
         pieces = [self._good(number, [r for r in good if r.partition == number]) for number in (0, 1)]
         bad = [record for record in self.records if record.error is not None]
         accounts = [
-            {"_topic": r.source, "_partition": r.partition, "_set_aside": "quarantined", "_counted": 1}
+            {"_topic": r.source, "_partition": r.partition, "_fate": "quarantined", "_counted": 1}
             for r in bad
         ]
         schema = pa.schema([*ACCOUNT_SCHEMA, *self.stage.partial_schema])
@@ -116,7 +116,7 @@ class StoredReading:
     def _single(self, records: Sequence[InputRecord]) -> pa.Table:
         found = elements(self.stage, records, "at")
         told = {
-            "_set_aside": pa.nulls(found.num_rows, pa.string()),
+            "_fate": pa.nulls(found.num_rows, pa.string()),
             "_counted": pa.array([1] * found.num_rows, pa.int64()),
             "_newest": found.column("_time"),
         }

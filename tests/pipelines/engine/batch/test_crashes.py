@@ -400,8 +400,8 @@ def test_records_that_do_not_follow_on_are_refused(tmp_path: Path) -> None:
     first, _, third, fourth, *_ = history()
     engine = bench.open()
     bench.feed(engine, first)
-    with pytest.raises(JournalError, match="records/0 was read up to 2, and batch 1 begins at 3"):
+    with pytest.raises(JournalError, match="records/0 was read up to 2, and batch 1 starts at 3"):
         bench.feed(engine, InputBatch(1, 109, fourth.records))
     bench.feed(engine, InputBatch(1, 109, third.records))
-    with pytest.raises(JournalError, match="was read up to 3, and batch 2 begins at 2"):
+    with pytest.raises(JournalError, match="was read up to 3, and batch 2 starts at 2"):
         bench.feed(engine, InputBatch(2, 110, third.records))

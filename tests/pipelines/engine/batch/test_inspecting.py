@@ -68,10 +68,10 @@ def test_what_vectorized_functions_remember_stands_in_columns(tmp_path: Path) ->
 
 
 def test_what_is_not_kept_is_told(tmp_path: Path) -> None:
-    with pytest.raises(JournalError, match="no batch is decided yet"):
+    with pytest.raises(JournalError, match="no batch is committed yet"):
         read_state_at(tmp_path)
     run(Bench(PLANS["fixed"], tmp_path), Fuse(-1))
-    with pytest.raises(JournalError, match=r"batch 77 is not kept\. Ask for one of 0 to 5"):
+    with pytest.raises(JournalError, match=r"batch 77 is not retained\. Choose a batch from 0 to 5"):
         read_state_at(tmp_path / "stream", 77)
     kept = read_state_at(tmp_path / "stream")["stream"]
     for name in ("colour", "window_start", "total_sum"):
@@ -89,5 +89,5 @@ def test_a_key_is_known_by_its_value_however_it_is_written() -> None:
         {"number": "7", "yes": "true"},
     ):
         assert match_key(rows, key).to_pylist() == [True, False, False]
-    with pytest.raises(JournalError, match="key number: it is of type int64, 'seven' is none"):
+    with pytest.raises(JournalError, match="key number: 'seven' is not of type int64"):
         match_key(rows, {"number": "seven"})

@@ -90,7 +90,7 @@ class IdentifiedReading(StoredReading):
             {
                 "_topic": r.source,
                 "_partition": r.partition,
-                "_set_aside": "duplicate",
+                "_fate": "duplicate",
                 "_counted": 1,
                 "_newest": r.fields["at"],
             }

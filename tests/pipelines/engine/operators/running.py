@@ -34,4 +34,4 @@ class Running:
 
 def none_set_aside(partials: pa.Table) -> pa.Table:
     """Partials as a reading has them, all of good records."""
-    return partials.append_column("_set_aside", pa.nulls(partials.num_rows, pa.string()))
+    return partials.append_column("_fate", pa.nulls(partials.num_rows, pa.string()))

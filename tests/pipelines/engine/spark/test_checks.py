@@ -90,8 +90,8 @@ def test_what_records_break_is_counted_and_set_aside_in_one_pass(
     reasons = [(row["offset"], row["reason"]) for row in read.read_invalid_records().to_pylist()]
     assert reasons == [(2, "check:known"), (4, "malformed"), (5, "no_value")]
     counts: dict[str | None, int] = {}
-    for row in partials.select(["_set_aside", "_counted"]).to_pylist():
-        counts[row["_set_aside"]] = counts.get(row["_set_aside"], 0) + row["_counted"]
+    for row in partials.select(["_fate", "_counted"]).to_pylist():
+        counts[row["_fate"]] = counts.get(row["_fate"], 0) + row["_counted"]
     assert sum(counts.values()) == len(RECORDS)
     assert counts["quarantined"] == 3
 
@@ -128,16 +128,14 @@ def test_values_that_are_set_aside_break_no_sum(spark: "SparkSession") -> None:
     plan = checked(summing_times(), RowCheck("far", "at >= 100000", "quarantine"))
     far = [{"device": "z", "at": FAR_AHEAD + n % 10} for n in range(40_000)]
     partials = reading(spark, plan, [*far, {"device": "a", "at": 5}]).compute_partials().to_pylist()
-    assert [(row["_set_aside"], row["_counted"]) for row in partials if row["_set_aside"]] == [
-        ("quarantined", 40_000)
-    ]
-    assert [row["total_sum"] for row in partials if not row["_set_aside"]] == [5]
+    assert [(row["_fate"], row["_counted"]) for row in partials if row["_fate"]] == [("quarantined", 40_000)]
+    assert [row["total_sum"] for row in partials if not row["_fate"]] == [5]
 
 
 def test_a_time_that_is_no_time_ends_no_session(spark: "SparkSession") -> None:
     records = [{"device": "a", "at": at} for at in (5, 2**63 - 1)]
     partials = reading(spark, plan_over("t", Sessions(3_000)), records).compute_partials().to_pylist()
-    assert sorted((row["_set_aside"] or "", row["_counted"], row["piece_end"]) for row in partials) == [
+    assert sorted((row["_fate"] or "", row["_counted"], row["piece_end"]) for row in partials) == [
         ("", 1, 3_005),
         ("quarantined", 1, None),
     ]

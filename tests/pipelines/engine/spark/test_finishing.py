@@ -26,7 +26,7 @@ def doubled(groups: pa.Array) -> pa.Array:
 def test_groups_that_are_set_aside_are_left_out(
     own: list[int], aside: list[str | None], made: list[int | None]
 ) -> None:
-    batch = pa.record_batch({"_set_aside": pa.array(aside, pa.string()), "own": pa.array(own, pa.int64())})
+    batch = pa.record_batch({"_fate": pa.array(aside, pa.string()), "own": pa.array(own, pa.int64())})
     (found,) = make_batch_finisher({"own": (doubled, pa.int64())})([batch])
     assert found.column("own").to_pylist() == made
-    assert found.column("_set_aside").to_pylist() == aside
+    assert found.column("_fate").to_pylist() == aside

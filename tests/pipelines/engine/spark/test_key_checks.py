@@ -51,9 +51,9 @@ def rows(partials: pa.Table) -> list[tuple[Any, ...]]:
 def set_aside(partials: pa.Table) -> Counter[tuple[str, int, str]]:
     """How many records of each partition were kept from a window, and by what."""
     found: Counter[tuple[str, int, str]] = Counter()
-    for row in partials.select(["_topic", "_partition", "_set_aside", "_counted"]).to_pylist():
-        if row["_set_aside"] is not None:
-            found[row["_topic"], row["_partition"], row["_set_aside"]] += row["_counted"]
+    for row in partials.select(["_topic", "_partition", "_fate", "_counted"]).to_pylist():
+        if row["_fate"] is not None:
+            found[row["_topic"], row["_partition"], row["_fate"]] += row["_counted"]
     return found
 
 

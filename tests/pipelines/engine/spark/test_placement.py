@@ -81,7 +81,7 @@ def test_stages_that_share_a_pass_are_weighed_each_and_say_what_they_say_where_t
     assert weighed.keys() == fetched.keys()
     for name, partials in fetched.items():
         assert in_any_order(weighed[name].fetch()) == in_any_order(partials), name
-        assert weighed[name].rows == partials.column("_set_aside").null_count
+        assert weighed[name].rows == partials.column("_fate").null_count
         assert counted(weighed[name].summary) == counted(partials)
         weighed[name].release()
 
@@ -93,8 +93,8 @@ def in_any_order(table: pa.Table) -> list[dict[str, Any]]:
 def counted(told: pa.Table) -> dict[str | None, int]:
     """How many records became what."""
     count: Counter[str | None] = Counter()
-    for row in told.select(["_set_aside", "_counted"]).to_pylist():
-        count[row["_set_aside"]] += row["_counted"]
+    for row in told.select(["_fate", "_counted"]).to_pylist():
+        count[row["_fate"]] += row["_counted"]
     return dict(count)
 
 

@@ -47,7 +47,7 @@ def make_batch_finisher(
 
     def finish_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            is_included = batch.column("_set_aside").is_null()
+            is_included = batch.column("_fate").is_null()
             for name, (finish_part, result_type) in finishers.items():
                 groups = batch.column(name).filter(is_included)
                 finished_values = (

@@ -53,11 +53,11 @@ def apply_key_checks(
     columns = {
         **{name: quote_column(name) for name in partial_rows.columns},
         **{name: f"CASE WHEN NOT ({is_broken}) THEN {quote_column(name)} END" for name in cleared_columns},
-        "_set_aside": f"CASE WHEN {is_broken} THEN '{FATE_QUARANTINED}' ELSE _set_aside END",
+        "_fate": f"CASE WHEN {is_broken} THEN '{FATE_QUARANTINED}' ELSE _fate END",
         BREAKS_COLUMN: f"{BREAKS_COLUMN} | {KEY_BREAKS_COLUMN}",
     }
     with_key_breaks = partial_rows.selectExpr(
-        "*", f"CASE WHEN _set_aside IS NULL THEN {broken_sql} ELSE 0L END AS {KEY_BREAKS_COLUMN}"
+        "*", f"CASE WHEN _fate IS NULL THEN {broken_sql} ELSE 0L END AS {KEY_BREAKS_COLUMN}"
     )
     return with_key_breaks.selectExpr(*(f"{sql} AS {quote_column(name)}" for name, sql in columns.items()))
 

@@ -34,7 +34,7 @@ class SparkPartExecutor:
         else:
             assert isinstance(partials, PersistedPartials)
             frame = partials.frame
-        with_parts = frame.where("_set_aside IS NULL").mapInArrow(
+        with_parts = frame.where("_fate IS NULL").mapInArrow(
             _make_part_assigner(task), _schema_with_part(frame)
         )
         rows = with_parts.unionByName(self._empty_row_per_part(with_parts)).groupBy(PART_FIELD.name)
@@ -67,10 +67,8 @@ class PersistedPartials(RemotePartials):
 
     def fetch(self) -> pa.Table:
         """Bring all of them to the driver."""
-        included = (
-            self.frame.where("_set_aside IS NULL").toArrow().select(self.schema.names).cast(self.schema)
-        )
-        excluded = self.summary.filter(self.summary.column("_set_aside").is_valid())
+        included = self.frame.where("_fate IS NULL").toArrow().select(self.schema.names).cast(self.schema)
+        excluded = self.summary.filter(self.summary.column("_fate").is_valid())
         return pa.concat_tables([included, excluded], promote_options="default").select(self.schema.names)
 
     def release(self) -> None:
@@ -83,11 +81,11 @@ def persist_partials(partials: "DataFrame", schema: pa.Schema) -> PersistedParti
     from pyspark.sql.functions import expr
 
     persisted = partials.persist()
-    sums = persisted.groupBy("_topic", "_partition", "_set_aside").agg(
+    sums = persisted.groupBy("_topic", "_partition", "_fate").agg(
         expr("sum(_counted) AS _counted"), expr("max(_newest) AS _newest"), expr("count(1) AS _rows")
     )
     totals = sums.toArrow()
-    included = totals.filter(totals.column("_set_aside").is_null())
+    included = totals.filter(totals.column("_fate").is_null())
     summary = totals.select(ACCOUNT_SCHEMA.names).cast(ACCOUNT_SCHEMA)
     rows = sum(included.column("_rows").to_pylist())
     return PersistedPartials(persisted, summary, rows, persisted_bytes(persisted), schema, persisted)

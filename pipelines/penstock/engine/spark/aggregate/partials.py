@@ -96,7 +96,7 @@ def aggregate_partials(
         records = records.selectExpr("*", *(column.to_sql() for column in stage.restricted_columns))
     keys = [expr(_if_included_sql(quote_column(field.name), quote_column(field.name))) for field in stage.key]
     bounds = ["window_start", "window_end"]
-    aside_column = expr("_aside AS _set_aside")
+    aside_column = expr("_aside AS _fate")
     grouped = assign_windows(records, stage).groupBy(
         *group_columns, "_topic", "_partition", aside_column, *keys, *bounds
     )
@@ -142,7 +142,7 @@ def _select_single_records(
         *group_columns,
         "_topic",
         "_partition",
-        "_aside AS _set_aside",
+        "_aside AS _fate",
         f"CAST({FIRST_ROW_COLUMN} AS BIGINT) AS _counted"
         if FIRST_ROW_COLUMN in records.columns
         else "1L AS _counted",

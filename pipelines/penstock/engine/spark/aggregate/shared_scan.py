@@ -43,7 +43,7 @@ def count_records(
         accounts = observe_breaks(
             grouped.agg(counted, newest, expr(f"{ANY_BREAKS_SQL} AS {BREAKS_COLUMN}")), observation
         ).drop(BREAKS_COLUMN)
-    return accounts.withColumnRenamed("_aside", "_set_aside")
+    return accounts.withColumnRenamed("_aside", "_fate")
 
 
 def fetch_frames(frames: FramesByName, schemas: SchemasByName) -> dict[str, pa.Table]:
@@ -82,7 +82,7 @@ def _summarize_frames(persisted: "DataFrame", frame_count: int) -> pa.Table:
         for name in names
     }
     group_columns = [
-        expr(f"coalesce({packed_columns[name]}) AS {name}") for name in ("_topic", "_partition", "_set_aside")
+        expr(f"coalesce({packed_columns[name]}) AS {name}") for name in ("_topic", "_partition", "_fate")
     ]
     sums = persisted.groupBy("_frame", *group_columns).agg(
         expr(f"sum(coalesce({packed_columns['_counted']})) AS _counted"),
@@ -97,7 +97,7 @@ def _select_persisted_frame(
 ) -> PersistedPartials:
     """One of the frames that are kept together."""
     frame_amounts = amounts.filter(pc.equal(amounts.column("_frame"), number))
-    included = frame_amounts.filter(frame_amounts.column("_set_aside").is_null())
+    included = frame_amounts.filter(frame_amounts.column("_fate").is_null())
     columns = (
         f"{quote_column(_packed_column(number, column))} AS {quote_column(column)}" for column in schema.names
     )
@@ -138,8 +138,8 @@ def add_excluded_counts(
     excluded_rows = []
     for account in record_accounts.to_pylist():
         if account["_topic"] in topics:
-            if account["_set_aside"] is None:
+            if account["_fate"] is None:
                 removed = account["_counted"] - passed_counts[account["_topic"], account["_partition"]]
-                account |= {"_set_aside": FATE_FILTERED, "_counted": removed}
+                account |= {"_fate": FATE_FILTERED, "_counted": removed}
             excluded_rows.append(account)
     return pa.concat_tables([stage_partials, pa.Table.from_pylist(excluded_rows, schema=schema)])
