@@ -83,7 +83,7 @@ def test_a_webhook_that_is_away_costs_a_line_of_the_log(caplog: pytest.LogCaptur
     alerts = AlertDispatcher(f"http://127.0.0.1:{port}/")
     alerts(FAILED)
     alerts.close(10)
-    assert "alert not posted after 3 tries" in caplog.messages[-1]
+    assert "Alert not posted (attempts=3" in caplog.messages[-1]
 
 
 def test_trouble_and_its_end_are_worth_an_alert_and_nothing_else_is() -> None:

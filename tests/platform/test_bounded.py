@@ -18,7 +18,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 @pytest.mark.parametrize("most", [0, -5])
 def test_batches_of_no_record_are_refused(settings: Settings, tmp_path: Path, most: int) -> None:
-    with pytest.raises(BatchSizeError, match=f"records_per_batch is {most}: "):
+    with pytest.raises(BatchSizeError, match=f"records_per_batch is {most}; "):
         run_over_stored_records(
             settings, "sensor_minute", None, None, most, lambda _: None, date(2026, 1, 31)
         )

@@ -115,7 +115,7 @@ def test_what_somebody_asks_for_meanwhile_holds_afterwards(
 
 def test_a_second_one_is_refused_and_leaves_the_first_as_it_was(home: Path, store: ControlStore) -> None:
     with hold_stream(store, home / "streams", STREAM, "an erasure", lambda _: None):
-        with pytest.raises(StackError, match="is held by an erasure, and must stand still for an upgrade"):
+        with pytest.raises(StackError, match="is leased to an erasure, but an upgrade needs the lease"):
             still(home, store)
         assert left(home, store) == StreamHold(DesiredRunState.PAUSED, "an erasure", 2)
     assert (wanted(store), left(home, store)) == (DesiredRunState.PAUSED, None)
@@ -128,7 +128,7 @@ def test_what_somebody_asks_for_as_it_begins_is_not_overrun(home: Path, store: C
 
     with (
         pytest.raises(
-            StackError, match="somebody asked something of sensor_minute as an upgrade was about to"
+            StackError, match="another state of sensor_minute was requested while an upgrade was about to"
         ),
         hold_stream(store, home / "streams", STREAM, "an upgrade", ask_at_once),
     ):
@@ -172,6 +172,6 @@ def test_status_says_so(home: Path, store: ControlStore) -> None:
     command = [sys.executable, "-m", "penstock.platform.cli", "status", "--json"]
     shown = subprocess.run(command, check=False, env=os.environ, capture_output=True, text=True)
     (stream,) = json.loads(shown.stdout)["streams"]
-    told = "stands still since an upgrade was cut off, and was to be paused: do that again, or "
+    told = "on hold since an upgrade was interrupted; desired before: paused. Repeat it, or run "
     again = "`penstock stream pause sensor_minute`"
-    assert (stream["right"], stream["note"]) == (False, told + again)
+    assert (stream["healthy"], stream["note"]) == (False, told + again)

@@ -35,9 +35,9 @@ def test_what_takes_more_than_was_accepted_is_refused_with_what_it_would_take() 
     with pytest.raises(UpgradeRefusedError) as refused:
         check_upgrade_accepted(planned(LATENESS, KEY), UpgradeClass.MIGRATABLE)
     said = str(refused.value)
-    assert "It is replay: the state does not fit" in said
-    assert "(key was device, is site)" in said, "and what was accepted is not among the reasons"
-    assert said.endswith("to have it done, accept replay")
+    assert "replay: the state does not fit" in said
+    assert "(key: device -> site)" in said, "and what was accepted is not among the reasons"
+    assert said.endswith("accept replay to apply it")
 
 
 @pytest.mark.parametrize("accept", [UpgradeClass.COMPATIBLE, UpgradeClass.MIGRATABLE, UpgradeClass.REPLAY])
@@ -74,7 +74,7 @@ def test_an_upgrade_leaves_a_stream_paused_that_was(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("penstock.platform.services.upgrades.plan_upgrade", lambda *_: planned(LATENESS))
     with closing(open_control_store(f"sqlite:///{tmp_path}/control.db")) as store:
         store.set_desired_state("minute", DesiredRunState.PAUSED, 0)
-        with pytest.raises(StackError, match="minute was not paused after 0 s"):
+        with pytest.raises(StackError, match="minute is not paused after 0 s"):
             upgrade_stream(
                 load_settings().settings, store, UpgradeRequest("minute", wait_seconds=0.0), lambda _: None
             )

@@ -1,101 +1,105 @@
-"""What can go wrong in the platform, drawn once.
+"""Everything that the platform raises.
 
 PlatformError
-├── SettingsError      a setting is wrong: which one, where it came from, what would do
-├── ControlError       the control store cannot be reached, or is newer than this code
+├── SettingsError      a setting has an invalid value: its name, its origin, and valid values
+├── ControlError       the control store is unavailable, or its schema is newer than this code
 ├── StackError         the local stack cannot start or stop
-│   ├── PortTakenError     somebody else listens where the stack would
-│   └── RequirementError   something the machine needs is missing
-├── NoExecutorError    a Spark cluster gives a command nothing to work with
-├── UnknownStreamError no pipeline of that name
-├── UnknownTopicError  no topic of that name at the broker
-├── UnknownOriginError records are to be read from what is no place
-├── RunNameError       a run or a replay is to be called what no folder may be, or what has results already
-├── BatchSizeError     a history is to be cut into batches of no record
-├── DemoError          a pipeline cannot be shown: it has no input, or its records did not arrive
-├── UpgradeRefusedError an upgrade takes more than was accepted
-├── SampleError        a share or a stretch of time that is none
-└── TableNotFoundError no table of that name, or not yet
+│   ├── PortTakenError     another process uses a port of the stack
+│   └── RequirementError   the machine lacks required software
+├── NoExecutorError    a Spark cluster provides no executor for a command
+├── UnknownStreamError no stream or pipeline has that name
+├── UnknownTopicError  no topic has that name
+├── UnknownOriginError the origin of stored records is invalid
+├── RunNameError       the name of a run or replay is invalid, or already has results
+├── BatchSizeError     a batch size is below one record
+├── DemoError          a demonstration cannot run: no input, or its records did not arrive
+├── UpgradeRefusedError an upgrade requires more than was accepted
+├── SampleError        a share or an interval is invalid
+└── TableNotFoundError no table has that name yet
 
-Each message says what was tried, with which value, where it came from, and what to do next.
+Each message says what failed, with which value, where the value came from, and how to fix it.
 """
 
 from penstock.core.errors import PenstockError
 
 
 class PlatformError(PenstockError):
-    """Anything the platform tells a person in one sentence; `exit_code` is what the command ends with."""
+    """The root of the platform's errors; `exit_code` is the exit code of the command."""
 
     exit_code = 1
 
 
 class SettingsError(PlatformError):
-    """A setting has a value that cannot be used."""
+    """A setting has an invalid value."""
 
     exit_code = 2
 
 
 class ControlError(PlatformError):
-    """The control store cannot do what was asked."""
+    """The control store is unavailable or incompatible."""
 
 
 class StackError(PlatformError):
-    """The local stack is not as it should be."""
+    """The local stack cannot start, stop or reach a state."""
 
 
 class NoExecutorError(PlatformError):
-    """A Spark cluster gives a command no executor."""
+    """A Spark cluster provides no executor."""
 
 
 class PortTakenError(StackError):
-    """A port that the stack needs is in use."""
+    """Another process uses a port that the stack needs."""
 
 
 class RequirementError(StackError):
-    """The machine lacks something the stack stands on."""
+    """The machine lacks software that the stack needs."""
 
 
 class UnknownStreamError(PlatformError):
-    """No pipeline in the catalog has that name."""
+    """No stream or pipeline has that name."""
 
     exit_code = 2
 
 
 class UnknownTopicError(PlatformError):
-    """The broker has no topic of that name."""
+    """No topic has that name."""
+
+    exit_code = 2
 
 
 class UnknownOriginError(PlatformError):
-    """What is named is no place of stored records."""
+    """The origin of stored records is invalid."""
 
     exit_code = 2
 
 
 class RunNameError(PlatformError):
-    """A run or a replay cannot have the name that it is given."""
+    """The name of a run or replay is invalid, or already has results."""
 
     exit_code = 2
 
 
 class BatchSizeError(PlatformError):
-    """Batches of a bounded run cannot be of so many records."""
+    """The batch size of a bounded run is invalid."""
 
     exit_code = 2
 
 
 class DemoError(PlatformError):
-    """A demonstration cannot be given."""
+    """A demonstration cannot run."""
 
 
 class UpgradeRefusedError(PlatformError):
-    """An upgrade takes more than was accepted; nothing was done."""
+    """An upgrade requires more than was accepted; nothing has changed."""
 
 
 class SampleError(PlatformError):
-    """What is asked for is no share of keys, or no stretch of time."""
+    """The share of keys or the interval of an audit is invalid."""
 
     exit_code = 2
 
 
 class TableNotFoundError(PlatformError):
-    """There is no such table, or not yet."""
+    """No table has that name, or not yet."""
+
+    exit_code = 2

@@ -40,7 +40,9 @@ class QuarantineError(QualityError):
 
 
 class NoSuiteError(QualityError):
-    """Nobody has written what is expected of that topic or table."""
+    """No expectation suite exists for that topic or table."""
+
+    exit_code = 2
 
 
 class SuiteError(QualityError):

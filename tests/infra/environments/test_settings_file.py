@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from penstock.infra.environments.errors import SettingsFileError
-from penstock.infra.environments.settings_file import apply_settings, remove_marked_lines
+from penstock.infra.environments.settings_file import apply_settings, remove_settings
 
 LOCAL = {
     "warehouse": "/w",
@@ -50,17 +50,19 @@ def test_another_environment_takes_the_place_of_the_first() -> None:
 
 
 def test_using_none_brings_the_persons_file_back() -> None:
-    assert remove_marked_lines(apply_settings(PERSON, LOCAL, "local")) == PERSON
+    assert remove_settings(apply_settings(PERSON, LOCAL, "local")) == PERSON
 
 
 def test_a_table_that_a_person_added_to_stays() -> None:
     text = apply_settings("", LOCAL, "local")
     added = text.replace('master = "spark://x:1"', 'driver_memory = "2g"\nmaster = "spark://x:1"')
-    assert tomllib.loads(remove_marked_lines(added)) == {"spark": {"driver_memory": "2g"}}
+    assert tomllib.loads(remove_settings(added)) == {"spark": {"driver_memory": "2g"}}
 
 
 def test_a_value_that_a_person_set_is_not_overwritten() -> None:
-    with pytest.raises(SettingsFileError, match=r"sets kafka\.bootstrap itself"):
+    with pytest.raises(
+        SettingsFileError, match=r"penstock.toml sets kafka\.bootstrap, and the environment local sets it too"
+    ):
         apply_settings('[kafka]\nbootstrap = "mine:1"\n', LOCAL, "local")
 
 

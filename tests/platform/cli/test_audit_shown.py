@@ -25,7 +25,7 @@ OPEN = unproven_verdict("results", "no window is over yet")
             [RIGHT, WRONG, OPEN],
             [
                 "3 checks: 1 right, 1 wrong, 1 unproven",
-                "the first place where anything differs is sensors/1 offset 7: it was read twice",
+                "first difference: sensors/1 offset 7: it was read twice",
             ],
         ),
     ],

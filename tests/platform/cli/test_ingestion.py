@@ -112,7 +112,10 @@ def test_each_record_is_found_where_the_ledger_says(on_broker, broker: LocalBrok
     }
     beyond = on_broker("producer", "where", "tweets-9", "399", "--count", "2")
     assert (beyond.code, beyond.out.splitlines()[1].split()[:2]) == (1, ["399", "tweets"])
-    assert "1 without an address, from 400 on: not sent: the producer is at 400" in beyond.err
+    assert (
+        "1 records without an address, the first is 400: not sent yet: the producer has reached 400"
+        in beyond.err
+    )
 
 
 def test_a_route_of_ones_own_decides_on_the_partition(on_broker, home: Path):

@@ -28,7 +28,7 @@ def sensor_table(home: Path) -> None:
 def test_status_of_nothing_is_not_right_and_makes_nothing(run, home: Path) -> None:
     answer = run("status")
     assert answer.code == 1
-    assert "nothing runs: `penstock up` starts it" in answer.out
+    assert "nothing runs; start the stack with `penstock up`" in answer.out
     assert not home.exists()
 
 
@@ -45,13 +45,13 @@ def test_status_shows_each_stream_and_what_it_last_did(run, home: Path) -> None:
     assert "sensor_minute  running  failed  7" in plain
     assert "no such field" in plain
     (stream,) = json.loads(run("status", "--json").out)["streams"]
-    assert (stream["state"], stream["right"], stream["last"]["rows"]) == ("failed", False, 5)
+    assert (stream["state"], stream["healthy"], stream["last"]["rows"]) == ("failed", False, 5)
 
 
 def test_status_says_of_a_stream_what_the_host_says_that_has_it(run, home: Path) -> None:
     def shown() -> tuple[str, bool]:
         (stream,) = json.loads(run("status", "--json").out)["streams"]
-        return stream["state"], stream["right"]
+        return stream["state"], stream["healthy"]
 
     store = open_control_store(f"sqlite:///{home}/control.db")
     store.set_desired_state("sensor_minute", DesiredRunState.RUNNING, 0)
@@ -82,10 +82,10 @@ def test_status_says_which_file_was_changed_after_its_stream_was_begun(
     store.set_desired_state("one", DesiredRunState.RUNNING, 0)
     store.acquire_lease("one", "host", now_ms(), 60_000)
     store.report_health(StreamHealth("one", StreamState.RUNNING, "", now_ms() + 60_000))
-    assert "was changed" not in run("status").out
+    assert "changed since" not in run("status").out
     store.report_health(StreamHealth("one", StreamState.RUNNING, "", 0))
     store.close()
-    assert "was changed after it began: `penstock stream plan-upgrade one`" in run("status").out
+    assert "changed since the start: `penstock stream plan-upgrade one`" in run("status").out
 
 
 def test_settings_are_shown_with_where_they_came_from(
@@ -153,9 +153,8 @@ def test_tables_are_listed(run, home: Path, sensor_table: None) -> None:
 
 def test_a_table_that_is_not_there_is_told_with_those_that_are(run, sensor_table: None) -> None:
     answer = run("table", "show", "sensor_hour")
-    assert answer.code == 1
-    assert "there is no table 'sensor_hour'" in answer.err
-    assert "latest/sensor_minute" in answer.err
+    assert answer.code == 2
+    assert "there is no table 'sensor_hour'. Did you mean 'sensor_minute'?" in answer.err
 
 
 def test_logs_of_a_program_that_has_none_are_refused_with_those_that_there_are(run, home: Path) -> None:
@@ -166,7 +165,7 @@ def test_logs_of_a_program_that_has_none_are_refused_with_those_that_there_are(r
     assert run("logs", "-n", "0").out == ""
     assert run("logs", "-n", "-1").code == 2
     answer = run("logs", "nonsense")
-    assert (answer.code, "there are: host" in answer.err) == (1, True)
+    assert (answer.code, "known names: host" in answer.err) == (2, True)
 
 
 def test_down_where_nothing_runs_does_nothing(run) -> None:

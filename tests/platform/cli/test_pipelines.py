@@ -21,7 +21,7 @@ def test_a_pipeline_is_explained_by_its_four_questions(run) -> None:
 def test_a_pipeline_that_is_not_there_is_wrong_usage(run) -> None:
     answer = run("explain", "nonsense")
     assert answer.code == 2
-    assert "sensor_minute" in answer.err
+    assert "`penstock demo --list` lists all pipelines" in answer.err
 
 
 def case(name: str, values: list[int]) -> dict[str, object]:
@@ -96,27 +96,30 @@ def test_what_a_stream_keeps_is_listed_shown_and_exported(run, home: Path, tmp_p
     assert [(row["stage"], row["batch"]) for row in listed] == [("stream", 5), ("whole", 5)]
     shown = run("state", "show", "hashtags", "--batch", "2", "--key", "key=b", "--json")
     assert [(row["key"], row["records"]) for row in json.loads(shown.out)] == [("b", 1)]
-    assert "nothing is kept" in run("state", "show", "hashtags", "--key", "key=nobody").out
+    assert "the state is empty" in run("state", "show", "hashtags", "--key", "key=nobody").out
     wrong = run("state", "show", "hashtags", "--stage", "third")
-    assert (wrong.code, "there are: stream, whole" in wrong.err) == (2, True)
+    assert (wrong.code, "known names: stream, whole" in wrong.err) == (2, True)
     unknown = run("state", "list", "nonsense")
-    assert (unknown.code, "there is no stream 'nonsense'; there are: activity" in unknown.err) == (2, True)
+    assert (
+        unknown.code,
+        "there is no stream 'nonsense'; `penstock demo --list` lists all" in unknown.err,
+    ) == (2, True)
     assert "its key has no field 'records'" in run("state", "show", "hashtags", "--key", "records=1").err
     nowhere = run("state", "export", "hashtags", "--to", str(tmp_path / "nowhere" / "state.parquet"))
-    assert (nowhere.code, "there is no folder" in nowhere.err) == (2, True)
+    assert (nowhere.code, "does not exist; create it" in nowhere.err) == (2, True)
     exported = run("state", "export", "hashtags", "--batch", "2", "--to", str(tmp_path / "state.parquet"))
-    assert exported.out == f"4 rows in {tmp_path / 'state.parquet'}\n"
+    assert exported.out == f"4 rows written to {tmp_path / 'state.parquet'}\n"
     only = run(
         "state", "export", "hashtags", "--batch", "2", "--key", "key=b", "--to", str(tmp_path / "b.parquet")
     )
-    assert only.out == f"1 rows in {tmp_path / 'b.parquet'}\n"
+    assert only.out == f"1 rows written to {tmp_path / 'b.parquet'}\n"
     assert [(row["key"], row["records"]) for row in pq.read_table(tmp_path / "b.parquet").to_pylist()] == [
         ("b", 1)
     ]
 
 
 def test_a_pipeline_is_explained_in_one_form_at_a_time(run) -> None:
-    assert "write one of them" in run("explain", "hashtags", "--json", "--mermaid").err
+    assert "use one of them" in run("explain", "hashtags", "--json", "--mermaid").err
 
 
 def test_what_can_be_shown_is_listed_without_running_anything(run, home: Path) -> None:
@@ -124,12 +127,12 @@ def test_what_can_be_shown_is_listed_without_running_anything(run, home: Path) -
     assert [each["pipeline"] for each in listed] == [
         *catalog.pipeline_names(), "beam", "dstreams", "record_at_a_time"
     ]  # fmt: skip
-    assert all(each["about"] and each["reads"] for each in listed)
+    assert all(each["description"] and each["reads"] for each in listed)
     assert not home.exists()
 
 
 def test_a_demonstration_of_nothing_or_of_what_there_is_not_is_refused(run) -> None:
-    assert "Name a pipeline, or say --all" in run("demo").err
+    assert "name a pipeline or use --all" in run("demo").err
     answer = run("demo", "nonsense")
     assert answer.code == 2
-    assert "there is no pipeline 'nonsense' to show; there are: activity" in answer.err
+    assert "there is no pipeline 'nonsense'; `penstock demo --list` lists all" in answer.err

@@ -27,7 +27,7 @@ def test_no_producer_yet_says_how_there_is_one(run) -> None:
     assert "penstock ingest" in run("producer", "list").out
     refused = run("producer", "where", "sensors-1", "0")
     assert refused.code == 2
-    assert "'sensors-1' is no producer here; there are none" in refused.err
+    assert "there is no producer 'sensors-1', and no other producer either" in refused.err
 
 
 def test_producers_are_listed_with_how_far_they_are(run, ledger: DeliveryLedger) -> None:
@@ -36,8 +36,8 @@ def test_producers_are_listed_with_how_far_they_are(run, ledger: DeliveryLedger)
         "producer": "lines-socket",
         "topic": "lines",
         "source": "socket 127.0.0.1:9999",
-        "settled": 15,
-        "in_doubt": 4,
+        "acknowledged_until": 15,
+        "unresolved": 4,
     }
     assert run("producer", "list").out.splitlines()[1].split() == [
         *("lines-socket", "lines", "socket", "127.0.0.1:9999", "15", "4")
@@ -55,9 +55,9 @@ def test_a_dead_letter_has_its_address_too(run, ledger: DeliveryLedger) -> None:
 
 @pytest.mark.parametrize(
     ("sequence", "why"),
-    [(12, "abandoned by a source that cannot repeat"), (17, "sent, and not acknowledged"), (19, "not sent")],
+    [(12, "abandoned by a source that cannot replay"), (17, "sent but not acknowledged"), (19, "not sent")],
 )
 def test_what_has_no_address_says_why(run, ledger: DeliveryLedger, sequence: int, why: str) -> None:
     answer = run("producer", "where", "lines-socket", str(sequence))
     assert answer.code == 1
-    assert f"1 without an address, from {sequence} on: {why}" in answer.err
+    assert f"1 records without an address, the first is {sequence}: {why}" in answer.err

@@ -57,7 +57,7 @@ def test_records_are_listed_with_why_by_whom_and_how_they_stand(run: Callable, h
     assert lines[-1] == "5 quarantined = 5 held + 0 replaying + 0 replayed + 0 discarded"
     assert len(run("quarantine", "list", "sensors", "--reason", "mal").out.splitlines()) == 4
     few = run("quarantine", "list", "sensors", "--limit", "2").out.splitlines()
-    assert few[-2] == "2 of 5 are shown; --limit shows more, --json all of them"
+    assert few[-2] == "2 of 5 records shown; use --limit for more, --json for all"
     assert [len(few), few[-1]] == [5, lines[-1]]
     told = json.loads(run("quarantine", "list", "sensors", "--json").out)["records"]
     assert [(one["value"], one.get("value_base64")) for one in told[:1] + told[3:4]] == [
@@ -77,12 +77,11 @@ def test_records_are_listed_with_why_by_whom_and_how_they_stand(run: Callable, h
 
 def test_a_record_is_given_up_once(run: Callable, held: None) -> None:
     assert (
-        run("quarantine", "discard", "sensors", "0:1", "--why", "a test").out
-        == "1 of 1 records are discarded\n"
+        run("quarantine", "discard", "sensors", "0:1", "--why", "a test").out == "1 of 1 records discarded\n"
     )
     again = run("quarantine", "discard", "sensors", "0:1", "0:4")
-    assert again.out == "1 of 1 records are discarded\n"
-    assert "sensors 0:1 is discarded: it was decided on, and is left alone" in again.err
+    assert again.out == "1 of 1 records discarded\n"
+    assert "sensors 0:1 skipped: it is already discarded" in again.err
     assert "0:4" not in again.err
     assert run("quarantine", "discard", "sensors", "0:1").out == "0 of 0 records are discarded\n"
     shown = json.loads(run("quarantine", "show", "sensors", "0:1", "--json").out)
@@ -91,9 +90,9 @@ def test_a_record_is_given_up_once(run: Callable, held: None) -> None:
 
 def test_a_record_that_is_meant_in_two_ways_is_counted_once(run: Callable, held: None) -> None:
     answer = run("quarantine", "discard", "sensors", "0:1", "--reason", "mal")
-    assert answer.out == "2 of 2 records are discarded\n"
+    assert answer.out == "2 of 2 records discarded\n"
     again = run("quarantine", "discard", "sensors", "0:1", "0:1", "--all")
-    assert again.err.count("sensors 0:1 is discarded") == 1
+    assert again.err.count("sensors 0:1 skipped") == 1
 
 
 @pytest.mark.parametrize(
@@ -102,7 +101,11 @@ def test_a_record_that_is_meant_in_two_ways_is_counted_once(run: Callable, held:
         (("list", "nothing"), 2, "there is no topic 'nothing'"),
         (("show", "sensors", "7:7"), 1, "sensors 7:7 is not in the quarantine"),
         (("discard", "sensors", "first"), 1, "write PARTITION:OFFSET"),
-        (("discard", "sensors"), 2, "say which records: by address, as in 1:4711, by --reason, or --all"),
+        (
+            ("discard", "sensors"),
+            2,
+            "select records by position (for example 1:4711), with --reason, or with --all",
+        ),
     ],
 )
 def test_what_cannot_be_is_told_in_a_sentence(
@@ -116,10 +119,13 @@ def test_what_cannot_be_is_told_in_a_sentence(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ({"partition": 0, "offset": 3, "value": None}, "it has no value to be sent"),
-        ({"partition": 0, "offset": 5, "value": "mended", "value_base64": "//4="}, "it has two values"),
-        ({"partition": 1.7, "offset": 3, "value": "mended"}, "1.7 is no whole number"),
-        ({"partition": 0, "offset": "3", "value": "mended"}, "'3' is no whole number"),
+        ({"partition": 0, "offset": 3, "value": None}, "the value is null"),
+        (
+            {"partition": 0, "offset": 5, "value": "mended", "value_base64": "//4="},
+            "both value and value_base64 are set",
+        ),
+        ({"partition": 1.7, "offset": 3, "value": "mended"}, "1.7 is not an integer"),
+        ({"partition": 0, "offset": "3", "value": "mended"}, "'3' is not an integer"),
     ],
 )
 def test_a_repaired_record_that_does_not_say_what_is_sent_is_refused_with_its_line(
@@ -167,7 +173,7 @@ def test_records_are_sent_again_once_and_what_may_not_be_is_refused(
     told = json.loads(answer.out)
     assert answer.code == 1
     assert (told["decided"], told["sent"]) == (2, 2)
-    assert {one["place"]: one["why"].split(":")[0].split(";")[0] for one in told["refused"]} == {
+    assert {one["position"]: one["reason"].split(":")[0].split(";")[0] for one in told["refused"]} == {
         "0:3": "it still breaks the contract",
         "0:4": "it still breaks the contract",
         "0:9": "sensor_minute has read up to offset 6 only, and may yet take it",

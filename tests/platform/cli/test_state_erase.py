@@ -34,7 +34,7 @@ def test_a_key_is_erased_and_accounted_for(run, home: Path, stopped: Path) -> No
     answer = run("state", "erase", STREAM, "--key", f"key={GONE}", "--by", "the officer", "--yes")
     assert answer.code == 0, answer.out
     assert "stream  1" in answer.out
-    assert "whole   not by this key" in answer.out
+    assert "whole   not keyed by these fields" in answer.out
     assert f"batch 3 erased 1 windows; `penstock table show {STREAM} --kind erasures`" in answer.out
     assert files_with(stopped, GONE) == []
     rows = json.loads(run("table", "show", STREAM, "--kind", "erasures", "--json").out)
@@ -69,7 +69,7 @@ def test_what_would_go_is_asked_about_first(run, stopped: Path, monkeypatch: pyt
     ("args", "says"),
     [
         ((STREAM, "--key", "colour=red"), "no stage has colour in its key. Name one or more of: key"),
-        ((STREAM, "--key", "red"), "--key 'red' is not FIELD=VALUE"),
+        ((STREAM, "--key", "red"), "--key 'red' is not of the form FIELD=VALUE"),
         (("nobody", "--key", "key=a"), "nobody"),
     ],
 )

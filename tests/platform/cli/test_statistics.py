@@ -46,7 +46,7 @@ def test_the_figures_of_every_stretch_are_shown(run: Callable, home: Path) -> No
     figures = ["rows", "records", "keys", "null_temperature", "null_readings", "distinct_temperature"]
     assert lines[0].split() == ["from", *figures]
     assert lines[1].split() == ["1970-01-01", "00:00", "1", "100", "1", "0", "0", "1"]
-    plots = Path(answer.out.rpartition("plotted in ")[2].strip())
+    plots = Path(answer.out.rpartition("plots: ")[2].strip())
     assert plots.parent == home / "quality" / "statistics" / "latest"
     assert plots.read_text("utf-8").count("<circle") == HOURS * len(figures)
     assert len(json.loads(run("statistics", "latest/sensor_minute", "--json").out)["windows"]) == HOURS
@@ -60,8 +60,8 @@ def test_different_values_of_a_column_that_is_not_there_are_not_counted(
     strange = replace(suite, statistics=replace(suite.statistics, distinct=("device", "warmth")))
     monkeypatch.setattr(statistics, "load_table_suites", lambda: {suite.subject: (strange, plan)})
     answer = run("statistics", "latest/sensor_minute")
-    assert (answer.code, "distinct names warmth" in answer.err) == (2, True)
-    assert "Name columns of latest/sensor_minute: " in answer.err
+    assert (answer.code, "distinct has unknown columns: warmth" in answer.err) == (2, True)
+    assert "Columns of latest/sensor_minute: " in answer.err
 
 
 def test_a_sudden_share_of_records_that_missed_their_windows_ends_with_one(run: Callable, home: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_sudden_share_of_records_that_missed_their_windows_ends_with_one(run: 
     write_deltalake(home / "warehouse/late/sensor_minute", pa.table({"window_end": last}))
     answer = run("statistics", "latest/sensor_minute")
     assert answer.code == 1
-    assert "sudden: share_missed is 0.2, and usually 0: 20.0 deviations away" in answer.out
+    assert "sudden change: share_missed is 0.2, and usually 0: 20.0 deviations away" in answer.out
     assert [line.split()[-1] for line in answer.out.splitlines()[: HOURS + 1]] == [
         "share_missed", *["0"] * (HOURS - 1), "0.2"
     ]  # fmt: skip
@@ -80,7 +80,7 @@ def test_a_sudden_change_ends_with_one(run: Callable, home: Path) -> None:
     write(home, [*[100] * HOURS, 3])
     answer = run("statistics", "latest/sensor_minute")
     assert answer.code == 1
-    assert "sudden: records is 3, and usually 100: 19.4 deviations away" in answer.out
+    assert "sudden change: records is 3, and usually 100: 19.4 deviations away" in answer.out
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_the_fates_of_records_are_those_of_the_stage_that_a_table_is_made_by(
 
 def test_a_table_of_which_no_suite_asks_is_refused_with_those_that_there_are(run: Callable) -> None:
     answer = run("statistics", "latest/nothing")
-    assert answer.code == 1
-    assert "there are those of latest/activity, latest/card_velocity, " in answer.err
-    assert "latest/sensor_minute" in answer.err
+    assert answer.code == 2
+    assert "there is no suite with statistics for 'latest/nothing'" in answer.err
+    assert "Did you mean 'latest/sensor_minute'?" in run("statistics", "latest/sensor_minut").err
 
 
 def test_every_table_that_is_measured_has_the_columns_that_figures_are_made_of() -> None:

@@ -119,7 +119,7 @@ def test_words_are_completed(home: Path) -> None:
 def test_a_source_that_is_not_there_is_wrong_usage(run) -> None:
     answer = run("ingest", "nonsense")
     assert answer.code == 2
-    assert "'nonsense' is no source; there are access-log, " in answer.err
+    assert "there is no source 'nonsense'; `penstock ingest --help` lists all" in answer.err
 
 
 def test_a_topic_without_a_contract_is_wrong_configuration(run) -> None:
@@ -147,7 +147,7 @@ def test_a_stream_whose_pipeline_is_gone_can_be_put_to_rest_and_nothing_else(run
 def test_what_no_folder_may_be_called_no_run_and_no_replay_is(run, words: tuple[str, ...], name: str) -> None:
     answer = run(*words, "sensor_minute", "--name", name)
     assert answer.code == 2
-    assert answer.err.startswith(f"penstock: {name!r} is no name for a run or a replay: ")
+    assert answer.err.startswith(f"penstock: {name!r} is not a valid name for a run or a replay. ")
 
 
 def test_a_replay_is_not_called_what_has_results_of_another_run(run, home: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_replay_is_not_called_what_has_results_of_another_run(run, home: Path)
     (home / "runs/sensor_minute/mine").mkdir(parents=True)
     answer = run("stream", "replay", "sensor_minute", "--name", "mine")
     assert answer.code == 2
-    assert "runs/sensor_minute/mine has results of another run already" in answer.err
+    assert "runs/sensor_minute/mine already has results of another run" in answer.err
 
 
 def test_a_state_of_a_stream_that_there_is_not_is_wrong_usage(run, home: Path) -> None:
@@ -167,3 +167,60 @@ def test_seconds_before_now_are_not_waited(run, home: Path) -> None:
     answer = run("stream", "drain", "sensor_minute", "--wait", "-5")
     assert answer.code == 2
     assert "-5.0 is not in the range x>=0" in answer.err
+
+
+def groups(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The words that call each group of commands, the whole included."""
+    if not isinstance(command, click.Group):
+        return []
+    context = click.Context(command)
+    members = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
+    return [path, *(inner for name, member in members if member for inner in groups(member, (*path, name)))]
+
+
+@pytest.mark.parametrize("words", groups(penstock), ids=lambda words: " ".join(words) or "penstock")
+def test_no_summary_of_a_command_is_cut_off_at_80_columns(
+    run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    answer = run(*words, "--help")
+    assert answer.code == 0
+    lines = [line.rstrip() for line in answer.out.splitlines()]
+    commands = lines[lines.index("Commands:") + 1 :]
+    assert not [line for line in lines[1:] if line.endswith(("...", "…"))]
+    rows = commands[: commands.index("") if "" in commands else len(commands)]
+    assert all(not row.startswith("   ") for row in rows), "a summary takes two lines"
+    assert "Example:" in answer.out
+
+
+@pytest.mark.parametrize(("words", "command"), LEAVES, ids=[" ".join(words) for words, _ in LEAVES])
+def test_every_command_has_a_short_help(words: tuple[str, ...], command: click.Command) -> None:
+    assert command.short_help, f"{' '.join(words)} has none"
+    assert not command.short_help.endswith((".", "…", "..."))
+
+
+@pytest.mark.parametrize(
+    ("words", "suggestion"),
+    [
+        (("stream", "start", "sensor_minut"), "sensor_minute"),
+        (("explain", "sensor_minut"), "sensor_minute"),
+        (("run", "sensor_minut"), "sensor_minute"),
+        (("audit", "sensor_minut"), "sensor_minute"),
+        (("state", "show", "sensor_minut"), "sensor_minute"),
+        (("stream", "replay", "sensor_minut"), "sensor_minute"),
+        (("stream", "upgrade", "sensor_minut"), "sensor_minute"),
+        (("quarantine", "list", "sensor"), "sensors"),
+        (("check", "latest/sensor_minut"), "latest/sensor_minute"),
+        (("statistics", "latest/sensor_minut"), "latest/sensor_minute"),
+        (("demo", "word_cont"), "word_count"),
+        (("ingest", "sensor"), "sensors"),
+        (("env", "plan", "locl"), "local"),
+        (("topics", "plan", "--environment", "productoin"), "production"),
+    ],
+)
+def test_an_unknown_name_is_wrong_usage_and_the_nearest_one_is_offered(
+    run, words: tuple[str, ...], suggestion: str
+) -> None:
+    answer = run(*words)
+    assert answer.code == 2
+    assert f"Did you mean '{suggestion}'?" in answer.err

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -35,7 +36,7 @@ from penstock.platform.definitions.asset_specs import AssetContext, table_asset_
 from penstock.platform.definitions.streams.catalog_pipelines import CatalogPipeline
 from penstock.platform.lineage.openlineage import DatasetNamespaces, build_run_event
 from penstock.platform.lineage.result_columns import describe_result_columns
-from penstock.stream import after_count, collect, fixed, global_window, max_, read, repeatedly, sum_
+from penstock.stream import after_count, collect, combine, fixed, global_window, max_, read, repeatedly, sum_
 
 TYPES = {
     "int": pa.int32(),
@@ -122,3 +123,29 @@ def test_lineage_is_that_of_the_columns_which_each_table_of_a_function_has(
     )
     told = {each.name.rpartition("/")[2]: set(each.facets["columnLineage"].fields) for each in event.outputs}
     assert told == wanted
+
+
+class Halves:
+    """A combiner whose results are numbers."""
+
+    partial_type = pa.int64()
+    result_type = pa.float64()
+    can_subtract = False
+
+    def add(self, values: pa.Table, groups: Any, count: int) -> pa.Array:
+        return pa.array([values.num_rows] * count, pa.int64())
+
+    def merge(self, partials: pa.Array, groups: Any, count: int) -> pa.Array:
+        return partials
+
+    def subtract(self, partials: pa.Array, gone: pa.Array) -> pa.Array:
+        return partials
+
+    def result(self, partials: pa.Array) -> pa.Array:
+        return partials.cast(pa.float64())
+
+
+def test_a_column_of_a_user_combiner_has_the_type_of_its_results() -> None:
+    pipeline = read("sensors").key("device").aggregate(half=combine(Halves(), "temperature"))
+    plan = pipeline.window(fixed("1 minute")).write("told").to_plan("told")
+    assert types_of(plan)["half"] == "double"

@@ -53,7 +53,7 @@ def test_every_pipeline_has_an_input_to_be_shown_with(name: str) -> None:
 
 
 def test_a_topic_without_a_generator_is_refused_with_those_that_have_one() -> None:
-    with pytest.raises(DemoError, match=r"access-log has no generator.*there are: ad-clicks, avg, card"):
+    with pytest.raises(DemoError, match=r"access-log has no generator.*add one to ingestion"):
         build_timed_records("access-log", Demo())
 
 

@@ -156,7 +156,7 @@ class ScratchStack:
 
     def ready(self) -> bool:
         """Whether everything that should run does."""
-        return bool(self.status()["right"])
+        return bool(self.status()["healthy"])
 
     def batch(self, stream: str = "sensor_minute") -> int:
         """The newest batch of a stream; -1 before the first."""

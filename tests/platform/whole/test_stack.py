@@ -41,7 +41,7 @@ def test_up_said_again_changes_nothing(running: ScratchStack) -> None:
 
 def test_status_is_right_and_results_can_be_shown(running: ScratchStack) -> None:
     # A lease is renewed every five seconds, and a machine that stood still for longer is late.
-    status = until(lambda: (seen := running.status())["right"] and seen, 60, "everything to run")
+    status = until(lambda: (seen := running.status())["healthy"] and seen, 60, "everything to run")
     assert {program["name"]: program["state"] for program in status["programs"]} == dict.fromkeys(
         ("broker", "code", "webserver", "daemon", "host", "feed"), "running"
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from penstock.core.names import explain_unknown_name
 from penstock.infra.environments.environment import Environment
 from penstock.infra.environments.errors import BackendMissingError, UnknownEnvironmentError
 from penstock.infra.terraform import TerraformTimeouts, TerraformWorkspace, find_engine, find_mirrors
@@ -65,8 +66,7 @@ class EnvironmentCatalog:
         """Open one; `variables` win over the defaults and over a terraform.tfvars in its folder."""
         if name not in self.names():
             raise UnknownEnvironmentError(
-                f"There is no environment {name!r} in {self.directory}. "
-                f"There are: {', '.join(self.names()) or 'none'}."
+                explain_unknown_name("environment", name, self.names(), "penstock env list")
             )
         return Environment(name, self._build_workspace(self.directory / name, dict(variables or {})))
 

@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from penstock.core.suggestions import suggest_name
+from penstock.core.names import explain_unknown_name, suggest_name
 from penstock.ingestion.contracts.contract import Contract, ContractField, TopicLayout
 from penstock.ingestion.contracts.yaml_files import read_yaml
 from penstock.ingestion.durations import parse_duration_ms
@@ -73,11 +73,8 @@ def load_contract(name: str, catalog: Path = CATALOG_FOLDER) -> Contract:
     """Return the contract of a topic; raise ContractNotFoundError if the catalog has none."""
     path = catalog / f"{name}.yaml"
     if not path.is_file():
-        names = list_contract_names(catalog)
-        raise ContractNotFoundError(
-            f"No contract '{name}' in {catalog}.{suggest_name(name, names)} "
-            f"Contracts: {', '.join(names) or 'none'}. Add {name}.yaml, or use one of these."
-        )
+        unknown_text = explain_unknown_name("contract", name, list_contract_names(catalog))
+        raise ContractNotFoundError(f"{unknown_text} To declare the topic, add {path}")
     return read_contract(path)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from penstock.core.suggestions import suggest_name
+from penstock.core.names import suggest_name
 from penstock.ingestion.contracts.contract_validation import validate_contract
 from penstock.ingestion.contracts.field_types import (
     CompatibilityMode,

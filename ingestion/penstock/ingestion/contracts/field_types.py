@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from penstock.core.suggestions import suggest_name
+from penstock.core.names import suggest_name
 from penstock.ingestion.errors import ContractError
 
 RecordEncoding = Literal["json", "avro"]

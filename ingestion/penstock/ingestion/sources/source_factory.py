@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.clock import Clock
+from penstock.core.names import explain_unknown_name
 from penstock.ingestion.contracts import Contract
 from penstock.ingestion.errors import SourceOptionsError
 from penstock.ingestion.generators import GENERATORS, RecordGenerator
@@ -156,7 +157,9 @@ def list_source_kinds() -> tuple[str, ...]:
 def list_source_options(kind: str) -> tuple[str, ...]:
     """Return the options that a kind of source understands, by their names in SourceOptions."""
     if kind not in _SOURCE_KINDS:
-        raise SourceOptionsError(f"there is no source '{kind}'; there are {', '.join(list_source_kinds())}")
+        raise SourceOptionsError(
+            explain_unknown_name("source", kind, list_source_kinds(), "penstock ingest --help")
+        )
     return _SOURCE_KINDS[kind].option_names
 
 

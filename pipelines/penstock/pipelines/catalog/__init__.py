@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 
+from penstock.core.names import explain_unknown_name
 from penstock.engine.errors import DefinitionError
 from penstock.engine.plan.stages import Plan
 from penstock.engine.user_modules import CATALOG_FOLDER, find_pipeline_file, find_user_modules
@@ -35,7 +36,8 @@ def load_plan(name: str) -> Plan:
     """Return the validated plan of a pipeline. Raises DefinitionError if it is unknown or invalid."""
     file = find_pipeline_file(name)
     if file is None or name not in pipeline_names():
-        raise DefinitionError("stream", f"there is no pipeline {name!r}", suggest_pipeline(name))
+        unknown_text = explain_unknown_name("pipeline", name, pipeline_names())
+        raise DefinitionError("stream", unknown_text, "`penstock demo --list` lists all pipelines")
     try:
         return _load_pipeline(file).to_plan(name)
     except DefinitionError as problem:
@@ -47,13 +49,6 @@ def load_plan(name: str) -> Plan:
         raise DefinitionError(
             name, f"cannot be loaded: {_describe_failure(name, problem)}", fix, str(file)
         ) from problem
-
-
-def suggest_pipeline(name: str) -> str:
-    """Return a hint with the nearest pipeline name, or with all names."""
-    names = pipeline_names()
-    nearest = difflib.get_close_matches(name, names, 1)
-    return f"Did you mean {nearest[0]}?" if nearest else f"Known pipelines: {', '.join(names)}"
 
 
 def reload_plan(name: str) -> Plan:

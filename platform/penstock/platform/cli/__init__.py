@@ -1,1 +1,1 @@
-"""The `penstock` command. Each command is a file of its own, loaded when it is asked for."""
+"""The `penstock` command line: one module for each command, loaded when the command runs."""

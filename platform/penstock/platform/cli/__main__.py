@@ -1,4 +1,4 @@
-"""`python -m penstock.platform.cli`: the same as `penstock`."""
+"""Entry point of `python -m penstock.platform.cli`, which is the same as `penstock`."""
 
 from penstock.platform.cli.main import main
 

@@ -1,4 +1,4 @@
-"""`penstock audit`: prove that a stream's records are all accounted for, and its results what they give."""
+"""`penstock audit`: verify a stream from its producers to its tables."""
 
 from collections import Counter
 from datetime import datetime
@@ -21,28 +21,30 @@ EXAMPLES = format_examples(
 _time_type = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"])
 
 
-@click.command(name="audit", epilog=EXAMPLES)
+@click.command(name="audit", short_help="Verify a stream's records and results end to end", epilog=EXAMPLES)
 @stream_argument
 @click.option(
-    "--keys", default=1.0, show_default=True, help="Compute the results of this share of the keys again."
+    "--keys", default=1.0, show_default=True, help="Share of the keys whose results are recomputed."
 )
 @click.option(
-    "--since", type=_time_type, help="Compute again only windows that begin at this time or later, in UTC."
+    "--since", type=_time_type, help="Recompute only windows that start at this time (UTC) or later."
 )
-@click.option("--until", type=_time_type, help="Compute again only windows that end by this time, in UTC.")
-@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+@click.option("--until", type=_time_type, help="Recompute only windows that end by this time (UTC).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(stream: str, keys: float, since: datetime | None, until: datetime | None, as_json: bool) -> int:
-    """Prove that every record of a stream is accounted for, and that its tables hold what the records give.
+    """Verify that a stream accounts for every record and that its tables hold the correct results.
 
-    The chain is followed from end to end: what producers had acknowledged is in the topic, the topic is its
-    archive, each batch read what the archive holds, its ledger adds up and agrees with control store and
-    journal, and the results are those of a recomputation. Ends with 1, and the first place, where anything
-    differs. A check that cannot be made says why. The stream may run on: it is audited up to its last batch.
+    The audit compares each link of the chain: acknowledged records with the topic, the topic with its archive,
+    the archive with each batch, the batch ledger with the control store and the journal, and the results with a
+    recomputation. A check that cannot run reports why.
+
+    The stream may keep running: the audit covers it up to its last batch. The exit code is 1 if anything
+    differs, and the output names the first difference.
     """
     from penstock.platform.services.audit import audit_stream, parse_sample
 
     sample = parse_sample(keys, since, until)
-    with StepPrinter().step(f"{stream} is audited") as report_progress:
+    with StepPrinter().step(f"audit {stream}") as report_progress:
         report = audit_stream(current_settings(), stream, sample, report_progress)
     if as_json:
         print_json(report.as_json())
@@ -52,7 +54,7 @@ def command(stream: str, keys: float, since: datetime | None, until: datetime | 
 
 
 def print_report(report: "AuditReport") -> None:
-    """Print what became of each check, how many are right, and the first place that differs."""
+    """Print the verdict of each check, the number of verdicts by state, and the first difference."""
     print_table(
         ("check", "", "up to batch " + str(report.upto)),
         [(verdict.check, verdict.state, verdict.summary) for verdict in report.verdicts],
@@ -63,4 +65,4 @@ def print_report(report: "AuditReport") -> None:
     )
     click.echo(f"{len(report.verdicts)} checks: {counts_text}")
     if report.first_difference is not None:
-        click.secho(f"the first place where anything differs is {report.first_difference}", fg="red")
+        click.secho(f"first difference: {report.first_difference}", fg="red")

@@ -1,4 +1,4 @@
-"""`penstock check`: what is expected of tables, and whether it is so."""
+"""`penstock check`: validate tables against their expectation suites."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -21,15 +21,16 @@ def _complete_tables(_context: click.Context, _parameter: click.Parameter, prefi
 
 @click.command(
     name="check",
+    short_help="Check tables against their expectation suites",
     epilog=format_examples("penstock check", "penstock check latest/sensor_minute", "penstock check --json"),
 )
 @click.argument("tables", metavar="[FOLDER/TABLE]...", nargs=-1, shell_complete=_complete_tables)
-@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(tables: Sequence[str], as_json: bool) -> int:
-    """Check what is expected of tables, in the windows that became final since the last time.
+    """Check tables against their expectation suites, for windows that became final since the last check.
 
-    Without names, every table that has a suite is checked. Each batch is checked once; what came of it is kept, and
-    shown on a page. Ends with 1 where an expectation is not met, or a suite cannot be used.
+    Without a name, all tables with a suite are checked. Each batch is checked once. The results are stored and
+    published as an HTML page. The exit code is 1 if an expectation is not met or a suite is invalid.
     """
     from penstock.platform.services.expectations import (
         check_tables,
@@ -41,28 +42,29 @@ def command(tables: Sequence[str], as_json: bool) -> int:
 
     settings = current_settings()
     subjects = tuple(tables) or (*load_table_suites(), *load_all_suites().errors_by_subject)
-    with StepPrinter().step(f"{', '.join(subjects)} checked") as report_progress:
-        answers = check_tables(settings, subjects, report_progress)
-    errors = {subject: str(outcome) for subject, outcome in answers.items() if isinstance(outcome, Exception)}
+    with StepPrinter().step(f"check {', '.join(subjects)}") as report_progress:
+        outcomes = check_tables(settings, subjects, report_progress)
+    errors = {
+        subject: str(outcome) for subject, outcome in outcomes.items() if isinstance(outcome, Exception)
+    }
     results_by_subject = {
         subject: outcome
         or [newest_result for newest_result in [find_newest_result(settings, subject)] if newest_result]
-        for subject, outcome in answers.items()
+        for subject, outcome in outcomes.items()
         if not isinstance(outcome, Exception)
     }
     if as_json:
         output: dict[str, Any] = {
-            subject: [asdict(result) for result in outcomes]
-            for subject, outcomes in results_by_subject.items()
+            subject: [asdict(result) for result in results] for subject, results in results_by_subject.items()
         }
-        print_json({**output, **{subject: {"problem": message} for subject, message in errors.items()}})
+        print_json({**output, **{subject: {"error": message} for subject, message in errors.items()}})
     else:
         _print_results(results_by_subject)
         for subject, message in errors.items():
-            click.echo(f"{subject} was not checked: {message}", err=True)
-        click.echo(f"the page: {publish_suites_page(settings)}")
+            click.echo(f"{subject} not checked: {message}", err=True)
+        click.echo(f"report: {publish_suites_page(settings)}")
     is_all_met = not errors and all(
-        result.passed for outcomes in results_by_subject.values() for result in outcomes
+        result.passed for results in results_by_subject.values() for result in results
     )
     return 0 if is_all_met else 1
 
@@ -76,11 +78,11 @@ def _print_results(results_by_subject: "dict[str, list[BatchCheckResult]]") -> N
             "met" if result.passed else "not met",
             _format_unexpected(result),
         )
-        for subject, outcomes in results_by_subject.items()
-        for outcome in outcomes
+        for subject, batch_results in results_by_subject.items()
+        for outcome in batch_results
         for result in outcome.results
     ]
-    print_table(("table", "batch", "expected", "", ""), rows, empty="no window is final yet")
+    print_table(("table", "batch", "expectation", "", ""), rows, empty="no window is final yet")
 
 
 def _format_unexpected(result: "ExpectationResult") -> str:

@@ -1,4 +1,4 @@
-"""What commands share: the settings, with what is odd about them said once, and the control store."""
+"""Settings and control store for commands."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def load_current_settings() -> LoadedSettings:
-    """The settings; variables that look like settings and are none are told on stderr."""
+    """Load the settings; print a warning to stderr for each variable that looks like a setting but is unknown."""
     loaded = load_settings()
     for warning in loaded.unknown_warnings:
         click.secho(f"penstock: {warning}", fg="yellow", err=True)
@@ -21,13 +21,13 @@ def load_current_settings() -> LoadedSettings:
 
 
 def current_settings() -> Settings:
-    """The settings' values."""
+    """Load the settings and return their values."""
     return load_current_settings().settings
 
 
 @contextmanager
 def use_control_store(settings: Settings) -> "Iterator[ControlStore]":
-    """The control store, opened for one command."""
+    """Open the control store for the duration of a command."""
     from penstock.platform.control import open_control_store
 
     store = open_control_store(settings.control_url, settings.control_secret)

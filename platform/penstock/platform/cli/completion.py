@@ -1,4 +1,4 @@
-"""`penstock completion`: what a shell needs to complete commands and their options."""
+"""`penstock completion`: print the completion script of a shell."""
 
 import os
 from pathlib import Path
@@ -11,14 +11,23 @@ from penstock.platform.cli.output import format_examples
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command(name="completion", epilog=format_examples("penstock completion bash >> ~/.bashrc"))
+@click.command(
+    name="completion",
+    short_help="Print the completion script for a shell",
+    epilog=format_examples("penstock completion bash >> ~/.bashrc"),
+)
 @click.argument("shell", type=click.Choice(SHELLS), required=False)
 def command(shell: str | None) -> None:
-    """Print the script that completes this command in a shell."""
+    """Print the script that makes a shell complete commands, options and names.
+
+    Without a SHELL, the variable of that name decides.
+    """
     from penstock.platform.cli.main import penstock
 
     name = shell or Path(os.environ.get("SHELL", "bash")).name
     completion_class = get_completion_class(name)
     if completion_class is None:
-        raise click.UsageError(f"SHELL is {name}, which cannot be completed: name one of {', '.join(SHELLS)}")
+        raise click.UsageError(
+            f"completion does not support the shell {name!r}; name one of: {', '.join(SHELLS)}"
+        )
     click.echo(completion_class(penstock, {}, "penstock", "_PENSTOCK_COMPLETE").source())

@@ -1,4 +1,4 @@
-"""`penstock consume`: a plain consumer of a topic, and beside it one of a socket with no broker between."""
+"""`penstock consume`: print records of a topic, or of a socket without a broker in between."""
 
 import sys
 import threading
@@ -11,36 +11,48 @@ from penstock.platform.cli.output import format_examples
 from penstock.platform.cli.stop_signals import stop_on_signal
 
 
-@click.group(name="consume")
+@click.group(
+    name="consume",
+    short_help="Print records with a plain consumer",
+    epilog=format_examples("penstock consume topic sensors", "penstock consume socket 127.0.0.1:9999"),
+)
 def command() -> None:
-    """Print records as a plain consumer sees them, to see what a broker adds.
+    """Print records with a plain consumer, to show what a broker adds.
 
-    Through a topic a slow consumer falls behind and loses nothing, and a dead one goes on where it was: each
-    record at least once. From a socket a slow one holds its sender back, and what a dead one had is gone.
+    A slow consumer of a topic falls behind but loses nothing. A consumer that dies resumes at its committed
+    offset, so it sees each record at least once. A slow reader of a socket blocks the sender, and a reader that
+    dies loses its records.
     """
 
 
 _pause = click.option(
-    "--pause", default=0.0, type=click.FloatRange(min=0), help="Seconds of work for each handful of records."
+    "--pause", default=0.0, type=click.FloatRange(min=0), help="Seconds to wait after each poll."
 )
-_count = click.option("--count", type=click.IntRange(min=1), help="End after so many; else with Ctrl-C.")
+_count = click.option(
+    "--count", type=click.IntRange(min=1), help="Stop after this many records. Default: run until Ctrl-C."
+)
 
 
 @command.command(
+    short_help="Consume a topic as a member of a consumer group",
     epilog=format_examples(
         "penstock consume topic sensors", "penstock consume topic sensors --group people --pause 0.5"
-    )
+    ),
 )
 @click.argument("topic")
 @click.option(
-    "--group", default="penstock-consume", show_default=True, help="Members of a group share the topic."
+    "--group",
+    default="penstock-consume",
+    show_default=True,
+    help="Consumer group; its members share the partitions.",
 )
 @_count
 @_pause
 def topic(topic: str, group: str, count: int | None, pause: float) -> None:
-    """Join a group, print its records, and tell which partitions come and go as others join and leave.
+    """Join a consumer group, print its records, and report each change of the assigned partitions.
 
-    What was printed is committed after that, so a member that is killed leaves its last handful to the next.
+    Offsets are committed after the records are printed. If a member is killed, another member prints the records
+    of its last poll again.
     """
     from penstock.ingestion.consumers import PlainConsumer
 
@@ -53,26 +65,29 @@ def topic(topic: str, group: str, count: int | None, pause: float) -> None:
             group,
             lambda records: handle(record.value for record in records),
             on_assignment=lambda now: _print_note(
-                f"{group}: {now.change}; holds {_format_partitions(now.partitions)}"
+                f"{group}: {now.change}; assigned {_format_partitions(now.partitions)}"
             ),
             client_settings=kafka.client_config("host"),
         )
         _print_note(f"{consumer.run(stop, count):,} records handled and committed")
 
 
-@command.command(epilog=format_examples("penstock consume socket 127.0.0.1:9999"))
-@click.argument("place", metavar="HOST:PORT")
+@command.command(
+    short_help="Read lines from a socket, without a broker",
+    epilog=format_examples("penstock consume socket 127.0.0.1:9999"),
+)
+@click.argument("address", metavar="HOST:PORT")
 @_count
 @_pause
-def socket(place: str, count: int | None, pause: float) -> None:
-    """Print lines straight from whoever serves them (`nc -lk 9999`); nothing is written down anywhere."""
+def socket(address: str, count: int | None, pause: float) -> None:
+    """Print lines from a socket server, for example `nc -lk 9999`. Nothing is stored."""
     from penstock.ingestion.consumers import consume_without_broker
     from penstock.ingestion.sources.source_factory import open_socket_lines
 
     with stop_on_signal() as stop:
         handle = _create_printer(stop, pause)
         _print_note(
-            f"{consume_without_broker(open_socket_lines(place), handle, stop, count):,} records handled"
+            f"{consume_without_broker(open_socket_lines(address), handle, stop, count):,} records handled"
         )
 
 

@@ -1,4 +1,4 @@
-"""`penstock demo`: a pipeline from nothing to a picture, or what others have taught beside ours."""
+"""`penstock demo`: run a shipped pipeline and draw its panes, or compare with another system."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,27 +27,29 @@ def _complete_demos(_context: click.Context, _parameter: click.Parameter, prefix
     return [name for name in (*catalog.pipeline_names(), *COMPARISONS) if name.startswith(prefix)]
 
 
-@click.command(name="demo", epilog=EXAMPLES)
+@click.command(name="demo", short_help="Run a shipped pipeline and draw its panes", epilog=EXAMPLES)
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=_complete_demos)
-@click.option("--list", "listing", is_flag=True, help="List what can be shown, and run nothing.")
+@click.option("--list", "listing", is_flag=True, help="List the demonstrations; run nothing.")
 @click.option(
-    "--all", "everything", is_flag=True, help="Show every pipeline, and write a page with all pictures."
+    "--all", "everything", is_flag=True, help="Run every pipeline, and write a page with all diagrams."
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder for pages and pictures; .penstock/demo/NAME without it.",
+    help="Folder for pages and diagrams. Default: .penstock/demo/NAME.",
 )
-@click.option("--yes", is_flag=True, help="Install what a demonstration lacks (Apache Beam), and do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+@click.option("--yes", is_flag=True, help="Install missing software (Apache Beam) without asking.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     names: tuple[str, ...], listing: bool, everything: bool, out: Path | None, yes: bool, as_json: bool
 ) -> None:
-    """Run a shipped pipeline from nothing to a picture of its panes, and end with its result.
+    """Run a shipped pipeline on generated input, draw its panes, and print its result.
 
-    A broker of its own is started, fed by the topic's generator, and gone when the command ends; nothing of a
-    running stack is touched. The clock is the input's: minutes take seconds, and a seed gives the same picture.
-    `beam`, `dstreams` and `record_at_a_time` run what others have taught beside ours; 1 where the two differ.
+    The command starts its own broker and stops it at the end; a running stack is not affected. The input drives
+    the clock, so minutes take seconds, and the same seed gives the same diagram.
+
+    `beam`, `dstreams` and `record_at_a_time` compare Penstock with another system. Their exit code is 1 if the
+    results differ.
     """
     if listing:
         _list_demos(as_json)
@@ -56,7 +58,7 @@ def command(
     from penstock.platform.demo.comparisons import COMPARISONS
 
     if bool(names) == everything:
-        raise click.UsageError("Name a pipeline, or say --all; `penstock demo --list` shows which there are.")
+        raise click.UsageError("name a pipeline or use --all; `penstock demo --list` lists the pipelines")
     comparison_names = [name for name in names if name in COMPARISONS]
     pipelines = (
         catalog.pipeline_names() if everything else tuple(name for name in names if name not in COMPARISONS)
@@ -82,7 +84,7 @@ def _run_pipeline_demos(
             _print_demo(finished_demo)
     if everything and out is not None:
         (out / "README.md").write_text(render_index(names), "utf-8")
-        click.echo(f"all pictures: {out / 'README.md'}", err=as_json)
+        click.echo(f"gallery: {out / 'README.md'}", err=as_json)
     return demo_results
 
 
@@ -102,8 +104,8 @@ def _show_comparison(name: str, out: Path | None, yes: bool, as_json: bool) -> "
     if not as_json:
         print_table(comparison.columns, comparison.rows)
         click.echo(comparison.summary)
-        click.echo(f"the result: {comparison.result}")
-        click.echo(f"the page:   {settings.root / comparison.page}")
+        click.echo(f"result: {comparison.result}")
+        click.echo(f"page:   {settings.root / comparison.page}")
     return comparison
 
 
@@ -124,9 +126,9 @@ def _list_demos(as_json: bool) -> None:
         for name, comparison_info in COMPARISONS.items()
     ]
     if as_json:
-        print_json([dict(zip(("pipeline", "reads", "about"), row, strict=True)) for row in rows])
+        print_json([dict(zip(("pipeline", "reads", "description"), row, strict=True)) for row in rows])
     else:
-        print_table(("name", "reads", "about"), rows)
+        print_table(("name", "reads", "description"), rows)
 
 
 def _print_demo(finished_demo: "FinishedDemo") -> None:
@@ -137,12 +139,11 @@ def _print_demo(finished_demo: "FinishedDemo") -> None:
     click.echo(describe_accounts(finished_demo.result))
     unmet = [check for check in finished_demo.result.table_checks if check.unexpected_rows]
     click.echo(
-        f"Expectations of its tables: {len(finished_demo.result.table_checks)}, "
-        f"{len(unmet) or 'none'} of them not met."
+        f"Expectations checked: {len(finished_demo.result.table_checks)}, not met: {len(unmet) or 'none'}."
     )
-    click.echo(f"the picture: {finished_demo.picture}")
-    click.echo(f"the page:    {finished_demo.page}")
-    click.echo(f"the tables:  PENSTOCK_WAREHOUSE={finished_demo.result.warehouse} {cli_command()} table list")
+    click.echo(f"diagram: {finished_demo.picture}")
+    click.echo(f"page:    {finished_demo.page}")
+    click.echo(f"tables:  PENSTOCK_WAREHOUSE={finished_demo.result.warehouse} {cli_command()} table list")
 
 
 def _demo_as_json(finished_demo: "FinishedDemo") -> dict[str, object]:
@@ -159,7 +160,7 @@ def _demo_as_json(finished_demo: "FinishedDemo") -> dict[str, object]:
                 "table": check.table,
                 "expectation": check.expectation.name,
                 "rows": check.rows,
-                "broken": check.unexpected_rows,
+                "unexpected_rows": check.unexpected_rows,
             }
             for check in finished_demo.result.table_checks
         ],

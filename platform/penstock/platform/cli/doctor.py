@@ -1,4 +1,4 @@
-"""`penstock doctor`: what is installed, locked, writable, written right and reachable."""
+"""`penstock doctor`: diagnose the installation, the definitions and the services."""
 
 from dataclasses import asdict
 
@@ -8,12 +8,16 @@ from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.output import format_examples, print_json, print_table
 
 
-@click.command(name="doctor", epilog=format_examples("penstock doctor", "penstock doctor --json"))
-@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+@click.command(
+    name="doctor",
+    short_help="Diagnose dependencies and suggest fixes",
+    epilog=format_examples("penstock doctor", "penstock doctor --json"),
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> int:
-    """Look at everything the platform stands on, and say the way out of what is wrong.
+    """Diagnose dependencies, definitions and services, and suggest a fix for each problem.
 
-    Ends with 1 when anything is not as it should be. Nothing is changed.
+    Changes nothing. The exit code is 1 if a check fails.
     """
     from penstock.platform.doctor import check_definitions, check_installation, check_services
 
@@ -22,6 +26,6 @@ def command(as_json: bool) -> int:
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
-        rows = [(finding.check, "ok" if finding.ok else "wrong", finding.detail) for finding in findings]
-        print_table(("what", "state", "detail"), rows)
+        rows = [(finding.check, "ok" if finding.ok else "failed", finding.detail) for finding in findings]
+        print_table(("check", "state", "detail"), rows)
     return 0 if all(finding.ok for finding in findings) else 1

@@ -1,4 +1,4 @@
-"""`penstock down`: the local stack, stopped in order."""
+"""`penstock down`: stop the local stack."""
 
 import click
 
@@ -6,14 +6,14 @@ from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.output import StepPrinter, format_examples
 
 
-@click.command(name="down", epilog=format_examples("penstock down"))
+@click.command(name="down", short_help="Stop the local stack", epilog=format_examples("penstock down"))
 def command() -> None:
-    """Stop the feed, the stream host, Dagster and the broker, in this order; nothing is lost.
+    """Stop the feed, the stream host, Dagster and the broker, in this order. No data is lost.
 
-    `penstock up` goes on where it stopped. Where nothing runs, nothing is done.
+    `penstock up` resumes where the stack stopped. If nothing runs, the command does nothing.
     """
     from penstock.platform.stack.manager import stack_manager
 
     manager = stack_manager(current_settings())
-    with StepPrinter().step("everything is stopped"):
+    with StepPrinter().step("stop the stack"):
         manager.stop()

@@ -1,10 +1,11 @@
-"""`penstock env`: environments by Terraform: planned, approved, applied, watched, costed, used."""
+"""`penstock env`: plan, approve, apply and inspect environments with Terraform."""
 
 import getpass
 from typing import TYPE_CHECKING
 
 import click
 
+from penstock.core.files import write_atomically
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 from penstock.platform.errors import SettingsError
@@ -16,9 +17,16 @@ if TYPE_CHECKING:
     from penstock.infra.terraform import ResourceChange, TerraformPlan
 
 
-@click.group(name="env")
+@click.group(
+    name="env",
+    short_help="Plan, apply and inspect environments with Terraform",
+    epilog=format_examples("penstock env plan local", "penstock env apply local"),
+)
 def command() -> None:
-    """Environments: see what would change, then change it; what is applied was shown first."""
+    """Plan, apply and inspect environments with Terraform.
+
+    Every change is planned and shown before it is applied.
+    """
 
 
 def _complete_environments(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
@@ -26,17 +34,17 @@ def _complete_environments(_context: click.Context, _parameter: click.Parameter,
 
 
 _name = click.argument("name", shell_complete=_complete_environments)
-_json = click.option("--json", "as_json", is_flag=True, help="Print for programs.")
-_yes = click.option("--yes", is_flag=True, help="Do not ask.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_yes = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 _engine = click.option(
     "--engine",
     default="embedded",
     show_default=True,
-    help="Which Terraform runs: embedded, terraform, tofu, or the path of one.",
+    help="Terraform to use: embedded, terraform, tofu, or the path of a binary.",
 )
 
 
-@command.command(name="list", epilog=format_examples("penstock env list"))
+@command.command(name="list", short_help="List the environments", epilog=format_examples("penstock env list"))
 @_json
 def list_(as_json: bool) -> None:
     """List the environments."""
@@ -47,88 +55,99 @@ def list_(as_json: bool) -> None:
         print_table(("environment",), [(name,) for name in names])
 
 
-@command.command(epilog=format_examples("penstock env plan local", "penstock env plan aws --json"))
+@command.command(
+    short_help="Show the changes to an environment and store the plan",
+    epilog=format_examples("penstock env plan local", "penstock env plan aws --json"),
+)
 @_name
-@click.option("--destroy", is_flag=True, help="Plan to remove everything.")
+@click.option("--destroy", is_flag=True, help="Plan the removal of all resources.")
 @_engine
 @_json
 def plan(name: str, destroy: bool, engine: str, as_json: bool) -> int:
-    """Show what would be changed, and keep the plan; ends with 1 when anything would be."""
+    """Show the changes that an apply would make, and store the plan. The exit code is 1 if there are any."""
     terraform_plan = _make_plan(_open_environment(name, engine), destroy)
     _print_plan(terraform_plan, as_json)
     return 0 if terraform_plan.is_empty else 1
 
 
-@command.command(epilog=format_examples("penstock env approve aws 3f1c0a9b7d21"))
+@command.command(
+    short_help="Approve a stored plan",
+    epilog=format_examples("penstock env approve aws 3f1c0a9b7d21"),
+)
 @_name
 @click.argument("plan_id")
 @_engine
 def approve(name: str, plan_id: str, engine: str) -> None:
-    """Say that a plan may be applied, by you and now; Dagster applies no other."""
+    """Approve a stored plan under your user name. Dagster applies approved plans only."""
     from datetime import UTC, datetime
 
     environment = _open_environment(name, engine)
     _print_plan(environment.load_plan(plan_id), as_json=False)
     approval = environment.approve(plan_id, getpass.getuser(), datetime.now(UTC))
-    click.echo(f"plan {approval.plan_id} of {name} was approved by {approval.approver}")
+    click.echo(f"plan {approval.plan_id} of {name} approved by {approval.approver}")
 
 
 @command.command(
-    epilog=format_examples("penstock env apply local", "penstock env apply aws --plan 3f1c0a9b7d21")
+    short_help="Apply a plan to an environment",
+    epilog=format_examples("penstock env apply local", "penstock env apply aws --plan 3f1c0a9b7d21"),
 )
 @_name
-@click.option(
-    "--plan", "plan_id", help="A plan that was shown before; without it a new one is made and shown."
-)
+@click.option("--plan", "plan_id", help="ID of a stored plan. Default: make a new plan and show it.")
 @_yes
 @_engine
 def apply(name: str, plan_id: str | None, yes: bool, engine: str) -> None:
-    """Make an environment as its folder says, by a plan that was shown."""
+    """Bring an environment to the state that its folder declares, with a plan that is shown first."""
     environment = _open_environment(name, engine)
     terraform_plan = environment.load_plan(plan_id) if plan_id else _make_plan(environment, destroy=False)
     _confirm_and_apply(environment, terraform_plan, yes)
 
 
-@command.command(epilog=format_examples("penstock env destroy local"))
+@command.command(
+    short_help="Remove an environment and its data", epilog=format_examples("penstock env destroy local")
+)
 @_name
 @_yes
 @_engine
 def destroy(name: str, yes: bool, engine: str) -> None:
-    """Remove an environment, with all the data in it."""
+    """Remove an environment and all its data."""
     environment = _open_environment(name, engine)
     _confirm_and_apply(environment, _make_plan(environment, destroy=True), yes)
 
 
-@command.command(epilog=format_examples("penstock env drift local"))
+@command.command(
+    short_help="Compare an environment with the last apply",
+    epilog=format_examples("penstock env drift local"),
+)
 @_name
 @_engine
 @_json
 def drift(name: str, engine: str, as_json: bool) -> int:
-    """Show what differs from what was applied; ends with 1 when anything does."""
-    with StepPrinter().step(f"compare {name} with what was applied"):
+    """Show how an environment differs from the last apply. The exit code is 1 if it does."""
+    with StepPrinter().step(f"compare {name} with the last apply"):
         environment_drift = _open_environment(name, engine).find_drift()
     if as_json:
         print_json(
             {"environment": name, "changes": [_change_row(change) for change in environment_drift.changes]}
         )
     else:
-        _print_changes(environment_drift.changes, "nothing differs from what was applied")
+        _print_changes(environment_drift.changes, "no drift: the environment matches the last apply")
     return 1 if environment_drift else 0
 
 
 @command.command(
-    epilog=format_examples("penstock env cost aws", "penstock env cost aws --spark-hours 200 --json")
+    short_help="Estimate the monthly cost of an environment",
+    epilog=format_examples("penstock env cost aws", "penstock env cost aws --spark-hours 200 --json"),
 )
 @_name
 @click.option(
-    "--spark-hours", default=730, show_default=True, help="Busy hours of each Spark worker in a month."
+    "--spark-hours", default=730, show_default=True, help="Hours that each Spark worker runs in a month."
 )
-@click.option("--warehouse-gb", default=500, show_default=True, help="What the tables take, in GB.")
-@click.option("--log-gb", default=20, show_default=True, help="What is logged in a month, in GB.")
+@click.option("--warehouse-gb", default=500, show_default=True, help="Size of the tables in GB.")
+@click.option("--log-gb", default=20, show_default=True, help="Size of the logs of a month in GB.")
 @_engine
 @_json
 def cost(name: str, spark_hours: int, warehouse_gb: int, log_gb: int, engine: str, as_json: bool) -> None:
-    """Estimate what an environment costs a month once its plan is applied."""
+    """Estimate the monthly cost of an environment after its plan is applied."""
     from penstock.infra.environments.cost import MonthlyUsage, estimate_cost, read_price_table
 
     environment = _open_environment(name, engine)
@@ -139,77 +158,81 @@ def cost(name: str, spark_hours: int, warehouse_gb: int, log_gb: int, engine: st
     )
     rows = [(str(item.monthly_usd), item.description, item.address) for item in cost_estimate.items]
     if as_json:
-        items = [dict(zip(("usd", "what", "address"), row, strict=True)) for row in rows]
+        items = [dict(zip(("usd", "description", "address"), row, strict=True)) for row in rows]
         price_source = {
             "region": cost_estimate.region,
             "date": cost_estimate.price_date,
-            "never_compared": cost_estimate.unverified_prices,
+            "unverified_prices": cost_estimate.unverified_prices,
         }
         print_json(
             {
                 "usd": str(cost_estimate.monthly_usd),
                 **price_source,
-                "not_counted": cost_estimate.excluded_costs,
+                "excluded": cost_estimate.excluded_costs,
                 "items": items,
             }
         )
         return
-    print_table(("USD a month", "for", "resource"), rows, empty="nothing in it has a price")
+    print_table(("USD a month", "for", "resource"), rows, empty="no resource of the plan has a price")
     click.echo(
         f"{cost_estimate.monthly_usd} USD a month, at list prices of {cost_estimate.region} "
         f"of {cost_estimate.price_date}"
     )
-    click.echo(
-        f"prices of {', '.join(cost_estimate.unverified_prices)} were never compared with a published copy"
-    )
-    click.echo(f"not counted: {'; '.join(cost_estimate.excluded_costs)}")
+    click.echo(f"prices not verified against a published list: {', '.join(cost_estimate.unverified_prices)}")
+    click.echo(f"not included: {'; '.join(cost_estimate.excluded_costs)}")
 
 
-@command.command(epilog=format_examples("penstock env use local", "penstock env use --none"))
+@command.command(
+    short_help="Take the platform's settings from an environment",
+    epilog=format_examples("penstock env use local", "penstock env use --none"),
+)
 @click.argument("name", required=False, shell_complete=_complete_environments)
-@click.option("--none", "nothing", is_flag=True, help="Go back to the settings' own values.")
+@click.option("--none", "nothing", is_flag=True, help="Remove the environment's settings again.")
 @_engine
 def use(name: str | None, nothing: bool, engine: str) -> None:
-    """Have the platform take its settings from an environment, by lines in penstock.toml."""
+    """Write an environment's settings to penstock.toml, so that the platform uses them."""
     from penstock.infra.environments import platform_settings
-    from penstock.infra.environments.settings_file import apply_settings, remove_marked_lines
+    from penstock.infra.environments.settings_file import apply_settings, remove_settings
 
     if (name is None) != nothing:
-        raise click.UsageError("Name an environment, or say --none.")
+        raise click.UsageError("name an environment, or use --none")
     path = find_root() / SETTINGS_FILE_NAME
     text = path.read_text("utf-8") if path.exists() else ""
     if name is None:
-        # Without asking for the settings: this is the way back from lines that no command can use.
-        path.write_text(remove_marked_lines(text), "utf-8")
-        click.echo(f"{path} names no environment any more")
+        # Does not load the settings: it must work when the environment's values are invalid.
+        write_atomically(path, remove_settings(text))
+        click.echo(f"{path} has no settings of an environment now")
         return
     settings = platform_settings(_open_environment(name, engine).read_outputs())
     changed_text = apply_settings(text, settings, name)
     _check_resulting_settings(changed_text, name)
-    path.write_text(changed_text, "utf-8")
+    write_atomically(path, changed_text)
     print_table(("setting", "value"), sorted(settings.items()))
 
 
-@command.command(epilog=format_examples("penstock env unlock aws 0b52708d-0ef1-8619-b37f-bbf64ff78648"))
+@command.command(
+    short_help="Release a stale Terraform lock",
+    epilog=format_examples("penstock env unlock aws 0b52708d-0ef1-8619-b37f-bbf64ff78648"),
+)
 @_name
 @click.argument("lock_id")
 @_yes
 @_engine
 def unlock(name: str, lock_id: str, yes: bool, engine: str) -> None:
-    """Release a lock that somebody left behind; an error that names it says its id."""
+    """Release a stale lock of an environment's Terraform state. The lock's error message contains its ID."""
     if not yes:
-        click.confirm("Is it certain that nobody works on it any more?", abort=True)
+        click.confirm("Are you sure that no other process uses the environment?", abort=True)
     _open_environment(name, engine).workspace.unlock(lock_id)
-    click.echo(f"the state of {name} is unlocked")
+    click.echo(f"{name}: Terraform state unlocked")
 
 
 def _check_resulting_settings(text: str, name: str) -> None:
-    """Settings that the platform cannot use would stop every command, also the one that takes them back."""
+    """Raise SettingsError for invalid settings, which would block every command that loads them."""
     try:
         check_settings(text)
     except SettingsError as error:
         raise SettingsError(
-            f"The platform cannot run on {name}, and {SETTINGS_FILE_NAME} is as it was: {error}"
+            f"the settings of environment {name} are invalid; {SETTINGS_FILE_NAME} is unchanged: {error}"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""`penstock explain`: a pipeline in words."""
+"""`penstock explain`: describe a pipeline's semantics, plan and state."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,18 +18,18 @@ EXAMPLES = format_examples(
 )
 
 
-@click.command(name="explain", epilog=EXAMPLES)
+@click.command(name="explain", short_help="Explain a pipeline's semantics, plan and state", epilog=EXAMPLES)
 @stream_argument
-@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
-@click.option("--mermaid", "as_graph", is_flag=True, help="Print the graph of its stages in Mermaid's words.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--mermaid", "as_graph", is_flag=True, help="Print the graph of the stages as Mermaid.")
 def command(stream: str, as_json: bool, as_graph: bool) -> None:
-    """Answer the four questions of a pipeline in words; show its plan, its state, and when that goes.
+    """Answer the four questions about a pipeline; show its plan, its state, and when the state expires.
 
-    What: what is computed. Where: in which windows of event time. When: at which moments results appear. How:
-    how a later result of a window relates to those before it.
+    What is computed; where in event time (windows); when in processing time results appear (triggers); how
+    later results of a window relate to earlier ones (accumulation).
     """
     if as_json and as_graph:
-        raise click.UsageError("--json and --mermaid print two things; write one of them")
+        raise click.UsageError("--json and --mermaid exclude each other; use one of them")
     from penstock.engine.explain import explain, render_mermaid
     from penstock.engine.spark.physical_plan import describe_physical_plan
     from penstock.platform.services.parallelism import derive_parallelism
@@ -50,7 +50,7 @@ def command(stream: str, as_json: bool, as_graph: bool) -> None:
 
 
 def read_state_sizes(streams: Path, stream: str) -> "Iterator[StateSize]":
-    """Yield how much each stage keeps after the newest batch; nothing where none was decided."""
+    """Yield the state size of each stage after the newest batch; nothing if no batch is committed."""
     from penstock.engine.batch.state_inspection import list_available_batches, read_state_at
     from penstock.engine.explain import StateSize
     from penstock.engine.stream_folders import resolve_stream_folder

@@ -1,4 +1,4 @@
-"""How far a feed is: a bar where there is a terminal, a line now and then where there is none."""
+"""Progress of a feed: a bar on a terminal, otherwise one line a minute."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ PROGRESS_INTERVAL_MS = 60_000
 
 @contextmanager
 def show_progress(description: str, count: int | None) -> "Iterator[Callable[[FeedProgress], None]]":
-    """Yield what is told of progress. With the first acknowledgement the feed is ready: who keeps it is told."""
+    """Yield the function that shows progress. At the first acknowledgement it reports the feed as ready."""
     with _show_bar(description, count) if sys.stderr.isatty() else _show_lines(description) as show_counts:
         is_ready = False
 
@@ -62,7 +62,7 @@ def _show_lines(description: str) -> "Iterator[Callable[[FeedProgress], None]]":
 
 
 def describe_progress(progress: "FeedProgress", count: int | None) -> str:
-    """Say how many records are where, how quickly, and what the broker does if it does not keep up."""
+    """Format the number of acknowledged and in-flight records, the rate, and a broker error if there is one."""
     rate = progress.acknowledged_records * 1_000 / progress.elapsed_ms if progress.elapsed_ms else 0.0
     target = f" of {count:,}" if count else ""
     parts = [

@@ -1,4 +1,4 @@
-"""`penstock host`: the process that runs streams."""
+"""`penstock host`: run the stream host."""
 
 import click
 
@@ -6,19 +6,22 @@ from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.output import format_examples
 
 
-@click.group(name="host")
+@click.group(
+    name="host", short_help="Run the process that hosts streams", epilog=format_examples("penstock host run")
+)
 def command() -> None:
-    """Run streams. `penstock up` does this for a local stack."""
+    """Run the process that hosts streams. On a local stack, `penstock up` does this."""
 
 
 @command.command(
-    epilog=format_examples("penstock host run", "PENSTOCK_HOST__LOG_FORMAT=json penstock host run")
+    short_help="Run the desired streams until SIGTERM",
+    epilog=format_examples("penstock host run", "PENSTOCK_HOST__LOG_FORMAT=json penstock host run"),
 )
 def run() -> int:
-    """Run the streams that the control store says should run, until SIGTERM; then drain them.
+    """Run the streams that the control store lists as desired. On SIGTERM, drain them and exit.
 
-    A second host takes over what the first lets go, and waits for the rest. What begins its Spark is for
-    `spark.launch` to say: a session of its own, or spark-submit.
+    A second host takes over the streams that the first one releases. The setting `spark.launch` decides how
+    Spark starts: in this process or with spark-submit.
     """
     from penstock.platform.launch import launch_host
     from penstock.platform.logging_setup import configure_logging

@@ -1,10 +1,11 @@
-"""`penstock ingest`: records into a topic, each accounted for in a ledger."""
+"""`penstock ingest`: send records to a topic and track each one in a delivery ledger."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
+from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.output import format_examples, print_json
 from penstock.platform.cli.stop_signals import stop_on_signal
@@ -14,11 +15,13 @@ if TYPE_CHECKING:
 
 
 def _check_source(_context: click.Context, _parameter: click.Parameter, source: str) -> str:
-    """Refuse a source that there is not, with those that there are."""
+    """Refuse an unknown source and name the nearest one."""
     from penstock.ingestion.sources.source_factory import list_source_kinds
 
     if source not in list_source_kinds():
-        raise click.BadParameter(f"{source!r} is no source; there are {', '.join(list_source_kinds())}")
+        raise click.BadParameter(
+            explain_unknown_name("source", source, list_source_kinds(), "penstock ingest --help")
+        )
     return source
 
 
@@ -45,48 +48,54 @@ EXAMPLES = format_examples(
 POSITIVE_FLOAT = click.FloatRange(min=0, min_open=True)
 
 
-@click.command(name="ingest", epilog=EXAMPLES)
+@click.command(name="ingest", short_help="Send records from a source to a topic", epilog=EXAMPLES)
 @click.argument("source", callback=_check_source, shell_complete=_complete_sources)
-@click.option("--topic", default="", help="Where to; a source of the same name as a topic needs none.")
-@click.option("--place", default="", help="A file, a folder, a URL, or host:port.")
-@click.option("--rate", type=POSITIVE_FLOAT, help="Records a second; else at once.")
-@click.option("--speed", type=POSITIVE_FLOAT, help="Times the records' own pace.")
-@click.option("--replay-by", help="The field whose times --speed goes by; the event time without.")
-@click.option("--disorder", default=0.0, type=click.FloatRange(0, 1), help="Share of records held back.")
+@click.option("--topic", default="", help="Target topic. Default: the topic with the source's name.")
+@click.option("--place", default="", help="File, folder, URL or host:port to read from.")
+@click.option("--rate", type=POSITIVE_FLOAT, help="Records per second. Default: as fast as possible.")
+@click.option("--speed", type=POSITIVE_FLOAT, help="Replay speed, as a multiple of the records' own pace.")
+@click.option("--replay-by", help="Time field that --speed follows. Default: the event time.")
+@click.option("--disorder", default=0.0, type=click.FloatRange(0, 1), help="Share of the records to delay.")
 @click.option(
     "--held-back",
     "disorder_ms",
     callback=_parse_duration,
-    help="By how much at most, as in 30s; not beyond some thousand records.",
+    help="Longest delay of --disorder, for example 30s; at most a few thousand records.",
 )
-@click.option("--count", type=click.IntRange(min=1), help="End after so many; else with the source.")
-@click.option("--seed", type=int, help="Where random numbers begin; 1 without.")
-@click.option("--follow", is_flag=True, help="Look for new files in the folder for ever; connect again.")
-@click.option("--text", is_flag=True, help="Lines are text, no JSON.")
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    help="Stop after this many records. Default: at the end of the source.",
+)
+@click.option("--seed", type=int, help="Random seed. Default: 1.")
+@click.option("--follow", is_flag=True, help="Keep reading: watch the folder for new files, or reconnect.")
+@click.option("--text", is_flag=True, help="Treat lines as text instead of JSON.")
 @click.option(
     "--route",
     default="key",
     show_default=True,
-    help="What decides on the partition: key, round-robin, or module:function of (key, sequence).",
+    help="Partitioner: key, round-robin, or module:function that takes (key, sequence).",
 )
 @click.option(
-    "--producer", default="", help="The ledger's name; a second run of a name goes on where the first ended."
+    "--producer",
+    default="",
+    help="Name of the ledger. A second run with this name resumes where the first ended.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the summary for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(count: int | None, as_json: bool, **options: str) -> int:
-    """Write a source's records into a topic. What the broker acknowledged is in the producer's ledger.
+    """Send records from a source to a topic. The producer's ledger tracks what the broker acknowledged.
 
-    SOURCE is json-lines, csv, parquet, text or log for files, http, sse or socket for what comes over the network,
-    and else a topic whose records are made up, such as sensors.
+    SOURCE is json-lines, csv, parquet, text or log for files; http, sse or socket for the network; or the name of
+    a topic with a generator, such as sensors.
 
-    Ctrl-C finishes what is in flight; the next run goes on from there. `penstock producer where` says where each
-    record is.
+    Ctrl-C waits for the records in flight; the next run resumes from there. `penstock producer where` prints the
+    offset of each record.
     """
     from penstock.ingestion.feed import FeedLimits
     from penstock.platform.cli.feed_progress import show_progress
     from penstock.platform.services.feeds import FeedRequest, open_feed
 
-    feed_request = FeedRequest(**options)  # type: ignore[arg-type]  # click hands over what the options are declared as
+    feed_request = FeedRequest(**options)  # type: ignore[arg-type]  # click passes the declared option types
     feed = open_feed(current_settings(), feed_request)
     with (
         stop_on_signal() as stop,
@@ -111,4 +120,6 @@ def _describe_summary(summary: "FeedSummary") -> str:
         f"{summary.acknowledged_records:,} records acknowledged{rate}, "
         f"{summary.dead_letters:,} of them dead letters"
     )
-    return text if summary.complete else f"{text}; others were in flight: the next run settles them"
+    return (
+        text if summary.complete else f"{text}; some records are still in flight: the next run resolves them"
+    )

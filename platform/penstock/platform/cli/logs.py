@@ -1,4 +1,4 @@
-"""`penstock logs`: what the programs of the stack say."""
+"""`penstock logs`: show the logs of the stack's programs."""
 
 import time
 from collections.abc import Iterator
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.output import format_examples
-from penstock.platform.errors import StackError
 
 POLL_INTERVAL_S = 0.3
 
@@ -21,7 +21,11 @@ def _complete_programs(_context: click.Context, _parameter: click.Parameter, pre
     return [name for name in _list_programs() if name.startswith(prefix)]
 
 
-@click.command(name="logs", epilog=format_examples("penstock logs", "penstock logs host --follow"))
+@click.command(
+    name="logs",
+    short_help="Show the logs of the stack's programs",
+    epilog=format_examples("penstock logs", "penstock logs host --follow"),
+)
 @click.argument("programs", nargs=-1, shell_complete=_complete_programs)
 @click.option(
     "--lines",
@@ -29,18 +33,16 @@ def _complete_programs(_context: click.Context, _parameter: click.Parameter, pre
     type=click.IntRange(min=0),
     default=20,
     show_default=True,
-    help="How many lines of each; 0 for what comes from now on, with --follow.",
+    help="Number of lines of each log. Use 0 with --follow for new lines only.",
 )
-@click.option("--follow", "-f", is_flag=True, help="Go on as they say more, until Ctrl-C.")
+@click.option("--follow", "-f", is_flag=True, help="Print new lines until Ctrl-C.")
 def command(programs: tuple[str, ...], lines: int, follow: bool) -> None:
-    """Show the end of the programs' logs: all of them, or those named."""
+    """Show the last lines of each program's log, or of the named programs only."""
     folder = current_settings().home / "logs"
     known_programs = _list_programs()
     for name in programs:
         if name not in known_programs:
-            raise StackError(
-                f"{name} has no log in {folder}; there are: {', '.join(known_programs) or 'none yet'}"
-            )
+            raise click.UsageError(explain_unknown_name("log", name, known_programs))
     log_files = [folder / f"{name}.log" for name in programs or known_programs]
     for path in log_files:
         log_lines = path.read_text("utf-8", "replace").splitlines()
@@ -63,7 +65,7 @@ def _follow_logs(log_files: list[Path]) -> None:
 
 
 def _tail_file(path: Path) -> Iterator[str | None]:
-    """Lines as they are added, None while there are none; goes on in the new file after a rotation."""
+    """Yield new lines, and None while there are none. After a rotation, continue with the new file."""
     file = path.open("r", encoding="utf-8", errors="replace")
     file.seek(0, 2)
     while True:

@@ -1,4 +1,4 @@
-"""The entry point: which commands there are, and what each kind of failure ends with."""
+"""Entry point of the command line: the list of commands, and the exit code of each kind of failure."""
 
 import os
 import sys
@@ -48,24 +48,23 @@ _COMMAND_MODULES = {
 )
 @click.version_option(package_name="penstock", prog_name="penstock")
 def penstock() -> None:
-    """Kafka in, windowed results in Delta tables out, every record accounted for.
+    """Run windowed pipelines from Kafka to Delta tables, with every record accounted for.
 
-    Commands end with 0 when done, 1 when the thing asked about is not as it should be, and 2 when they
-    were used or configured wrongly.
+    Exit codes: 0 for success, 1 if the command failed or found a problem, 2 for wrong usage or configuration.
     """
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its exit code."""
     try:
         code = penstock.main(standalone_mode=False)
     except click.exceptions.Abort:
-        code = _print_error("stopped: nothing more is done", 130)
+        code = _print_error("aborted", 130)
     except click.ClickException as error:
         error.show()
         code = EXIT_USAGE
     except BrokenPipeError:
-        # The reader of our output left, as `head` does; nothing more can be said to it.
+        # The reader of the output has closed it, as `head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = EXIT_OK
     except Exception as error:

@@ -1,4 +1,4 @@
-"""`penstock maintain`: merge small files, and forget what nobody asks for any more."""
+"""`penstock maintain`: compact tables and delete expired files and history."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 @click.command(
     name="maintain",
+    short_help="Compact tables and delete expired files and history",
     epilog=format_examples("penstock maintain", "penstock maintain --dry-run", "penstock maintain --json"),
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted; change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(dry_run: bool, as_json: bool) -> None:
-    """Keep a platform fit to run for months, beside the streams that run.
+    """Compact tables and delete expired files and history, while the streams keep running.
 
-    Small files of tables become few; files that no version of the last days names, folders that replays left, rows
-    of old batches, and old events and runs of Dagster go. The settings `maintenance.…` say what is old. Dagster
-    does the same by a schedule.
+    Merges small files of tables. Deletes files that no recent table version uses, folders left by replays, rows
+    of old batches, and old Dagster events and runs. The settings `maintenance.*` define the retention. Dagster
+    runs the same maintenance on a schedule.
     """
     from penstock.core.clock import now_ms
     from penstock.platform.maintenance import run_maintenance
@@ -39,12 +40,13 @@ def command(dry_run: bool, as_json: bool) -> None:
         print_json([asdict(action) for action in actions])
     else:
         print_table(
-            ("where", "what", "count"), [(action.target, action.action, action.count) for action in actions]
+            ("target", "action", "count"),
+            [(action.target, action.action, action.count) for action in actions],
         )
 
 
 def _open_dagster_instance(settings: "Settings") -> "DagsterInstance | None":
-    """Dagster's instance in the home folder; None where there is none yet."""
+    """Open the Dagster instance in the home folder; None if it does not exist yet."""
     from penstock.platform.stack.dagster_home import dagster_home
 
     home = dagster_home(settings)

@@ -1,6 +1,6 @@
-"""What commands print: tables, JSON, and steps that show they are alive.
+"""Output of commands: tables, JSON and progress steps.
 
-A terminal gets colours and a spinner; anything else gets plain text, one line a fact.
+A terminal gets colors and a spinner; other outputs get plain text.
 """
 
 import json
@@ -18,23 +18,23 @@ Row = Sequence[object]
 
 
 def format_examples(*lines: str) -> str:
-    """The end of a help text: lines that a person may type as they are."""
+    """Format the examples at the end of a help text."""
     prefixes = ("Example:  ", *("          " for _ in lines[1:]))
     return "\b\n" + "\n".join(start + line for start, line in zip(prefixes, lines, strict=True))
 
 
 def cli_command() -> str:
-    """How the person who reads this says `penstock`: by its place where it is on no path."""
+    """Return how to call `penstock` here: by name, or by path if it is not on the PATH."""
     return "penstock" if shutil.which("penstock") else sys.argv[0]
 
 
 def print_json(value: Any) -> None:
-    """Print a value for programs; numbers that JSON does not know are texts, as in published topics."""
+    """Print a value as JSON. NaN and infinities become strings, as in published topics."""
     click.echo(json.dumps(_to_json_value(value), indent=2, default=str, allow_nan=False))
 
 
 def print_json_line(value: Any) -> None:
-    """Print a value for programs in one line."""
+    """Print a value as one line of JSON."""
     click.echo(json.dumps(_to_json_value(value), default=str, allow_nan=False))
 
 
@@ -51,7 +51,7 @@ def _to_json_value(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Row], empty: str = "nothing") -> None:
-    """Print rows for people: aligned text, or a table where there is a terminal."""
+    """Print rows as a table on a terminal, otherwise as aligned text."""
     if not rows:
         click.echo(empty)
         return
@@ -96,14 +96,14 @@ _STYLES = {
 
 
 class StepPrinter:
-    """Shows one step after another, with how long each took."""
+    """Prints one step after another, with the duration of each."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
 
     @contextmanager
     def step(self, description: str) -> Iterator[Callable[[str], None]]:
-        """Show that something is being done; the function it yields says how it is getting on."""
+        """Show a step while its block runs; yield the function that reports its progress."""
         started_s = self._clock()
         if sys.stderr.isatty():
             with _show_spinner(description) as report_progress:
@@ -113,12 +113,12 @@ class StepPrinter:
         self.print_done(description, self._clock() - started_s)
 
     def print_done(self, description: str, seconds: float = 0.0) -> None:
-        """Say that something is done."""
+        """Print that a step is done."""
         duration_text = f"  ({seconds:.1f} s)" if seconds >= 0.1 else ""
         click.echo(f"{click.style('✓', fg='green')} {description}{duration_text}", err=True)
 
     def report_skipped(self, description: str) -> None:
-        """Say what is gone on without."""
+        """Print that a step is skipped."""
         click.echo(f"{click.style('!', fg='yellow')} {description}", err=True)
 
 
@@ -131,7 +131,7 @@ def _show_spinner(description: str) -> Iterator[Callable[[str], None]]:
 
 
 def format_age(then_ms: int | None, now_ms: int) -> str:
-    """How long ago, in one unit that a person would choose."""
+    """Format the time since then in one readable unit; an empty string for None."""
     if then_ms is None:
         return ""
     seconds = (now_ms - then_ms) / 1000

@@ -1,4 +1,4 @@
-"""`penstock quarantine`: records that were found to be no good, and what is to become of them."""
+"""`penstock quarantine`: inspect, replay or discard quarantined records."""
 
 import base64
 import json
@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 QUARANTINE_STATES = ("held", "replaying", "replayed", "discarded")
 
 
-@click.group(name="quarantine")
+@click.group(
+    name="quarantine",
+    short_help="Inspect, replay or discard quarantined records",
+    epilog=format_examples("penstock quarantine list sensors", "penstock quarantine replay sensors --all"),
+)
 def command() -> None:
-    """Look at records that were found to be no good, and send them again or give them up.
+    """Inspect, replay or discard quarantined records.
 
-    Each is kept as its topic had it, byte for byte. A record is decided on once: it is sent again under the name
-    of a producer that proves its delivery, or discarded, and `list` accounts for all of them.
+    The quarantine keeps each record byte for byte. You decide about a record once: replay it, with a ledger that
+    proves its delivery, or discard it. `list` accounts for all records.
     """
 
 
@@ -37,28 +41,29 @@ def _complete_topics(_context: click.Context, _parameter: click.Parameter, prefi
 
 
 _topic = click.argument("topic", shell_complete=_complete_topics)
-_json = click.option("--json", "as_json", is_flag=True, help="Print for programs.")
-_places = click.argument("places", metavar="[PARTITION:OFFSET]...", nargs=-1)
-_reason = click.option("--reason", help="Only records of this reason, or of one that begins so.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_positions = click.argument("positions", metavar="[PARTITION:OFFSET]...", nargs=-1)
+_reason = click.option("--reason", help="Only records whose reason starts with this text.")
 _all = click.option("--all", "everything", is_flag=True, help="All records that are held.")
-_why = click.option(
-    "--why", default="", help="A word for those who come after; it is kept with the decision."
-)
+_why = click.option("--why", default="", help="Comment to store with the decision.")
 
 
 @command.command(
     name="list",
+    short_help="List the quarantined records of a topic",
     epilog=format_examples(
         "penstock quarantine list sensors", "penstock quarantine list sensors --state held --json"
     ),
 )
 @_topic
 @_reason
-@click.option("--state", type=click.Choice(QUARANTINE_STATES), help="Only records that stand so.")
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(min=1), help="How many to show.")
+@click.option("--state", type=click.Choice(QUARANTINE_STATES), help="Only records in this state.")
+@click.option(
+    "--limit", default=50, show_default=True, type=click.IntRange(min=1), help="Number of records to show."
+)
 @_json
 def list_records(topic: str, reason: str | None, state: str | None, limit: int, as_json: bool) -> None:
-    """List the records of a topic's quarantine; the last line accounts for all of them."""
+    """List the quarantined records of a topic. The last line counts all of them by state."""
     from penstock.quality.quarantine.record_status import count_states
 
     quarantine = _open_quarantine(topic)
@@ -71,29 +76,30 @@ def list_records(topic: str, reason: str | None, state: str | None, limit: int, 
     print_table(
         RECORD_COLUMNS,
         [to_row(status, current_versions) for status in selected[:limit]],
-        empty=f"no record of {topic} is in quarantine" if not statuses else "none is like that",
+        empty=f"no quarantined records of {topic}" if not statuses else "no matching records",
     )
     if len(selected) > limit:
-        click.echo(f"{limit} of {len(selected)} are shown; --limit shows more, --json all of them")
+        click.echo(f"{limit} of {len(selected)} records shown; use --limit for more, --json for all")
     counts_text = " + ".join(f"{count} {state}" for state, count in count_states(statuses).items())
     click.echo(f"{len(statuses)} quarantined = {counts_text}")
 
 
 @command.command(
+    short_help="Show one quarantined record",
     epilog=format_examples(
         "penstock quarantine show sensors 1:4711", "penstock quarantine show sensors 1:4711 --raw > record"
-    )
+    ),
 )
 @_topic
-@click.argument("place", metavar="PARTITION:OFFSET")
-@click.option("--raw", is_flag=True, help="Write the value's bytes and nothing else.")
+@click.argument("position", metavar="PARTITION:OFFSET")
+@click.option("--raw", is_flag=True, help="Write only the bytes of the value.")
 @_json
-def show(topic: str, place: str, raw: bool, as_json: bool) -> None:
-    """Show everything that is known of a record."""
+def show(topic: str, position: str, raw: bool, as_json: bool) -> None:
+    """Show all details of a quarantined record."""
     from penstock.quality.quarantine.quarantined_records import find_records, parse_position
 
     statuses = _open_quarantine(topic).list_statuses()
-    (record,) = find_records([status.record for status in statuses], [parse_position(place)], topic)
+    (record,) = find_records([status.record for status in statuses], [parse_position(position)], topic)
     (status,) = [candidate for candidate in statuses if candidate.record is record]
     if raw:
         sys.stdout.buffer.write(record.value or b"")
@@ -109,47 +115,51 @@ def show(topic: str, place: str, raw: bool, as_json: bool) -> None:
 
 
 @command.command(
+    short_help="Send quarantined records to their topic again",
     epilog=format_examples(
         "penstock quarantine replay sensors --reason missing_field:device",
-        "penstock quarantine replay sensors 1:4711 --repaired mended.jsonl",
+        "penstock quarantine replay sensors 1:4711 --repaired fixed.jsonl",
         "penstock quarantine replay sensors",
-    )
+    ),
 )
 @_topic
-@_places
+@_positions
 @_reason
 @_all
 @click.option(
     "--repaired",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Lines of JSON with partition, offset and value (or value_base64), as `list --json` has them.",
+    help="JSON lines with partition, offset and value (or value_base64), as printed by `list --json`.",
 )
 @_why
 @_json
 def replay(
     topic: str,
-    places: Sequence[str],
+    positions: Sequence[str],
     reason: str | None,
     everything: bool,
     repaired: Path | None,
     why: str,
     as_json: bool,
 ) -> int:
-    """Send records again, as they are or as they were repaired, each once.
+    """Send quarantined records to their topic again, unchanged or repaired, each exactly once.
 
-    Records are judged by the contract as it is now, and what still breaks it, or a check that is as it was, stays
-    held. So does a record that another stream took, or has not read yet: it would count there twice. Named by
-    nothing, none is decided on, and what was decided before and has not arrived is sent. Ends with 1 where a record
-    was refused.
+    The current contract and checks validate each record; an invalid record stays in quarantine. So does a record
+    that another stream accepted or has not read yet, because that stream would count it twice.
+
+    Without a selection, the command decides about no record; it only sends records whose earlier replay is
+    incomplete. The exit code is 1 if a record is refused.
     """
     quarantine = _open_quarantine(topic)
     repaired_values = _read_repaired_file(repaired) if repaired else {}
-    records = _select_records(quarantine, places, reason, everything, list(repaired_values))
-    with StepPrinter().step(f"{len(records)} records of {topic} are judged and sent"):
+    records = _select_records(quarantine, positions, reason, everything, list(repaired_values))
+    with StepPrinter().step(f"validate and send {len(records)} records of {topic}"):
         result = quarantine.replay(quarantine.judge_replay(records, repaired_values), why)
     refused = result.judgement.refused
     if as_json:
-        refusals = [{"place": str(refusal.record.position), "why": refusal.reason} for refusal in refused]
+        refusals = [
+            {"position": str(refusal.record.position), "reason": refusal.reason} for refusal in refused
+        ]
         print_json(
             {
                 "decided": result.decided_count,
@@ -160,7 +170,7 @@ def replay(
     else:
         rows = [(str(refusal.record.position), refusal.reason) for refusal in refused]
         if rows:
-            print_table(("refused", "because"), rows)
+            print_table(("refused", "reason"), rows)
         click.echo(
             f"{result.decided_count} decided, {result.summary.acknowledged_records} sent to {topic}, "
             f"{len(refused)} refused"
@@ -169,23 +179,26 @@ def replay(
 
 
 @command.command(
+    short_help="Discard quarantined records for good",
     epilog=format_examples(
         "penstock quarantine discard sensors 1:4711 --why 'a test of the vendor'",
         "penstock quarantine discard sensors --reason no_value",
-    )
+    ),
 )
 @_topic
-@_places
+@_positions
 @_reason
 @_all
 @_why
-def discard(topic: str, places: Sequence[str], reason: str | None, everything: bool, why: str) -> None:
-    """Give records up, for good. Their bytes stay in the table."""
-    if not (places or reason is not None or everything):
-        raise click.UsageError("say which records: by address, as in 1:4711, by --reason, or --all")
+def discard(topic: str, positions: Sequence[str], reason: str | None, everything: bool, why: str) -> None:
+    """Discard quarantined records for good. Their bytes stay in the quarantine table."""
+    if not (positions or reason is not None or everything):
+        raise click.UsageError(
+            "select records by position (for example 1:4711), with --reason, or with --all"
+        )
     quarantine = _open_quarantine(topic)
-    records = _select_records(quarantine, places, reason, everything, [])
-    click.echo(f"{quarantine.discard(records, why)} of {len(records)} records are discarded")
+    records = _select_records(quarantine, positions, reason, everything, [])
+    click.echo(f"{quarantine.discard(records, why)} of {len(records)} records discarded")
 
 
 def _open_quarantine(topic: str) -> "TopicQuarantine":
@@ -218,7 +231,7 @@ def _select_records(
         record.position for record in dict.fromkeys(selected) if state_by_position[record.position] != "held"
     ):
         click.echo(
-            f"{quarantine.topic} {position} is {state_by_position[position]}: it was decided on, and is left alone",
+            f"{quarantine.topic} {position} skipped: it is already {state_by_position[position]}",
             err=True,
         )
     return [record for record in dict.fromkeys(selected) if state_by_position[record.position] == "held"]
@@ -239,23 +252,23 @@ def _read_repaired_file(file: Path) -> "dict[RecordPosition, bytes]":
             repaired_values[position] = _decode_value(entry)
         except (ValueError, KeyError, TypeError) as error:
             raise click.UsageError(
-                f"line {number} of --repaired is no object with partition, offset and value: {error!r}"
+                f"line {number} of --repaired is not an object with partition, offset and value: {error!r}"
             ) from error
     return repaired_values
 
 
 def _require_integer(number: object) -> int:
     if type(number) is not int:
-        raise ValueError(f"{number!r} is no whole number")
+        raise ValueError(f"{number!r} is not an integer")
     return number
 
 
 def _decode_value(entry: dict[str, Any]) -> bytes:
     if entry.get("value_base64") and entry.get("value") is not None:
-        raise ValueError("it has two values; leave value or value_base64 out")
+        raise ValueError("both value and value_base64 are set; remove one")
     if entry.get("value_base64"):
         return base64.b64decode(entry["value_base64"], validate=True)
     value = entry["value"]
     if value is None:
-        raise ValueError("it has no value to be sent")
+        raise ValueError("the value is null")
     return value.encode() if isinstance(value, str) else json.dumps(value, separators=(",", ":")).encode()

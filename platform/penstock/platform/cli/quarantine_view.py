@@ -1,4 +1,4 @@
-"""What `penstock quarantine` shows of a record."""
+"""Quarantined records as rows and JSON for `penstock quarantine`."""
 
 import base64
 from datetime import UTC, datetime
@@ -12,9 +12,9 @@ _MAX_VALUE_CHARS = 60
 
 
 def to_row(status: "QuarantineStatus", current_versions: set[str]) -> tuple[object, ...]:
-    """A record as a row; `now` are the versions of the contract by which streams judge."""
+    """Format a record as a row. `current_versions` are the contract versions that streams validate with now."""
     record = status.record
-    contract_label = "as now" if set(record.contracts) <= current_versions else "older"
+    contract_label = "current" if set(record.contracts) <= current_versions else "older"
     arrived = record.arrived_at.strftime("%Y-%m-%d %H:%M:%S") if record.arrived_at else ""
     streams, text = ", ".join(dict.fromkeys(record.streams)), repr(record.value)[2:-1] if record.value else ""
     value_text = text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
@@ -30,7 +30,7 @@ def _format_state(status: "QuarantineStatus") -> str:
 
 
 def to_data(status: "QuarantineStatus") -> dict[str, Any]:
-    """Everything that is known of a record, for programs."""
+    """Return all details of a record as JSON data."""
     record, decision = status.record, status.decision
     return {
         "topic": record.topic,
@@ -49,7 +49,7 @@ def to_data(status: "QuarantineStatus") -> dict[str, Any]:
 
 
 def _format_bytes(name: str, value: bytes | None) -> dict[str, str | None]:
-    """Bytes as text where they are text, and else in base64."""
+    """Return bytes as text if they are UTF-8, otherwise as base64."""
     if value is None:
         return {name: None}
     try:

@@ -1,4 +1,4 @@
-"""`penstock run`: a pipeline over records that are there already."""
+"""`penstock run`: run a pipeline over stored records."""
 
 from datetime import datetime
 from pathlib import Path
@@ -22,25 +22,25 @@ EXAMPLES = format_examples(
 )
 
 
-@click.command(name="run", epilog=EXAMPLES)
+@click.command(name="run", short_help="Run a pipeline over stored records", epilog=EXAMPLES)
 @stream_argument
 @click.option(
     "--from",
     "origin",
     metavar="FORMAT:PATH",
-    help="Files to read, as json, csv, parquet, delta or text; a relative path is one of the warehouse. Without it "
-    "the records are those that the pipeline itself names: its topic, as far as it goes now, or its files.",
+    help="Files to read: json, csv, parquet, delta or text. A relative path is relative to the warehouse. "
+    "Default: the pipeline's own sources, a topic up to its current end.",
 )
 @click.option(
     "--day",
     type=click.DateTime(["%Y-%m-%d"]),
-    help="Read what the archive took of the topic on that day, in UTC; the run is named after it.",
+    help="Read the records that the archive stored on this day (UTC). The day becomes the run's name.",
 )
-@click.option("--name", help="The run's name; a run that was cut off goes on under its name.")
+@click.option("--name", help="Name of the run. Reuse the name to resume an interrupted run.")
 @click.option(
-    "--records-per-batch", type=click.IntRange(min=1), help="Cut the input into batches of about so many."
+    "--records-per-batch", type=click.IntRange(min=1), help="Approximate number of records per batch."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     stream: str,
     origin: str | None,
@@ -49,17 +49,17 @@ def command(
     records_per_batch: int | None,
     as_json: bool,
 ) -> None:
-    """Run a pipeline over stored records, to their end: for a backfill, an audit, a test.
+    """Run a pipeline over stored records to their end, for a backfill, an audit or a test.
 
-    Its values are those of the last panes that a live stream shows of the same records, except for records that
-    came too late there. They go to tables of the run's own, in the warehouse's folder runs/STREAM/NAME.
+    The results equal the last panes of a live stream over the same records, except for records that were late
+    there. They go to separate tables in runs/STREAM/NAME of the warehouse.
     """
     from penstock.platform.services.bounded_runs import run_over_stored_records
 
     if origin and day:
-        raise click.UsageError("Say --from or --day: a day is one of the archive's.")
+        raise click.UsageError("--from and --day exclude each other: --day reads the archive")
     settings, archive_day = current_settings(), day.date() if day else None
-    with StepPrinter().step(f"{stream} over stored records") as report_progress:
+    with StepPrinter().step(f"run {stream} over stored records") as report_progress:
         run_result = run_over_stored_records(
             settings, stream, origin, name, records_per_batch, report_progress, archive_day
         )

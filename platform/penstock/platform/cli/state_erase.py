@@ -1,4 +1,4 @@
-"""`penstock state erase`: a key forgotten on request, with an account of it."""
+"""`penstock state erase`: erase a key from a stream's state and record the erasure."""
 
 from collections.abc import Sequence
 
@@ -10,18 +10,21 @@ from penstock.platform.cli.stream_arguments import stream_argument
 
 
 def parse_key(pairs: Sequence[str]) -> dict[str, str]:
-    """Read `--key FIELD=VALUE`, given several times."""
+    """Parse the values of the repeatable option `--key FIELD=VALUE`."""
     for pair in pairs:
         if "=" not in pair:
-            raise click.UsageError(f"--key {pair!r} is not FIELD=VALUE, as in --key device=device-0001")
+            raise click.UsageError(
+                f"--key {pair!r} is not of the form FIELD=VALUE, for example --key device=device-0001"
+            )
     return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
 
 
 @click.command(
+    short_help="Erase a key from a stream's state",
     epilog=format_examples(
         "penstock state erase sensor_minute --key device=device-0001",
         "penstock state erase card_alerts --key card=4711 --by dpo@example.org --yes --json",
-    )
+    ),
 )
 @stream_argument
 @click.option(
@@ -29,16 +32,17 @@ def parse_key(pairs: Sequence[str]) -> dict[str, str]:
     multiple=True,
     required=True,
     metavar="FIELD=VALUE",
-    help="The key; once for each field. With some of its fields only, every key that has these values.",
+    help="Key to erase; repeat the option for each field. A part of the fields selects every matching key.",
 )
-@click.option("--by", "asked_by", default="", help="Who asks for it; without it the user of this machine.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+@click.option("--by", "asked_by", default="", help="Who requests the erasure. Default: your user name.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def erase(stream: str, key: Sequence[str], asked_by: str, yes: bool, as_json: bool) -> None:
-    """Have a stream forget a key: its windows, what functions remember of it, and every older file that holds it.
+    """Erase a key from a stream's state: its windows, its function state, and every older file that contains it.
 
-    A stream that runs is drained for it and goes on afterwards. What it says of the key stays in topics and tables:
-    erase it there as well, first in the topic and its archive. An account without the key goes to erasures/STREAM.
+    A running stream is drained for the erasure and resumes afterwards. The command does not erase the key from
+    topics and tables: erase it there too, first in the topic and its archive. A record of the erasure, without
+    the key, goes to the table erasures/STREAM.
     """
     import getpass
     from dataclasses import asdict
@@ -53,10 +57,10 @@ def erase(stream: str, key: Sequence[str], asked_by: str, yes: bool, as_json: bo
             ("stage", "windows"), [(name, _format_count(count)) for name, count in window_counts.items()]
         )
     if not yes:
-        click.confirm("Erase them?", abort=True)
+        click.confirm("Erase these windows?", abort=True)
     with (
         use_control_store(settings) as store,
-        StepPrinter().step(f"{stream} forgets a key") as report_progress,
+        StepPrinter().step(f"erase a key of {stream}") as report_progress,
     ):
         batch, account = erase_key(settings, store, request, report_progress)
     if as_json:
@@ -68,4 +72,4 @@ def erase(stream: str, key: Sequence[str], asked_by: str, yes: bool, as_json: bo
 
 
 def _format_count(count: int | None) -> object:
-    return "not by this key" if count is None else count
+    return "not keyed by these fields" if count is None else count

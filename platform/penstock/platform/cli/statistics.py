@@ -1,4 +1,4 @@
-"""`penstock statistics`: how much there is of a table in each stretch of time, and what changed suddenly."""
+"""`penstock statistics`: show a table's metrics by interval, and sudden changes."""
 
 from datetime import UTC, datetime
 
@@ -16,20 +16,21 @@ def _complete_tables(_context: click.Context, _parameter: click.Parameter, prefi
 
 @click.command(
     name="statistics",
+    short_help="Show a table's metrics by interval, and sudden changes",
     epilog=format_examples(
         "penstock statistics latest/sensor_minute", "penstock statistics latest/sensor_minute --json"
     ),
 )
 @click.argument("table", metavar="FOLDER/TABLE", shell_complete=_complete_tables)
 @click.option(
-    "--limit", default=24, show_default=True, type=click.IntRange(min=1), help="How many stretches."
+    "--limit", default=24, show_default=True, type=click.IntRange(min=1), help="Number of intervals."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(table: str, limit: int, as_json: bool) -> int:
-    """Show a table's figures over time: windows, records, keys, shares of nulls, and the fates of its records.
+    """Show a table's metrics by interval: windows, records, keys, null shares, and record outcomes.
 
-    Its suite says how long a stretch is, and how unlike the others the last one may be. Ends with 1 where it is
-    more unlike than that.
+    The suite of the table defines the length of an interval and the sensitivity to changes. The exit code is 1 if
+    the last interval differs more than that from the earlier ones.
     """
     from penstock.platform.services.statistics import measure_table, publish_statistics
     from penstock.quality.statistics.change_detection import MAX_PREVIOUS_INTERVALS
@@ -45,11 +46,11 @@ def command(table: str, limit: int, as_json: bool) -> int:
             [_format_time(point.at_ms), *(f"{point.figures[name]:g}" for name in names)]
             for point in points[-limit:]
         ]
-        print_table(["from", *names], rows, empty="no stretch is over yet")
+        print_table(["from", *names], rows, empty="no complete interval yet")
         click.echo()
     for change in statistics.changes:
-        click.secho(f"sudden: {change}", fg="red")
-    click.echo(f"plotted in {publish_statistics(settings, statistics)}")
+        click.secho(f"sudden change: {change}", fg="red")
+    click.echo(f"plots: {publish_statistics(settings, statistics)}")
     return 1 if statistics.changes else 0
 
 

@@ -1,4 +1,4 @@
-"""`penstock status`: what runs, what every stream last did, and where each setting came from."""
+"""`penstock status`: show programs, hosts, streams and settings."""
 
 import re
 from dataclasses import asdict
@@ -22,12 +22,13 @@ PASSWORD_PATTERN = re.compile(r"(?<=://)([^:/@]*):[^@/]*(?=@)")
 
 @click.command(
     name="status",
+    short_help="Show programs and streams, with lag and watermarks",
     epilog=format_examples("penstock status", "penstock status --settings", "penstock status --json"),
 )
-@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
-@click.option("--settings", "settings_only", is_flag=True, help="Show each setting, and where it came from.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--settings", "settings_only", is_flag=True, help="Show each setting and its origin.")
 def command(as_json: bool, settings_only: bool) -> int:
-    """Show what runs; ends with 1 when anything that should run does not."""
+    """Show programs, hosts and streams. The exit code is 1 if something that should run does not."""
     loaded = load_current_settings()
     if settings_only:
         _show_settings(loaded, as_json)
@@ -36,7 +37,7 @@ def command(as_json: bool, settings_only: bool) -> int:
 
 
 def show_status(settings: Settings, as_json: bool = False) -> bool:
-    """Print programs and streams; returns whether all is as it should be."""
+    """Print programs, hosts and streams; return whether all of them are healthy."""
     from penstock.core.clock import now_ms
     from penstock.platform.stack.stack_view import read_stack_view
 
@@ -58,11 +59,11 @@ def _print_programs(view: "StackView") -> None:
         since = format_age(round(program.since * 1000), view.at_ms) if program.since else ""
         rows.append((program.name, state, since, program.pid, program.restarts or "", program.detail))
     columns = ("program", "state", "for", "pid", "restarts", "")
-    print_table(columns, rows, empty="nothing runs: `penstock up` starts it")
+    print_table(columns, rows, empty="nothing runs; start the stack with `penstock up`")
 
 
 def _print_hosts(view: "StackView") -> None:
-    """Where hosts show what they do; nothing where none was heard of lately."""
+    """Print the addresses of hosts; nothing if no host reported recently."""
     rows = [(host.host, host.address, format_age(host.began_at_ms, view.at_ms)) for host in view.hosts]
     if rows:
         print_table(("host", "metrics and health", "for"), rows)
@@ -71,8 +72,8 @@ def _print_hosts(view: "StackView") -> None:
 
 def _print_streams(view: "StackView") -> None:
     rows = [_stream_row(view, stream) for stream in view.streams]
-    columns = ("stream", "wanted", "state", "batch", "committed", "records", "rows", "watermark", "lag", "")
-    print_table(columns, rows, empty="no stream was ever started")
+    columns = ("stream", "desired", "state", "batch", "committed", "records", "rows", "watermark", "lag", "")
+    print_table(columns, rows, empty="no stream has been started")
 
 
 def _stream_row(view: "StackView", stream: "StreamOverview") -> tuple[object, ...]:
@@ -98,7 +99,7 @@ def _stream_row(view: "StackView", stream: "StreamOverview") -> tuple[object, ..
 
 
 def _describe_reason(view: "StackView", stream: "StreamOverview") -> str:
-    """What its host says of it; of one that runs, whether its pipeline has been changed since it was begun."""
+    """Return the reason that the host reports; for a running stream, a definition file that changed since."""
     if hold := view.standstills.get(stream.stream):
         return _describe_hold(view, stream, hold)
     health = None if _is_stopped_after_failure(stream) else stream.health
@@ -107,22 +108,22 @@ def _describe_reason(view: "StackView", stream: "StreamOverview") -> str:
     changed_file = find_changed_file(stream.stream, health.at_ms)
     if changed_file is None:
         return ""
-    return f"{changed_file.name} was changed after it began: `penstock stream plan-upgrade {stream.stream}`"
+    return f"{changed_file.name} changed since the start: `penstock stream plan-upgrade {stream.stream}`"
 
 
 def _describe_hold(view: "StackView", stream: "StreamOverview", hold: "StreamHold") -> str:
     if view.is_leased(stream):
-        return f"stands still for {hold.operation}, and is to be {hold.desired} afterwards"
+        return f"on hold for {hold.operation}; {hold.desired} afterwards"
     command_name = "start" if hold.desired == "running" else "pause"
     return (
-        f"stands still since {hold.operation} was cut off, and was to be {hold.desired}: do that again, or "
+        f"on hold since {hold.operation} was interrupted; desired before: {hold.desired}. Repeat it, or run "
         f"`penstock stream {command_name} {stream.stream}`"
     )
 
 
 def _describe_state(view: "StackView", stream: "StreamOverview") -> str:
-    """Return the reported state of a stream; one without a lease does not run, whatever was last reported."""
-    # Imported here: it imports the control store, which `--help` does not need.
+    """Return the state that the host reports; a stream without a live lease does not run, whatever it reported."""
+    # Imported here, because `--help` must not load the control store.
     from penstock.engine.host.stream_state import StreamState
     from penstock.platform.services.stream_lifecycle import is_from_lease_holder
 
@@ -146,7 +147,7 @@ def _describe_state(view: "StackView", stream: "StreamOverview") -> str:
 
 
 def _is_stopped_after_failure(stream: "StreamOverview") -> bool:
-    """Whether the stream failed and was then asked to stop: perhaps no host is there to report it."""
+    """Whether a stop or drain was requested after the stream failed; no host may be left to report it."""
     from penstock.platform.services.stream_lifecycle import RETRYABLE_STATES
 
     health, desired_state = stream.health, stream.desired
@@ -160,7 +161,7 @@ def _is_stopped_after_failure(stream: "StreamOverview") -> bool:
 
 def _to_data(view: "StackView", settings: Settings) -> dict[str, Any]:
     return {
-        "right": view.is_healthy,
+        "healthy": view.is_healthy,
         "ui": f"http://127.0.0.1:{settings.dagster.port}",
         "programs": [asdict(program) for program in view.programs],
         "hosts": [asdict(host) for host in view.hosts],
@@ -168,7 +169,7 @@ def _to_data(view: "StackView", settings: Settings) -> dict[str, Any]:
             {
                 **asdict(stream),
                 "state": _describe_state(view, stream),
-                "right": view.is_stream_healthy(stream),
+                "healthy": view.is_stream_healthy(stream),
                 "note": _describe_reason(view, stream),
             }
             for stream in view.streams
@@ -188,4 +189,4 @@ def _show_settings(loaded: LoadedSettings, as_json: bool) -> None:
         (provenance.name, text, provenance.source or provenance.origin, provenance.description)
         for provenance, text in setting_texts
     ]
-    print_table(("setting", "value", "from", "what it is"), rows)
+    print_table(("setting", "value", "origin", "description"), rows)

@@ -1,4 +1,4 @@
-"""Being asked to end, by Ctrl-C or by whoever keeps the process, and ending in order."""
+"""Orderly shutdown on SIGTERM and Ctrl-C."""
 
 import signal
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def stop_on_signal() -> Iterator[threading.Event]:
-    """Yield what is set when the process is asked to end; afterwards signals do what they did before."""
+    """Yield an event that SIGTERM and SIGINT set; restore the previous handlers at the end of the block."""
     stop = threading.Event()
     previous_handlers = {
         number: signal.signal(number, lambda _number, _frame: stop.set())

@@ -1,4 +1,4 @@
-"""`penstock stream`: say what should become of a stream, and see that it does."""
+"""`penstock stream`: request a state of streams and wait until they reach it."""
 
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,16 @@ if TYPE_CHECKING:
     from penstock.platform.settings import Settings
 
 
-@click.group(name="stream")
+@click.group(
+    name="stream",
+    short_help="Start, stop, replay and upgrade streams",
+    epilog=format_examples("penstock stream start sensor_minute", "penstock stream upgrade sensor_minute"),
+)
 def command() -> None:
-    """Steer streams: pipelines by their names, and `archive-TOPIC`, which keeps a topic in Delta.
+    """Start, stop, replay and upgrade streams.
 
-    What should run is written to the control store; the stream host makes it so.
+    A stream is a pipeline, or `archive-TOPIC`, which archives a topic in a Delta table. The commands write the
+    desired state to the control store; the stream host applies it.
     """
 
 
@@ -26,62 +31,76 @@ _wait = click.option(
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,
-    help="Seconds to wait until it is so; 0 to only say it.",
+    help="Seconds to wait for the state; 0 to return immediately.",
 )
 
 
 @command.command(
+    short_help="Start streams; retry failed ones",
     epilog=format_examples(
         "penstock stream start sensor_minute", "penstock stream start sensor_minute archive-sensors"
-    )
+    ),
 )
 @streams_argument
 @_wait
 def start(streams: tuple[str, ...], wait: float) -> None:
-    """Run streams. A running stream is not touched; a failed stream is retried immediately."""
+    """Start streams. A running stream is not affected; a failed one is retried immediately."""
     _request_states(streams, "start", wait)
 
 
-@command.command(epilog=format_examples("penstock stream drain sensor_minute"))
+@command.command(
+    short_help="Finish the current batch, then stop",
+    epilog=format_examples("penstock stream drain sensor_minute"),
+)
 @streams_argument
 @_wait
 def drain(streams: tuple[str, ...], wait: float) -> None:
-    """Let streams finish their batch, commit it, and stop."""
+    """Finish the current batch of each stream, commit it, and stop the stream."""
     _request_states(streams, "drain", wait)
 
 
-@command.command(epilog=format_examples("penstock stream stop sensor_minute"))
+@command.command(
+    short_help="Stop streams immediately", epilog=format_examples("penstock stream stop sensor_minute")
+)
 @streams_argument
 @_wait
 def stop(streams: tuple[str, ...], wait: float) -> None:
-    """Stop streams now; a batch in flight is cut off, and repeated whole at the next start."""
+    """Stop streams immediately. The next start repeats an interrupted batch from its beginning."""
     _request_states(streams, "stop", wait)
 
 
-@command.command(epilog=format_examples("penstock stream pause sensor_minute"))
+@command.command(
+    short_help="Pause consumption; timers keep firing",
+    epilog=format_examples("penstock stream pause sensor_minute"),
+)
 @streams_argument
 @_wait
 def pause(streams: tuple[str, ...], wait: float) -> None:
-    """Have streams read nothing for a while.
+    """Pause the consumption of streams.
 
-    They keep their place in the host, and what the clock alone brings goes on: timers, partitions that fall idle.
+    A paused stream stays on its host. Processing-time timers and idle-partition detection keep running.
     """
     _request_states(streams, "pause", wait)
 
 
-@command.command(epilog=format_examples("penstock stream resume sensor_minute"))
+@command.command(
+    short_help="Resume paused streams", epilog=format_examples("penstock stream resume sensor_minute")
+)
 @streams_argument
 @_wait
 def resume(streams: tuple[str, ...], wait: float) -> None:
-    """Have streams that were paused read on from where they were."""
+    """Resume paused streams at the offsets where they stopped reading."""
     _request_states(streams, "resume", wait)
 
 
-@command.command(epilog=format_examples("penstock stream restart sensor_minute"))
+@command.command(
+    short_help="Drain streams and start them again",
+    epilog=format_examples("penstock stream restart sensor_minute"),
+)
 @streams_argument
 @_wait
 def restart(streams: tuple[str, ...], wait: float) -> None:
-    """Drain streams and start them again at once, with their pipelines read anew."""
+    """Drain streams and start them again with freshly loaded pipelines."""
     _request_states(streams, "restart", wait)
 
 
@@ -102,16 +121,16 @@ def _request_states(streams: tuple[str, ...], command_name: str, timeout_s: floa
     with use_control_store(settings) as store:
         for request in [request_state(store, stream, stream_command, known_streams) for stream in streams]:
             if timeout_s > 0:
-                with StepPrinter().step(f"{request.stream} is {stream_command.desired}"):
+                with StepPrinter().step(f"{command_name} {request.stream}"):
                     wait_for_state(store, request, timeout_s)
             else:
-                click.echo(f"{request.stream} is to be {stream_command.desired}")
+                click.echo(f"{request.stream}: desired state is now {stream_command.desired}")
 
 
 def _list_known_streams(
     settings: "Settings", streams: tuple[str, ...], *, is_stopping: bool
 ) -> tuple[str, ...]:
-    """Every stream that there is; to be put to rest also those that somebody wanted, and whose pipeline is gone."""
+    """List every stream; for drain and stop, also those with a desired state whose pipeline no longer exists."""
     from penstock.platform.control import control_store_exists
     from penstock.platform.services.stream_catalog import list_stream_names
 

@@ -1,4 +1,4 @@
-"""Names that commands take, completed from what there is."""
+"""Arguments for stream names, with shell completion."""
 
 import click
 

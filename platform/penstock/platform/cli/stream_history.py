@@ -1,4 +1,4 @@
-"""`penstock stream replay`, `plan-upgrade` and `upgrade`: history run again, a change in force."""
+"""`penstock stream replay`, `plan-upgrade` and `upgrade`."""
 
 from typing import TYPE_CHECKING
 
@@ -18,30 +18,32 @@ REPLAY_EXAMPLES = format_examples(
 )
 
 
-@click.command(name="replay", epilog=REPLAY_EXAMPLES)
+@click.command(name="replay", short_help="Run a pipeline over its history again", epilog=REPLAY_EXAMPLES)
 @stream_argument
 @click.option(
     "--from",
     "start",
     default="topic",
     show_default=True,
-    metavar="PLACE",
-    help="topic (as far back as it goes), archive (and the topic after it), offset:N, offset:PARTITION=N,…, or "
-    "time:2026-01-31T12:00 in UTC, when records reached the broker.",
+    metavar="START",
+    help="Start of the replay: topic (its earliest record), archive (then the topic), offset:N, "
+    "offset:PARTITION=N,…, or time:2026-01-31T12:00 (broker time, UTC).",
 )
 @click.option(
     "--switch/--beside",
     default=True,
-    help="Put the results in the place of the stream's, or leave them in runs/STREAM/NAME of the warehouse.",
+    help="Replace the stream's results, or keep the new ones beside them in runs/STREAM/NAME of the warehouse.",
 )
 @click.option(
-    "--drop-earlier", is_flag=True, help="Accept that the tables hold nothing of records before the start."
+    "--drop-earlier", is_flag=True, help="Accept that results of records before the start are lost."
 )
-@click.option("--name", default="", help="The replay's name; one that was cut off goes on under its name.")
 @click.option(
-    "--records-per-batch", type=click.IntRange(min=1), help="Cut the history into batches of about so many."
+    "--name", default="", help="Name of the replay. Reuse the name to resume an interrupted replay."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+@click.option(
+    "--records-per-batch", type=click.IntRange(min=1), help="Approximate number of records per batch."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def replay(
     stream: str,
     start: str,
@@ -51,11 +53,11 @@ def replay(
     records_per_batch: int | None,
     as_json: bool,
 ) -> None:
-    """Run a pipeline over its history again, as it is written now.
+    """Run a pipeline over its history again, with its current definition.
 
-    The stream goes on meanwhile. At the end it is drained for as long as the last records take; each table then
-    takes the new results in place of the old in one commit, and the stream goes on from there. Nothing is counted
-    twice. With --beside the stream is left alone.
+    The stream keeps running during the replay. At the end, the stream is drained while the replay reads the last
+    records. Then each table replaces its old results with the new ones in one commit, and the stream resumes. No
+    record is counted twice. With --beside, the stream is not affected.
     """
     from dataclasses import asdict
 
@@ -64,33 +66,34 @@ def replay(
 
     settings = current_settings()
     request = ReplayRequest(stream, start, switch, drop_earlier, name, records_per_batch)
-    with use_control_store(settings) as store, StepPrinter().step(f"{stream} is replayed") as report_progress:
+    with use_control_store(settings) as store, StepPrinter().step(f"replay {stream}") as report_progress:
         result = run(settings, store, request, report_progress)
     if as_json:
         print_json(asdict(result))
         return
     print_table(list(result.accounts), [list(result.accounts.values())])
-    after_text = "" if result.batch is None else f"; the stream goes on after batch {result.batch}"
-    click.echo(f"the results are in {result.tables}{after_text}")
+    after_text = "" if result.batch is None else f"; the stream resumes after batch {result.batch}"
+    click.echo(f"results: {result.tables}{after_text}")
 
 
 _from_now = click.option(
     "--from-now",
     multiple=True,
     metavar="COLUMN",
-    help="Declare that a new or changed column may count only what comes from now on, in windows that are open.",
+    help="Accept that a new or changed column of open windows counts only records from now on.",
 )
 _start = click.option(
     "--from",
     "start",
     default="",
-    metavar="PLACE",
-    help="Where a replay begins, where it takes one; without it the archive if there is one, else the topic.",
+    metavar="START",
+    help="Start of a replay, if the upgrade needs one. Default: the archive if it exists, otherwise the topic.",
 )
 
 
 @click.command(
     name="plan-upgrade",
+    short_help="Show the upgrade plan and its cost",
     epilog=format_examples(
         "penstock stream plan-upgrade sensor_minute", "penstock stream plan-upgrade sensor_minute --json"
     ),
@@ -98,19 +101,19 @@ _start = click.option(
 @stream_argument
 @_from_now
 @_start
-@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan_upgrade(stream: str, from_now: tuple[str, ...], start: str, as_json: bool) -> int:
-    """Show what it takes, and what it costs, to have a stream go by its pipeline as it is written now.
+    """Show what an upgrade of a stream to its current pipeline requires and costs.
 
-    Nothing is changed. Ends with 1 where the stream would not start with it by itself.
+    Changes nothing. The exit code is 1 if the stream cannot start with the current pipeline without an upgrade.
     """
     from penstock.engine.upgrade.upgrade_class import UpgradeClass
     from penstock.platform.services.upgrades import UpgradeRequest
-    from penstock.platform.services.upgrades import plan_upgrade as look
+    from penstock.platform.services.upgrades import plan_upgrade as assess_upgrade
 
     settings = current_settings()
     with use_control_store(settings) as store:
-        assessed_plan = look(settings, store, UpgradeRequest(stream, from_now, start))
+        assessed_plan = assess_upgrade(settings, store, UpgradeRequest(stream, from_now, start))
     if as_json:
         print_json(assessed_plan.as_json())
     else:
@@ -120,6 +123,7 @@ def plan_upgrade(stream: str, from_now: tuple[str, ...], start: str, as_json: bo
 
 @click.command(
     name="upgrade",
+    short_help="Upgrade a stream to its current pipeline",
     epilog=format_examples(
         "penstock stream upgrade sensor_minute", "penstock stream upgrade sensor_minute --from-now warmest"
     ),
@@ -127,25 +131,25 @@ def plan_upgrade(stream: str, from_now: tuple[str, ...], start: str, as_json: bo
 @stream_argument
 @_from_now
 @_start
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def upgrade(stream: str, from_now: tuple[str, ...], start: str, yes: bool) -> None:
-    """Have a stream go by its pipeline as it is written now, by what that takes: a restart, or more."""
+    """Upgrade a stream to its current pipeline: with a restart, a state migration or a replay, as required."""
     from dataclasses import replace
 
     from penstock.engine.upgrade.upgrade_class import UpgradeClass
     from penstock.platform.services.upgrades import UpgradeRequest
-    from penstock.platform.services.upgrades import plan_upgrade as look
+    from penstock.platform.services.upgrades import plan_upgrade as assess_upgrade
     from penstock.platform.services.upgrades import upgrade_stream as run
 
     settings = current_settings()
     request = UpgradeRequest(stream, from_now, start)
     with use_control_store(settings) as store:
-        assessed_plan = look(settings, store, request)
+        assessed_plan = assess_upgrade(settings, store, request)
         _print_upgrade_plan(assessed_plan)
         if assessed_plan.upgrade_class > UpgradeClass.COMPATIBLE and not yes:
-            click.confirm("Do it?", abort=True)
-        with StepPrinter().step(f"{stream} goes by its new definition") as report_progress:
-            # The file may be changed again while somebody thinks it over: what was shown is what is accepted.
+            click.confirm("Apply this upgrade?", abort=True)
+        with StepPrinter().step(f"upgrade {stream}") as report_progress:
+            # The file may change again while the user decides, so only what was shown is accepted.
             run(
                 settings,
                 store,
@@ -166,23 +170,23 @@ def _print_upgrade_plan(upgrade_plan: "UpgradePlan") -> None:
         )
         for difference in (plan_changes.differences if plan_changes else ())
     ]
-    print_table(("what", "was", "is", "takes", ""), rows, empty="nothing differs")
+    print_table(("change", "before", "after", "requires", ""), rows, empty="no changes")
     cost = upgrade_plan.cost
     click.echo(
         f"{upgrade_plan.stream}: {upgrade_plan.upgrade_class.label}: {upgrade_plan.upgrade_class.description}"
     )
     if upgrade_plan.upgrade_class.label == "migratable":
-        click.echo(f"to rewrite: {cost.windows:,} rows of state, {cost.state_bytes / 1e6:,.1f} MB")
+        click.echo(f"state to rewrite: {cost.windows:,} rows, {cost.state_bytes / 1e6:,.1f} MB")
     if upgrade_plan.upgrade_class.label == "replay":
         duration_text = (
-            f", about {cost.estimated_seconds:,.0f} s by the stream's own pace"
+            f", about {cost.estimated_seconds:,.0f} s at the stream's recent rate"
             if cost.estimated_seconds is not None
             else ""
         )
         click.echo(
-            f"to read, from the {upgrade_plan.replay_start}: up to {cost.records:,} records{duration_text}"
+            f"records to replay from {upgrade_plan.replay_start}: up to {cost.records:,}{duration_text}"
         )
 
 
 HISTORY_COMMANDS = (replay, plan_upgrade, upgrade)
-"""What `penstock stream` has of these."""
+"""The commands that `penstock stream` adds from this module."""

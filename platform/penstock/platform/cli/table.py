@@ -1,4 +1,4 @@
-"""`penstock table`: which tables there are, and their newest rows."""
+"""`penstock table`: list the warehouse's tables and show their newest rows."""
 
 from datetime import datetime
 
@@ -9,12 +9,16 @@ from penstock.platform.cli.output import format_examples, print_json, print_tabl
 from penstock.platform.services.warehouse_tables import TABLE_KINDS, find_table, iter_tables, read_newest_rows
 
 
-@click.group(name="table")
+@click.group(
+    name="table",
+    short_help="List tables and show their newest rows",
+    epilog=format_examples("penstock table list", "penstock table show sensor_minute"),
+)
 def command() -> None:
-    """Look at the results."""
+    """List the warehouse's tables and show their newest rows."""
 
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def _complete_tables(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
@@ -22,7 +26,7 @@ def _complete_tables(_context: click.Context, _parameter: click.Parameter, prefi
     return sorted(name for name in table_names if name.startswith(prefix))
 
 
-@command.command(name="list", epilog=format_examples("penstock table list"))
+@command.command(name="list", short_help="List the tables", epilog=format_examples("penstock table list"))
 @_json
 def list_tables(as_json: bool) -> None:
     """List the tables of the warehouse."""
@@ -33,27 +37,28 @@ def list_tables(as_json: bool) -> None:
         )
     else:
         print_table(
-            ("kind", "table", "where"),
+            ("kind", "table", "path"),
             [(table.kind, table.name, table.address) for table in warehouse_tables],
-            empty="no tables yet: `penstock up` starts the first stream",
+            empty="no tables yet; start the first stream with `penstock up`",
         )
 
 
 @command.command(
+    short_help="Show the newest rows of a table",
     epilog=format_examples(
         "penstock table show sensor_minute", "penstock table show sensor_minute --kind panes"
-    )
+    ),
 )
 @click.argument("name", shell_complete=_complete_tables)
 @click.option(
     "--kind",
     type=click.Choice(TABLE_KINDS),
-    help="Which folder of the warehouse; the first that has the name.",
+    help="Folder of the warehouse. Default: the first one that has a table of that name.",
 )
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many rows.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="Number of rows.")
 @_json
 def show(name: str, kind: str | None, limit: int, as_json: bool) -> None:
-    """Show a table's newest rows."""
+    """Show the newest rows of a table."""
     columns, rows = read_newest_rows(find_table(current_settings().warehouse_path, name, kind), limit)
     if as_json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])

@@ -1,4 +1,4 @@
-"""`penstock topics`: the broker's topics and the registry's schemas, compared with the contracts, and made so."""
+"""`penstock topics`: compare topics and schemas with the contracts, and apply the changes."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from penstock.core.names import explain_unknown_name
 from penstock.platform.cli.command_context import current_settings
 from penstock.platform.cli.output import StepPrinter, format_examples, print_json, print_table
 from penstock.platform.settings import Settings
@@ -14,41 +15,45 @@ if TYPE_CHECKING:
     from penstock.ingestion.topics import TopicChange, TopicDescription, TopicPlan
 
 
-@click.group(name="topics")
+@click.group(
+    name="topics",
+    short_help="Compare topics with their contracts and apply changes",
+    epilog=format_examples("penstock topics list", "penstock topics plan", "penstock topics apply"),
+)
 def command() -> None:
-    """Topics as code: see what there is and what would change, then change it."""
+    """List topics, compare topics and schemas with the contracts, and apply the changes."""
 
 
 def _check_environment(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str | None:
-    """Refuse an environment that no contract speaks of."""
+    """Refuse an environment that no contract declares."""
     from penstock.ingestion.contracts import load_catalog
     from penstock.ingestion.topics import list_environments
 
     if name is not None and name not in (known_environments := list_environments(load_catalog().contracts)):
-        raise click.BadParameter(f"no contract declares {name!r}; there are {', '.join(known_environments)}")
+        raise click.BadParameter(explain_unknown_name("environment", name, known_environments))
     return name
 
 
 _environment = click.option(
     "--environment",
     callback=_check_environment,
-    help="Whose layout to take from the contracts; that of the settings without.",
+    help="Environment whose topic layout applies. Default: the one in the settings.",
 )
 _destroy = click.option(
     "--allow-destroy",
     "destroy",
     multiple=True,
     metavar="TOPIC",
-    help="May lose this topic's records; repeatable.",
+    help="Allow changes that delete records of this topic; repeatable.",
 )
-_json = click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @dataclass(frozen=True)
 class TopicDifferences:
-    """What differs: topics of the broker, and the versions that schemas would become, by topic.
+    """The differences between contracts and cluster: topic changes, and new schema versions by topic.
 
-    A topic whose contract is broken is not compared; it is told of with the reason.
+    A topic with an invalid contract is not compared; `contract_errors` has the reason.
     """
 
     topic_plan: "TopicPlan"
@@ -56,26 +61,31 @@ class TopicDifferences:
     contract_errors: Mapping[str, str]
 
 
-@command.command(name="list", epilog=format_examples("penstock topics list", "penstock topics list sensors"))
+@command.command(
+    name="list",
+    short_help="List the broker's topics, or a topic's partitions",
+    epilog=format_examples("penstock topics list", "penstock topics list sensors"),
+)
 @click.argument("topic", required=False)
 @_json
 def list_topics(topic: str | None, as_json: bool) -> None:
-    """List the broker's topics: partitions, copies, how long records stay, how many there are.
+    """List the broker's topics with partitions, replicas, retention and record counts.
 
-    With a TOPIC: its partitions, with the first offset and the next one of each.
+    With a TOPIC, list its partitions with their first and next offsets.
     """
     from penstock.ingestion.topics import describe_topics
     from penstock.platform.errors import UnknownTopicError
 
     settings = current_settings()
     broker_topics = describe_topics(settings.kafka.bootstrap_servers, settings.kafka.client_config("topics"))
-    if topic is not None and not (
-        broker_topics := tuple(entry for entry in broker_topics if entry.name == topic)
-    ):
-        raise UnknownTopicError(
-            f"there is no topic {topic!r} at {settings.kafka.bootstrap_servers}; `penstock topics apply` makes "
-            "those that are declared"
-        )
+    if topic is not None:
+        existing_names = [entry.name for entry in broker_topics]
+        if topic not in existing_names:
+            raise UnknownTopicError(
+                f"{explain_unknown_name('topic', topic, existing_names, 'penstock topics list')} (broker: "
+                f"{settings.kafka.bootstrap_servers}; `penstock topics apply` creates declared topics)"
+            )
+        broker_topics = tuple(entry for entry in broker_topics if entry.name == topic)
     if as_json:
         print_json([asdict(entry) for entry in broker_topics])
     elif topic is None:
@@ -91,7 +101,7 @@ def list_topics(topic: str | None, as_json: bool) -> None:
                 )
                 for broker_topic in broker_topics
             ],
-            empty="no topics yet: `penstock topics apply` makes those that are declared",
+            empty="no topics yet; create the declared ones with `penstock topics apply`",
         )
     else:
         (topic_contents,) = broker_topics
@@ -103,26 +113,30 @@ def list_topics(topic: str | None, as_json: bool) -> None:
 
 
 def _format_retention(topic: "TopicDescription") -> str:
-    """Say how long records stay."""
+    """Format the retention of a topic."""
     if topic.is_compacted:
-        return "the last of each key"
-    return "for ever" if topic.retention_ms < 0 else f"{topic.retention_ms / 86_400_000:g} days"
+        return "compacted"
+    return "unlimited" if topic.retention_ms < 0 else f"{topic.retention_ms / 86_400_000:g} days"
 
 
 @command.command(
-    epilog=format_examples("penstock topics plan", "penstock topics plan --environment production --json")
+    short_help="Show the changes that an apply would make",
+    epilog=format_examples("penstock topics plan", "penstock topics plan --environment production --json"),
 )
 @_environment
 @_destroy
 @_json
 def plan(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> int:
-    """Show what would be changed; ends with 1 when anything would be.
+    """Show the changes that an apply would make. The exit code is 1 if there are any.
 
-    A contract that its registered versions forbid is refused, with the field and the rule that it breaks.
+    A contract that is incompatible with its registered versions is refused, with the field and the rule.
     """
     differences = _compare_topics(current_settings(), environment, destroy)
     _print_differences(
-        differences, differences.topic_plan.changes, as_json, "topics and schemas are as declared"
+        differences,
+        differences.topic_plan.changes,
+        as_json,
+        "no changes: topics and schemas match their contracts",
     )
     return (
         1
@@ -132,16 +146,17 @@ def plan(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> in
 
 
 @command.command(
-    epilog=format_examples("penstock topics apply", "penstock topics apply --allow-destroy old_topic")
+    short_help="Create and change topics, and register schemas",
+    epilog=format_examples("penstock topics apply", "penstock topics apply --allow-destroy old_topic"),
 )
 @_environment
 @_destroy
 @_json
 def apply(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> int:
-    """Make the topics as declared, and register their schemas.
+    """Create and change topics as declared, and register their schemas.
 
-    What would lose records is refused unless it is allowed by name; then nothing at all is changed. Ends with 1
-    where a contract cannot be used: its topic is left as it is.
+    If a change would delete records and --allow-destroy does not name its topic, the command refuses and changes
+    nothing. The exit code is 1 if a contract is invalid; its topic is not changed.
     """
     from penstock.ingestion.contracts import load_contract
     from penstock.ingestion.registry import register_contract
@@ -158,7 +173,7 @@ def apply(environment: str | None, destroy: tuple[str, ...], as_json: bool) -> i
     )
     for topic in differences.schema_versions:
         register_contract(open_schema_registry(settings), load_contract(topic))
-    _print_differences(differences, applied, as_json, "nothing to do: topics and schemas are as declared")
+    _print_differences(differences, applied, as_json, "no changes: topics and schemas match their contracts")
     return 1 if differences.contract_errors else 0
 
 
@@ -173,12 +188,12 @@ def _compare_topics(
     kafka, registry, contract_catalog = settings.kafka, open_schema_registry(settings), load_catalog()
     for topic in destroy:
         if topic in contract_catalog.errors_by_topic:
-            load_contract(topic)  # what cannot be read is declared all the same, and says so
+            load_contract(topic)  # raises the contract's own error
     versions = {
         contract.topic: check_registration(registry, contract) for contract in contract_catalog.contracts
     }
     layout = environment or kafka.layout
-    with StepPrinter().step(f"compared with the broker at {kafka.bootstrap_servers}"):
+    with StepPrinter().step(f"compare with the broker at {kafka.bootstrap_servers}"):
         topics = plan_cluster_changes(
             kafka.bootstrap_servers,
             contract_catalog.contracts,
@@ -204,7 +219,7 @@ def _print_differences(
     if as_json:
         change_list = [asdict(change) for change in changes]
         output = {"changes": change_list, "schemas": differences.schema_versions, "undeclared": undeclared}
-        print_json({**output, "broken": differences.contract_errors})
+        print_json({**output, "contract_errors": differences.contract_errors})
         return
     rows: list[tuple[str, str, str, str]]
     rows = [
@@ -214,15 +229,15 @@ def _print_differences(
         ("register", topic, f"schema version {version}", "")
         for topic, version in differences.schema_versions.items()
     ]
-    print_table(("action", "topic", "change", "destroys"), rows, empty=empty_text)
+    print_table(("action", "topic", "change", "data loss"), rows, empty=empty_text)
     if undeclared:
-        click.echo(f"not declared, left alone: {', '.join(undeclared)}")
+        click.echo(f"not declared, unchanged: {', '.join(undeclared)}")
     for topic, message in differences.contract_errors.items():
-        click.echo(f"{topic} is left alone until its contract is mended: {message}", err=True)
+        click.echo(f"{topic} skipped; fix its contract: {message}", err=True)
 
 
 def _describe_change(change: "TopicChange") -> str:
     if change.action == "create" and change.target_spec:
-        replicas_text = f", {change.target_spec.replicas} copies" if change.target_spec.replicas > 1 else ""
+        replicas_text = f", {change.target_spec.replicas} replicas" if change.target_spec.replicas > 1 else ""
         return f"{change.target_spec.partitions} partitions{replicas_text}"
     return ", ".join(f"{name}: {before} -> {after}" for name, before, after in change.differences)

@@ -1,4 +1,4 @@
-"""`penstock transcript`: recorded cases, run through an engine."""
+"""`penstock transcript`: run conformance cases."""
 
 import json
 import sys
@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from penstock.conformance import CaseVerdict, ConformanceEngine, LocatedCase
 
 
-@click.group(name="transcript")
+@click.group(
+    name="transcript",
+    short_help="Run conformance cases",
+    epilog=format_examples("penstock transcript run cases.json"),
+)
 def command() -> None:
-    """Cases that say which panes and late records some input must bring about."""
+    """Run conformance cases, which define the expected panes and late records for an input."""
 
 
 EXAMPLES = format_examples(
@@ -27,7 +31,7 @@ EXAMPLES = format_examples(
 )
 
 
-@command.command(epilog=EXAMPLES)
+@command.command(short_help="Run cases and compare the results", epilog=EXAMPLES)
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
@@ -36,18 +40,17 @@ EXAMPLES = format_examples(
     type=click.Choice(["spark", "reference"]),
     default="spark",
     show_default=True,
-    help="The engine of live streams, or the contract in plain Python.",
+    help="spark: the engine of live streams. reference: the evaluator in plain Python.",
 )
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Only this case; repeatable.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object a line, also on a terminal.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines, on a terminal too.")
 def run(files: tuple[Path, ...], engine: str, ids: tuple[str, ...], as_json: bool) -> int:
-    """Run cases and say of each whether it went as expected; ends with 1 when any did not.
+    """Run cases and report for each whether the result is as expected. The exit code is 1 if a case differs.
 
-    A file or a case that is not of the schema is named with what is wrong in it, after all other cases have run;
-    then it ends with 2.
+    A malformed file or case is reported after all other cases have run; then the exit code is 2.
 
-    With Spark, each case is a stream: its records go through Spark, its batches are folded into a state, and its
-    panes are read back from Delta tables.
+    With Spark, each case runs as a stream: Spark reads the records, the batches update the state, and the panes
+    are read back from Delta tables.
     """
     from penstock.conformance import find_cases, report_verdicts, run_cases
 
@@ -87,7 +90,7 @@ def _open_engine(name: str, report_progress: Callable[[str], None]) -> "Iterator
 def _collect_malformed(
     verdicts: "Iterator[CaseVerdict]", located_cases: "Sequence[LocatedCase]", malformed: list[str]
 ) -> "Iterator[CaseVerdict]":
-    """Note of each case that is not of the schema where it stands, and what is wrong."""
+    """Yield the verdicts, and collect the location and error of each malformed case."""
     for case, verdict in zip(located_cases, verdicts, strict=True):
         if verdict.malformed:
             malformed.append(f"{case.location}: {verdict.malformed}")
@@ -104,7 +107,7 @@ def _report_count(
 
 @contextmanager
 def _show_progress(case_count: int) -> Iterator[Callable[[str], None]]:
-    """Show how far the run is, on a terminal that the lines themselves do not fill."""
+    """Show the progress if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _text: None
         return

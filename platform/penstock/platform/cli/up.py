@@ -1,4 +1,4 @@
-"""`penstock up`: the local stack, running."""
+"""`penstock up`: start the local stack."""
 
 import click
 
@@ -6,14 +6,21 @@ from penstock.platform.cli.command_context import current_settings, use_control_
 from penstock.platform.cli.output import StepPrinter, cli_command, format_examples
 
 
-@click.command(name="up", epilog=format_examples("penstock up", "PENSTOCK_DAGSTER__PORT=3100 penstock up"))
+@click.command(
+    name="up",
+    short_help="Start the local stack",
+    epilog=format_examples("penstock up", "PENSTOCK_DAGSTER__PORT=3100 penstock up"),
+)
 @click.option(
-    "--wait", default=90.0, show_default=True, help="Seconds to wait for first results; 0 for none."
+    "--wait",
+    default=90.0,
+    show_default=True,
+    help="Seconds to wait for the first results; 0 to return immediately.",
 )
 def command(wait: float) -> int:
-    """Start broker, feed, stream host and Dagster, or what is missing of them.
+    """Start broker, feed, stream host and Dagster.
 
-    Said again it changes nothing that is already right. A start that fails leaves nothing running.
+    Programs that already run are not affected. If the start fails, nothing keeps running.
     """
     from penstock.platform.cli.status import show_status
     from penstock.platform.services.stream_catalog import find_stream_error, table_show_command
@@ -26,16 +33,16 @@ def command(wait: float) -> int:
     missing_streams: tuple[str, ...] = ()
     if wait > 0:
         valid_streams = [stream for stream in settings.streams if stream not in broken_streams]
-        with steps.step("first results are looked for"), use_control_store(settings) as store:
+        with steps.step("wait for the first results"), use_control_store(settings) as store:
             missing_streams = wait_for_first_rows(store, valid_streams, wait)
     click.echo()
     show_status(settings)
     click.echo(f"\nDagster's UI       http://127.0.0.1:{settings.dagster.port}")
     for stream in settings.streams:
-        note = f"not there yet: {command_name} status" if stream in missing_streams else ""
-        note = "waits for its file to be mended" if stream in broken_streams else note
+        note = f"no results yet: {command_name} status" if stream in missing_streams else ""
+        note = "cannot start until its file is fixed" if stream in broken_streams else note
         click.echo(
             f"Results            {table_show_command(stream, command_name)}{f'  ({note})' if note else ''}"
         )
-    click.echo(f"How it fares       {command_name} status\nTo stop it         {command_name} down")
+    click.echo(f"Status             {command_name} status\nStop               {command_name} down")
     return 1 if missing_streams or broken_streams else 0

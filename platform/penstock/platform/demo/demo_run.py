@@ -10,6 +10,7 @@ import msgspec
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from penstock.core.names import explain_unknown_name
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.diagrams import StageRunData
@@ -148,8 +149,8 @@ def add_pane_log(plan: Plan, stage_name: str) -> Plan:
     """Return the plan with a log of all panes of a stage, which is what a picture is made of."""
     shown_stages = [stage for stage in plan.stages if stage.name == stage_name]
     if not shown_stages:
-        stage_names = ", ".join(stage.name for stage in plan.stages)
-        raise DemoError(f"{plan.name} has no stage {stage_name!r} to show; there are: {stage_names}")
+        stage_names = [stage.name for stage in plan.stages]
+        raise DemoError(explain_unknown_name(f"{plan.name} stage", stage_name, stage_names))
     stages = tuple(
         replace(stage, sinks=(*stage.sinks, PaneLog(stage.name)))
         if stage in shown_stages and not any(isinstance(sink, PaneLog) for sink in stage.sinks)

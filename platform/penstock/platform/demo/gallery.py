@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.core.names import explain_unknown_name
 from penstock.engine.diagrams import build_scene, render_pane_diagram
 from penstock.infra.jars import ensure_jars
 from penstock.infra.local_broker import LocalBroker
@@ -47,9 +48,9 @@ def run_demos(
     """Yield each demonstration when it is over; without a folder its page is beside its tables."""
     for name in names:
         if name not in catalog.pipeline_names():
+            known_names = (*catalog.pipeline_names(), *COMPARISONS)
             raise UnknownStreamError(
-                f"there is no pipeline {name!r} to show; there are: "
-                f"{', '.join((*catalog.pipeline_names(), *COMPARISONS))}"
+                explain_unknown_name("pipeline", name, known_names, "penstock demo --list")
             )
     home = settings.home / "demo"
     shutil.rmtree(home / "broker", ignore_errors=True)

@@ -30,10 +30,9 @@ def build_timed_records(topic: str, demo: Demo, topic_count: int = 1) -> Sequenc
     if topic == "flights":
         return list(iter_flights(demo))
     if topic not in GENERATORS:
-        known_topics = ", ".join(sorted([*GENERATORS, "flights"]))
         raise DemoError(
-            f"topic {topic} has no generator, so a demonstration has nothing to feed it with; there are: "
-            f"{known_topics}. Add one to ingestion/penstock/ingestion/generators"
+            f"topic {topic} has no generator, so a demonstration has no input for it; add one to "
+            "ingestion/penstock/ingestion/generators"
         )
     time_of = make_even_send_times(DEMO_START_MS, demo.rate * demo.shares.get(topic, 1 / topic_count))
     records = GENERATORS[topic](demo.seed).generate_records(0, time_of)

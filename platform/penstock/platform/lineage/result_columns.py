@@ -1,11 +1,15 @@
 """The columns of results: type, what made it, from which fields, and whether it tells of a person."""
 
-import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+import pyarrow as pa
+
+from penstock.engine.errors import DefinitionError
 from penstock.engine.plan import (
     Aggregate,
+    AggregateOutput,
     LatestValues,
     LookupStep,
     OfInput,
@@ -24,8 +28,7 @@ from penstock.engine.plan.columns import WINDOW_BOUND_COLUMNS
 from penstock.engine.plan.windows import OrderWindow, Sessions
 from penstock.engine.tables.latest_table import PANE_ONLY_COLUMNS
 from penstock.platform.lineage.column_origins import ColumnOrigin, TopicField, trace_column_origins
-
-_DECIMAL_PATTERN = re.compile(r"decimal\((\d+), ?(\d+)\)")
+from penstock.platform.lineage.sql_types import to_arrow_type, to_sql_type
 
 PANE_COLUMNS = (
     ("window_start", "timestamp", "the window's first moment"),
@@ -215,29 +218,20 @@ def format_aggregate(aggregate: Aggregate) -> str:
 
 
 def _aggregate_type(aggregate: Aggregate, types: Mapping[str, str]) -> str:
+    """Return the type that the engine gives the aggregate.
+
+    The engine's own accumulator knows it. A field without a known type counts as a number where a text is not
+    allowed.
+    """
+    # Imported here: the accumulators take NumPy and pyarrow.compute along.
+    from penstock.engine.aggregates.registry import build_accumulator
+
     if isinstance(aggregate, OfInput):
         return _aggregate_type(aggregate.aggregate, types)
-    match type(aggregate).__name__:
-        case "Count" | "Distinct":
-            return "bigint"
-        case "Mean":
-            return "double"
-        case "Custom":
-            return "string"
-    field_type = types.get(aggregate_fields(aggregate)[0], "string")
-    match type(aggregate).__name__:
-        case "Sum":
-            return _sum_type(field_type)
-        case "Quantiles":
-            return f"array<{'double' if field_type.startswith('decimal') else field_type}>"
-        case "TopN" | "Collect":
-            return f"array<{field_type}>"
-        case _:
-            return field_type
-
-
-def _sum_type(field_type: str) -> str:
-    """The type of a sum, which has room for more than a value has."""
-    if decimal_match := _DECIMAL_PATTERN.fullmatch(field_type):
-        return f"decimal({min(int(decimal_match[1]) + 10, 38)},{decimal_match[2]})"
-    return "bigint" if field_type in ("tinyint", "smallint", "int", "bigint") else "double"
+    fields = aggregate_fields(aggregate)
+    known_types = {name: to_arrow_type(types[name]) for name in fields if name in types}
+    for unknown_type in (pa.string(), pa.float64()):
+        field_types = {name: known_types.get(name) or unknown_type for name in fields}
+        with suppress(DefinitionError):
+            return to_sql_type(build_accumulator(AggregateOutput("value", aggregate), field_types).type)
+    return types.get(fields[0], "string") if fields else "string"

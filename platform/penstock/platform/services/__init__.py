@@ -1,1 +1,1 @@
-"""What people and Dagster ask of the platform, one use case a module."""
+"""Use cases of the platform, one per module, shared by the command line and Dagster."""

@@ -1,7 +1,7 @@
-"""Telling people at once: a line of the log, and a webhook where one is set.
+"""Alerts about streams: a log line, and a webhook call if one is configured.
 
-A webhook gets one JSON object a post: `stream`, `state`, `reason`, `at` and a `text`, which chat services show as
-it is. Whoever raises an alert never waits for it, and no alert stops anything: one that nobody takes is in the log.
+The webhook receives one JSON object per call: `stream`, `state`, `reason`, `at`, and a `text` that chat services
+can display. Raising an alert never blocks. An alert that cannot be delivered is still in the log.
 """
 
 import json
@@ -24,14 +24,14 @@ MAX_POST_ATTEMPTS = 3
 POST_TIMEOUT_S = 5.0
 MAX_QUEUED_ALERTS = 1_000
 REMINDER_INTERVAL_MS = 3_600_000
-"""How long trouble lasts before it is told again."""
+"""Time after which an alert about a lasting failure is repeated."""
 
 FAILURE_STATES = frozenset(state for state in StreamState if state.is_failure)
 
 
 @dataclass(frozen=True)
 class Alert:
-    """Something that a person should know."""
+    """A change of a stream's state that people should know about."""
 
     stream: str
     state: str
@@ -40,11 +40,11 @@ class Alert:
 
     @property
     def text(self) -> str:
-        """The same in one sentence."""
+        """The alert as one sentence."""
         return f"{self.stream} is {self.state}" + (f": {self.reason}" if self.reason else "")
 
     def as_json(self) -> dict[str, str]:
-        """What a webhook gets."""
+        """Return the payload for the webhook."""
         at = datetime.fromtimestamp(self.at_ms / 1000, UTC).isoformat(timespec="milliseconds")
         fields = {name: value for name, value in asdict(self).items() if name != "at_ms"}
         return {**fields, "at": at, "text": self.text}
@@ -54,7 +54,7 @@ AlertHandler = Callable[[Alert], None]
 
 
 class AlertDispatcher:
-    """Raises alerts: to the log at once, to the webhook by a thread of its own."""
+    """Writes alerts to the log, and posts them to the webhook from a separate thread."""
 
     def __init__(self, webhook: str) -> None:
         self._webhook = webhook
@@ -74,10 +74,12 @@ class AlertDispatcher:
         try:
             self._queue.put_nowait(alert)
         except queue.Full:
-            log.error("%d alerts wait for %s: this one is not posted", MAX_QUEUED_ALERTS, self._webhook)  # noqa: TRY400
+            log.warning(
+                "Alert queue full; alert not posted (queued=%d, webhook=%s)", MAX_QUEUED_ALERTS, self._webhook
+            )
 
     def close(self, timeout_s: float = POST_TIMEOUT_S) -> None:
-        """Have what waits posted, as far as the webhook answers soon."""
+        """Wait until the queued alerts are posted, at most for the timeout."""
         if self._post_thread is not None:
             waiter = threading.Thread(target=self._queue.join, daemon=True)
             waiter.start()
@@ -97,15 +99,15 @@ class AlertDispatcher:
                 post_alert(self._webhook, alert)
             except (OSError, HTTPException) as error:
                 if attempt == MAX_POST_ATTEMPTS:
-                    problem = "alert not posted after %d tries (%s): %s"
-                    log.error(problem, MAX_POST_ATTEMPTS, error, alert.text)  # noqa: TRY400
+                    message = "Alert not posted (attempts=%d, error=%s): %s"
+                    log.error(message, MAX_POST_ATTEMPTS, error, alert.text)  # noqa: TRY400
                 time.sleep(2.0**attempt / 4)
             else:
                 return
 
 
 def post_alert(webhook: str, alert: Alert) -> None:
-    """Post an alert. OSError where nobody takes it."""
+    """Post an alert; raise OSError if the webhook does not accept it."""
     body = json.dumps(alert.as_json()).encode()
     request = urllib.request.Request(webhook, body, {"Content-Type": "application/json"})  # noqa: S310  a setting
     with urllib.request.urlopen(request, timeout=POST_TIMEOUT_S):  # noqa: S310
@@ -113,16 +115,17 @@ def post_alert(webhook: str, alert: Alert) -> None:
 
 
 class TroubleTracker:
-    """Which streams are in trouble, and what of it people should hear: its begin, each hour of it, and its end.
+    """Tracks failing streams and decides when to alert: at the start of a failure, every hour, and at its end.
 
-    Trouble is over when a batch is committed, not when a stream was begun again, for it may fail at the same place.
+    A failure ends with the next committed batch. A restart alone does not end it, because the stream may fail at
+    the same offset again.
     """
 
     def __init__(self) -> None:
         self._reported_alerts: dict[str, Alert] = {}
 
     def next_alert(self, health: StreamHealth) -> Alert | None:
-        """What to tell of how a stream is doing; None where it is no news."""
+        """Return the alert for a stream's reported health; None if no alert is due."""
         alert = Alert(health.stream, health.state, health.reason, health.at_ms)
         previous = self._reported_alerts.get(alert.stream)
         if not health.state.is_failure:
@@ -136,14 +139,14 @@ class TroubleTracker:
         return None
 
     def recovery_alert(self, health: StreamHealth) -> Alert | None:
-        """What to tell of a stream that has committed a batch; None where it was in no trouble, or still is."""
+        """Return the alert for a stream that committed a batch; None if it was not failing or still is."""
         if not health.state.is_active or self._reported_alerts.pop(health.stream, None) is None:
             return None
         return Alert(health.stream, StreamState.RUNNING, "", health.at_ms)
 
 
 def transition_alert(previous_state: str | None, alert: Alert) -> Alert | None:
-    """What is worth an alert of a stream's new state: trouble, and that it is over."""
+    """Return the alert if the new state starts or ends a failure, None otherwise."""
     if alert.state in FAILURE_STATES:
         return None if previous_state == alert.state != StreamState.FAILED else alert
     return alert if previous_state in FAILURE_STATES and alert.state == StreamState.RUNNING else None

@@ -1,4 +1,4 @@
-"""From settings to the audit of a stream: what people, Dagster's checks and the schedule all ask for."""
+"""Audits of streams, for the command line, Dagster's checks and its schedule."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -16,13 +16,12 @@ from penstock.engine.stream_folders import resolve_stream_folder
 from penstock.infra.kafka_access import spark_kafka_options
 from penstock.ingestion.contracts import list_contract_names
 from penstock.ingestion.ledger.reader import list_segments
-from penstock.pipelines.catalog import pipeline_names
 from penstock.platform.control import open_control_store
 from penstock.platform.control.reports import read_batch_history
-from penstock.platform.errors import SampleError, UnknownStreamError
+from penstock.platform.errors import SampleError
 from penstock.platform.services.command_spark import open_command_spark
 from penstock.platform.services.schema_registry import open_writer_schemas
-from penstock.platform.services.stream_catalog import load_plan
+from penstock.platform.services.stream_catalog import check_pipeline_exists, load_plan
 from penstock.platform.settings import Settings
 from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.scope import AuditScope, BrokerAccess
@@ -37,11 +36,8 @@ ProgressReporter = Callable[[str], None]
 def audit_stream(
     settings: Settings, stream: str, sample: Sample, report_progress: ProgressReporter
 ) -> AuditReport:
-    """Audit a stream as it is now. Spark is started when the first check wants it."""
-    if stream not in pipeline_names():
-        raise UnknownStreamError(
-            f"there is no pipeline {stream!r} to audit; there are: {', '.join(pipeline_names())}"
-        )
+    """Audit a stream up to its last batch. Spark starts when the first check needs it."""
+    check_pipeline_exists(stream)
     batches = read_committed_batches(settings, stream)
     with ExitStack() as exit_stack:
 
@@ -65,7 +61,7 @@ def build_scope(
     session: "Callable[[], SparkSession]",
     report_progress: ProgressReporter,
 ) -> AuditScope:
-    """Return what is audited: a stream of the catalog, where these settings have it."""
+    """Return the scope of an audit: a pipeline of the catalog with the paths and clients of these settings."""
     kafka, plan = settings.kafka, load_plan(stream)
     return AuditScope(
         plan=plan,
@@ -94,7 +90,7 @@ def build_scope(
 
 
 def read_committed_batches(settings: Settings, stream: str) -> list[BatchRecord]:
-    """Return the batches that the control store knows of a stream."""
+    """Return the batches of a stream from the control store."""
     store = open_control_store(settings.control_url, settings.control_secret)
     try:
         return read_batch_history(store, stream)
@@ -103,7 +99,7 @@ def read_committed_batches(settings: Settings, stream: str) -> list[BatchRecord]
 
 
 def list_archived_topics(settings: Settings, plan: Plan) -> tuple[str, ...]:
-    """Return the topics of a plan whose archives have committed batches."""
+    """Return the topics of a plan whose archive has committed a batch."""
     store = open_control_store(settings.control_url, settings.control_secret)
     try:
         return tuple(
@@ -116,7 +112,7 @@ def list_archived_topics(settings: Settings, plan: Plan) -> tuple[str, ...]:
 
 
 def list_compacted_topics(plan: Plan) -> tuple[str, ...]:
-    """Return the topics of a plan that are compacted, as their contracts have them."""
+    """Return the topics of a plan that are compacted according to their contracts."""
     declared_topics = list_contract_names()
     return tuple(
         topic for topic in map(topic_of, plan.sources) if topic in declared_topics and is_compacted(topic)
@@ -124,7 +120,7 @@ def list_compacted_topics(plan: Plan) -> tuple[str, ...]:
 
 
 def find_producer_ledgers(folder: Path) -> Mapping[str, Path]:
-    """Return the ledger of every producer of this home folder, by its name."""
+    """Return the ledger folder of every producer in this home folder, by producer name."""
     folders = sorted(folder.iterdir()) if folder.exists() else []
     return {
         ledger_folder.name: ledger_folder
@@ -134,13 +130,13 @@ def find_producer_ledgers(folder: Path) -> Mapping[str, Path]:
 
 
 def parse_sample(key_share: float, since: datetime | None, until: datetime | None) -> Sample:
-    """Return a sample as people ask for it; times are UTC."""
+    """Return the sample for these options; times are UTC. Raises SampleError for invalid values."""
     if not 0 < key_share <= 1:
         raise SampleError(
-            f"--keys {key_share:g} is no share: give more than 0 and at most 1, as in --keys 0.1"
+            f"--keys {key_share:g} is not a share; use a value above 0 and up to 1, for example --keys 0.1"
         )
     if since is not None and until is not None and until <= since:
-        raise SampleError(f"--until {until} is not after --since {since}: give a stretch that windows fit in")
+        raise SampleError(f"--until {until} is not after --since {since}; choose a later --until")
     start, end = (
         None if time is None else round(time.replace(tzinfo=UTC).timestamp() * 1000)
         for time in (since, until)

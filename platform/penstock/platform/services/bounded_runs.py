@@ -1,4 +1,4 @@
-"""From settings to a pipeline's run over stored records."""
+"""Runs of pipelines over stored records."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -23,11 +23,10 @@ from penstock.engine.storage import StoragePath, resolve_storage_path
 from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.stream_folders import STREAM_FOLDER_ENTRIES, is_valid_run_name
 from penstock.infra.kafka_access import spark_kafka_options
-from penstock.pipelines.catalog import pipeline_names
-from penstock.platform.errors import BatchSizeError, RunNameError, UnknownOriginError, UnknownStreamError
+from penstock.platform.errors import BatchSizeError, RunNameError, UnknownOriginError
 from penstock.platform.services.command_spark import open_command_spark
 from penstock.platform.services.schema_registry import open_writer_schemas
-from penstock.platform.services.stream_catalog import load_plan
+from penstock.platform.services.stream_catalog import check_pipeline_exists, load_plan
 from penstock.platform.services.warehouse_tables import iter_tables
 from penstock.platform.settings import Settings
 from penstock.quality.quarantine.replayed_records import ReplayedRecords
@@ -40,7 +39,7 @@ ACCOUNT_FIELDS = ("read", "folded", "late", "quarantined", "duplicate", "filtere
 
 @dataclass(frozen=True)
 class BoundedRunResult:
-    """What came of a run: where its tables are, how many rows each has, and what became of every record."""
+    """The result of a run: the location of its tables, their row counts, and the number of records by outcome."""
 
     stream: str
     name: str
@@ -49,7 +48,7 @@ class BoundedRunResult:
     accounts: Mapping[str, int]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the result as JSON data."""
         return asdict(self)
 
 
@@ -62,12 +61,11 @@ def run_over_stored_records(
     report_progress: Callable[[str], None],
     day: date | None = None,
 ) -> BoundedRunResult:
-    """Run a pipeline of the catalog over stored records; `tell` hears how it is getting on.
+    """Run a pipeline of the catalog over stored records.
 
-    With a day they are those that the archives took on it, in UTC, and the run is named after it.
+    With a day, the input is what the archives stored on that day (UTC), and the run is named after the day.
     """
-    if stream not in pipeline_names():
-        raise UnknownStreamError(f"there is no stream {stream!r}; there are: {', '.join(pipeline_names())}")
+    check_pipeline_exists(stream)
     run_name = (
         name
         or (day.isoformat() if day else "")
@@ -99,22 +97,21 @@ def run_over_stored_records(
 
 
 def check_run_name(name: str) -> None:
-    """Raise RunNameError for what no run and no replay may be called: their folders have its name."""
+    """Raise RunNameError if the name of a run or replay cannot be a folder name."""
     if not is_valid_run_name(name):
         raise RunNameError(
-            f"{name!r} is no name for a run or a replay: take up to 100 letters, digits, dots, _, - and =; "
-            f"the first is a letter or a digit. None may be called {', '.join(STREAM_FOLDER_ENTRIES)}: streams do"
+            f"{name!r} is not a valid name for a run or a replay. Use up to 100 letters, digits, dots, _, - and =, "
+            f"starting with a letter or a digit. Reserved names: {', '.join(STREAM_FOLDER_ENTRIES)}"
         )
 
 
 def build_run_config(
     settings: Settings, directory: Path, warehouse: StoragePath, records_per_batch: int | None
 ) -> BoundedRunConfig:
-    """Return what a run over stored records is told. BatchSizeError where a form was told of less than one."""
+    """Return the configuration of a bounded run. Raises BatchSizeError for less than one record per batch."""
     if records_per_batch is not None and records_per_batch < 1:
         raise BatchSizeError(
-            f"records_per_batch is {records_per_batch}: write how many records a batch may have, 1 or more, or "
-            "nothing for all at once"
+            f"records_per_batch is {records_per_batch}; use 1 or more, or leave it empty for a single batch"
         )
     return BoundedRunConfig(
         directory,
@@ -129,19 +126,19 @@ def build_run_config(
 
 
 def replace_sources(plan: Plan, origin: str) -> Plan:
-    """Return the plan over files that are given as FORMAT:PATH."""
+    """Return the plan with its sources replaced by the files of FORMAT:PATH."""
     file_format, _, path = origin.partition(":")
     if file_format not in get_args(FileFormat) or not path:
         raise UnknownOriginError(
-            f"--from {origin!r} is not FORMAT:PATH; the format is one of {', '.join(get_args(FileFormat))}, "
-            "as in delta:raw/sensors"
+            f"--from {origin!r} is not of the form FORMAT:PATH, for example delta:raw/sensors; formats: "
+            f"{', '.join(get_args(FileFormat))}"
         )
     files = FileOrigin(path, cast("FileFormat", file_format))
     return replace(plan, sources=tuple(replace(source, origin=files) for source in plan.sources))
 
 
 def open_stored_source(session: "SparkSession", source: PlanSource, settings: Settings) -> BoundedSource:
-    """Return the records of a source that are there now."""
+    """Return the records that a source has now."""
     match source.origin:
         case FileOrigin(path, file_format):
             return open_file_source(
@@ -158,14 +155,14 @@ def open_stored_source(session: "SparkSession", source: PlanSource, settings: Se
 def open_archived_day(
     session: "SparkSession", source: PlanSource, settings: Settings, day: date
 ) -> BoundedSource:
-    """Return the records of a source's topic that its archive took on a day."""
+    """Return the records of a source's topic that the archive stored on a day."""
     path = str(settings.warehouse_path / records_path(topic_of(source)))
     rows = read_files(session, source, path, "delta").where(f"day = DATE '{day.isoformat()}'")
     return ArchiveSource(rows, source.name)
 
 
 def read_run_result(plan: Plan, stream: str, name: str, warehouse: StoragePath) -> BoundedRunResult:
-    """Look into the tables of a run that is over."""
+    """Read the result of a completed run from its tables."""
     delta_tables = {
         f"{table_entry.kind}/{table_entry.name}": open_delta_table(table_entry.path)
         for table_entry in iter_tables(warehouse)

@@ -1,4 +1,4 @@
-"""A Spark session for one command: opened when it is wanted, gone when the command ends."""
+"""A Spark session for the duration of one command."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 def open_command_spark(
     settings: Settings, name: str, report_progress: Callable[[str], None] = lambda _: None
 ) -> "Iterator[SparkSession]":
-    """Open a session as the host has it, with a name of its own; jars that are missing are fetched first.
+    """Open a session configured like the host's, after downloading missing jars.
 
-    On a cluster it takes `spark.command_cores` beside the hosts; NoExecutorError where there are none to be had.
+    On a cluster, the session uses `spark.command_cores`, in addition to the hosts' cores. Raises NoExecutorError
+    if the cluster provides no executor.
     """
     from penstock.engine.spark.session import open_spark_session
     from penstock.infra.jars import ensure_jars
@@ -33,7 +34,7 @@ def open_command_spark(
         settings.spark_jar_sets,
         lambda done, total, jar: report_progress(f"jar {done} of {total}: {jar}"),
     )
-    report_progress("Spark starts")
+    report_progress("starting Spark")
     base_config = replace(spark_config(settings), max_cores=settings.spark.command_cores)
     session_config = replace(base_config, app_name=f"penstock-{name}", log_level="error", log_format="text")
     session = open_spark_session(session_config)
@@ -46,9 +47,9 @@ def open_command_spark(
 
 
 def _wait_for_executor(session: "SparkSession", settings: Settings) -> None:
-    """Spark itself would wait for ever, and say so in its log alone."""
-    # The driver is among those whose memory is known.
-    jvm_context = session.sparkContext._jsc.sc()  # noqa: SLF001  Python is told of no executor
+    """Raise NoExecutorError if no executor starts in time; Spark itself would wait forever."""
+    # The executor memory status includes the driver.
+    jvm_context = session.sparkContext._jsc.sc()  # noqa: SLF001  the Python API does not list executors
     try:
         wait_until(
             lambda: jvm_context.getExecutorMemoryStatus().size() > 1, EXECUTOR_TIMEOUT_S, "an executor"
@@ -56,8 +57,8 @@ def _wait_for_executor(session: "SparkSession", settings: Settings) -> None:
     except WaitTimeoutError:
         spark_settings = settings.spark
         raise NoExecutorError(
-            f"{spark_settings.master} gave no executor of {spark_settings.executor_memory} within "
-            f"{EXECUTOR_TIMEOUT_S:g} s: its cores or its memory are taken, or a worker is gone. "
+            f"{spark_settings.master} started no executor with {spark_settings.executor_memory} within "
+            f"{EXECUTOR_TIMEOUT_S:g} s: its cores or memory are in use, or a worker is down. "
             f"Lower spark.host_cores ({spark_settings.host_cores}) or spark.executor_memory "
             "and restart the hosts, or add workers"
         ) from None

@@ -1,7 +1,7 @@
-"""What a stream is written in: the files that decide what it does, and when they were changed.
+"""The files that define a stream, and their modification times.
 
-Nothing of what stands in them is run or checked: that is asked every half second of failed streams, and by
-`penstock status`.
+The files are neither executed nor validated: hosts poll them twice a second for failed streams, and `penstock
+status` reads them as well.
 """
 
 import ast
@@ -13,16 +13,17 @@ from penstock.engine.user_modules import find_user_modules
 
 
 def definition_fingerprint(stream: str) -> str:
-    """A word that is another one after any change of a file that may matter to whether the stream can run."""
+    """Return a text that changes with any file that may affect whether the stream can run."""
     return " ".join(
         f"{path}@{mtime_ns}:{size}" for path, mtime_ns, size in _stat_files(_list_definition_files(stream))
     )
 
 
 def find_changed_file(stream: str, since_ms: int) -> Path | None:
-    """A file that was changed after a moment; None for none.
+    """Return a definition file that changed after a time, None if there is none.
 
-    Files of the pipeline, of one's own that it imports, and contracts and suites of topics that these name.
+    Considers the pipeline's file, the user modules that it imports, and the contracts and suites of topics that
+    these files mention.
     """
     user_files = list(find_user_modules(stream).values())
     for path, mtime_ns, _ in _stat_files([*user_files, *_list_topic_files()]):
@@ -34,7 +35,7 @@ def find_changed_file(stream: str, since_ms: int) -> Path | None:
 
 
 def _list_topic_files() -> Iterator[Path]:
-    """Every contract, and every suite of a topic."""
+    """Yield every contract and every suite of a topic."""
     from penstock.ingestion.contracts import CATALOG_FOLDER
     from penstock.quality.expectations.suite import SUITES_FOLDER, TOPICS_FOLDER
 
@@ -43,7 +44,7 @@ def _list_topic_files() -> Iterator[Path]:
 
 
 def _mentions_topic(file: Path, topic: str) -> bool:
-    """Whether a file has a topic's name as a text of its own: what it does with it is not looked into."""
+    """Whether a file contains the topic's name as a string literal; how the file uses it is not checked."""
     try:
         text = file.read_text("utf-8")
         if file.suffix != ".py":
@@ -56,7 +57,7 @@ def _mentions_topic(file: Path, topic: str) -> bool:
 
 
 def _list_definition_files(stream: str) -> Iterator[Path]:
-    """The pipeline's own files, and every contract and suite: which of them it needs, a broken file cannot tell."""
+    """Yield the pipeline's modules and every contract and suite, since an invalid file may hide what it uses."""
     from penstock.ingestion.contracts import CATALOG_FOLDER
     from penstock.quality.expectations.suite import SUITES_FOLDER
 

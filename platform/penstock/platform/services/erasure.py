@@ -1,4 +1,4 @@
-"""A key erased from what a stream keeps, whether it runs or not."""
+"""Erasure of a key from a stream's state, whether the stream runs or not."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.core.clock import now_ms
 from penstock.engine.stream_folders import refuse_unfinished_switch, resolve_stream_folder
-from penstock.pipelines.catalog import pipeline_names
-from penstock.platform.errors import UnknownStreamError
-from penstock.platform.services.stream_catalog import load_plan
+from penstock.platform.services.stream_catalog import check_pipeline_exists, load_plan
 from penstock.platform.services.stream_hold import hold_stream
 from penstock.platform.settings import Settings
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeyErasureRequest:
-    """Whose state is to go, of which stream, and who asks for it."""
+    """The stream, the key to erase, and who requests it."""
 
     stream: str
     key: Mapping[str, str]
@@ -29,7 +27,7 @@ class KeyErasureRequest:
 
 
 def preview_erasure(settings: Settings, request: KeyErasureRequest) -> Mapping[str, int | None]:
-    """How many windows each stage has of a key; None for one that does not go by its fields. Changes nothing."""
+    """Count the windows of a key by stage; None for a stage that is not keyed by these fields. Changes nothing."""
     from penstock.engine.batch.state_inspection import read_state_at, select_key_rows
     from penstock.engine.erasure.key_erasure import find_stages_with_key
 
@@ -48,7 +46,7 @@ def erase_key(
     request: KeyErasureRequest,
     report_progress: Callable[[str], None],
 ) -> tuple[int, "ErasureAccount"]:
-    """Erase it. Returns the batch that did, and its account; a stream that is to run goes on afterwards."""
+    """Erase a key. Returns the batch that erased it and its account; a running stream resumes afterwards."""
     from penstock.engine.erasure.key_erasure import ErasureRequest, ErasureTarget, erase_key_state
     from penstock.engine.host.control_reporter import to_batch_record
 
@@ -75,13 +73,12 @@ def erase_key(
 
 
 def _resolve_folder(settings: Settings, stream: str) -> Path:
-    if stream not in pipeline_names():
-        raise UnknownStreamError(f"there is no pipeline {stream!r}; there are: {', '.join(pipeline_names())}")
+    check_pipeline_exists(stream)
     return resolve_stream_folder(settings.home / "streams", stream)
 
 
 def _load_state_plan(folder: Path, stream: str) -> "Plan":
-    """The definition that the state was made by."""
+    """Return the plan that the state was written with."""
     from penstock.engine.upgrade.stored_plan import read_stored_plan
 
     return read_stored_plan(folder) or load_plan(stream)

@@ -1,4 +1,4 @@
-"""What is expected of tables, checked at rest: as people and Dagster's checks ask for it."""
+"""Checks of tables against their expectation suites, for the command line and Dagster's checks."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.clock import now_ms
+from penstock.core.names import explain_unknown_name
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.plan import Plan
 from penstock.engine.spark.parse.row_checks import CHECK_REASON_PREFIX
@@ -37,19 +38,19 @@ if TYPE_CHECKING:
 
 
 TableCheckOutcome = list[BatchCheckResult] | Exception
-"""What came of the batches of a table, or why it could not be checked: its suite, or the table itself."""
+"""The results of a table's batches, or the error that prevented the check."""
 
 
 @dataclass(frozen=True)
 class LoadedSuites:
-    """What the files of suites say: those that can be used, and of each other one why it cannot."""
+    """The valid suites, and the error of each invalid one."""
 
     suites: tuple[Suite, ...]
     errors_by_subject: Mapping[str, SuiteError]
 
 
 def load_all_suites() -> LoadedSuites:
-    """Every suite that there is; one that cannot be used is the trouble of its own topic or table only."""
+    """Load every suite. An invalid suite affects only its own topic or table."""
     suites, errors_by_subject = [], {}
     for subject in list_suites():
         try:
@@ -62,7 +63,7 @@ def load_all_suites() -> LoadedSuites:
 
 
 def load_table_suites() -> dict[str, tuple[Suite, Plan]]:
-    """The suites of tables that a pipeline of the catalog writes, each with its pipeline."""
+    """Load the suites of tables that a pipeline of the catalog writes, each with its plan."""
     plans_by_path = {
         result_path(sink): plan
         for plan in load_valid_plans()
@@ -77,12 +78,12 @@ def load_table_suites() -> dict[str, tuple[Suite, Plan]]:
 
 
 def list_read_topics() -> set[str]:
-    """The topics that a pipeline of the catalog reads: those alone are checked."""
+    """List the topics that a pipeline of the catalog reads; only these are checked."""
     return {topic_of(source) for plan in load_valid_plans() for source in plan.sources}
 
 
 def read_watermarks(settings: Settings, streams: Sequence[str]) -> dict[str, int | None]:
-    """The watermark of each stream after its last batch; None where it has none yet."""
+    """Return the watermark of each stream after its last batch; None if it has none yet."""
     store = open_control_store(settings.control_url, settings.control_secret)
     try:
         last_batches = {stream: store.read_last_batch(stream) for stream in streams}
@@ -94,10 +95,10 @@ def read_watermarks(settings: Settings, streams: Sequence[str]) -> dict[str, int
 def check_tables(
     settings: Settings, subjects: Sequence[str], report_progress: ProgressReporter
 ) -> dict[str, TableCheckOutcome]:
-    """Check what is due of some tables, and publish the page.
+    """Check the due batches of some tables, and publish the page.
 
-    A table that cannot be checked, or whose suite cannot be used, has that for its answer, and the others are
-    checked. NoSuiteError for a table of which nothing is expected.
+    A table that cannot be checked has its error as outcome; the others are still checked. Raises NoSuiteError for
+    a table without a suite.
     """
     suites_and_plans, suite_errors = load_table_suites(), load_all_suites().errors_by_subject
     for subject in subjects:
@@ -124,38 +125,37 @@ def check_tables(
                 outcomes[subject] = check_table(
                     session, suite, plan, watermark_ms, warehouse, settings.home, now_ms
                 )
-            except Exception as error:  # noqa: BLE001  # whatever it is, it is the answer to this table alone
+            except Exception as error:  # noqa: BLE001  # any error is the outcome of this table only
                 outcomes[subject] = error
     publish_suites_page(settings)
     return outcomes
 
 
 def _explain_unchecked(subject: str, table_names: Collection[str]) -> str:
-    """Say why there is nothing to check of a table that somebody names."""
+    """Return why a table cannot be checked."""
     folder, _, name = subject.partition("/")
-    tables = f"there are suites of {', '.join(table_names)}"
     if subject not in list_suites():
-        return f"nothing is expected of {subject!r}; {tables}"
+        return explain_unknown_name("expectation suite", subject, table_names, "penstock check")
     if folder == TOPICS_FOLDER:
-        hint = "`penstock table show STREAM --kind checks` shows what came of it"
-        return f"records of the topic {name!r} are checked as they are read: {hint}; {tables}"
-    return (
-        f"there is a suite of {subject!r}, and no pipeline that can be loaded writes such a table; {tables}"
-    )
+        return (
+            f"records of the topic {name!r} are checked when a stream reads them; "
+            "`penstock table show STREAM --kind checks` shows the results"
+        )
+    return f"the suite of {subject!r} exists, but no valid pipeline writes this table"
 
 
 def page_path(settings: Settings) -> Path:
-    """Where the page is, once it was published."""
+    """Return the path of the page."""
     return quality_folder(settings) / "docs" / "index.html"
 
 
 def plots_path(settings: Settings, subject: str) -> Path:
-    """Where the figures of a table are plotted, once they were."""
+    """Return the path of a table's plots."""
     return quality_folder(settings) / "statistics" / f"{subject}.html"
 
 
 def publish_suites_page(settings: Settings) -> Path:
-    """Write the page of all suites and of what came of them, and return where it is."""
+    """Write the page of all suites and their results; return its path."""
     loaded_suites = load_all_suites()
     plans = {subject: plan for subject, (_, plan) in load_table_suites().items()}
     reports: list[SuiteReport] = []
@@ -187,12 +187,12 @@ def _count_broken_of_suite(settings: Settings, suite: Suite) -> dict[str, int]:
 
 
 def find_newest_result(settings: Settings, subject: str) -> BatchCheckResult | None:
-    """The last batch of a table that was checked."""
+    """Return the result of the newest checked batch of a table, None if there is none."""
     return CheckResultStore(settings.home, subject).find_newest()
 
 
 def list_results_since(settings: Settings, subject: str, since_ms: int) -> list[BatchCheckResult]:
-    """The batches of a table that were checked after a time, from old to young; the last one where none was."""
+    """List the results of batches that were checked after a time, oldest first; if there are none, the newest."""
     result_store = CheckResultStore(settings.home, subject)
     newer_results = sorted(
         (result for result in result_store.read_all() if result.at_ms > since_ms),
@@ -203,9 +203,9 @@ def list_results_since(settings: Settings, subject: str, since_ms: int) -> list[
 
 
 def list_due_tables(settings: Settings) -> Iterator[tuple[str, int]]:
-    """Yield the tables that have something to be checked, with the time or version up to which they have.
+    """Yield the tables with unchecked batches, and the time or version up to which these go.
 
-    A table that cannot be opened is due: its check is who says it.
+    A table that cannot be opened is due, so that its check reports the error.
     """
     suites_and_plans = load_table_suites()
     watermarks = read_watermarks(settings, [plan.name for _, plan in suites_and_plans.values()])
@@ -223,7 +223,7 @@ def list_due_tables(settings: Settings) -> Iterator[tuple[str, int]]:
 
 
 def list_checked_suites() -> tuple[Suite, ...]:
-    """The suites of tables that a pipeline writes, and of topics that one reads: others nobody checks."""
+    """List the suites of tables that a pipeline writes and of topics that one reads. Others are not checked."""
     checked_subjects = {*load_table_suites(), *(f"{TOPICS_FOLDER}/{topic}" for topic in list_read_topics())}
     return tuple(suite for suite in load_all_suites().suites if suite.subject in checked_subjects)
 
@@ -232,7 +232,7 @@ DAY_MS = 86_400_000
 
 
 def count_broken_checks(settings: Settings, topic: str, span_ms: int) -> dict[str, int]:
-    """How many records of a topic broke each of its checks lately, as that stream counts which counts the most."""
+    """Count the recent records of a topic that failed each check: the highest count of any stream."""
     counts_by_check: dict[str, int] = {}
     for _, check_rows in _read_check_counts(settings, topic, now_ms() - span_ms):
         for row in check_rows.group_by("check").aggregate([("records", "sum")]).to_pylist():
@@ -243,9 +243,9 @@ def count_broken_checks(settings: Settings, topic: str, span_ms: int) -> dict[st
 def find_broken_examples(
     settings: Settings, topic: str, expectation: Expectation, span_ms: int = DAY_MS
 ) -> list[str]:
-    """Some places where records of a topic broke a check lately, the newest first.
+    """List some recent records of a topic that failed a check, newest first.
 
-    A record that was set aside has an address. Of one that was let through it is known which batch it came in.
+    A quarantined record is listed by its position. For other records, only their batch is known.
     """
     if expectation.action == "quarantine":
         quarantined_records = [
@@ -268,7 +268,7 @@ def find_broken_examples(
 
 
 def _read_check_counts(settings: Settings, topic: str, since_ms: int) -> Iterator[tuple[str, pa.Table]]:
-    """Yield what each stream counted of a topic's checks since a time."""
+    """Yield each stream's counts of failed checks of a topic since a time."""
     for stream in catalog.pipeline_names():
         path = settings.warehouse_path / "checks" / stream
         table = open_table(path)

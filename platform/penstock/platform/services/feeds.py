@@ -1,4 +1,4 @@
-"""A feed from settings and a few words, as the command line and Dagster's jobs ask for it."""
+"""Feeds from a source to a topic, for the command line and Dagster's jobs."""
 
 import re
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _DEFAULT_SEED = 1
 
 @dataclass(frozen=True)
 class FeedRequest:
-    """What is asked for: a source and its options, the topic, and how it is written there."""
+    """A request for a feed: the source with its options, the topic, the partitioner and the producer's name."""
 
     source: str
     topic: str = ""
@@ -39,12 +39,12 @@ class FeedRequest:
 
     @property
     def target_topic(self) -> str:
-        """The topic; that of the source's own name where none is given."""
+        """The target topic; by default the one with the source's name."""
         return self.topic or self.source
 
     @property
     def producer_name(self) -> str:
-        """The producer's name: what is given, or one by which the same order finds its ledger again."""
+        """The producer's name; the default is the same for equal requests, so that they find their ledger."""
         if self.producer:
             return _check_producer_name(self.producer)
         if "seed" in list_source_options(self.source):
@@ -54,11 +54,11 @@ class FeedRequest:
 
 
 def open_feed(settings: Settings, request: FeedRequest) -> Feed:
-    """Make a feed ready to be run; its ledger is in the home folder, by the producer's name."""
+    """Return a feed that is ready to run. Its ledger is in the home folder, under the producer's name."""
     if not request.topic and request.source not in list_contract_names():
         raise SourceOptionsError(
-            f"source '{request.source}' has no topic of its own: name one, as in --topic sensors; "
-            f"there are {', '.join(list_contract_names())}"
+            f"source '{request.source}' needs a topic, for example --topic sensors; the folder of contracts lists "
+            "them"
         )
     contract = load_contract(request.target_topic)
     registry = open_schema_registry(settings)
@@ -84,9 +84,7 @@ def _build_source_options(request: FeedRequest, index_path: Path) -> SourceOptio
     is_generated = "rate" in supported_options
     seed = _DEFAULT_SEED if request.seed is None else request.seed
     if request.seed is not None and not is_generated and not request.disorder:
-        raise SourceOptionsError(
-            f"source '{request.source}' has nothing random without disorder: leave the seed out"
-        )
+        raise SourceOptionsError(f"source '{request.source}' uses a seed only with disorder; remove the seed")
     return SourceOptions(
         request.place,
         seed if is_generated else 0,
@@ -108,6 +106,6 @@ def _build_source_options(request: FeedRequest, index_path: Path) -> SourceOptio
 def _check_producer_name(name: str) -> str:
     if not _PRODUCER_NAME_PATTERN.fullmatch(name):
         raise SourceOptionsError(
-            f"'{name}' is no name for a producer: name it with letters, digits, dots, dashes and _"
+            f"'{name}' is not a valid producer name; use letters, digits, dots, dashes and underscores"
         )
     return name

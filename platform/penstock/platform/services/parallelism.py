@@ -1,4 +1,4 @@
-"""How many tasks the settings and the contracts give a plan: said without asking Spark or the broker."""
+"""The parallelism of a plan according to settings and contracts, without Spark or a broker."""
 
 from penstock.engine.plan.sources import TopicOrigin
 from penstock.engine.plan.stages import Plan
@@ -8,7 +8,7 @@ from penstock.platform.settings import Settings
 
 
 def derive_parallelism(plan: Plan, settings: Settings) -> Parallelism:
-    """Partitions of the topics as their contracts lay them out for this environment, and of a shuffle."""
+    """Return the partitions of the topics in this environment's layout, and the shuffle partitions."""
     topics = [source.origin.topic for source in plan.sources if isinstance(source.origin, TopicOrigin)]
     declared_topics = [topic for topic in topics if topic in list_contract_names()]
     return Parallelism(

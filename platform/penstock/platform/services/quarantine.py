@@ -1,4 +1,4 @@
-"""The quarantine of a topic from settings: as people and Dagster's jobs ask for it."""
+"""The quarantine of a topic, for the command line and Dagster's jobs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,13 @@ from pathlib import Path
 from threading import Event
 
 from penstock.core.clock import now_ms
+from penstock.core.names import explain_unknown_name
 from penstock.engine.batch.input_watermarks import topic_of
 from penstock.engine.plan.codec import contract_version
 from penstock.ingestion.contracts import Contract, list_contract_names, load_contract
 from penstock.ingestion.feed import Feed, FeedSummary
 from penstock.ingestion.producer.record_format import create_record_format
-from penstock.platform.errors import UnknownStreamError
+from penstock.platform.errors import UnknownTopicError
 from penstock.platform.services.schema_registry import open_schema_registry
 from penstock.platform.services.stream_catalog import load_valid_plans
 from penstock.platform.settings import Settings
@@ -36,7 +37,7 @@ from penstock.quality.quarantine.replay import (
 
 @dataclass(frozen=True)
 class QuarantineReplayResult:
-    """What came of sending records again: what was judged, and what the producer did."""
+    """The result of a replay: the judgement of each record, and the summary of the producer."""
 
     judgement: ReplayJudgement
     decided_count: int
@@ -44,12 +45,12 @@ class QuarantineReplayResult:
 
 
 class TopicQuarantine:
-    """The quarantine of one topic; UnknownStreamError where there is no contract of that name."""
+    """The quarantine of one topic. Raises UnknownTopicError if no contract has that name."""
 
     def __init__(self, settings: Settings, topic: str) -> None:
         if topic not in list_contract_names():
-            raise UnknownStreamError(
-                f"there is no topic {topic!r}; there are: {', '.join(list_contract_names())}"
+            raise UnknownTopicError(
+                explain_unknown_name("topic", topic, list_contract_names(), "penstock topics list")
             )
         self.topic = topic
         self._settings = settings
@@ -58,23 +59,23 @@ class TopicQuarantine:
 
     @property
     def contract(self) -> Contract:
-        """The topic's contract, as it is now."""
+        """The current contract of the topic."""
         return load_contract(self.topic)
 
     @property
     def producer_name(self) -> str:
-        """The name of the producer by which records are sent again."""
+        """The name of the producer that replays records."""
         return f"quarantine-{self.topic}"
 
     def list_statuses(self) -> list[QuarantineStatus]:
-        """How each record of the quarantine stands."""
+        """List the status of each quarantined record."""
         delivered_addresses = read_delivered_addresses(self._ledger_folder)
         return build_statuses(
             read_quarantine(self._warehouse, self.topic), self._decision_log.read_all(), delivered_addresses
         )
 
     def contract_versions(self) -> Mapping[str, str]:
-        """The version of the contract by which each stream judges now."""
+        """Return the contract version that each stream validates with now, by stream."""
         return {
             plan.name: contract_version(source)
             for plan in load_valid_plans()
@@ -85,7 +86,7 @@ class TopicQuarantine:
     def judge_replay(
         self, records: Sequence[QuarantinedRecord], repaired_values: Mapping[RecordPosition, bytes]
     ) -> ReplayJudgement:
-        """Judge records by the contract of today; nothing is decided."""
+        """Validate records with the current contract. Records no decision."""
         registry = open_schema_registry(self._settings)
         checker = create_record_format(self.contract, registry).checker
         return judge_records(
@@ -93,7 +94,7 @@ class TopicQuarantine:
         )
 
     def replay(self, judgement: ReplayJudgement, reason: str) -> QuarantineReplayResult:
-        """Decide that what is good is sent again, and send all that was ever decided and has not arrived."""
+        """Record the decision to replay the valid records, and send every decided record that has not arrived."""
         new_decisions = self._decision_log.record(replay_decisions(judgement, now_ms(), reason))
         feed = Feed(
             ReplayDecisionSource(self._decision_log),
@@ -107,7 +108,7 @@ class TopicQuarantine:
         return QuarantineReplayResult(judgement, len(new_decisions), feed.run(Event()))
 
     def discard(self, records: Sequence[QuarantinedRecord], reason: str) -> int:
-        """Decide that records are given up; return of how many this was not decided before."""
+        """Record the decision to discard records; return the number of new decisions."""
         return len(self._decision_log.record(discard_decisions(records, now_ms(), reason)))
 
     @property
@@ -115,13 +116,13 @@ class TopicQuarantine:
         return self._settings.home / "producers" / self.producer_name
 
     def _read_stream_reach(self) -> StreamReach:
-        """How far each stream that reads the topic, or has begun to, has read it."""
+        """Return the offsets that each started stream has read of the topic."""
         reach_by_stream: dict[str, Mapping[int, tuple[int, int]]] = {}
         for stream in self.contract_versions():
             table = open_table(self._warehouse / f"ledger/{stream}")
             if table is None:
                 if (self._settings.home / "streams" / stream).exists():
-                    reach_by_stream[stream] = {}  # it has begun, and says nothing yet
+                    reach_by_stream[stream] = {}  # started, but nothing committed yet
             else:
                 ledger = table.to_pyarrow_table(columns=["topic", "partition", "batch_id", "start", "end"])
                 reach_by_stream[stream] = {

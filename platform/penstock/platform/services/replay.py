@@ -1,4 +1,4 @@
-"""Replays: a stream's history run again, for the command line and Dagster's job alike."""
+"""Replays of a stream's history, for the command line and Dagster's job."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from penstock.core.clock import now_ms
 from penstock.engine.batch.accounts import PartitionAccount
-from penstock.platform.errors import RunNameError, UnknownOriginError, UnknownStreamError
-from penstock.platform.services.stream_catalog import reload_plan
+from penstock.platform.errors import RunNameError, UnknownOriginError
+from penstock.platform.services.stream_catalog import check_pipeline_exists, reload_plan
 from penstock.platform.services.stream_hold import hold_stream
 from penstock.platform.settings import Settings
 
@@ -27,7 +27,7 @@ _OFFSETS_PATTERN = re.compile(r"\d+(=\d+(,\d+=\d+)*)?")
 
 @dataclass(frozen=True)
 class ReplayStart:
-    """Where a replay begins: `archive`, `topic`, `offset:N`, `offset:PARTITION=N,…`, or `time:…` in UTC."""
+    """The start of a replay: `archive`, `topic`, `offset:N`, `offset:PARTITION=N,…`, or `time:…` in UTC."""
 
     kind: str
     offsets: Mapping[int | None, int] | None = None
@@ -36,7 +36,7 @@ class ReplayStart:
 
 @dataclass(frozen=True)
 class ReplayRequest:
-    """What is asked for. Without `switch` the results stay beside, and are the last there are of these records."""
+    """A request for a replay. Without `switch`, the results stay in a folder beside the stream's tables."""
 
     stream: str
     start: str = "topic"
@@ -48,7 +48,7 @@ class ReplayRequest:
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """What came of it: where the tables are, the batch that the stream goes on after, and every record."""
+    """The result of a replay: its tables, the batch after which the stream resumes, and records by outcome."""
 
     stream: str
     name: str
@@ -58,7 +58,7 @@ class ReplayResult:
 
 
 def parse_replay_start(text: str) -> ReplayStart:
-    """Read where a replay begins. UnknownOriginError says what can be written."""
+    """Parse the start of a replay. Raises UnknownOriginError with the valid forms."""
     kind, _, argument = text.partition(":")
     if text in ("archive", "topic"):
         return ReplayStart(kind)
@@ -74,24 +74,20 @@ def parse_replay_start(text: str) -> ReplayStart:
             aware_time = start_time if start_time.tzinfo else start_time.replace(tzinfo=UTC)
             return ReplayStart(kind, at_ms=round(aware_time.timestamp() * 1000))
     raise UnknownOriginError(
-        f"--from {text!r} is no place to begin: write archive, topic, offset:1000, offset:0=1000,1=950 or "
-        "time:2026-01-31T12:00:00, which is UTC"
+        f"--from {text!r} is not a valid start; use archive, topic, offset:1000, offset:0=1000,1=950 or "
+        "time:2026-01-31T12:00:00 (UTC)"
     )
 
 
 def replay_stream(
     settings: Settings, store: "ControlStore", request: ReplayRequest, report_progress: Callable[[str], None]
 ) -> ReplayResult:
-    """Run a stream's history again, and put it in the place of what the stream wrote, or leave it beside."""
+    """Run a stream's history again; replace the stream's results with the new ones, or keep both."""
     from penstock.engine.stream_folders import read_unfinished_switch
-    from penstock.pipelines.catalog import pipeline_names
     from penstock.platform.services.command_spark import open_command_spark
 
     start = parse_replay_start(request.start)
-    if request.stream not in pipeline_names():
-        raise UnknownStreamError(
-            f"there is no pipeline {request.stream!r} to replay; there are: {', '.join(pipeline_names())}"
-        )
+    check_pipeline_exists(request.stream)
     unfinished_replay = read_unfinished_switch(settings.home / "streams", request.stream)
     run_name = (
         unfinished_replay
@@ -110,24 +106,26 @@ def replay_stream(
 
 
 def _check_replay_name(settings: Settings, stream: str, name: str, *, switch: bool) -> None:
-    """Raise RunNameError for what cannot be a name, and for that of results which this replay did not make."""
+    """Raise RunNameError for an invalid name, or one that already has results of another run."""
     from penstock.engine.storage.file_access import list_warehouse_tables
     from penstock.platform.services.bounded_runs import check_run_name
 
     check_run_name(name)
     run_path = Path("runs", stream, name)
     replay_folder, run_folder = settings.home / "streams" / stream / name, settings.home / run_path
-    # Tables take a batch once: those of another run would keep what they have, and be taken for this one's.
+    # A table accepts a batch ID once, so the batches of another run would pass for those of this replay.
     if not (replay_folder if switch else run_folder).exists() and any(
         list_warehouse_tables(settings.warehouse_path / run_path)
     ):
-        raise RunNameError(f"{run_path} has results of another run already: give this replay another --name")
+        raise RunNameError(
+            f"{run_path} already has results of another run; choose another --name for this replay"
+        )
 
 
 def open_replay_source(
     session: "SparkSession", plan: "Plan", settings: Settings, start: ReplayStart
 ) -> "BoundedSource":
-    """The records of a pipeline's topics from where a replay begins."""
+    """Return the records of a pipeline's topics from the start of a replay."""
     from penstock.engine.spark.bounded_sources.union_source import UnionSource
 
     return UnionSource([_open_source_from(session, source, settings, start) for source in plan.sources])
@@ -194,10 +192,10 @@ def _replay_and_switch(
     stream_replay.run_history()
     with hold_stream(store, replay_paths.streams_folder, request.stream, run_name, report_progress) as fence:
         outcome = stream_replay.finish_and_switch(fence)
-        # What batches before it did is in no table any more: the new ledger tells of its own.
+        # No table has the results of earlier batches any more; the new ledger has its own batches.
         store.mark_batches_replaced(request.stream, outcome.batch_id)
         store.record_batch(to_batch_record(request.stream, outcome))
-    remove_tree(replay_paths.replay_warehouse)  # each file is in the stream's own table by now
+    remove_tree(replay_paths.replay_warehouse)  # every file now belongs to the stream's own tables
     accounts = sum_ledger(settings.warehouse_path / "ledger" / request.stream)
     return ReplayResult(
         request.stream, run_name, settings.warehouse, outcome.batch_id, _sum_accounts(accounts)
@@ -226,7 +224,7 @@ def _replay_beside(
         source,
         config,
         now_ms,
-        lambda o, count: report_progress(f"batch {o.batch_id + 1} of {count}"),
+        lambda outcome, count: report_progress(f"batch {outcome.batch_id + 1} of {count}"),
     )
     run_result = read_run_result(plan, request.stream, run_name, config.warehouse)
     return ReplayResult(request.stream, run_name, run_result.tables, None, run_result.accounts)

@@ -1,7 +1,7 @@
-"""How many rows some batches of a stream wrote to each table that keeps all that it was given.
+"""Row counts of a stream's batches in its append-only tables.
 
-Of a table of newest values no table tells: what a batch wrote there is gone with the next one for the same window.
-The control store does, of batches that were told with it (`control.reports.rows_given`).
+A table of latest values cannot answer this, because a later batch replaces the rows of an earlier one. For such
+tables, the control store has the counts (`control.reports.count_result_rows`).
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ BATCH_COLUMN = "batch_id"
 def count_rows_written(
     warehouse: StoragePath, plan: Plan, first_batch: int, last_batch: int
 ) -> Mapping[str, int]:
-    """Return the rows of these batches in each table that is only added to; none for one that cannot be read."""
+    """Return the row counts of these batches by append-only table, without tables that cannot be read."""
     row_counts = {}
     for table_path in (
         result_path(sink)
@@ -35,12 +35,12 @@ def count_rows_written(
             if table is not None:
                 row_counts[table_path] = _count_table_rows(table, first_batch, last_batch)
         except (DamagedTableError, OSError, pa.ArrowException):
-            continue  # the audit is who says it; what is told of the run is true without it
+            continue  # the audit reports unreadable tables; the other counts are still correct
     return row_counts
 
 
 def _count_table_rows(table: DeltaTable, first_batch: int, last_batch: int) -> int:
-    """Count by what files say of themselves; those that hold other batches as well, or do not tell, are read."""
+    """Count rows from file statistics; read the files that have no statistics or also contain other batches."""
     files = pa.table(table.get_add_actions(flatten=True))
     row_count, paths_to_read = 0, set()
     for file in files.to_pylist():

@@ -1,4 +1,4 @@
-"""The schema registry that the settings name."""
+"""The schema registry of the settings."""
 
 from penstock.core.secret import read_secret
 from penstock.ingestion.registry import SchemaRegistry, WriterSchemaCache, open_registry
@@ -6,12 +6,12 @@ from penstock.platform.settings import Settings
 
 
 def open_schema_registry(settings: Settings) -> SchemaRegistry:
-    """Return the registry; a login that is named is read now, and kept in nothing but what is returned."""
+    """Return the registry client. A configured login is read now and kept only in the client."""
     login_reference = settings.kafka.registry_login
     login = read_secret(login_reference, "The login of the schema registry") if login_reference else ""
     return open_registry(settings.registry_location, login)
 
 
 def open_writer_schemas(settings: Settings) -> WriterSchemaCache:
-    """Return what finds the schemas of records in Avro; the registry is opened when one is looked for."""
+    """Return the cache of writer schemas for Avro records; it opens the registry at the first lookup."""
     return WriterSchemaCache(lambda: open_schema_registry(settings))

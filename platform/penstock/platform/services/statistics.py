@@ -1,4 +1,4 @@
-"""Statistics of a table over time, from its rows and the ledger of its stream."""
+"""Metrics of a table by interval, from its rows and the ledger of its stream."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.clock import now_ms
+from penstock.core.names import explain_unknown_name
 from penstock.engine.plan import Plan, Stage
 from penstock.engine.plan.columns import stage_value_columns
 from penstock.engine.tables.table_paths import late_records_path, stage_ledger_path
@@ -36,7 +37,7 @@ from penstock.quality.statistics.series import StatisticsPoint, compute_fate_poi
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """Figures of a table by the time of its windows, of its stream by the clock, and what changed suddenly."""
+    """A table's metrics by window end, its stream's metrics by batch time, and sudden changes."""
 
     subject: str
     window_points: list[StatisticsPoint]
@@ -45,7 +46,7 @@ class TableStatistics:
 
     @property
     def last_figures(self) -> dict[str, float]:
-        """The figures of the last stretches."""
+        """The metrics of the last intervals."""
         return {
             name: value
             for points in (self.window_points, self.fate_points)
@@ -53,7 +54,7 @@ class TableStatistics:
         }
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the statistics as JSON data."""
         return {
             "subject": self.subject,
             "windows": [{"at_ms": point.at_ms, **point.figures} for point in self.window_points],
@@ -63,27 +64,25 @@ class TableStatistics:
 
 
 def list_measured_suites() -> tuple[Suite, ...]:
-    """The suites that ask for statistics."""
+    """List the suites that define statistics."""
     return tuple(suite for suite, _ in load_table_suites().values() if suite.statistics is not None)
 
 
 def measure_table(
     settings: Settings, subject: str, interval_count: int = MAX_PREVIOUS_INTERVALS + 1
 ) -> TableStatistics:
-    """Measure the last stretches of a table, so many at least.
+    """Compute the metrics of a table for at least `interval_count` intervals.
 
-    NoSuiteError where no suite asks for statistics; SuiteError where the suite that may ask cannot be used.
+    Raises NoSuiteError if no suite defines statistics for the table, and SuiteError if its suite is invalid.
     """
     if (suite_error := load_all_suites().errors_by_subject.get(subject)) is not None:
         raise suite_error
     suite, plan = load_table_suites().get(subject, (None, None))
     if suite is None or plan is None or suite.statistics is None:
-        measured_tables = (
-            ", ".join(measured_suite.subject for measured_suite in list_measured_suites()) or "none yet"
-        )
-        raise NoSuiteError(
-            f"no suite asks for statistics of {subject!r}; there are those of {measured_tables}"
-        )
+        measured_tables = [measured_suite.subject for measured_suite in list_measured_suites()]
+        if suite is None:
+            raise NoSuiteError(explain_unknown_name("suite with statistics for", subject, measured_tables))
+        raise NoSuiteError(f"the suite of {subject!r} defines no statistics; add a block `statistics` to it")
     stage, statistics_settings = find_stage(plan, suite), suite.statistics
     refuse_unknown_columns(
         suite, statistics_settings.distinct, {column.name for column in describe_columns(suite, plan)}
@@ -109,7 +108,7 @@ def measure_table(
         statistics_settings.every_ms, interval_count, clock_ms if final_until_ms is None else final_until_ms
     )
     window_points = read_last_points(warehouse / subject, "window_end", window_intervals, compute_windows)
-    if stage in plan.source_stages:  # later stages read panes, and miss no record
+    if stage in plan.source_stages:  # later stages read panes, which are never late
         window_points = add_missed_share(
             window_points, warehouse / late_records_path(plan, stage), statistics_settings.every_ms
         )
@@ -126,11 +125,11 @@ def measure_table(
 
 
 def publish_statistics(settings: Settings, statistics: TableStatistics) -> Path:
-    """Write the plots of a table's figures beside the page of what is expected, and return where they are."""
+    """Write the plots of a table's metrics next to the page of suites; return their path."""
     plots_file, page_file = plots_path(settings, statistics.subject), page_path(settings)
     groups = {
-        "By the time at which windows end": statistics.window_points,
-        "By the clock of batches": statistics.fate_points,
+        "By window end": statistics.window_points,
+        "By batch time": statistics.fate_points,
     }
     back_link = (
         f"{relpath(page_file, plots_file.parent)}#{statistics.subject}" if page_file.exists() else None
@@ -139,17 +138,18 @@ def publish_statistics(settings: Settings, statistics: TableStatistics) -> Path:
 
 
 def refuse_unknown_columns(suite: Suite, distinct: Sequence[str], column_names: Collection[str]) -> None:
-    """Raise SuiteError where different values are to be counted of what is no column of the table."""
+    """Raise SuiteError if `distinct` names a column that the table does not have."""
     unknown_columns = [name for name in distinct if name not in column_names]
     if unknown_columns:
-        hint = f"Name columns of {suite.subject}: {', '.join(sorted(column_names))}"
-        raise SuiteError(suite.file, "statistics", f"distinct names {', '.join(unknown_columns)}", hint)
+        hint = f"Columns of {suite.subject}: {', '.join(sorted(column_names))}"
+        problem = f"distinct has unknown columns: {', '.join(unknown_columns)}"
+        raise SuiteError(suite.file, "statistics", problem, hint)
 
 
 def source_ledger_path(plan: Plan, stage: Stage) -> str:
-    """Return where it is told what became of the records that a stage is made from.
+    """Return the path of the ledger with the outcome of a stage's records.
 
-    A stage that reads records has a ledger of its own; behind another lies the first one that it goes back to.
+    A stage that reads records has its own ledger. A later stage uses the ledger of its first source stage.
     """
     while stage not in plan.source_stages:
         stage = next(iter(plan.upstream_of(stage)))

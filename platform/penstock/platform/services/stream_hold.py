@@ -1,7 +1,7 @@
-"""A stream that stands still while somebody else than a host works on what it keeps.
+"""Holds on streams: a stream stays drained while a process other than a host changes its state.
 
-What it was wanted to be is written down before it is drained, beside its folders: whoever is killed meanwhile
-leaves it to the next one, and to `penstock status`.
+Before the drain, the desired state is written to a file next to the stream's folders. If the process is killed,
+the next operation and `penstock status` find it there.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock.core.clock import now_ms
+from penstock.core.files import write_atomically
 from penstock.core.periodic import run_periodically
 from penstock.engine.errors import JournalError
 from penstock.engine.host.control import DesiredRunState, DesiredState
@@ -30,7 +31,7 @@ LEASE_TTL_MS = 30_000
 
 
 class StreamHold(msgspec.Struct, frozen=True):
-    """What a stream is to be again, after what, and the revision of the wish by which it was drained for that."""
+    """The desired state to restore, the operation that holds the stream, and the revision of its drain request."""
 
     desired: DesiredRunState
     operation: str
@@ -41,11 +42,11 @@ class StreamHold(msgspec.Struct, frozen=True):
 def hold_stream(
     store: "ControlStore", streams: Path, stream: str, operation: str, report_progress: Callable[[str], None]
 ) -> "Iterator[WriteFence]":
-    """Drain a stream and hold its lease; afterwards it is again what it was wanted to be.
+    """Drain a stream and hold its lease; restore its desired state afterwards.
 
-    What somebody asks of it meanwhile holds: it is that afterwards. A stream whose switch was cut off stays
-    drained: its tables are of two kinds until the replay is finished. So does one whose work was killed, until
-    that is done again: then it is what it was wanted to be before the first.
+    A state that is requested during the hold wins over the restored one. A stream with an interrupted switch stays
+    drained, because its tables are inconsistent until the replay is finished. A stream whose operation was killed
+    also stays drained; when the operation is repeated, the state from before the first attempt is restored.
     """
     desired_state = store.read_desired_states().get(stream)
     if desired_state is not None and desired_state.needs_host:
@@ -56,7 +57,7 @@ def hold_stream(
             with _acquire_fence(store, streams, stream, operation) as fence:
                 yield fence
         return
-    # Who holds it still now, if anybody does, has written down what it is to be: first have the lease.
+    # Acquire the lease first: a current holder may still be writing its hold.
     with _acquire_fence(store, streams, stream, operation) as fence:
         unfinished_hold = read_hold(streams, stream, desired_state)
         resumed_hold = None if unfinished_hold is None else replace(unfinished_hold, operation=operation)
@@ -67,7 +68,7 @@ def hold_stream(
 
 
 def read_hold(streams: Path, stream: str, desired_state: DesiredState | None) -> StreamHold | None:
-    """For what a stream stands still, or stood when that was killed; None where nobody left it so."""
+    """Return the hold on a stream, or the one that a killed process left; None if there is none."""
     path = _hold_path(streams, stream)
     if not path.exists():
         return None
@@ -78,14 +79,14 @@ def read_hold(streams: Path, stream: str, desired_state: DesiredState | None) ->
 def _request_drain(
     store: "ControlStore", streams: Path, desired_state: DesiredState, operation: str
 ) -> tuple[StreamHold, StateRequest]:
-    """Ask for it to be drained, unless somebody asked anything since; what it is to be again is written first."""
+    """Write the hold, then request the drain. Raises StackError if another state was requested meanwhile."""
     hold, now = StreamHold(desired_state.desired, operation, desired_state.revision + 1), now_ms()
     _write_hold(streams, desired_state.stream, hold)
     drained_state = store.set_desired_state_after(desired_state, DesiredRunState.DRAINED, now)
     if drained_state is None:
         raise StackError(
-            f"somebody asked something of {desired_state.stream} as {operation} was about to drain it: "
-            "`penstock status` shows what is wanted; then try again"
+            f"another state of {desired_state.stream} was requested while {operation} was about to drain it; "
+            "check the desired state with `penstock status`, then try again"
         )
     return hold, StateRequest(drained_state, now, 0, is_restart=False)
 
@@ -94,7 +95,7 @@ def _request_drain(
 def _restore_desired_state(
     store: "ControlStore", streams: Path, stream: str, hold: StreamHold | None
 ) -> Iterator[None]:
-    """Have the stream be what it was wanted to be, unless somebody asked for something since it was drained."""
+    """Restore the desired state after the block, unless another state was requested since the drain."""
     try:
         yield
     finally:
@@ -107,20 +108,18 @@ def _restore_desired_state(
 def _write_hold(streams: Path, stream: str, hold: StreamHold) -> None:
     path = _hold_path(streams, stream)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temp_path = path.with_suffix(".partial")
-    temp_path.write_bytes(msgspec.json.encode(hold))
-    temp_path.replace(path)
+    write_atomically(path, msgspec.json.encode(hold))
 
 
 def _hold_path(streams: Path, stream: str) -> Path:
-    return streams / stream / "standstill.json"
+    return streams / stream / "hold.json"
 
 
 @contextmanager
 def _acquire_fence(
     store: "ControlStore", streams: Path, stream: str, operation: str
 ) -> "Iterator[WriteFence]":
-    """The right to write a stream that stands still."""
+    """Acquire the lease of a stream without a host, and yield the write fence."""
     from penstock.engine.batch.write_fence import WriteFence
 
     leases = LeaseKeeper(store, operation, now_ms, LEASE_TTL_MS)
@@ -128,12 +127,12 @@ def _acquire_fence(
     if lease is None:
         current_lease = store.read_lease(stream)
         raise StackError(
-            f"{stream} is held by {current_lease.holder if current_lease else 'somebody'}, "
-            f"and must stand still for {operation}: `penstock stream drain {stream}`, then try again"
+            f"{stream} is leased to {current_lease.holder if current_lease else 'another process'}, "
+            f"but {operation} needs the lease; run `penstock stream drain {stream}`, then try again"
         )
     try:
-        # While the store is away the lease may run out: then it is lost, and `WriteFence` says so.
-        with run_periodically(LEASE_TTL_MS / 3000, leases.renew, "heartbeat of a standstill"):
+        # The lease may expire while the store is unavailable; `WriteFence` then refuses writes.
+        with run_periodically(LEASE_TTL_MS / 3000, leases.renew, "hold heartbeat"):
             _report_unrecorded_batches(store, streams, stream)
             yield WriteFence(stream, lease.epoch, lambda: leases.is_held(lease))
     finally:
@@ -141,12 +140,12 @@ def _acquire_fence(
 
 
 def _report_unrecorded_batches(store: "ControlStore", streams: Path, stream: str) -> None:
-    """Tell the store what a host could not tell any more: what comes next is told with a higher number."""
+    """Record the batches that a host committed but could not report; the next batch has a higher ID."""
     from penstock.engine.batch.journal import read_retained_outcomes
     from penstock.engine.host.control_reporter import to_batch_record
 
     last_batch = store.read_last_batch(stream)
     journal = resolve_stream_folder(streams, stream) / "journal"
-    with suppress(JournalError):  # of an earlier version, which a replay is the way out of
+    with suppress(JournalError):  # a journal of an unsupported version, which a replay replaces
         for outcome in read_retained_outcomes(journal, -1 if last_batch is None else last_batch.batch_id):
             store.record_batch(to_batch_record(stream, outcome))

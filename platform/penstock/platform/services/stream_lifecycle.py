@@ -1,10 +1,11 @@
-"""What should become of a stream: said by people and by Dagster's jobs through the same functions."""
+"""Requests for states of streams, from the command line and Dagster's jobs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from penstock.core.clock import now_ms
 from penstock.core.errors import WaitTimeoutError
+from penstock.core.names import explain_unknown_name
 from penstock.core.waiting import wait_until
 from penstock.engine.host.control import DesiredRunState, DesiredState, Lease, StreamHealth
 from penstock.engine.host.stream_state import StreamState
@@ -17,7 +18,7 @@ RETRYABLE_STATES = (StreamState.RETRYING, StreamState.FAILED)
 
 @dataclass(frozen=True)
 class StreamCommand:
-    """Something that can be asked of a stream: what it is to become, and whether that is to be done anew."""
+    """A lifecycle command: the desired state, and whether the stream restarts."""
 
     desired: DesiredRunState
     description: str
@@ -27,23 +28,25 @@ class StreamCommand:
 STREAM_COMMANDS: Mapping[str, StreamCommand] = {
     "start": StreamCommand(
         DesiredRunState.RUNNING,
-        "Run a stream. A running stream is not touched; a failed stream is retried.",
+        "Start a stream. A running stream is not affected; a failed one is retried.",
     ),
-    "drain": StreamCommand(DesiredRunState.DRAINED, "Let a stream finish its batch, commit it, and stop."),
+    "drain": StreamCommand(
+        DesiredRunState.DRAINED, "Finish the current batch of a stream, commit it, and stop the stream."
+    ),
     "stop": StreamCommand(
         DesiredRunState.STOPPED,
-        "Stop a stream now; a batch in flight is cut off, and repeated whole at the next start.",
+        "Stop a stream immediately. The next start repeats an interrupted batch.",
     ),
     "pause": StreamCommand(
         DesiredRunState.PAUSED,
-        "Have a stream read nothing for a while; what the clock alone brings, timers above all, goes on.",
+        "Pause the consumption of a stream. Processing-time timers keep firing.",
     ),
     "resume": StreamCommand(
-        DesiredRunState.RUNNING, "Have a stream that was paused read on from where it was."
+        DesiredRunState.RUNNING, "Resume a paused stream at the offsets where it stopped reading."
     ),
     "restart": StreamCommand(
         DesiredRunState.RUNNING,
-        "Drain a stream and start it again at once, with its pipeline read anew.",
+        "Drain a stream and start it again with its freshly loaded pipeline.",
         is_restart=True,
     ),
 }
@@ -51,7 +54,7 @@ STREAM_COMMANDS: Mapping[str, StreamCommand] = {
 
 @dataclass(frozen=True)
 class StateRequest:
-    """A wish that was written down, when, and the epoch that the stream's writer had then."""
+    """A requested state, the time of the request, and the stream's lease epoch at that time."""
 
     desired_state: DesiredState
     requested_at_ms: int
@@ -60,17 +63,17 @@ class StateRequest:
 
     @property
     def stream(self) -> str:
-        """Whose wish it is."""
+        """The name of the stream."""
         return self.desired_state.stream
 
 
 def request_state(
     store: ControlStore, stream: str, stream_command: StreamCommand, known_streams: Collection[str]
 ) -> StateRequest:
-    """Write down what should become of a stream. UnknownStreamError for one that is not among the known."""
+    """Write the desired state of a stream. Raises UnknownStreamError if the stream is not known."""
     check_stream_exists(stream, known_streams)
     health, lease, requested_at_ms = store.read_health(stream), store.read_lease(stream), now_ms()
-    # What is to stand still is said anew each time: a replay that holds it still lets it be then.
+    # Stopping always makes a new revision, so that a replay that holds the stream does not restart it afterwards.
     is_retry = (
         stream_command.desired is DesiredRunState.RUNNING
         and health is not None
@@ -93,19 +96,21 @@ def request_state(
 
 
 def check_stream_exists(stream: str, known_streams: Collection[str]) -> None:
-    """Raise UnknownStreamError for a stream that is not among the known."""
+    """Raise UnknownStreamError, with the nearest match, if the stream is not known."""
     if stream not in known_streams:
-        raise UnknownStreamError(f"there is no stream {stream!r}; there are: {', '.join(known_streams)}")
+        raise UnknownStreamError(
+            explain_unknown_name("stream", stream, known_streams, "penstock demo --list")
+        )
 
 
 def has_live_lease(store: ControlStore, stream: str) -> bool:
-    """Whether a host has the stream now: a live lease says so."""
+    """Whether the stream has a lease that has not expired."""
     lease = store.read_lease(stream)
     return lease is not None and lease.expires_at_ms > now_ms()
 
 
 def is_state_reached(store: ControlStore, request: StateRequest) -> bool:
-    """Whether a stream is as it was asked for."""
+    """Whether a stream has reached the requested state."""
     has_lease, lease = has_live_lease(store, request.stream), store.read_lease(request.stream)
     if not request.desired_state.needs_host:
         return not has_lease
@@ -121,12 +126,12 @@ def is_state_reached(store: ControlStore, request: StateRequest) -> bool:
 
 
 def is_from_lease_holder(health: StreamHealth, lease: Lease) -> bool:
-    """Whether it was said by who has the lease, and not by a host before it, which may have been killed."""
+    """Whether the current lease holder reported this health, and not an earlier host that may have been killed."""
     return health.epoch in (0, lease.epoch)
 
 
 def wait_for_state(store: ControlStore, request: StateRequest, timeout_s: float) -> None:
-    """Return when the stream has the desired state; raise StackError if it fails or the time is up."""
+    """Wait until the stream has reached the requested state. Raises StackError if it fails or the time is over."""
     stream, desired = request.stream, request.desired_state.desired
     try:
         wait_until(
@@ -137,18 +142,20 @@ def wait_for_state(store: ControlStore, request: StateRequest, timeout_s: float)
     except WaitTimeoutError:
         health = store.read_health(stream)
         last_report = (
-            f"last reported: {health.state} {health.reason}".rstrip() if health else "no host has it"
+            f"last report of its host: {health.state} {health.reason}".rstrip()
+            if health
+            else "no host has reported"
         )
         raise StackError(
-            f"{stream} was not {desired} after {timeout_s:g} s ({last_report}); "
-            "`penstock status` shows whether the host runs, `penstock logs host` what it does"
+            f"{stream} is not {desired} after {timeout_s:g} s ({last_report}); "
+            "check the host with `penstock status` and `penstock logs host`"
         ) from None
     if failed_health := _find_failed_health(store, request):
         raise StackError(f"{stream} failed: {failed_health.reason}")
 
 
 def _find_failed_health(store: ControlStore, request: StateRequest) -> StreamHealth | None:
-    """Return the report that the stream failed after the request; None for none, or if it should stop anyway."""
+    """Return the health that reports a failure after the request; None if there is none or the stream must stop."""
     health = store.read_health(request.stream)
     has_failed = (
         health is not None and health.state == StreamState.FAILED and health.at_ms >= request.requested_at_ms

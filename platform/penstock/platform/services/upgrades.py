@@ -1,4 +1,4 @@
-"""Upgrades of streams: what a changed pipeline takes and costs, and doing it."""
+"""Upgrades of streams to a changed pipeline: the plan, its cost, and its application."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.engine.stream_folders import resolve_stream_folder
 from penstock.engine.upgrade.upgrade_class import PlanUpgrade, UpgradeClass
-from penstock.pipelines.catalog import pipeline_names
-from penstock.platform.errors import UnknownStreamError, UpgradeRefusedError
-from penstock.platform.services.stream_catalog import reload_plan
+from penstock.platform.errors import UpgradeRefusedError
+from penstock.platform.services.stream_catalog import check_pipeline_exists, reload_plan
 from penstock.platform.services.stream_hold import hold_stream
 from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request_state, wait_for_state
 from penstock.platform.settings import Settings
@@ -24,7 +23,7 @@ RESTART_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class UpgradeCost:
-    """What an upgrade has to go through, and about how long that takes by the pace of the stream's own batches."""
+    """The cost of an upgrade: state to rewrite, records to replay, and the stream's recent rate."""
 
     windows: int
     state_bytes: int
@@ -33,13 +32,13 @@ class UpgradeCost:
 
     @property
     def estimated_seconds(self) -> float | None:
-        """About how long a replay takes; None where the stream has read nothing lately to tell by."""
+        """Estimated duration of a replay; None if the stream has read no records recently."""
         return self.records / self.records_per_second if self.records_per_second else None
 
 
 @dataclass(frozen=True)
 class UpgradePlan:
-    """An upgrade before it is done. `upgrade` is None for a stream without a state: it simply starts."""
+    """A planned upgrade. `plan_changes` is None for a stream without state, which needs no upgrade."""
 
     stream: str
     plan_changes: PlanUpgrade | None
@@ -48,11 +47,11 @@ class UpgradePlan:
 
     @property
     def upgrade_class(self) -> UpgradeClass:
-        """What the upgrade takes."""
+        """What the upgrade requires."""
         return UpgradeClass.SAME if self.plan_changes is None else self.plan_changes.upgrade_class
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the upgrade plan as JSON data."""
         differences = () if self.plan_changes is None else self.plan_changes.differences
         return {
             "stream": self.stream,
@@ -71,7 +70,7 @@ class UpgradePlan:
 
 @dataclass(frozen=True)
 class UpgradeRequest:
-    """What is asked for: columns that may count from now on, where a replay would begin, the most it may take."""
+    """A request for an upgrade: columns that may count from now on, the start of a replay, the accepted class."""
 
     stream: str
     from_now: tuple[str, ...] = ()
@@ -81,13 +80,10 @@ class UpgradeRequest:
 
 
 def plan_upgrade(settings: Settings, store: "ControlStore", request: UpgradeRequest) -> UpgradePlan:
-    """Say what it takes to have a stream go by its definition as it is written now. Changes nothing."""
+    """Assess what the upgrade of a stream to its current pipeline requires. Changes nothing."""
     from penstock.engine.upgrade.stored_plan import assess_upgrade
 
-    if request.stream not in pipeline_names():
-        raise UnknownStreamError(
-            f"there is no pipeline {request.stream!r}; there are: {', '.join(pipeline_names())}"
-        )
+    check_pipeline_exists(request.stream)
     plan = reload_plan(request.stream)
     folder = resolve_stream_folder(settings.home / "streams", request.stream)
     plan_changes = assess_upgrade(folder, plan, request.from_now)
@@ -102,9 +98,9 @@ def plan_upgrade(settings: Settings, store: "ControlStore", request: UpgradeRequ
 def upgrade_stream(
     settings: Settings, store: "ControlStore", request: UpgradeRequest, report_progress: Callable[[str], None]
 ) -> UpgradePlan:
-    """Do what it takes; returns what was planned. A stream that is not to run is upgraded and left at rest.
+    """Upgrade a stream to its current pipeline; return the upgrade plan. A stopped stream stays stopped.
 
-    UpgradeRefusedError, and nothing is done, where it takes more than the order accepts.
+    Raises UpgradeRefusedError, and changes nothing, if the upgrade requires more than the request accepts.
     """
     upgrade_plan = plan_upgrade(settings, store, request)
     check_upgrade_accepted(upgrade_plan, request.accept)
@@ -119,7 +115,7 @@ def upgrade_stream(
                 report_progress("restarting the stream")
                 restart_command = replace(
                     STREAM_COMMANDS["restart"], desired=desired_state.desired
-                )  # one that is paused stays so
+                )  # a paused stream stays paused
                 wait_for_state(
                     store,
                     request_state(store, request.stream, restart_command, (request.stream,)),
@@ -137,21 +133,21 @@ def upgrade_stream(
 
 
 def check_upgrade_accepted(upgrade_plan: UpgradePlan, accepted_class: UpgradeClass) -> None:
-    """Raise UpgradeRefusedError, which says what the upgrade takes and why, where that is more than accepted."""
+    """Raise UpgradeRefusedError, with the reasons, if the upgrade requires more than the accepted class."""
     required_class = upgrade_plan.upgrade_class
     if required_class <= accepted_class:
         return
     differences = upgrade_plan.plan_changes.differences if upgrade_plan.plan_changes else ()
     reasons = "; ".join(
-        f"{difference.subject} was {difference.before}, is {difference.after}"
+        f"{difference.subject}: {difference.before} -> {difference.after}"
         for difference in differences
         if difference.upgrade_class > accepted_class
     )
     raise UpgradeRefusedError(
-        f"the upgrade of {upgrade_plan.stream} takes more than {accepted_class.label}, which is all that was "
-        f"accepted. It is {required_class.label}: {required_class.description} ({reasons}). "
-        f"`penstock stream plan-upgrade {upgrade_plan.stream}` shows what that costs; "
-        f"to have it done, accept {required_class.label}"
+        f"the upgrade of {upgrade_plan.stream} is {required_class.label}, but only {accepted_class.label} is "
+        f"accepted. {required_class.label}: {required_class.description} ({reasons}). "
+        f"`penstock stream plan-upgrade {upgrade_plan.stream}` shows the cost; "
+        f"accept {required_class.label} to apply it"
     )
 
 
@@ -177,7 +173,7 @@ def _migrate_stream(
 
 
 def _finish_last_commit(settings: Settings, folder: Path, plan: "Plan") -> None:
-    """Commit what a host that was killed had decided: only the newest batch is told to tables again."""
+    """Finish the commit of a killed host: write its last journaled batch to the tables again."""
     from penstock.engine.batch.commit_recovery import finish_commits
     from penstock.engine.batch.journal import BatchJournal
 
@@ -192,7 +188,7 @@ def _finish_last_commit(settings: Settings, folder: Path, plan: "Plan") -> None:
 
 
 def _default_replay_start(settings: Settings, plan: "Plan") -> str:
-    """Where a replay begins that nobody said more of: the archives, if there is one of each topic."""
+    """Return the default start of a replay: the archives if every topic has one, otherwise the topics."""
     from penstock.engine.archive.archive_names import records_path
     from penstock.engine.batch.input_watermarks import topic_of
     from penstock.engine.storage.file_access import is_delta_table

@@ -1,9 +1,10 @@
-"""Looking into the warehouse's tables, for people: which there are, and their newest rows."""
+"""The warehouse's tables and their newest rows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.core.names import explain_unknown_name
 from penstock.engine.storage import ObjectStorePath, StoragePath
 from penstock.engine.storage.file_access import list_table_names, open_delta_table
 from penstock.platform.errors import TableNotFoundError
@@ -21,7 +22,7 @@ TABLE_KINDS = (
     "erasures",
     "raw",
 )
-"""The warehouse's folders, in the order in which a name is looked for."""
+"""The warehouse's folders, in the order in which a name is searched."""
 
 NEWEST_FIRST_COLUMNS = ("window_start", "batch_id", "offset")
 
@@ -36,36 +37,37 @@ class WarehouseTable:
 
     @property
     def address(self) -> str:
-        """Where it is, for people."""
+        """The path or URI of the table."""
         return str(self.path)
 
 
 def iter_tables(warehouse: StoragePath) -> Iterator[WarehouseTable]:
-    """Every table of a warehouse."""
+    """Yield every table of a warehouse."""
     for kind in TABLE_KINDS:
         for name in list_table_names(warehouse / kind):
             yield WarehouseTable(kind, name, warehouse / kind / name)
 
 
 def find_table(warehouse: StoragePath, name: str, kind: str | None) -> WarehouseTable:
-    """The table of that name; TableNotFoundError lists those that there are."""
+    """Return the table of that name. Raises TableNotFoundError with the nearest match."""
     existing_tables = list(iter_tables(warehouse))
     for table in existing_tables:
         if table.name == name and kind in (None, table.kind):
             return table
-    listed = ", ".join(f"{table.kind}/{table.name}" for table in existing_tables) or "none yet"
-    raise TableNotFoundError(
-        f"there is no table {name!r}{f' of kind {kind}' if kind else ''} in {warehouse}; there are: {listed}. "
-        "A stream's first window makes its table: `penstock status` shows how far it is"
+    names = dict.fromkeys(table.name for table in existing_tables if kind in (None, table.kind))
+    unknown_text = explain_unknown_name(
+        f"{kind} table" if kind else "table", name, names, "penstock table list"
     )
+    hint = "" if names else f" in {warehouse}: a stream creates its table with its first result"
+    raise TableNotFoundError(f"{unknown_text}{hint}")
 
 
 def read_newest_rows(table: WarehouseTable, limit: int) -> tuple[Sequence[str], list[tuple[Any, ...]]]:
-    """Column names, and the rows that are newest by window, batch or offset."""
+    """Return the column names and the newest rows by window, batch or offset."""
     import polars as pl
 
     if isinstance(table.path, ObjectStorePath):
-        # By the one library that everything else reads there with, and its way of finding keys.
+        # deltalake finds the credentials of the object store, as it does everywhere else.
         frame = pl.scan_pyarrow_dataset(open_delta_table(table.path).to_pyarrow_dataset())
     else:
         frame = pl.scan_delta(table.address)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from penstock.core.clock import now_ms
+from penstock.core.names import explain_unknown_name
 from penstock.engine.host.control import DesiredRunState
 from penstock.infra.broker import format_storage
 from penstock.infra.jars import RUNTIME_JAR_SETS, ensure_jars
@@ -66,9 +67,8 @@ def check_stream_names(setting: str, names: Iterable[str], known_names: Sequence
     """Raise SettingsError where a setting names a stream that there is not."""
     for name in names:
         if name not in known_names:
-            raise SettingsError(
-                f"{setting} names {name!r}, and there is no such stream; there are: {', '.join(known_names)}"
-            )
+            unknown_text = explain_unknown_name("stream", name, known_names, "penstock demo --list")
+            raise SettingsError(f"{setting}: {unknown_text}")
 
 
 def _ensure_topics(kafka: KafkaSettings, contracts: Sequence[Contract]) -> None:

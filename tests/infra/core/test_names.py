@@ -1,0 +1,44 @@
+"""Names that a user typed: the nearest known one, or where all of them are listed."""
+
+import pytest
+
+from penstock.core.names import explain_unknown_name, find_nearest_name
+
+STREAMS = ["sensor_minute", "sensor_hour", "hashtags", "funnel", "trending", "word_count"]
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("sensor_minut", "sensor_minute"),
+        ("Sensor_Minute", "sensor_minute"),
+        ("wordcount", "word_count"),
+        ("nonsense", None),
+        ("", None),
+    ],
+)
+def test_the_nearest_name_is_found(name: str, nearest: str | None) -> None:
+    assert find_nearest_name(name, STREAMS) == nearest
+
+
+def test_a_similar_name_is_offered_in_one_sentence() -> None:
+    text = explain_unknown_name("stream", "sensor_minut", STREAMS, "penstock demo --list")
+    assert text == "there is no stream 'sensor_minut'. Did you mean 'sensor_minute'?"
+
+
+@pytest.mark.parametrize(
+    ("known", "text"),
+    [
+        (STREAMS, "there is no stream 'xyz'; `penstock demo --list` lists all 6"),
+        (STREAMS[:2], "there is no stream 'xyz'; known names: sensor_minute, sensor_hour"),
+        ([], "there is no stream 'xyz', and no other stream either"),
+    ],
+)
+def test_without_a_similar_name_it_says_where_the_names_are_listed(known: list[str], text: str) -> None:
+    assert explain_unknown_name("stream", "xyz", known, "penstock demo --list") == text
+
+
+def test_a_long_list_without_a_command_is_not_printed() -> None:
+    assert explain_unknown_name("stream", "xyz", STREAMS) == (
+        "there is no stream 'xyz', and none of the 6 known names is similar"
+    )
