@@ -12,7 +12,7 @@ from typing import Any
 import tomlkit
 from tomlkit import TOMLDocument
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AbstractTable
+from tomlkit.items import AbstractTable, Item
 
 from penstock.infra.environments.errors import SettingsFileError
 
@@ -29,8 +29,8 @@ def apply_settings(text: str, settings: Mapping[str, str], environment: str) -> 
     for name, value in sorted(settings.items()):
         if name in user_names:
             raise SettingsFileError(
-                f"penstock.toml sets {name}, and the environment {environment} sets it too; remove your line to use "
-                "the environment's value"
+                f"penstock.toml sets {name}, and the environment {environment} sets it too; remove your line "
+                "to use the environment's value"
             )
         *table_names, key = name.split(".")
         table: Any = document
@@ -62,7 +62,7 @@ def _remove_marked_items(table: TOMLDocument | AbstractTable) -> None:
 
 
 def _is_marked(item: Any) -> bool:
-    return MARKER in item.trivia.comment
+    return isinstance(item, Item) and MARKER in item.trivia.comment
 
 
 def _dotted_names(values: Mapping[str, Any], prefix: str = "") -> set[str]:
