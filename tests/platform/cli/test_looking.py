@@ -154,7 +154,7 @@ def test_tables_are_listed(run, home: Path, sensor_table: None) -> None:
 def test_a_table_that_is_not_there_is_told_with_those_that_are(run, sensor_table: None) -> None:
     answer = run("table", "show", "sensor_hour")
     assert answer.code == 2
-    assert "there is no table 'sensor_hour'. Did you mean 'sensor_minute'?" in answer.err
+    assert "there is no table 'sensor_hour'; known names: sensor_minute" in answer.err
 
 
 def test_logs_of_a_program_that_has_none_are_refused_with_those_that_there_are(run, home: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_record_is_given_up_once(run: Callable, held: None) -> None:
     assert again.out == "1 of 1 records discarded\n"
     assert "sensors 0:1 skipped: it is already discarded" in again.err
     assert "0:4" not in again.err
-    assert run("quarantine", "discard", "sensors", "0:1").out == "0 of 0 records are discarded\n"
+    assert run("quarantine", "discard", "sensors", "0:1").out == "0 of 0 records discarded\n"
     shown = json.loads(run("quarantine", "show", "sensors", "0:1", "--json").out)
     assert (shown["state"], shown["why"]) == ("discarded", "a test")
 

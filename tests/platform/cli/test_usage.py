@@ -125,7 +125,7 @@ def test_a_source_that_is_not_there_is_wrong_usage(run) -> None:
 def test_a_topic_without_a_contract_is_wrong_configuration(run) -> None:
     answer = run("ingest", "csv", "--place", "x.csv", "--topic", "readings")
     assert answer.code == 2
-    assert "No contract 'readings'" in answer.err
+    assert "there is no contract 'readings'" in answer.err
 
 
 def test_a_stream_whose_pipeline_is_gone_can_be_put_to_rest_and_nothing_else(run, home: Path) -> None:

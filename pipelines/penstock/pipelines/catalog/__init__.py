@@ -6,7 +6,6 @@ pipeline: any failure to load it raises a DefinitionError that names the file an
 """
 
 import ast
-import difflib
 import sys
 import traceback
 from collections.abc import Mapping
