@@ -124,7 +124,7 @@ def make_records(session: "SparkSession", many: int) -> "DataFrame":
         f"cast(pmod(hash(id, 4), {WINDOW_COUNT * WINDOW_SIZE_MS}) AS BIGINT) AS _time",
     )
     whole = made.selectExpr(
-        "*", "_time AS _moving", "cast(null AS STRING) AS _invalid", "cast(null AS STRING) AS _aside",
+        "*", "_time AS _watermark_time", "cast(null AS STRING) AS _invalid", "cast(null AS STRING) AS _fate",
         "0L AS _clock",
     ).cache()  # fmt: skip
     whole.count()

@@ -61,7 +61,7 @@ def test_any_other_address_is_refused_when_settings_are_read(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PENSTOCK_WAREHOUSE", address)
-    with pytest.raises(SettingsError, match=f"{address}: tables lie in a folder or in s3://bucket/prefix"):
+    with pytest.raises(SettingsError, match=f"{address}: tables can be stored only in a folder or in s3://"):
         load_settings()
 
 

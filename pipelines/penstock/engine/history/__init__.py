@@ -1,1 +1,1 @@
-"""Runs over records that are stored already: bounded runs, replays and re-executed batches."""
+"""Runs over stored records: bounded runs, replays of a stream, and re-executed batches."""

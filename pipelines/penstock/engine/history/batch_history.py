@@ -1,7 +1,7 @@
-"""The batches of a stream as they were: which records, and at what moment. Its ledger tells.
+"""Reads the past batches of a stream from its ledger: their offset ranges and batch clocks.
 
-Windows that the clock cut follow from nothing else. What happened within one window of fixed size may be run as one
-batch; an order window that goes by the clock, or a function with timers of it, takes each batch as it was.
+The content of processing-time windows follows only from these. Batches within the same fixed windows may run as
+one batch. Order windows by processing time, and functions with processing-time timers, need each batch as it was.
 """
 
 from collections.abc import Sequence
@@ -26,21 +26,21 @@ _LEDGER_COLUMNS = ["batch_id", "batch_clock", "topic", "partition", "start", "en
 
 
 class HistoryBatch(msgspec.Struct):
-    """One or several batches of a stream that may be run as one, at the moment of the last of them."""
+    """One or several batches of a stream that may run as one, with the clock of the last of them."""
 
     clock: int
     ranges: list[OffsetRange]
 
 
 def is_cut_by_clock(plan: Plan) -> bool:
-    """Whether what is in a window depends on when its records were read."""
+    """Whether the content of any window depends on when its records were read."""
     return any(
         is_processing_time(stage.window) or has_time_policy(stage.window) for stage in plan.source_stages
     )
 
 
 def has_time_policy(window: Window) -> bool:
-    """Tell whether an order window goes by the batch clock, or a function sets timers of it."""
+    """Whether an order window has a processing-time policy, or a function sets processing-time timers."""
     match window:
         case StatefulFunction(clock=clock):
             return clock
@@ -53,10 +53,10 @@ def has_time_policy(window: Window) -> bool:
 def load_batch_history(
     plan: Plan, ledger: StoragePath, ranges: Sequence[OffsetRange], max_records: int | None
 ) -> list[HistoryBatch]:
-    """What a stream has read of some ranges, in order; none of it holds many more records than `most`.
+    """Return the batches in which a stream read these ranges, in order, sliced to about `max_records` records.
 
-    What it has not read is not there. ReplayError where it began later than the ranges do: of what was before
-    nobody knows when it came.
+    Offsets that the stream has not read are missing. Raises ReplayError when the ledger starts after the ranges:
+    the clock of the earlier records is unknown.
     """
     if not is_delta_table(ledger):
         return []
@@ -81,7 +81,7 @@ def _keeps_batches_separate(plan: Plan) -> bool:
 
 
 def _merge_batches_by_window(plan: Plan, rows: pa.Table) -> list[HistoryBatch]:
-    """The batches of a ledger, those together that lie in the same windows."""
+    """Return the batches of a ledger; batches in the same windows are merged."""
     clocks = pc.divide(rows.column("batch_clock").cast(pa.int64()), 1000)
     rows = rows.append_column("clock", clocks).append_column("cell", _window_cells(plan, clocks, rows))
     spans = rows.group_by(["cell", "topic", "partition"]).aggregate(
@@ -99,7 +99,7 @@ def _merge_batches_by_window(plan: Plan, rows: pa.Table) -> list[HistoryBatch]:
 
 
 def _window_cells(plan: Plan, clocks: pa.ChunkedArray, rows: pa.Table) -> pa.ChunkedArray:
-    """A number for each batch; two have the same where no window begins or ends between them."""
+    """Return a number for each batch; two batches share it if no window starts or ends between them."""
     if _keeps_batches_separate(plan):
         return rows.column("batch_id")
     bounds = [bound for stage in plan.source_stages for bound in _clock_boundaries(stage.window)]
@@ -109,7 +109,7 @@ def _window_cells(plan: Plan, clocks: pa.ChunkedArray, rows: pa.Table) -> pa.Chu
 
 
 def _clock_boundaries(window: Window) -> list[tuple[int, int]]:
-    """Where windows of the clock begin or end: every so often, and from when on."""
+    """Return the period and the origin of the starts and ends of processing-time windows."""
     match window:
         case Fixed(size=size, offset=offset, time="processing"):
             return [(size, offset)]
@@ -120,7 +120,7 @@ def _clock_boundaries(window: Window) -> list[tuple[int, int]]:
 
 
 def _clip_to_ranges(batch: HistoryBatch, ranges: Sequence[OffsetRange]) -> HistoryBatch:
-    """The part of a batch that lies in some ranges."""
+    """Return the part of a batch that lies in these ranges."""
     ranges_by_name = {span.name: span for span in ranges}
     clipped = [
         replace(
@@ -135,7 +135,7 @@ def _clip_to_ranges(batch: HistoryBatch, ranges: Sequence[OffsetRange]) -> Histo
 
 
 def _fill_missing_partitions(batches: Sequence[HistoryBatch], ranges: Sequence[OffsetRange]) -> None:
-    """Say of every batch where it stands in partitions that it read nothing of: a topic is read whole."""
+    """Add an empty range to each batch for each partition that it did not read, at the current position."""
     positions = {span.name: span.start for span in ranges}
     for batch in batches:
         read_ranges = {span.name: span for span in batch.ranges}
@@ -157,7 +157,7 @@ def _refuse_unrecorded_ranges(
         if first_recorded.get(span.name, span.start) > span.start:
             raise ReplayError(
                 stream,
-                f"its windows go by the clock, and its ledger does not say when {span.name} was read from offset "
-                f"{span.start} to {first_recorded[span.name]}",
-                f"Begin where it does: --from offset:{span.partition}={first_recorded[span.name]}",
+                f"its windows use processing time, but its ledger does not record when {span.name} was read from "
+                f"offset {span.start} to {first_recorded[span.name]}",
+                f"Start at the first recorded offset: --from offset:{span.partition}={first_recorded[span.name]}",
             )

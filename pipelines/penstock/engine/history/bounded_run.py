@@ -1,7 +1,7 @@
-"""A pipeline over records that are there already: the same engine, and an end at which nothing is to come.
+"""Runs a pipeline over stored records with the engine of live streams, up to a fixed end.
 
-The input may be cut into several batches, so that none needs more memory than there is. The watermark stays
-before all until the last of them and is infinite then, so nothing is late, and values do not depend on the cuts.
+The input may be cut into several batches to bound memory. The watermark stays at its minimum until the last batch,
+which sets it to its maximum. So no record is late, and results do not depend on the cuts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from penstock.core.clock import Clock
+from penstock.core.files import write_atomically
 from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.batch_input import BatchInput
 from penstock.engine.batch.engine_options import EngineOptions
@@ -44,43 +46,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BoundedRunConfig:
-    """Where a run keeps and writes: folders of its own, for a live stream's tables take that stream's batches."""
+    """Where a run stores its state and tables. It must not share them with a live stream."""
 
     directory: Path
     warehouse: StoragePath
     max_records_per_batch: int | None = None
     driver_budget_bytes: int = DRIVER_BUDGET_BYTES
-    """As of a live stream."""
+    """As in the configuration of a live stream."""
     poison_limit: int = 0
     find_resent: ResentFinder = find_no_resent
     schema_lookup: SchemaLookup = field(default=refuse_without_registry, repr=False)
     live_warehouse: StoragePath | None = None
-    """The warehouse of the live stream, where this one is another: its tables are looked into, as it saw them."""
+    """The warehouse of the live stream if it differs: lookups read its tables, at the versions the stream read."""
 
     @property
     def lookup_warehouse(self) -> StoragePath:
-        """The warehouse of tables that steps look into, and of what live batches saw of them."""
+        """The warehouse of the lookup tables, and of the lookup versions of live batches."""
         return self.warehouse if self.live_warehouse is None else self.live_warehouse
 
 
 @dataclass(frozen=True)
 class BoundedRunInputs:
-    """What a run reads and when it began, written down at first: a run that is resumed goes by it."""
+    """The input of a run and its start time, stored before the first batch; a resumed run uses the same input."""
 
     clock: int
     plan_fingerprint: str
     batches: list[list[OffsetRange]]
     table_versions: list[dict[str, int]] = field(default_factory=list)
-    """The versions of tables that each batch sees; none where nothing is looked up."""
+    """The versions of lookup tables that each batch reads; empty without lookups."""
     clocks: list[int] = field(default_factory=list)
-    """The moment of each batch, where they are batches of a stream and run as it had them."""
+    """The clock of each batch if they repeat the batches of a stream; else empty."""
 
     def table_versions_of(self, number: int) -> dict[str, int]:
-        """What a batch sees."""
+        """Return the versions of lookup tables that a batch reads."""
         return self.table_versions[number] if self.table_versions else {}
 
     def clock_of_batch(self, number: int) -> int:
-        """At which moment a batch happens."""
+        """Return the clock of a batch."""
         return self.clocks[number] if self.clocks else self.clock
 
 
@@ -89,13 +91,13 @@ def run_bounded(
     session: "SparkSession",
     source: BoundedSource,
     config: BoundedRunConfig,
-    clock: Callable[[], int],
+    clock: Clock,
     report_outcome: Callable[[BatchOutcome, int], None] = lambda _outcome, _batches: None,
 ) -> BatchOutcome:
-    """Run every batch that has not been run yet, and return the last one's outcome.
+    """Run every batch that has not run yet, and return the outcome of the last one.
 
-    A run that was killed goes on where it was when it is run again with the same folders; one that is over
-    changes nothing. `told` hears of each batch, and of how many there are.
+    With the same folders, a killed run resumes at its last batch, and a finished run changes nothing.
+    `report_outcome` gets each outcome and the number of batches.
     """
     refuse_clock_windows(plan)
     inputs = load_or_create_inputs(plan, source, config, clock)
@@ -110,7 +112,7 @@ def run_bounded(
 
 
 class BoundedRun:
-    """An engine over stored records, and the batches that it is given of them."""
+    """An engine that runs batches of stored records."""
 
     def __init__(
         self,
@@ -142,7 +144,7 @@ class BoundedRun:
 
     @property
     def last_outcome(self) -> BatchOutcome:
-        """The newest batch; there is one from the first call of `batch` on."""
+        """The newest batch; call `run_batch` first."""
         assert self._engine.last_outcome is not None
         return self._engine.last_outcome
 
@@ -155,7 +157,7 @@ class BoundedRun:
         watermark: int | None,
         table_versions: Mapping[str, int],
     ) -> None:
-        """Run a batch, unless it was run before. Without a watermark it is what the records make of it."""
+        """Run a batch unless it has run already. Without `watermark`, the records advance the watermark."""
         ranges = tuple(spans)
 
         def open_input(intent: BatchIntent) -> BatchInput:
@@ -177,36 +179,37 @@ class BoundedRun:
         self._engine.run_data_batch(number, clock, ranges, open_input, watermark, table_versions)
 
     def run_tick(self, clock: int, watermark: int | None = None) -> None:
-        """Run a batch without records; a watermark that is given stands in place of the one before."""
+        """Run a batch without records; `watermark` replaces the previous one."""
         self._engine.run_tick(clock, watermark)
 
     def run_ticks_until(self, clock: int) -> None:
-        """Have happen what the clock alone brings before a moment."""
+        """Run the ticks that are due up to this clock."""
         while (last_outcome := self._engine.last_outcome) is not None and last_outcome.clock < clock:
-            due_ms = max(
-                self._engine.next_due_clock(), last_outcome.clock + 1
-            )  # what was due at its moment was done then
+            # Timers that are due at the clock of the last batch have fired in it.
+            due_ms = max(self._engine.next_due_clock(), last_outcome.clock + 1)
             if due_ms > clock:
                 return
             self._engine.run_tick(due_ms)
 
 
 def refuse_clock_windows(plan: Plan) -> None:
-    """Refuse what the clocks of a live run have cut: it cannot be found again from records."""
+    """Raise DefinitionError for windows by processing time: stored records do not reproduce them."""
     if is_cut_by_clock(plan):
         raise DefinitionError(
             "window",
-            "it is cut by the clock, and stored records do not say when they came",
-            "A stream's own history is run again, as its ledger tells it, by `penstock stream replay` without "
-            "--beside; for other records choose windows of event time or by count, delta or punctuation, or timers "
-            "of event time",
+            "it uses processing time, and stored records do not tell when they were read",
+            "To rerun a stream's own history by its ledger, use `penstock stream replay` without --beside. For "
+            "other records, use windows by event time, count, delta or punctuation, or event-time timers",
         )
 
 
 def split_by_table_versions(
     plan: Plan, ranges: Sequence[OffsetRange], warehouse: StoragePath
 ) -> list[tuple[Sequence[OffsetRange], Mapping[str, int]]]:
-    """Cut ranges where the live stream saw another version of a table, and say which; all else sees the newest."""
+    """Split ranges where the live stream read another version of a lookup table; return each with its versions.
+
+    Offsets that the live stream has not read get the newest versions.
+    """
     lookup_steps = plan.lookups
     if not lookup_steps:
         return [(ranges, {})]
@@ -216,7 +219,7 @@ def split_by_table_versions(
 
 
 def create_empty_batch(ranges: Sequence[OffsetRange], clock: int) -> HistoryBatch:
-    """A batch that reads nothing, and says where the ranges begin."""
+    """Return a batch of empty ranges at the start of these ranges."""
     return HistoryBatch(clock, [replace(span, end=span.start) for span in ranges])
 
 
@@ -224,12 +227,12 @@ def load_or_create_inputs(
     plan: Plan,
     source: BoundedSource,
     config: BoundedRunConfig,
-    clock: Callable[[], int],
+    clock: Clock,
     load_history: Callable[[Sequence[OffsetRange]], Sequence[HistoryBatch]] | None = None,
 ) -> BoundedRunInputs:
-    """Return what the run reads: as it was written down, or as it is found now and is written down.
+    """Return the stored input of a run; on the first call, list the source's ranges and store them.
 
-    Where `before` says which batches a stream made of these records, they are run as it had them.
+    `load_history` returns the batches in which a stream read these ranges; the run then repeats them.
     """
     path = config.directory / "inputs.json"
     if not path.exists():
@@ -254,12 +257,10 @@ def load_or_create_inputs(
             [] if load_history is None else [clock_ms for clock_ms, _, _ in slices],
         )
         config.directory.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_bytes(msgspec.json.encode(created))
-        partial.replace(path)
+        write_atomically(path, msgspec.json.encode(created))
     inputs = msgspec.json.decode(path.read_bytes(), type=BoundedRunInputs)
     if inputs.plan_fingerprint != fingerprint(plan):
         raise DefinitionError(
-            "run", f"{config.directory} holds a run of another definition", "Give this run another name"
+            "run", f"{config.directory} holds a run of another definition", "Use another name for this run"
         )
     return inputs

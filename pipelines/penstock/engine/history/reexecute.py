@@ -1,7 +1,7 @@
-"""Batches that a stream has run once, run again: the same records, cuts and clocks, so the same panes.
+"""Runs the past batches of a stream again with the same records, ranges and clocks, which gives the same panes.
 
-Spark's job is the dear part of a small batch, so many batches share one, grouped by batch. The fold is done batch
-by batch, by the engine of live streams, with a journal and a state of its own.
+Spark's job is the expensive part of a small batch, so many batches share one job, grouped by batch. The fold then
+runs batch by batch with the engine of live streams, with a separate journal and state.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,10 +44,9 @@ MAX_BATCHES_PER_JOB = 1_000
 
 @dataclass(frozen=True)
 class BatchToReexecute:
-    """A batch as it was: its clock, and the offsets that it read; a tick read none.
+    """The clock and ranges of a past batch; a tick has no ranges.
 
-    A watermark stands in the place of the one that the records make, as in an intent. `lookups` are the versions of
-    tables that its steps look into.
+    `watermark` replaces the one from the records, as in an intent. `table_versions` are those of lookup tables.
     """
 
     clock_ms: int
@@ -57,30 +56,30 @@ class BatchToReexecute:
 
     @property
     def record_count(self) -> int:
-        """How many offsets it reached over."""
+        """The number of offsets in its ranges."""
         return sum(span.end - span.start for span in self.ranges)
 
 
 class InMemoryPanes:
-    """What a run says of each stage, held in memory; late and quarantined records are counted, and not kept."""
+    """A sink that keeps the panes of each stage in memory; it drops late and quarantined records."""
 
     def __init__(self, plan: Plan) -> None:
         self._panes: dict[str, list[pa.Table]] = {stage.name: [] for stage in plan.stages}
 
     def write(self, rows: BatchRows, moment: BatchTime) -> dict[str, TableChange]:
-        """Keep a batch's panes; each batch comes once, for a run of this kind is never resumed."""
+        """Keep a batch's panes; each batch is written once, as such a run is never resumed."""
         for stage, table in rows.panes.items():
             self._panes[stage].append(as_table(table))
         return {}
 
     def discard(self, changes: Mapping[str, TableChange]) -> None:
-        """Do nothing: a run that fails is over, and what it kept goes with it."""
+        """Do nothing: a failed run ends, and its panes are freed with it."""
 
     def commit(self, batch_id: int, changes: Mapping[str, TableChange], clock: int) -> None:
-        """Do nothing: what was written is kept already."""
+        """Do nothing: `write` has kept the panes."""
 
     def panes_of(self, stage: str) -> pa.Table:
-        """Every pane of a stage, in the order of batches."""
+        """Return every pane of a stage, in the order of batches."""
         return pa.concat_tables(self._panes[stage])
 
 
@@ -95,9 +94,10 @@ def reexecute_batches(
     warehouse: StoragePath | None = None,
     schema_lookup: SchemaLookup = refuse_without_registry,
 ) -> InMemoryPanes:
-    """Run batches again, numbered from 0, in an empty folder. `poisoned` are records that were no good then.
+    """Run batches again, numbered from 0, in an empty folder, and return their panes.
 
-    The tables that steps look into are in the warehouse; `schemas` finds those of records in Avro.
+    `excluded_records` were quarantined for errors of user code. The warehouse holds the lookup tables, and
+    `schema_lookup` finds the schemas of records in Avro.
     """
     lookup_tables = LookupTables(plan.lookups, warehouse or folder)
     graph = compile_graph(plan, FieldTypeResolver(session).resolve_plan(plan))
@@ -141,7 +141,7 @@ def reexecute_batches(
 
 
 def group_batches_by_job(batches: Sequence[BatchToReexecute]) -> Iterator[list[tuple[int, BatchToReexecute]]]:
-    """Yield batches that share a job, each with its number: they look into the same versions of tables."""
+    """Yield the batches of each job with their numbers; batches of one job read the same lookup versions."""
     job_batches: list[tuple[int, BatchToReexecute]] = []
     records, job_versions = 0, None
     for number, batch in enumerate(batches):
@@ -162,7 +162,7 @@ def _open_batch_input(scan: MultiBatchInput, batch: BatchRanges) -> InputOpener:
 
 
 def merge_ranges(batches: Sequence[BatchRanges]) -> tuple[OffsetRange, ...]:
-    """Return for each partition the range over everything that batches read of it."""
+    """Return for each partition one range that covers the ranges of all batches."""
     merged: dict[str, OffsetRange] = {}
     for span in (span for batch in batches for span in batch.ranges):
         merged_span = merged.setdefault(span.name, span)
@@ -174,28 +174,28 @@ def merge_ranges(batches: Sequence[BatchRanges]) -> tuple[OffsetRange, ...]:
 
 @dataclass(frozen=True)
 class _BatchShareInput:
-    """The records of one batch, as the engine reads them."""
+    """The input of one batch, taken from the job that its batch shares with others."""
 
     scan: MultiBatchInput
     batch_ranges: BatchRanges
     stage: CompiledStage
 
     def inputs_of_other_stages(self) -> Mapping[str, BatchInput]:
-        """Return the same records as the other first stages read them."""
+        """Return the same records as inputs of the other stages."""
         return {
             other_stage.plan.name: replace(self, stage=other_stage) for other_stage in self.scan.other_stages
         }
 
     def compute_partials(self) -> pa.Table:
-        """Return the batch's share of what the job said."""
+        """Return the batch's share of the partials."""
         return self.scan.partials_of_batch(self.batch_ranges, self.stage)
 
     def read_invalid_records(self) -> pa.Table:
-        """Return nothing: how many they are is told by the partials."""
+        """Return no rows: the partials hold the number of invalid records."""
         return QUARANTINED_RECORD_SCHEMA.empty_table()
 
     def read_late_records(self, windows: pa.Table) -> pa.Table:
-        """Return nothing: how many they are is told by the fold."""
+        """Return no rows: the fold counts late records."""
         return pa.schema([*LATE_RECORD_SCHEMA, *self.stage.key]).empty_table()
 
     def read_ids(self) -> pa.Table:
@@ -216,10 +216,8 @@ class _BatchShareInput:
         ]
         return pa.concat_tables([ids.filter(range_mask) for range_mask in range_masks])
 
-    def drop_duplicates(self, repeats: pa.Table) -> "BatchInput":
-        """Return the same records without repeats, by a job of their own where there are any."""
-        return (
-            replace(self, scan=self.scan.isolate_batch(self.batch_ranges, repeats))
-            if repeats.num_rows
-            else self
-        )
+    def drop_duplicates(self, duplicates: pa.Table) -> "BatchInput":
+        """Return the records without these duplicates; if there are any, the batch gets a job of its own."""
+        if not duplicates.num_rows:
+            return self
+        return replace(self, scan=self.scan.isolate_batch(self.batch_ranges, duplicates))

@@ -1,11 +1,11 @@
-"""A stream's history run again beside it, and put in the place of what it wrote.
+"""Replays the history of a stream beside it, then replaces the stream's state and tables by the replayed ones.
 
-The history is run like stored records, into folders and tables of the replay's own, while the stream goes on. Then,
-with the stream drained and its lease held, the rest is run, and every table takes over its replayed files in one
-commit. The stream goes on from the replay's state. No record is counted twice, because nothing is added to what was
-there: it is replaced.
+The history runs like stored records, into separate folders and tables, while the stream continues. Then, with the
+stream drained and its lease held, the replay runs the remaining records, and every table takes over the replayed
+files in one commit. The stream resumes from the replay's state. No record is counted twice, because tables are
+replaced, not extended.
 
-Each step can be done again. Who is killed on the way begins the replay again by its name.
+Every step can be repeated: a killed replay resumes when it is started again under the same name.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from penstock.core.clock import Clock
+from penstock.core.files import write_atomically
 from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.batch.journal import BatchJournal
@@ -54,7 +56,7 @@ ProgressReporter = Callable[[str], None]
 
 @dataclass(frozen=True)
 class ReplayPaths:
-    """Where a stream lives, and where its replay does."""
+    """The folders and warehouses of a stream and of its replay."""
 
     streams_folder: Path
     warehouse: StoragePath
@@ -63,24 +65,24 @@ class ReplayPaths:
 
     @property
     def replay_folder(self) -> Path:
-        """The replay's own folder, which becomes the stream's."""
+        """The replay's folder, which becomes the stream's."""
         return self.streams_folder / self.stream_name / self.replay_name
 
     @property
     def replay_warehouse(self) -> StoragePath:
-        """The replay's own tables."""
+        """The warehouse of the replay's tables."""
         return self.warehouse / "runs" / self.stream_name / self.replay_name
 
     @property
     def live_folder(self) -> Path:
-        """The folder that the stream has now."""
+        """The stream's current folder."""
         return resolve_stream_folder(self.streams_folder, self.stream_name)
 
 
 class ReplayTail(msgspec.Struct):
-    """What is left to read once the stream stands still, and when it was looked up.
+    """The ranges left to read after the stream has drained, and the clock at which they were listed.
 
-    `recorded` is what the stream has read of it in batches that are to be run as they were.
+    `batches` are the stream's batches over these ranges, if they must be repeated as they were.
     """
 
     clock: int
@@ -89,7 +91,7 @@ class ReplayTail(msgspec.Struct):
 
 
 class StreamReplay:
-    """One replay of one stream. `run_history` may take hours; `finish` wants the stream to stand still."""
+    """One replay of one stream. `run_history` may take hours; `finish_and_switch` needs a drained stream."""
 
     def __init__(
         self,
@@ -98,7 +100,7 @@ class StreamReplay:
         source: BoundedSource,
         paths: ReplayPaths,
         config: BoundedRunConfig,
-        clock: Callable[[], int],
+        clock: Clock,
         report_progress: ProgressReporter = lambda _: None,
     ) -> None:
         if paths.live_folder == paths.replay_folder and not read_unfinished_switch(
@@ -106,8 +108,8 @@ class StreamReplay:
         ):
             raise ReplayError(
                 plan.name,
-                f"it goes on from replay {paths.replay_name} already",
-                "Give a new replay another name",
+                f"it runs from replay {paths.replay_name} already",
+                "Use another name for a new replay",
             )
         self._plan = plan
         self._source = source
@@ -123,23 +125,22 @@ class StreamReplay:
         self._bounded_run = BoundedRun(plan, session, config, self._report_batch)
 
     def refuse_data_loss(self) -> None:
-        """Raise ReplayError where the stream's tables hold results of records before those that are replayed."""
+        """Raise ReplayError when the stream's tables hold results of records before the replayed ones."""
         starts = {span.name: span.start for spans in reversed(self._inputs.batches) for span in spans}
         for partition, first_offset in read_first_offsets(self._paths.warehouse, self._plan.name).items():
             if starts.get(partition, first_offset) > first_offset:
                 raise ReplayError(
                     self._plan.name,
                     f"its tables count {partition} from offset {first_offset}, "
-                    f"and the replay begins at {starts[partition]}",
-                    "Begin earlier, as with --from archive, replay --beside, or say --drop-earlier to have the "
-                    "tables begin there",
+                    f"but the replay starts at {starts[partition]}",
+                    "Start earlier, such as with --from archive, or replay with --beside. To drop the earlier "
+                    "results, pass --drop-earlier",
                 )
 
     def run_history(self) -> None:
-        """Run everything that was there when the replay was begun; the watermark waits before all of it.
+        """Run all records that existed when the replay started; the watermark stays at its minimum.
 
-        Of a stream whose windows go by the clock it is what the stream had read, batch by batch, each at its
-        own moment, and the watermark is what it was.
+        For a stream with processing-time windows, repeat its batches with their clocks and watermarks instead.
         """
         if self._find_seal() is None:
             for number, spans in enumerate(self._inputs.batches):
@@ -168,13 +169,16 @@ class StreamReplay:
         self._bounded_run.run_batch(number, clock_ms, spans, self._source, watermark, table_versions)
 
     def _load_batch_history(self, ranges: Sequence[OffsetRange]) -> Sequence[HistoryBatch]:
-        """What the stream has read of some ranges, as it read it."""
+        """Return the batches in which the stream read these ranges."""
         return load_batch_history(
             self._plan, self._paths.warehouse / "ledger" / self._plan.name, ranges, self._max_records
         )
 
     def finish_and_switch(self, fence: WriteFence) -> BatchOutcome:
-        """Run what came since, and switch; the stream must stand still, and `right` is that to write it."""
+        """Run the remaining records and switch the stream to the replay; the stream must be drained.
+
+        `fence` is the stream's write fence.
+        """
         seal = self._find_seal() or self._run_tail_and_seal(fence)
         self._switch_tables(seal, fence)
         finish_switch(self._paths.streams_folder, self._plan.name, self._paths.replay_name)
@@ -185,7 +189,7 @@ class StreamReplay:
         return last_outcome if last_outcome is not None and last_outcome.kind == REPLAY_KIND else None
 
     def _run_tail_and_seal(self, fence: WriteFence) -> BatchOutcome:
-        """Bring the replay to the end of what there is, and number its state after the stream's last batch."""
+        """Run the remaining records, and commit an outcome numbered after the stream's last batch."""
         tail = self._load_or_create_tail()
         remaining = [
             (recorded_batch.clock, spans, table_versions)
@@ -195,7 +199,7 @@ class StreamReplay:
             )
         ]
         for position, (clock_ms, spans, table_versions) in enumerate(remaining, start=1):
-            # Between two of its parts the watermark waits, as it does before all of it.
+            # The watermark stays at its minimum until the last part.
             holds_watermark = not self._is_cut_by_clock and position < len(remaining)
             number = len(self._inputs.batches) + position - 1
             self._run_batch(
@@ -214,10 +218,10 @@ class StreamReplay:
                 batch_id=last_batch_id + 1,
                 kind=REPLAY_KIND,
                 epoch=fence.epoch,
-                spark_batch=None,  # Spark begins to count anew
+                spark_batch=None,  # Spark numbers its batches from 0 again
                 changes={},
                 panes={},
-                accounts=(),  # the ledger tells of the batches that were run; this one read nothing
+                accounts=(),  # this outcome read nothing; the ledger holds the accounts of the batches before
                 lag_records=0,
                 durations_ms={},
             )
@@ -231,9 +235,7 @@ class StreamReplay:
             batches = list(self._load_batch_history(spans)) if self._is_cut_by_clock else []
             ends = {span.name: span.end for batch in batches for span in batch.ranges}
             spans = [replace(s, start=ends.get(s.name, s.start)) for s in spans]
-            partial = path.with_suffix(".partial")
-            partial.write_bytes(msgspec.json.encode(ReplayTail(self._clock(), spans, batches)))
-            partial.replace(path)
+            write_atomically(path, msgspec.json.encode(ReplayTail(self._clock(), spans, batches)))
         return msgspec.json.decode(path.read_bytes(), type=ReplayTail)
 
     def _switch_tables(self, seal: BatchOutcome, fence: WriteFence) -> None:
@@ -254,7 +256,7 @@ class StreamReplay:
 
 
 def list_written_tables(plan: Plan) -> Mapping[str, bool]:
-    """The tables that a stream writes, below the warehouse, and whether it is the only one that does."""
+    """Return the tables that a stream writes, and for each whether no other stream writes it."""
     return {
         **dict.fromkeys(list_owned_paths(plan), True),
         **dict.fromkeys(list_quarantine_paths(plan), False),
@@ -262,7 +264,7 @@ def list_written_tables(plan: Plan) -> Mapping[str, bool]:
 
 
 def read_first_offsets(warehouse: StoragePath, stream: str) -> Mapping[str, int]:
-    """The first offset of each partition that a stream's tables tell of."""
+    """Return the first offset of each partition in a stream's ledger."""
     accounts = sum_ledger(warehouse / "ledger" / stream)
     return {f"{account.topic}/{account.partition}": account.start for account in accounts}
 
@@ -272,7 +274,7 @@ def _batch_owner_filter(stream: str, is_exclusive: bool) -> FilePredicate | None
 
 
 def sum_ledger(ledger: StoragePath) -> tuple[PartitionAccount, ...]:
-    """What a ledger says of each partition, over all batches."""
+    """Return the accounts of each partition, summed over all batches of a ledger."""
     if not is_delta_table(ledger):
         return ()
     count_columns = [

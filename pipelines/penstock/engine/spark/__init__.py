@@ -1,1 +1,1 @@
-"""Sessions, sources, sinks and batches: all that knows Spark."""
+"""The Spark side of the engine: sessions, live streams, and the input of batches."""

@@ -1,4 +1,4 @@
-"""A micro-batch as the engine reads it: one job for the partials, and one more only where single records matter."""
+"""Reads a micro-batch: one Spark job computes the partials; further jobs fetch single records."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,9 +65,9 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT")
 RECORDS_FRAME = "/records"
-"""What the account of records goes by among stages: the name of a stage has no slash."""
+"""The key of the record counts among the frames of stages; the name of a stage has no slash."""
 SMALL_BATCH_RECORDS = 20_000
-"""Records below which one task does the whole batch: starting more costs more than they save."""
+"""Up to this many records, one task runs the whole batch: starting more tasks costs more than they save."""
 
 
 @dataclass(frozen=True)
@@ -78,25 +78,25 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
     sources: Sources
     stage: CompiledStage
     clock: int | str
-    """The clock of the batch; of records of several batches, SQL that says it of each."""
+    """The clock of the batch, or an SQL expression for the clock of each record when batches share a job."""
     ranges: tuple[OffsetRange, ...]
     duplicates: pa.Table | None = None
     excluded_records: tuple[ExcludedRecord, ...] = ()
     lookup_rows: LookupRows = give_no_rows
-    """The rows of the tables that steps look into, at the versions that the batch sees."""
+    """Returns the rows of lookup tables at the versions that the batch sees."""
     broken_checks: list[pa.Table] = field(default_factory=list, compare=False)
-    """What was found of broken checks, once the partials were made."""
+    """The counts of failed checks, filled when the partials are computed."""
     other_stages: tuple[CompiledStage, ...] = ()
-    """Further stages that read records, in the same pass."""
+    """Further stages that read the records in the same pass."""
     writer_schemas: WriterSchemas = field(default_factory=dict)
-    """The schemas of inputs in Avro."""
+    """The writer schemas of inputs in Avro, by topic."""
     fetched_partials: dict[str, pa.Table] = field(default_factory=dict, compare=False)
-    """The partials of all stages by name, once they were made in one pass."""
+    """The partials of all stages by name, filled by the shared pass."""
     plan_cache: AnalyzedPlanCache = field(default_factory=AnalyzedPlanCache, compare=False)
-    """What Spark knows of the stream's batches before this one."""
+    """The analyzed plans of earlier batches of the stream."""
 
     def compute_partials(self) -> pa.Table:
-        """Run the batch's job, and fetch what it says."""
+        """Run the batch's job and fetch the partials of the stage."""
         name = self.stage.plan.name
         if self.other_stages and not self.fetched_partials:
             with translate_sum_overflow():
@@ -106,43 +106,42 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
         with translate_sum_overflow():
             if self._is_cacheable:
                 refuse_unknown_schemas(self.raw, self.writer_schemas)
-                cache_key = (name, self._is_small, *self._writer_schema_ids)
                 try:
-                    return self._fetch_cacheable_partials(
-                        self.plan_cache.apply_cached(self.raw, cache_key, self._build_cacheable_partials)
-                    )
+                    return self._fetch_cacheable_partials()
                 except Exception as problem:
-                    # A sum may have become too great by records that are set aside: then each is asked by itself.
+                    # Records that a check quarantines may overflow a sum here. If so, check each record.
                     if not (
                         user_error_text(problem) and select_quarantining(assign_check_bits(self.sources))
                     ):
                         raise
-            return self._run_with_checks(
-                lambda records, observation: self._fetch_partials_with_counts(
-                    self._coalesce_if_small(records), observation
-                )
-            )
+            observation = create_check_observation(self.sources)
+            partials = self._fetch_partials_with_counts(observation)
+            self._record_broken_checks(read_observed_breaks(observation))
+            return partials
 
     def inputs_of_other_stages(self) -> "dict[str, SparkBatchInput]":
-        """The same records as the other stages read them; the partials of all come with this one's."""
+        """Return the same records as inputs of the other stages; one job computes the partials of all."""
         return {
             other_stage.plan.name: replace(self, stage=other_stage, other_stages=())
             for other_stage in self.other_stages
         }
 
     def count_failed_checks(self) -> pa.Table:
-        """Say how many records break each check."""
+        """Return the number of records that fail each check."""
         return self.broken_checks[-1] if self.broken_checks else CHECK_COUNTS_SCHEMA.empty_table()
 
     def compute_remote_partials(self) -> dict[str, PersistedPartials]:
-        """Run the batch's job, and leave what it makes in the executors."""
+        """Run the batch's job and keep the partials in the executors."""
         with translate_sum_overflow():
             if self.other_stages:
                 return self._persist_all_stages()
-            return {self.stage.plan.name: self._run_with_checks(self._persist_partials)}
+            observation = create_check_observation(self.sources)
+            persisted = self._persist_partials(observation)
+            self._record_broken_checks(read_observed_breaks(observation))
+            return {self.stage.plan.name: persisted}
 
     def read_invalid_records(self) -> pa.Table:
-        """Fetch the records that are no good, byte for byte as they are in the topic."""
+        """Fetch the invalid records, byte for byte as they are in the topic."""
         invalid_rows = self._load_records(with_bytes=True).where("_invalid IS NOT NULL")
         quarantine_rows = invalid_rows.selectExpr(
             "_topic AS topic",
@@ -158,7 +157,7 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
         )
 
     def read_late_records(self, windows: pa.Table) -> pa.Table:
-        """Fetch the records of the windows named."""
+        """Fetch the records of these windows."""
         windowed_records = assign_windows(self._apply_steps(self._load_records()), self.stage)
         late_windows = self.raw.sparkSession.createDataFrame(windows)
         join_conditions = [
@@ -185,7 +184,7 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
         return _sort_by_address(late_records.toArrow().select(schema.names).cast(schema))
 
     def read_ids(self) -> pa.Table:
-        """Fetch the ids of good records; nothing where repeats are not set aside."""
+        """Fetch the ids of valid records; none for inputs without deduplication."""
         tables = [RECORD_IDS_SCHEMA.empty_table()]
         for source in self.sources:
             if source.deduplication is not None:
@@ -198,13 +197,12 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
                 )
         return pa.concat_tables(tables)
 
-    def drop_duplicates(self, repeats: pa.Table) -> "SparkBatchInput":
-        """The same records, of which these are set aside as repeats."""
-        return replace(self, duplicates=repeats, fetched_partials={}) if repeats.num_rows else self
+    def drop_duplicates(self, duplicates: pa.Table) -> "SparkBatchInput":
+        """Return the same records with these addresses dropped as duplicates."""
+        return replace(self, duplicates=duplicates, fetched_partials={}) if duplicates.num_rows else self
 
-    def _fetch_partials_with_counts(
-        self, records: "DataFrame", observation: "Observation | None"
-    ) -> pa.Table:
+    def _fetch_partials_with_counts(self, observation: "Observation | None") -> pa.Table:
+        records = self._coalesce_if_small(self._load_records())
         schema = _partials_schema(self.stage)
         if not self._has_steps:
             return self._fetch_ready_partials(records, observation)
@@ -217,25 +215,37 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
     def _fetch_ready_partials(
         self, records: "DataFrame", observation: "Observation | None" = None
     ) -> pa.Table:
-        """Fetch the partials of records that are ready to be folded."""
+        """Fetch the partials of records that need no further steps."""
         return self._fetch_partials(
             aggregate_partials(records, self.stage, observation=observation), records.columns
         )
 
-    def _build_cacheable_partials(self, raw: "DataFrame") -> "DataFrame":
-        """The partials of a batch about which nothing is special, whatever its clock."""
-        parsed = parse_records(raw, self.sources, self.writer_schemas)
+    def _cached_partials_frame(self) -> "DataFrame":
+        """Return the partials of a cacheable batch, by the analyzed plan of an earlier batch if there is one."""
+        cache_key = (self.stage.plan.name, self._is_small, *self._writer_schema_ids)
+        frame = self.plan_cache.apply_plan(self.raw, cache_key)
+        if frame is None:
+            frame = self._build_cacheable_partials()
+            self.plan_cache.store_plan(self.raw, cache_key, frame)
+        return frame
+
+    def _build_cacheable_partials(self) -> "DataFrame":
+        """Build the partials of a batch whose plan depends neither on its clock nor on single records."""
+        parsed = parse_records(self.raw, self.sources, self.writer_schemas)
         deferred_checks = find_key_checks(parsed, self.stage, self.sources)
         if deferred_checks:
-            parsed = parse_records(raw, self.sources, self.writer_schemas, deferred_checks=deferred_checks)
+            parsed = parse_records(
+                self.raw, self.sources, self.writer_schemas, deferred_checks=deferred_checks
+            )
         records = self._coalesce_if_small(judge_event_times(parsed, self.sources, clock=0))
         partial_rows = aggregate_partials(
             records, self.stage, with_breaks=bool(assign_check_bits(self.sources))
         )
         return apply_key_checks(partial_rows, deferred_checks, self.stage, self.sources)
 
-    def _fetch_cacheable_partials(self, frame: "DataFrame") -> pa.Table:
-        """Fetch what `_as_ever` made; of what records break each row says its part."""
+    def _fetch_cacheable_partials(self) -> pa.Table:
+        """Fetch the partials of a cacheable plan; each row also holds the checks that its records fail."""
+        frame = self._cached_partials_frame()
         if not assign_check_bits(self.sources):
             return self._fetch_partials(frame, ())
         partial_rows = fetch_rows(
@@ -247,7 +257,7 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
         return partial_rows.drop_columns([BREAKS_COLUMN])
 
     def _fetch_partials(self, frame: "DataFrame", columns: Collection[str]) -> pa.Table:
-        """Fetch partials that were made of records with these columns."""
+        """Fetch partials that were computed from records with these columns."""
         topics, has_duplicates = {span.topic for span in self.ranges}, self.duplicates is not None
         derived = find_derived_columns(
             self.stage, self.sources, topics, columns, has_duplicates=has_duplicates
@@ -255,7 +265,7 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
         return fetch_rows(frame, _partials_schema(self.stage), derived)
 
     def _fetch_all_stages(self) -> dict[str, pa.Table]:
-        """Run one job for all stages, and fetch what they make."""
+        """Run one job for all stages and fetch their partials."""
         tables = self._run_shared_scan(fetch_frames)
         record_accounts = tables.pop(RECORDS_FRAME)
         return {
@@ -264,7 +274,7 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
         }
 
     def _persist_all_stages(self) -> dict[str, PersistedPartials]:
-        """Run one job for all stages, and leave what they make in the executors."""
+        """Run one job for all stages and keep their partials in the executors."""
         persisted = self._run_shared_scan(persist_frames)
         record_accounts = persisted.pop(RECORDS_FRAME).summary
         return {
@@ -276,7 +286,7 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
         }
 
     def _add_excluded_counts(self, name: str, stage_rows: pa.Table, record_accounts: pa.Table) -> pa.Table:
-        """What is told of a stage, with what kept records of its topics from it."""
+        """Add the counts of records that did not reach a stage to its partials."""
         stage = next(
             candidate for candidate in (self.stage, *self.other_stages) if candidate.plan.name == name
         )
@@ -285,7 +295,7 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
     def _run_shared_scan(
         self, run: "Callable[[FramesByName, SchemasByName], dict[str, ResultT]]"
     ) -> "dict[str, ResultT]":
-        """Run one job for all stages: records are kept in memory meanwhile, unless they are few."""
+        """Run one job for all stages. A large batch keeps its parsed records in memory meanwhile."""
         records = self._coalesce_if_small(self._load_records())
         scanned = records if self._is_small else records.persist()
         observation = create_check_observation(self.sources)
@@ -311,8 +321,8 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
     def _stage_topics(self, stage: CompiledStage) -> list[str]:
         return [topic_of(source) for source in self.sources if source.name in stage.plan.inputs]
 
-    def _persist_partials(self, records: "DataFrame", observation: "Observation | None") -> PersistedPartials:
-        schema = _partials_schema(self.stage)
+    def _persist_partials(self, observation: "Observation | None") -> PersistedPartials:
+        records, schema = self._load_records(), _partials_schema(self.stage)
         if not self._has_steps:
             return persist_partials(aggregate_partials(records, self.stage, observation=observation), schema)
         observed_records, counts = observe_records(records, self.ranges, observation)
@@ -322,25 +332,18 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
         excluded_counts = count_excluded_records(self.ranges, counts.get, persisted.summary, ACCOUNT_SCHEMA)
         return replace(persisted, summary=pa.concat_tables([persisted.summary, excluded_counts]))
 
-    def _run_with_checks(self, run: "Callable[[DataFrame, Observation | None], ResultT]") -> "ResultT":
-        """Run the batch's job, with what is to see which checks its records break, and say what they break."""
-        observation = create_check_observation(self.sources)
-        result = run(self._load_records(), observation)
-        self._record_broken_checks(read_observed_breaks(observation))
-        return result
-
     def _record_broken_checks(self, broken_bits: int | None) -> None:
-        """Say what records break, once they were read; raise where that stops the stream."""
+        """Count failed checks after the job; raise CheckFailedError if one of them stops the stream."""
         if assign_check_bits(self.sources):
             self.broken_checks.append(count_broken_checks(broken_bits, self._load_records, self.sources))
             raise_if_stopping(self.count_failed_checks(), self._load_records, self.sources)
 
     def describe_user_error(self, problem: BaseException) -> str:
-        """What one's own code said when it broke; empty where the problem is another."""
+        """Return the error text of user code; empty when the problem has another cause."""
         return user_error_text(problem)
 
     def restrict_to(self, spans: tuple[OffsetRange, ...]) -> "SparkBatchInput":
-        """The records of these ranges alone."""
+        """Return only the records of these ranges."""
         range_condition = " OR ".join(
             f"(topic = '{span.topic}' AND partition = {span.partition} "
             f"AND offset >= {span.start} AND offset < {span.end})"
@@ -351,7 +354,7 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
         )
 
     def exclude_records(self, poisoned: Sequence[ExcludedRecord]) -> "SparkBatchInput":
-        """The same records, of which these are no good."""
+        """Return the same records with these marked as invalid."""
         return replace(self, excluded_records=tuple(poisoned), broken_checks=[], fetched_partials={})
 
     @property
@@ -360,7 +363,7 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
 
     @property
     def _is_cacheable(self) -> bool:
-        """Whether what is done with the records is the same as in every batch of the stream."""
+        """Whether the plan over the records is the same in every batch of the stream."""
         depends_on_clock = (
             self.stage.uses_processing_time
             or has_clock_rules(self.sources)
@@ -370,12 +373,12 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
         runs_user_code = self._has_steps or any(part.finish_raw is not None for part in self.stage.parts)
         checks_single_records = self.stage.is_ordered and bool(
             assign_check_bits(self.sources)
-        )  # what each record breaks need not be fetched
+        )  # the cached plan would have to fetch the failed checks of each record
         return not (depends_on_clock or has_exclusions or runs_user_code or checks_single_records)
 
     @property
     def _writer_schema_ids(self) -> list[tuple[str, ...]]:
-        """By which schemas records in Avro were written, as far as that is known now."""
+        """The ids of the writer schemas that are known now, by topic."""
         return [(topic, *map(str, written.schemas)) for topic, written in self.writer_schemas.items()]
 
     @property
@@ -383,7 +386,7 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
         return sum(span.end - span.start for span in self.ranges) <= SMALL_BATCH_RECORDS
 
     def _apply_steps(self, records: "DataFrame") -> "DataFrame":
-        """Records that are not set aside, after the user's steps."""
+        """Return the included records after the steps of the stage."""
         return apply_stage_steps(records, self.stage.plan, self.sources, self.lookup_rows)
 
     def _coalesce_if_small(self, records: "DataFrame") -> "DataFrame":
@@ -394,24 +397,21 @@ class SparkBatchInput(SplittableInput, RemotePartialsInput, MultiStageInput, Ide
         return mark_duplicates(records, self.duplicates) if self.duplicates is not None else records
 
     def _parse_raw(self, *, with_bytes: bool) -> "DataFrame":
-        def parse(raw: "DataFrame") -> "DataFrame":
-            return parse_records(raw, self.sources, self.writer_schemas, with_bytes=with_bytes)
-
         refuse_unknown_schemas(self.raw, self.writer_schemas)
-        return invalidate_excluded(
-            self.plan_cache.apply_cached(
-                self.raw, (RECORDS_FRAME, with_bytes, *self._writer_schema_ids), parse
-            ),
-            self.excluded_records,
-        )
+        cache_key = (RECORDS_FRAME, with_bytes, *self._writer_schema_ids)
+        records = self.plan_cache.apply_plan(self.raw, cache_key)
+        if records is None:
+            records = parse_records(self.raw, self.sources, self.writer_schemas, with_bytes=with_bytes)
+            self.plan_cache.store_plan(self.raw, cache_key, records)
+        return invalidate_excluded(records, self.excluded_records)
 
 
 def _partials_schema(stage: CompiledStage) -> pa.Schema:
-    """What partials of a stage have."""
+    """Return the schema of a stage's partials."""
     return pa.schema([*ACCOUNT_SCHEMA, *stage.partial_schema])
 
 
 def _sort_by_address(rows: pa.Table) -> pa.Table:
-    """By address, so that a batch that is run again writes the same file."""
+    """Sort by address, so that a batch that runs again writes the same file."""
     sort_columns = ("topic", "partition", "offset", "window_start")
     return rows.sort_by([(name, "ascending") for name in sort_columns if name in rows.column_names])

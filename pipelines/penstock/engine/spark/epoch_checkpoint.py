@@ -1,8 +1,8 @@
-"""Spark's checkpoint of a stream: in a folder that no writer before has written in, nor ever will.
+"""Claims Spark's checkpoint of a stream: each epoch has a folder of its own.
 
-Spark plans a batch and writes that down before anybody asks whether this host may still write the stream. A host
-that was taken over, and plans one batch more as it wakes, would be in its successor's way: of two that write down
-the same batch Spark ends the second.
+Spark plans a batch and records it before the engine checks the write fence. A host that lost its lease and wakes
+up may therefore still plan a batch. In a shared folder it would conflict with its successor: when two queries
+record the same batch, Spark stops the second.
 """
 
 import shutil
@@ -13,18 +13,17 @@ from penstock.engine.stream_folders import CHECKPOINT_FOLDER, list_checkpoints, 
 
 
 def claim_checkpoint(directory: Path, fence: WriteFence) -> Path:
-    """Take what the last writer left in a stream's folder under a name of this epoch's own.
+    """Rename the last writer's checkpoint to the folder of this epoch and return that folder.
 
-    Whoever goes on under the old name finds nothing there, and what it writes goes with the next start.
-    FencedError, and nothing changed, where a later one has taken it and this one's right is over.
+    A writer that continues under the old name finds nothing there; the next start removes what it writes. Raises
+    WriterFencedError, and changes nothing, when a later epoch has claimed the checkpoint and the lease is lost.
     """
     own_folder = directory / f"{CHECKPOINT_FOLDER}.{fence.epoch}"
     existing = sorted(list_checkpoints(directory), key=parse_checkpoint_epoch)
     if not existing or existing[-1] == own_folder:
         return own_folder
-    if (
-        parse_checkpoint_epoch(existing[-1]) > fence.epoch
-    ):  # a successor's, or of before the control store was made anew
+    if parse_checkpoint_epoch(existing[-1]) > fence.epoch:
+        # It belongs to a successor, or it is older than a new control store whose epochs start again.
         fence.ensure_held()
     for old_folder in existing[:-1]:
         shutil.rmtree(old_folder, ignore_errors=True)

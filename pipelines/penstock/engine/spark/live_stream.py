@@ -1,4 +1,4 @@
-"""One stream at work: Spark's query brings micro-batches, a ticker brings what the clock alone decides."""
+"""Runs one live stream: Spark's query delivers micro-batches, and a ticker runs batches by the clock."""
 
 import logging
 import threading
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 
+from penstock.core.clock import Clock
 from penstock.core.log_context import bind_log_context
 from penstock.engine.batch.batch_engine import BatchEngine
 from penstock.engine.batch.batch_input import BatchInput
@@ -52,45 +53,43 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Clock = Callable[[], int]
-"""Milliseconds of UTC."""
 
 MAX_TICKER_WAIT_S = 1.0
-"""How long the ticker sleeps at most, for a batch may have set a timer meanwhile."""
+"""The longest sleep of the ticker; a batch may set a timer meanwhile."""
 
 
 @dataclass(frozen=True)
 class StreamConfig:
-    """Where a stream reads and where it keeps and writes."""
+    """Where a stream reads, and where it stores its state and tables."""
 
     bootstrap_servers: str
     directory: Path
-    """Checkpoint, journal and state."""
+    """The folder of checkpoint, journal and state."""
     warehouse: StoragePath
     max_records_per_batch: int = 500_000
     driver_budget_bytes: int = DRIVER_BUDGET_BYTES
-    """Bytes of partials and of windows that the driver may fold; a batch above it is folded in the executors."""
+    """The bytes of partials and windows that the driver may fold; a larger batch is folded in the executors."""
     poison_limit: int = 0
-    """How many records may be set aside because they break one's own code, among the batches that are kept."""
+    """The most records that may be quarantined for errors of user code, over the retained batches."""
     find_resent: ResentFinder = field(default=find_no_resent, repr=False)
-    """Which records were sent again, and are left out where a stream comes to them only now."""
+    """Finds records that were replayed from the quarantine; the stream skips the originals."""
     schema_lookup: SchemaLookup = field(default=refuse_without_registry, repr=False)
-    """Where the schemas of records in Avro are found."""
+    """Finds the writer schemas of records in Avro."""
     min_batch_interval_ms: int = 0
-    """Least time from one batch's begin to the next; with 0 a batch begins whenever a record is there."""
+    """The least time between the starts of two batches; with 0 a batch starts as soon as a record arrives."""
     spark_kafka_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """More options for Spark's Kafka source, such as those of a secured broker."""
+    """Further options of Spark's Kafka source, such as those of a secured broker."""
     client_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The same for clients of librdkafka, which have names of their own for them."""
+    """The same options for clients of librdkafka, which name them differently."""
 
     @property
     def client_config(self) -> Mapping[str, str]:
-        """What a client that asks for the lag is made with."""
+        """The settings of clients of librdkafka."""
         return {"bootstrap.servers": self.bootstrap_servers, "log_level": "2", **self.client_options}
 
 
 class LiveStream:
-    """A stream that runs until it is stopped, or fails. Start it once."""
+    """A stream that runs until it is stopped or fails. Start it only once."""
 
     def __init__(
         self,
@@ -142,23 +141,25 @@ class LiveStream:
         self._stopping = threading.Event()
         self._ticker = threading.Thread(target=self._run_ticker, name=f"ticker of {plan.name}", daemon=True)
         self._query: StreamingQuery | None = None
-        self._checkpoint = config.directory / CHECKPOINT_FOLDER  # until it is begun, and has one of its own
+        self._checkpoint = (
+            config.directory / CHECKPOINT_FOLDER
+        )  # `start` replaces it by the folder of this epoch
         self._failure: BaseException | None = None
 
     def read_outcomes_after(self, after: int) -> Iterator[BatchOutcome]:
-        """Every batch after one that is decided and kept."""
+        """Yield every committed batch after this one that the journal retains."""
         return read_retained_outcomes(self._config.directory / "journal", after)
 
     def start(self, *, reading: bool = True) -> None:
-        """Finish what the last run began, and begin to read, or go only by the clock at first."""
-        self._fence.ensure_held()  # making ready may have taken long, and the next line says what the state goes by
+        """Finish the last run's batch and start to read; with `reading=False` only ticks run at first."""
+        self._fence.ensure_held()  # preparing may have taken long, and accepting the plan writes to the folder
         directory = self._config.directory
         last_outcome = BatchJournal(directory / "journal").read_last_outcome()
         type_check = partial(check_state_schema, directory, self.plan.name, self._graph)
         upgrade = accept_plan(directory, self.plan, last_outcome, type_check)
         if upgrade.differences:
             with bind_log_context(self.plan.name):
-                log.info("goes on with a changed definition: %s", upgrade.description)
+                log.info("Resuming with a changed definition: %s", upgrade.description)
         self._checkpoint = claim_checkpoint(directory, self._fence)
         self._reading_since_ms = self._clock()
         self._engine.resume()
@@ -177,43 +178,43 @@ class LiveStream:
         self._query = writer.option("checkpointLocation", str(self._checkpoint)).start()
 
     def failure(self) -> BaseException | None:
-        """Why the stream no longer runs; None while it does."""
+        """Return why the stream no longer runs; None while it runs."""
         if self._failure is None and self._query is not None:
             query_error = _find_query_error(self._query)
-            # A batch that failed meanwhile said why in its own words before Spark ended the query.
+            # A batch that failed set the original error before Spark ended the query.
             self._failure = self._failure or query_error
         return self._failure
 
     @property
     def last_outcome(self) -> BatchOutcome | None:
-        """The newest batch that is decided."""
+        """The newest committed batch."""
         return self._engine.last_outcome
 
     def describe_current_batch(self) -> str:
-        """Which batch it is at, and of which records."""
+        """Return the batch in progress and its records; empty between batches."""
         return self._engine.unfinished_batch
 
     def pause(self) -> None:
-        """Finish the batch at work, and read no more; what the clock alone brings goes on."""
+        """Finish the batch in progress and stop reading; ticks continue."""
         with self._batch_lock:
             self._paused = True
         self._end_query()
 
     def resume(self) -> None:
-        """Read again, from where it was."""
+        """Read again from the last position."""
         if self._paused:
             self._paused = False
             self._start_query()
 
     def drain(self) -> None:
-        """Finish the batch at work, and stop. Nothing is cut off."""
+        """Finish the batch in progress, then stop."""
         self._stopping.set()
         with self._batch_lock:
-            pass  # the batch that was at work is finished, and none begins any more
+            pass  # the batch in progress has finished, and no other starts
         self._shut_down()
 
     def stop(self) -> None:
-        """Cut off the batch at work, and stop. What was not decided of it is done again at the next start."""
+        """Interrupt the batch in progress and stop. The next start runs it again unless it was committed."""
         self._cancelled.set()
         self._stopping.set()
         self._shut_down()
@@ -221,7 +222,7 @@ class LiveStream:
     def _shut_down(self) -> None:
         self._end_query()
         with self._batch_lock:
-            pass  # what was cut off may take a moment to see it
+            pass  # wait until an interrupted batch has noticed
         if self._ticker.is_alive():
             self._ticker.join()
 
@@ -233,18 +234,18 @@ class LiveStream:
     def _on_micro_batch(self, frame: "DataFrame", spark_batch: int) -> None:
         with self._batch_lock:
             if self._stopping.is_set() or self._paused:
-                # Spark must not take a batch for done that nobody ran: it comes again at the next start.
+                # Spark must not record a batch as done that did not run: it comes again at the next start.
                 raise StreamDrainingError(self.plan.name, spark_batch)
             try:
                 self._run_batch(frame, spark_batch)
             except Exception as problem:
-                # Spark would tell of it in Java's words.
+                # Keep the original error: Spark wraps it into a Java stack trace.
                 if not self._stopping.is_set():
                     self._failure = problem
                 raise
 
     def _run_batch(self, frame: "DataFrame", spark_batch: int) -> None:
-        self._fence.ensure_held()  # a successor may have taken the checkpoint, which says what the batch is
+        self._fence.ensure_held()  # a successor may have taken the checkpoint, which holds the ranges
         ranges = read_batch_ranges(self._checkpoint, spark_batch)
 
         def open_input(intent: BatchIntent) -> BatchInput:
@@ -274,7 +275,7 @@ class LiveStream:
         while not self._stopping.is_set():
             try:
                 self._tick_if_due()
-            except Exception as problem:  # noqa: BLE001  # whatever it is, it ends the stream; the host is told
+            except Exception as problem:  # noqa: BLE001  # any error ends the stream; `failure` returns it
                 self._failure = problem
                 self._stopping.set()
                 return
@@ -290,7 +291,7 @@ class LiveStream:
                 self._engine.run_tick(now_ms, unread_partitions=self._list_unread_partitions(now_ms))
 
     def _list_partitions_not_started(self) -> list[str]:
-        """All partitions, until a batch has begun since they are read: before that nobody could hear of them."""
+        """Return all partitions until the first batch since reading started: before that, silence means nothing."""
         last_outcome = self.last_outcome
         return (
             list(last_outcome.ends)
@@ -299,7 +300,7 @@ class LiveStream:
         )
 
     def _list_unread_partitions(self, now_ms: int) -> list[str]:
-        """The partitions that a tick must not take for silent; the broker is asked only where one would be."""
+        """Return the partitions that a tick must not treat as idle; ask the broker only when one would be idle."""
         if self.last_outcome is None or not self.last_outcome.watermarks.has_idle_partition(
             self._watermark_rules, now_ms
         ):
@@ -330,7 +331,7 @@ class LiveStream:
 
 
 def _find_query_error(query: "StreamingQuery") -> BaseException | None:
-    """Why a query has ended; None while it goes on."""
+    """Return why a query has ended; None while it runs."""
     try:
         return None if query.isActive else query.exception() or StreamEndedError(query.name)
     except (Py4JError, OSError) as problem:

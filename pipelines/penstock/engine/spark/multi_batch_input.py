@@ -1,4 +1,4 @@
-"""Records of several batches in one job: each is told by its address of which batch it is, and by what clock."""
+"""Reads the records of several batches in one job; the address of a record gives its batch and clock."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ ADDRESS_COLUMNS = ("_topic", "_partition", "_offset")
 
 @dataclass(frozen=True)
 class BatchRanges:
-    """What a batch read, by its number, and its clock."""
+    """The number, clock and offset ranges of a batch."""
 
     batch_number: int
     clock_ms: int
@@ -35,12 +35,12 @@ class BatchRanges:
 
 @dataclass(frozen=True)
 class MultiBatchInput(SparkBatchInput):
-    """Records of many batches. Its jobs are those of one batch, code for code, grouped by batch besides."""
+    """The records of many batches. It runs the jobs of a single batch, grouped by batch in addition."""
 
     batches: Sequence[BatchRanges] = field(default=(), compare=False)
 
     def partials_of_batch(self, batch: BatchRanges, stage: CompiledStage) -> pa.Table:
-        """What a job over the records of this batch alone would say to a stage."""
+        """Return the partials that a job over this batch alone would give a stage."""
         schema = pa.schema([*ACCOUNT_SCHEMA, *stage.partial_schema])
         stage_partials = _rows_of_batch(self._fetch_stage_partials(stage), batch).select(schema.names)
         if not self._needs_accounts(stage):
@@ -54,7 +54,7 @@ class MultiBatchInput(SparkBatchInput):
         )
 
     def isolate_batch(self, batch: BatchRanges, duplicates: pa.Table) -> "MultiBatchInput":
-        """The records of one batch, for a job of their own, of which these are set aside as repeats."""
+        """Return the records of one batch for a separate job, with these addresses dropped as duplicates."""
         raw = self.restrict_to(batch.ranges).raw
         return replace(
             self, raw=raw, ranges=batch.ranges, batches=(batch,), duplicates=duplicates, fetched_partials={}
@@ -66,11 +66,11 @@ class MultiBatchInput(SparkBatchInput):
         return self.read_ids()
 
     def _needs_accounts(self, stage: CompiledStage) -> bool:
-        """Whether records may be kept from a stage by what only the account of all records tells."""
+        """Whether the counts of all records are needed to find how many did not reach a stage."""
         return bool(self.other_stages) or has_transforms(stage.plan, self.sources)
 
     def _fetch_stage_partials(self, stage: CompiledStage) -> pa.Table:
-        """What reached a window of a stage, or was set aside before it, batch by batch."""
+        """Return the partials of a stage for all batches, excluded records included."""
         name = stage.plan.name
         if name not in self.fetched_partials:
             schema = pa.schema([pa.field(BATCH_COLUMN, pa.int64()), *ACCOUNT_SCHEMA, *stage.partial_schema])
@@ -83,14 +83,14 @@ class MultiBatchInput(SparkBatchInput):
 
     @cached_property
     def _record_accounts(self) -> pa.Table:
-        """How many records each batch read of each partition, and what was set aside of them."""
+        """The number of records that each batch read of each partition, by fate."""
         schema = pa.schema([pa.field(BATCH_COLUMN, pa.int64()), *ACCOUNT_SCHEMA])
         return (
             count_records(self._load_records(), (BATCH_COLUMN,)).toArrow().select(schema.names).cast(schema)
         )
 
     def _parse_raw(self, *, with_bytes: bool) -> "DataFrame":
-        """Records that were judged, each with its batch and the clock of that; others are left out."""
+        """Parse the records of the batches; each gets the number and the clock of its batch."""
         records = super()._parse_raw(with_bytes=with_bytes)
         rows = [
             (batch.batch_number, batch.clock_ms, span.topic, span.partition, span.start, span.end - 1)
@@ -110,5 +110,5 @@ class MultiBatchInput(SparkBatchInput):
 
 
 def _rows_of_batch(rows: pa.Table, batch: BatchRanges) -> pa.Table:
-    """The rows of a batch."""
+    """Return the rows of a batch."""
     return rows.filter(pc.equal(rows.column(BATCH_COLUMN), batch.batch_number))

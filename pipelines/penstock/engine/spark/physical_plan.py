@@ -1,4 +1,7 @@
-"""What runs a plan, part by part: on which tier, in how many tasks. Said from the plan and the settings alone."""
+"""Describes the physical plan of a pipeline for `explain`: which operator runs on which tier, in how many tasks.
+
+The description follows from the plan and the settings alone; it needs neither Spark nor Kafka.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +22,7 @@ DRIVER_TIER = "driver"
 
 @dataclass(frozen=True)
 class Parallelism:
-    """What is allowed: partitions of each topic, by its name, partitions of a shuffle, megabytes on the driver."""
+    """The partitions of each topic, the partitions of a shuffle, and the megabytes that the driver may fold."""
 
     topic_partitions: Mapping[str, int]
     shuffle_partitions: int
@@ -27,7 +30,7 @@ class Parallelism:
 
 
 def describe_physical_plan(plan: Plan, parallelism: Parallelism) -> tuple[PhysicalOperator, ...]:
-    """Say what runs where. Which of the two sizes a batch has is decided batch by batch."""
+    """Return the operators of a plan. The engine decides for each batch whether it is small or large."""
     return (
         *(describe_read(source, parallelism) for source in plan.sources),
         *describe_dedup(plan),
@@ -39,24 +42,24 @@ def describe_physical_plan(plan: Plan, parallelism: Parallelism) -> tuple[Physic
         ),
         *(part for stage in plan.stages for part in describe_operator(plan, stage, parallelism)),
         PhysicalOperator(
-            "state", DRIVER_TIER, 1, "writes what changed as one sorted run, and merges runs as they add up"
+            "state", DRIVER_TIER, 1, "writes changes as one sorted run, and merges runs in the background"
         ),
         *describe_outputs(plan),
         PhysicalOperator(
-            "ticker", DRIVER_TIER, 1, "runs a batch without records when a timer or an idle input is due"
+            "ticker", DRIVER_TIER, 1, "runs a batch without records when a timer or an idle timeout is due"
         ),
     )
 
 
 def describe_read(source: PlanSource, parallelism: Parallelism) -> PhysicalOperator:
-    """Say how an input is read."""
-    check_text = f", makes {len(source.checks)} checks of it" if source.checks else ""
-    parse_text = f"parses each record{check_text} and says what is no good"
+    """Describe how an input is read."""
+    check_text = f" and runs {len(source.checks)} checks on it" if source.checks else ""
+    parse_text = f"parses each record{check_text}, marks invalid ones"
     match source.origin:
         case TopicOrigin(topic, encoding):
             tasks = parallelism.topic_partitions.get(topic, 1)
             if encoding == "avro":
-                parse_text = f"by the schemas that the registry has of it {parse_text}"
+                parse_text = f"{parse_text}, with writer schemas from the registry"
             return PhysicalOperator(
                 f"read {topic}", EXECUTOR_TIER, tasks, f"a task for each partition; {parse_text}"
             )
@@ -70,28 +73,26 @@ def describe_read(source: PlanSource, parallelism: Parallelism) -> PhysicalOpera
 
 
 def describe_dedup(plan: Plan) -> Iterator[PhysicalOperator]:
-    """Say where repeats are found, if they are looked for."""
+    """Describe how duplicates are found, if an input is deduplicated."""
     if any(source.deduplication for source in plan.sources):
         yield PhysicalOperator(
-            "ids", EXECUTOR_TIER, 1, "a job before the batch's own: fetches the ids of good records"
+            "record ids", EXECUTOR_TIER, 1, "a job before that of the batch: fetches the ids of valid records"
         )
-        yield PhysicalOperator(
-            "sift", DRIVER_TIER, 1, "tells repeats from first records by the ids that are remembered"
-        )
+        yield PhysicalOperator("deduplicate", DRIVER_TIER, 1, "finds duplicates by the ids in the state")
 
 
 def describe_lookups(plan: Plan) -> Iterator[PhysicalOperator]:
-    """Say how tables are looked into."""
+    """Describe how lookup tables are read and joined."""
     for table in dict.fromkeys(step.table for step in plan.lookups):
         description = (
-            "reads it whole when its version is a new one; "
-            "it goes to the executors, and no record is shuffled"
+            "reads the whole table when its version changes, and broadcasts it to the executors; "
+            "no record is shuffled"
         )
         yield PhysicalOperator(f"look up {table}", DRIVER_TIER, 1, description)
 
 
 def describe_batch_job(stage: Stage, parallelism: Parallelism) -> Iterator[PhysicalOperator]:
-    """Say what the one job of a batch does, for small batches and for others."""
+    """Describe the job of a batch, for small and for larger batches."""
     small_batch = f"batch up to {SMALL_BATCH_RECORDS:,} records"
     step_count = len(stage.steps) + sum(len(prepared.steps) for prepared in stage.input_steps)
     steps_text = f"{step_count} {'step' if step_count == 1 else 'steps'}, then " if step_count else ""
@@ -101,7 +102,7 @@ def describe_batch_job(stage: Stage, parallelism: Parallelism) -> Iterator[Physi
         yield PhysicalOperator("larger batch", EXECUTOR_TIER, count_read_tasks(parallelism), records_text)
         return
     group_noun = "piece of a session" if isinstance(stage.window, Sessions) else "window"
-    partials_text = f"{steps_text}assigns windows and adds up partials per partition, key and {group_noun}"
+    partials_text = f"{steps_text}assigns windows and aggregates partials per partition, key and {group_noun}"
     yield PhysicalOperator(small_batch, EXECUTOR_TIER, 1, f"{partials_text}, without a shuffle")
     yield PhysicalOperator(
         "larger batch", EXECUTOR_TIER, count_read_tasks(parallelism), f"{partials_text}, before a shuffle"
@@ -110,32 +111,30 @@ def describe_batch_job(stage: Stage, parallelism: Parallelism) -> Iterator[Physi
         "its shuffle",
         EXECUTOR_TIER,
         parallelism.shuffle_partitions,
-        "adds partials of one key and window together",
+        "merges partials of the same key and window",
     )
 
 
 def explain_single_records(window: Window) -> str:
-    """Say why a stage is sent single records."""
+    """Return why the driver gets single records of a stage."""
     if isinstance(window, JoinWindow):
-        return ": whom it meets is known where the others are held"
+        return ": matches are found in the state of the other side"
     if is_pass_through(window):
         return ", as a row"
-    return ": nothing can be added up before the order is known"
+    return ": nothing can be aggregated before the order is known"
 
 
 def is_pass_through(window: Window) -> bool:
-    """Tell whether a stage hands on what comes, in whatever order."""
+    """Whether a stage passes rows on in any order, without state."""
     return isinstance(window, ChangelogWindows) or (
         isinstance(window, StatefulFunction) and window.is_pass_through
     )
 
 
 def describe_shared_job(plan: Plan, parallelism: Parallelism) -> Iterator[PhysicalOperator]:
-    """Say what the one job of a batch does where several stages go by the records."""
+    """Describe the job of a batch when several stages read the records."""
     stage_names = " and ".join(stage.name for stage in plan.source_stages)
-    scan_text = (
-        f"one pass over the records for {stage_names}, each with steps, windows and partials of its own"
-    )
+    scan_text = f"one pass over the records for {stage_names}, each with its own steps, windows and partials"
     yield PhysicalOperator(
         f"batch up to {SMALL_BATCH_RECORDS:,} records", EXECUTOR_TIER, 1, f"{scan_text}, without a shuffle"
     )
@@ -144,23 +143,23 @@ def describe_shared_job(plan: Plan, parallelism: Parallelism) -> Iterator[Physic
     partial_stages = [stage.name for stage in plan.source_stages if not is_record_ordered(stage.window)]
     if partial_stages:
         shuffle_text = (
-            f"adds partials of one key and window together, of {' and '.join(partial_stages)} apart"
+            f"merges partials of the same key and window, separately for {' and '.join(partial_stages)}"
         )
         yield PhysicalOperator("its shuffle", EXECUTOR_TIER, parallelism.shuffle_partitions, shuffle_text)
 
 
 def count_read_tasks(parallelism: Parallelism) -> int:
-    """Return the tasks of a batch that reads every partition."""
+    """Return the number of tasks of a batch that reads every partition."""
     return sum(parallelism.topic_partitions.values()) or parallelism.shuffle_partitions
 
 
 def describe_operator(plan: Plan, stage: Stage, parallelism: Parallelism) -> Iterator[PhysicalOperator]:
-    """Say where windows are folded; a later stage takes over what is in memory already."""
+    """Describe where windows are folded; a downstream stage reads the changes that are in memory."""
     upstream_stages = plan.upstream_of(stage)
     if upstream_stages:
         stage_names = " and ".join(upstream.name for upstream in upstream_stages)
         description = (
-            f"folds the changes of {stage_names} in the same pass: they go through no table, topic or shuffle"
+            f"folds the changes of {stage_names} in the same batch, without a table, topic or shuffle between"
         )
         yield PhysicalOperator(f"fold {stage.name}", DRIVER_TIER, 1, description)
         return
@@ -169,14 +168,14 @@ def describe_operator(plan: Plan, stage: Stage, parallelism: Parallelism) -> Ite
         not isinstance(stage.window, JoinWindow),
     )
     payload = (
-        ("records in their order" if is_ordered and not is_pass_through(stage.window) else "records")
+        ("ordered records" if is_ordered and not is_pass_through(stage.window) else "records")
         if takes_single_records
         else "partials"
     )
-    trigger_text = "" if takes_single_records else ", judges triggers"
-    driver_text = f"fetches {payload} over Arrow, folds them with the state{trigger_text}"
+    trigger_text = "" if takes_single_records else ", evaluates triggers"
+    driver_text = f"fetches {payload} over Arrow, folds them into the state{trigger_text}"
     if is_pass_through(stage.window):
-        driver_text = f"fetches {payload} over Arrow, and hands them on"
+        driver_text = f"fetches {payload} over Arrow and passes them on"
     executor_text = (
         f"above {parallelism.driver_budget_mb} MB: "
         f"{PART_COUNT} parts of the state, by key, after a shuffle of {payload}"
@@ -191,13 +190,13 @@ def describe_operator(plan: Plan, stage: Stage, parallelism: Parallelism) -> Ite
 
 
 def describe_outputs(plan: Plan) -> Iterator[PhysicalOperator]:
-    """Say how results and records that found no window are written."""
+    """Describe how results, late records and invalid records are written."""
     count = len(list_owned_paths(plan)) + len(list_quarantine_paths(plan))
     yield PhysicalOperator(
-        "single records", EXECUTOR_TIER, 1, "a job more, where records are late or no good: fetches them"
+        "single records", EXECUTOR_TIER, 1, "a further job if records are late or invalid: fetches them"
     )
     yield PhysicalOperator(
-        "tables", DRIVER_TIER, 1, f"a file and a commit for each of {count} tables that has rows"
+        "tables", DRIVER_TIER, 1, f"one file and one commit for each of {count} tables with new rows"
     )
     for topic in (topic.topic for stage in plan.stages for topic in stage.topics):
         yield PhysicalOperator(

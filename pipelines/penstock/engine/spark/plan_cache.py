@@ -1,55 +1,66 @@
-"""Frames that are the same for every batch but for its records: Spark analyses them once.
+"""Reuses the analyzed plan of a stream's first batch for later batches.
 
-To analyse what is done with the records takes Spark longer than to do it to a few hundred of them, and comes to the
-same each time. So the operators of the first batch are kept, and of each later one the records are put below them.
+Analyzing the plan takes Spark longer than running it over a few hundred records, and gives the same result each
+time. So the operators of the first batch are kept, and the records of each later batch are put below them.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FrameTransform = Callable[["DataFrame"], "DataFrame"]
+
 DATASET_CLASS = "org.apache.spark.sql.classic.Dataset"
 
 
 @dataclass(frozen=True)
 class _CachedPlan:
-    """What was made of records with these columns: the operators above them, from the records up."""
+    """The operators above records with these columns, from the records up."""
 
     columns: str
     operators: tuple[Any, ...] | None
-    """None where something is read beside the records: what that is may be another thing with each batch."""
+    """None when the plan reads something besides the records, which may differ with each batch."""
 
 
 class AnalyzedPlanCache:
-    """What was made of a stream's batches, by name. One batch at a time."""
+    """The analyzed plans of a stream's batches, by key. Not safe for concurrent batches."""
 
     def __init__(self) -> None:
         self._plans: dict[Hashable, _CachedPlan] = {}
 
-    def apply_cached(self, records: "DataFrame", key: Hashable, transform: FrameTransform) -> "DataFrame":
-        """What `make` makes of these records, which must not depend on anything but their columns and the name."""
+    def apply_plan(self, records: "DataFrame", key: Hashable) -> "DataFrame | None":
+        """Return the frame that the stored plan of this key makes of records; None when there is no usable plan."""
         plan = _analyzed_plan(records)
-        columns = plan.output().toString()  # each with its id, which is another after the query began anew
         cached = self._plans.get(key)
-        if cached is not None and cached.columns == columns and cached.operators is not None:
-            return _apply_operators(records, plan, cached.operators)
-        transformed = transform(records)
+        if cached is None or cached.operators is None or cached.columns != _column_ids(plan):
+            return None
+        return _apply_operators(records, plan, cached.operators)
+
+    def store_plan(self, records: "DataFrame", key: Hashable, result: "DataFrame") -> None:
+        """Store the operators that make `result` of these records.
+
+        They must depend on nothing but the columns of the records and the key.
+        """
+        plan = _analyzed_plan(records)
+        columns, cached = _column_ids(plan), self._plans.get(key)
         if cached is None or cached.columns != columns:
-            self._plans[key] = _CachedPlan(columns, _operators_above(_analyzed_plan(transformed), plan))
-        return transformed
+            self._plans[key] = _CachedPlan(columns, _operators_above(_analyzed_plan(result), plan))
+
+
+def _column_ids(plan: Any) -> str:
+    """Return the columns of a plan, each with its id; a query that starts again has other ids."""
+    return str(plan.output().toString())
 
 
 def _analyzed_plan(frame: "DataFrame") -> Any:
-    # PySpark has no word for the plan of a frame, nor for a frame of a plan.
+    # PySpark has no public API for the plan of a frame, nor for a frame of a plan.
     return frame._jdf.queryExecution().analyzed()  # noqa: SLF001
 
 
 def _operators_above(plan: Any, records: Any) -> tuple[Any, ...] | None:
-    """The operators of a plan above those of its records."""
+    """Return the operators of a plan above its records, from the records up; None unless they form a chain."""
     operators: list[Any] = []
     while not plan.equals(records):
         children = plan.children()
@@ -61,7 +72,7 @@ def _operators_above(plan: Any, records: Any) -> tuple[Any, ...] | None:
 
 
 def _apply_operators(records: "DataFrame", plan: Any, operators: tuple[Any, ...]) -> "DataFrame":
-    """The frame that these operators make of records."""
+    """Return the frame of these operators over records."""
     from pyspark.sql import DataFrame
 
     session = records.sparkSession
@@ -69,6 +80,6 @@ def _apply_operators(records: "DataFrame", plan: Any, operators: tuple[Any, ...]
     to_seq = java.PythonUtils.toSeq
     for operator in operators:
         plan = operator.withNewChildren(to_seq([plan]))
-    plan.setAnalyzed()  # every column is resolved: those of these records have the ids of the first ones'
+    plan.setAnalyzed()  # every column is resolved: these records have the column ids of the first ones
     dataset = getattr(java, DATASET_CLASS).ofRows(session._jsparkSession, plan)  # noqa: SLF001
     return DataFrame(dataset, session)

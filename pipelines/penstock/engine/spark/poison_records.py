@@ -1,4 +1,4 @@
-"""Records that break one's own code, as Spark sees them: how the code failed, and how such records are left out."""
+"""Finds errors of user code in Spark's errors, and marks the records that cause them as invalid."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ _WORKER_CRASHED = "Python worker exited unexpectedly"
 
 
 def user_error_text(problem: BaseException) -> str:
-    """What one's own code said when it broke; empty where the problem is Spark's, Kafka's or the machine's."""
+    """Return the error text of user code; empty when the problem is that of Spark, Kafka or the machine."""
     text = str(problem)
     if isinstance(problem, UserCodeError | SumOverflowError):
         return text[:MAX_REASON_CHARS]
@@ -39,13 +39,13 @@ def user_error_text(problem: BaseException) -> str:
         return _WORKER_CRASHED
     if type(problem).__name__ == "PythonException" or _PYTHON_EXCEPTION_CLASS in text:
         error_lines = _PYTHON_ERROR_LINE.findall(text)
-        return (error_lines[-1] if error_lines else "it raised an error")[:MAX_REASON_CHARS]
+        return (error_lines[-1] if error_lines else "user code raised an error")[:MAX_REASON_CHARS]
     return ""
 
 
 @contextmanager
 def translate_sum_overflow() -> Iterator[None]:
-    """Say of a sum that outgrew its column in an executor what is said of one that does here."""
+    """Raise SumOverflowError for a sum that overflows its column in an executor, as in the driver."""
     try:
         yield
     except Exception as problem:
@@ -55,7 +55,7 @@ def translate_sum_overflow() -> Iterator[None]:
 
 
 def invalidate_excluded(records: "DataFrame", excluded_records: Sequence[ExcludedRecord]) -> "DataFrame":
-    """Records of which these, by their addresses, are no good; why stands in `_invalid`."""
+    """Mark the records at these addresses as invalid; `_invalid` holds the reason."""
     if not excluded_records:
         return records
     addresses = {

@@ -1,7 +1,7 @@
-"""Where Spark writes what does not fit into memory: a folder for each process that starts it.
+"""Claims the folder in which a process's Spark spills data that does not fit into memory.
 
-Spark removes its own when it stops. A process that is killed leaves it, and nobody would ever know whose it was: so
-each locks its folder for as long as it lives, and the next one removes what no living process has locked.
+Spark removes its folder when it stops, but a killed process leaves it. So each process locks its folder while it
+lives, and the next process removes the folders that no living process has locked.
 """
 
 import fcntl
@@ -16,9 +16,9 @@ _LOCK_SUFFIX = ".lock"
 
 @cache
 def claim_scratch_folder(directory: Path) -> Path:
-    """Make a folder that is this process's until it ends, however that is; those of processes that ended go.
+    """Create a folder that this process owns until it ends, and remove those of processes that ended.
 
-    Asked again, the process gets the one that it has.
+    A second call returns the same folder.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for lock in directory.glob(f"*{_LOCK_SUFFIX}"):
@@ -26,7 +26,7 @@ def claim_scratch_folder(directory: Path) -> Path:
     while True:
         lock = directory / f"{uuid4().hex}{_LOCK_SUFFIX}"
         locked_fd = _try_lock(os.open(lock, os.O_CREAT | os.O_RDWR))
-        # Between its making and its locking another process may have taken it for one that was left.
+        # Another process may have removed the file as orphaned before it was locked.
         if locked_fd is not None and lock.exists():
             folder = lock.with_suffix("")
             folder.mkdir()
@@ -34,10 +34,10 @@ def claim_scratch_folder(directory: Path) -> Path:
 
 
 def _remove_if_orphaned(lock: Path) -> None:
-    """Remove a folder with its lock, unless a process that lives has locked it."""
+    """Remove a folder with its lock, unless a living process has locked it."""
     try:
         locked_fd = _try_lock(os.open(lock, os.O_RDWR))
-    except FileNotFoundError:  # another process was quicker
+    except FileNotFoundError:  # another process has removed it
         return
     if locked_fd is not None:
         shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
@@ -46,7 +46,7 @@ def _remove_if_orphaned(lock: Path) -> None:
 
 
 def _try_lock(lock_fd: int) -> int | None:
-    """Lock an open file until it is closed, at the latest when this process ends; None where another has it."""
+    """Lock an open file until it is closed or this process ends; None when another process holds the lock."""
     try:
         fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

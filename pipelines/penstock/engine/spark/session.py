@@ -1,4 +1,4 @@
-"""The one place that makes a Spark session, with `local[*]` and with `spark://…` alike."""
+"""Starts Spark sessions, for `local[*]` and for `spark://…`. No other module does."""
 
 import os
 import shlex
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GATEWAY_PORT_VARIABLE = "PYSPARK_GATEWAY_PORT"
-"""The variable by which spark-submit says where its Java machine is."""
+"""The environment variable in which spark-submit passes the port of its JVM."""
 
-# A broken record may claim to hold text of two gigabytes: whoever believed it would run out of memory.
+# A malformed record may claim to hold two gigabytes of text; without limits the reader runs out of memory.
 AVRO_LIMIT_JVM_OPTIONS = " ".join(
-    f"-Dorg.apache.avro.limits.{of}.maxLength={most}"
-    for of, most in (("string", 2**26), ("bytes", 2**26), ("collectionItems", 2**24))
+    f"-Dorg.apache.avro.limits.{kind}.maxLength={limit}"
+    for kind, limit in (("string", 2**26), ("bytes", 2**26), ("collectionItems", 2**24))
 )
 
 LOG4J_CONFIG_PATH = Path(__file__).with_name("log4j2-spark.xml")
@@ -27,35 +27,35 @@ LOG4J_CONFIG_PATH = Path(__file__).with_name("log4j2-spark.xml")
 
 @dataclass(frozen=True)
 class SparkSessionConfig:
-    """What a session needs to know. `jars` are taken from the folder where they lie, never downloaded."""
+    """The configuration of a session. `jars` are local files; nothing is downloaded."""
 
     jars: Sequence[Path]
     directory: Path
-    """Spark's own scratch space and warehouse; made where it is missing."""
+    """The folder of Spark's scratch space and warehouse; created when it is missing."""
     master: str = "local[*]"
     driver_host: str = "127.0.0.1"
-    """Where executors find this process; nothing else is listened on."""
+    """The address on which executors reach this process; Spark listens on no other."""
     app_name: str = "penstock"
     driver_memory: str = "2g"
     max_cores: int | None = None
-    """The most that it takes of a cluster whose cores several sessions share; all there are without."""
+    """The most cores to take of a cluster that several sessions share; None takes all."""
     executor_memory: str | None = None
-    """The heap of each executor on a cluster; what the cluster gives without."""
+    """The heap of each executor on a cluster; None uses the cluster's default."""
     shuffle_partitions: int = 2
     java_home: Path | None = None
     ui_enabled: bool = False
     log_level: Literal["warn", "error"] = "warn"
-    """From what gravity on Spark's own words are written to stderr."""
+    """The lowest level of Spark's log messages that are written to stderr."""
     log_format: Literal["text", "json"] = "text"
-    """As lines for a terminal, or each as an object for a collector."""
+    """Plain lines for a terminal, or JSON objects for a log collector."""
     extra_settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the user's own; they win over ours."""
+    """The user's settings; they override all others."""
     secret_settings_file: Path | None = None
-    """A file of settings that hold a secret: all others stand on the Java machine's command line."""
+    """A file of settings that hold secrets: all other settings are visible on the JVM's command line."""
 
 
 def build_session_settings(config: SparkSessionConfig) -> dict[str, str]:
-    """Every setting of a session, as Spark reads it. Each deviation from Spark's default has its reason."""
+    """Return every setting of a session under Spark's name; a comment gives the reason of each deviation."""
     jars = ":".join(str(jar) for jar in config.jars)
     return {
         "spark.master": config.master,
@@ -74,27 +74,27 @@ def build_session_settings(config: SparkSessionConfig) -> dict[str, str]:
         "spark.local.dir": str(config.directory / "scratch"),
         "spark.sql.warehouse.dir": (config.directory / "warehouse").as_uri(),
         "spark.ui.enabled": str(config.ui_enabled).lower(),
-        # A log is no terminal: bars that redraw themselves only fill it.
+        # Progress bars redraw themselves, which only fills a log file.
         "spark.ui.showConsoleProgress": "false",
-        # Event times are UTC everywhere; the machine's zone must not matter.
+        # Event times are in UTC everywhere, whatever the time zone of the machine.
         "spark.sql.session.timeZone": "UTC",
-        # One partition a core: Spark's 200 make a micro-batch cost seconds.
+        # One partition for each core: with Spark's 200 a micro-batch takes seconds.
         "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
-        # A batch is one small job; replanning it in stages costs more than it can win.
+        # A batch is one small job; replanning it stage by stage costs more than it saves.
         "spark.sql.adaptive.enabled": "false",
-        # 4.2.0 hangs on Python functions over a vectorized Parquet scan (SPARK-58241).
+        # Spark 4.2.0 hangs on Python functions over a vectorized Parquet scan (SPARK-58241).
         "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
         # Hadoop's own local file system starts a process for each change of permissions.
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
-        # How often a silent topic is asked for news. Each question takes processor time, at rest the most of all
-        # that a host takes; while records flow nobody waits for this, for the next batch is there already.
+        # How often Spark polls an idle topic. Polling takes most of the CPU time of an idle host. While records
+        # arrive this delay does not matter, as the next batch is already available.
         "spark.sql.streaming.pollingDelay": "150ms",
-        # The host keeps its own account of batches; Spark's progress reports of idle streams are noise.
+        # The host reports batches itself; Spark's progress reports of idle streams are noise.
         "spark.sql.streaming.noDataProgressEventInterval": "600000",
-        # Which files a Delta table has is a small job, too: Delta takes 50 tasks for it, longer than for its rows.
+        # By default Delta lists the files of a table with 50 tasks, which takes longer than reading the rows.
         "spark.databricks.delta.snapshotPartitions": str(config.shuffle_partitions),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -104,15 +104,15 @@ def build_session_settings(config: SparkSessionConfig) -> dict[str, str]:
 
 
 def _cluster_limits(config: SparkSessionConfig) -> dict[str, str]:
-    """What a session takes of a cluster: unbounded, the first would take every core and the next wait for ever."""
+    """Return the limits on a cluster: an unlimited session takes every core, and the next one waits forever."""
     limits = {"spark.cores.max": config.max_cores, "spark.executor.memory": config.executor_memory}
     return {name: str(value) for name, value in limits.items() if value is not None}
 
 
 def open_spark_session(config: SparkSessionConfig) -> "SparkSession":
-    """Start Spark, or return the session that this process has; the first call takes a few seconds.
+    """Start Spark, or return the session of this process; the first call takes a few seconds.
 
-    Under spark-submit the Java machine is there before this process, and was told the settings: those hold.
+    Under spark-submit the JVM has started before this process with its own settings, which remain in force.
     """
     from pyspark.conf import SparkConf
     from pyspark.sql import SparkSession
@@ -122,9 +122,9 @@ def open_spark_session(config: SparkSessionConfig) -> "SparkSession":
     scratch = claim_scratch_folder(config.directory / "scratch")
     if config.java_home is not None:
         os.environ["JAVA_HOME"] = str(config.java_home)
-    # The Java machine is a child that reads its class path before any session exists.
+    # The JVM is a child process that reads its environment before any session exists.
     os.environ["SPARK_LOCAL_IP"] = config.driver_host
-    # Functions of users run in Python processes of the executors, which need what this one has imported.
+    # UDFs run in Python processes of the executors, which need the modules of this interpreter.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if config.secret_settings_file is not None:
         os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(
@@ -136,7 +136,7 @@ def open_spark_session(config: SparkSessionConfig) -> "SparkSession":
 
 
 def is_session_alive(session: "SparkSession") -> bool:
-    """Whether the Java machine answers and its Spark context was not stopped."""
+    """Whether the JVM answers and its Spark context is not stopped."""
     from py4j.protocol import Py4JError
 
     try:

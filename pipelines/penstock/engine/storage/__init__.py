@@ -1,4 +1,4 @@
-"""Where tables lie: in a folder, or below an address of an object store."""
+"""Storage of tables and files: local folders, and object stores."""
 
 from penstock.engine.storage.object_store import ObjectStoreConfig, ObjectStorePath
 from penstock.engine.storage.storage_path import StoragePath, parse_storage_path, resolve_storage_path

@@ -1,8 +1,8 @@
-"""A Delta table whose files Arrow reads by itself.
+"""A Delta table whose files Arrow reads through its own file systems.
 
-Left to itself, Delta's library has Arrow's threads read through objects of Python. A process that ends while one of
-them still lets go of such an object is aborted, after all its work is done: four of a hundred commands were, on a
-busy machine. Arrow's own file systems need no Python, and are there for folders and for the store that we speak to.
+By default, Arrow's threads read Delta's files through Python objects. A process that exits while a thread releases
+such an object is aborted after its work is done; on a busy machine this hit 4 % of commands. Arrow's own file
+systems need no Python objects. They exist for local folders and for S3.
 """
 
 from pathlib import Path
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 
 class ArrowDeltaTable(DeltaTable):
-    """The table of a place. TableNotFoundError where there is none."""
+    """The Delta table at a path. Raises TableNotFoundError when there is none."""
 
     def __init__(self, path: StoragePath, version: int | None = None) -> None:
         super().__init__(storage_uri(path), version=version, storage_options=delta_storage_options(path))
         self._storage_path = path
 
     def to_pyarrow_dataset(self, *args: Any, **kwargs: Any) -> "Dataset":
-        """As Delta's library has it, over files that Arrow reads by itself."""
+        """Return Delta's dataset over Arrow's own file system."""
         kwargs["filesystem"] = kwargs.get("filesystem") or _arrow_filesystem(self._storage_path)
         return super().to_pyarrow_dataset(*args, **kwargs)
 
 
 def delta_storage_options(path: StoragePath) -> dict[str, str] | None:
-    """What Delta's library is told of a place; nothing for a folder."""
+    """Return the options of Delta's library for a path; None for a folder."""
     return path.store_config.delta_options if isinstance(path, ObjectStorePath) else None
 
 
 def storage_uri(path: StoragePath) -> str | Path:
-    """A place as Delta's library names it."""
+    """Return a path as Delta's library expects it."""
     return path if isinstance(path, Path) else path.uri
 
 
 def _arrow_filesystem(path: StoragePath) -> "FileSystem | None":
-    """What reads the files of a place; None leaves it to Delta's library."""
+    """Return the file system for a path; None uses that of Delta's library."""
     from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
     if isinstance(path, Path):

@@ -1,6 +1,7 @@
-"""Files and tables of a place, whichever kind it is.
+"""Reads and writes files and Delta tables, in folders and in object stores alike.
 
-In a folder a file is written under another name and renamed; in an object store putting it is one step by itself.
+Files are written atomically: in a folder under a temporary name that is then renamed, in an object store by one
+request.
 """
 
 import os
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from penstock.core.files import atomic_path, write_atomically
 from penstock.engine.storage.arrow_delta_table import ArrowDeltaTable, delta_storage_options, storage_uri
 from penstock.engine.storage.object_store import ObjectStorePath
 from penstock.engine.storage.storage_path import StoragePath
@@ -23,7 +25,7 @@ READ_THREADS = 16
 
 
 def open_delta_table(path: StoragePath, version: int | None = None) -> DeltaTable:
-    """The table of a place. TableNotFoundError where there is none."""
+    """Open the Delta table at a path, or a version of it; raise TableNotFoundError when there is none."""
     if isinstance(path, Path):
         return ArrowDeltaTable(path, version)
     with path.translate_errors():
@@ -31,7 +33,7 @@ def open_delta_table(path: StoragePath, version: int | None = None) -> DeltaTabl
 
 
 def is_delta_table(path: StoragePath) -> bool:
-    """Whether there is a table."""
+    """Whether there is a Delta table at a path."""
     if isinstance(path, Path):
         return DeltaTable.is_deltatable(str(path))
     with path.translate_errors():
@@ -39,7 +41,7 @@ def is_delta_table(path: StoragePath) -> bool:
 
 
 def create_delta_table(path: StoragePath, schema: Any, **create_options: Any) -> DeltaTable:
-    """The table of a place, made where there is none; it is called as its place is."""
+    """Open the Delta table at a path, or create it; its name is the last part of the path."""
     make_parent_folder(path)
     DeltaTable.create(
         storage_uri(path),
@@ -53,32 +55,26 @@ def create_delta_table(path: StoragePath, schema: Any, **create_options: Any) ->
 
 
 def make_parent_folder(path: StoragePath) -> None:
-    """Make the folder that holds a file or table; an object store has none."""
+    """Create the folder of a file or table; an object store needs none."""
     if isinstance(path, Path):
         path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def write_parquet(rows: pa.Table, file: StoragePath, **writer_options: Any) -> int:
-    """Write a file of Parquet, whole or not at all; returns its size."""
+    """Write a Parquet file atomically and return its size."""
     if isinstance(file, ObjectStorePath):
         content = pa.BufferOutputStream()
         pq.write_table(rows, content, compression="zstd", **writer_options)
         buffer = content.getvalue()
         file.write_bytes(buffer)
         return int(buffer.size)
-    partial = file.with_name(f"_{file.name.removesuffix('.parquet')}.partial")
-    try:
+    with atomic_path(file) as partial:
         pq.write_table(rows, partial, compression="zstd", **writer_options)
-    except Exception:
-        partial.unlink(missing_ok=True)  # a disk that is full would get fuller with each try
-        raise
-    size = partial.stat().st_size
-    partial.replace(file)
-    return size
+        return partial.stat().st_size
 
 
 def read_parquet(file: StoragePath, schema: pa.Schema | None = None) -> pa.Table:
-    """The rows of a file of Parquet. FileNotFoundError where there is none."""
+    """Return the rows of a Parquet file; raise FileNotFoundError when there is none."""
     if isinstance(file, ObjectStorePath):
         with file.translate_errors():
             return pq.read_table(file.key, schema=schema, filesystem=file.filesystem)
@@ -86,17 +82,15 @@ def read_parquet(file: StoragePath, schema: pa.Schema | None = None) -> pa.Table
 
 
 def write_text(file: StoragePath, text: str) -> None:
-    """Write a file of text, whole or not at all."""
+    """Write a text file atomically."""
     if isinstance(file, ObjectStorePath):
         file.write_bytes(text.encode())
-        return
-    partial = file.with_suffix(f".{os.getpid()}.partial")
-    partial.write_text(text, "utf-8")
-    partial.replace(file)
+    else:
+        write_atomically(file, text)
 
 
 def file_size(file: StoragePath) -> int | None:
-    """The bytes of a file; None where there is none."""
+    """Return the size of a file in bytes; None when there is no such file."""
     try:
         return file.size() if isinstance(file, ObjectStorePath) else file.stat().st_size
     except FileNotFoundError:
@@ -104,7 +98,7 @@ def file_size(file: StoragePath) -> int | None:
 
 
 def read_file_contents(files: Sequence[StoragePath]) -> Iterator[bytes]:
-    """The content of files, in their order; of an object store several at a time."""
+    """Yield the content of files in order; files in an object store are read in parallel."""
     if any(isinstance(file, ObjectStorePath) for file in files):
         with ThreadPoolExecutor(READ_THREADS) as pool:
             yield from pool.map(lambda file: file.read_bytes(), files)
@@ -113,7 +107,7 @@ def read_file_contents(files: Sequence[StoragePath]) -> Iterator[bytes]:
 
 
 def link_or_copy_file(source: StoragePath, target: StoragePath) -> None:
-    """Have a file under another name, too: linked where it can be, else copied. One that is there stays."""
+    """Hard-link a file under another name, or copy it where links do not work. An existing target stays."""
     if target.exists():
         return
     if isinstance(source, ObjectStorePath) and isinstance(target, ObjectStorePath):
@@ -122,17 +116,17 @@ def link_or_copy_file(source: StoragePath, target: StoragePath) -> None:
     elif isinstance(source, Path) and isinstance(target, Path):
         _replace_with_link(source, target)
     else:
-        raise TypeError(f"{source} and {target} are not in one store")
+        raise TypeError(f"{source} and {target} are in different stores")
 
 
 def list_warehouse_tables(warehouse: StoragePath) -> Iterator[str]:
-    """Every table two levels down, as `latest/cards`, in order."""
+    """Yield every table two levels down, such as `latest/cards`, in order."""
     for folder in list_children(warehouse):
         yield from (f"{folder.name}/{name}" for name in list_table_names(folder))
 
 
 def list_table_names(folder: StoragePath) -> Iterator[str]:
-    """The names of the tables directly below a place, in order."""
+    """Yield the names of the tables directly below a folder, in order."""
     if isinstance(folder, Path):
         yield from (log.parent.name for log in sorted(folder.glob(f"*/{DELTA_LOG_FOLDER}")))
     else:
@@ -140,14 +134,14 @@ def list_table_names(folder: StoragePath) -> Iterator[str]:
 
 
 def list_children(folder: StoragePath) -> Iterator[StoragePath]:
-    """What lies directly below a place, in order; nothing where there is no such place."""
+    """Yield the paths directly below a folder, in order; none when there is no such folder."""
     if isinstance(folder, ObjectStorePath) or folder.exists():
         children: Sequence[StoragePath] = list(folder.iterdir())
         yield from sorted(children, key=str)
 
 
 def list_files(folder: StoragePath) -> Iterator[tuple[StoragePath, int]]:
-    """The files directly below a folder, each with when it was written, in milliseconds."""
+    """Yield the files directly below a folder, each with its modification time in milliseconds."""
     if isinstance(folder, ObjectStorePath):
         yield from folder.list_files()
     else:
@@ -156,7 +150,7 @@ def list_files(folder: StoragePath) -> Iterator[tuple[StoragePath, int]]:
 
 
 def remove_tree(path: StoragePath) -> None:
-    """Remove everything that lies below; what cannot be removed stays."""
+    """Remove a folder with everything below it; files that cannot be removed stay."""
     if isinstance(path, Path):
         shutil.rmtree(path, ignore_errors=True)
     elif path.exists():
@@ -165,10 +159,8 @@ def remove_tree(path: StoragePath) -> None:
 
 
 def _replace_with_link(source: Path, target: Path) -> None:
-    partial = target.with_name(f"_{target.name}.partial")
-    partial.unlink(missing_ok=True)
-    try:
-        os.link(source, partial)
-    except OSError:  # another file system
-        shutil.copyfile(source, partial)
-    partial.replace(target)
+    with atomic_path(target) as partial:
+        try:
+            os.link(source, partial)
+        except OSError:  # another file system
+            shutil.copyfile(source, partial)

@@ -1,7 +1,7 @@
-"""An address in an object store, with as much of a path's ways as tables need.
+"""An address in an object store, with the operations of a path that tables need.
 
-Who may read and write there is found where AWS's own tools look: variables, profiles, roles of machines and
-containers. No name or key is kept here, so an address may be shown, compared and sent to other processes.
+Credentials come from where AWS's own tools look: environment variables, profiles, and roles of machines and
+containers. An address holds no credentials, so it may be printed, compared and sent to other processes.
 """
 
 from collections.abc import Iterator
@@ -21,15 +21,15 @@ S3_SCHEME = "s3"
 
 @dataclass(frozen=True)
 class ObjectStoreConfig:
-    """How an object store is reached; without words as AWS's own variables say."""
+    """How to reach an object store; by default AWS's environment variables decide."""
 
     endpoint: str = ""
-    """The address of a store that is not Amazon's, such as one of a test."""
+    """The address of a store that is not Amazon's, such as MinIO."""
     region: str = ""
 
     @property
     def delta_options(self) -> dict[str, str]:
-        """The same as Delta's library reads it."""
+        """The options under the names of Delta's library."""
         plain_http = {"allow_http": "true"} if self.endpoint.startswith("http://") else {}
         settings = {"aws_endpoint": self.endpoint, "aws_region": self.region, **plain_http}
         return {name: value for name, value in settings.items() if value}
@@ -37,10 +37,10 @@ class ObjectStoreConfig:
 
 @dataclass(frozen=True)
 class ObjectStorePath:
-    """`s3://bucket/prefix`, and what lies below it.
+    """`s3://bucket/prefix`, a file or everything below a prefix.
 
-    A file is put there whole or not at all, by one request or by one that ends a longer upload. Other schemes can
-    be opened as tables, where Delta's library knows them; nothing else can be done with them.
+    Files are written atomically, by one request or by the one that completes a multipart upload. Other schemes can
+    only be opened as tables, if Delta's library supports them.
     """
 
     uri: str
@@ -53,45 +53,45 @@ class ObjectStorePath:
         return self.uri
 
     def __fspath__(self) -> str:
-        raise StorageAddressError(self.uri, "it is an address of an object store, and a folder is wanted")
+        raise StorageAddressError(self.uri, "it is an address of an object store; a local folder is required")
 
     @property
     def name(self) -> str:
-        """Its last part."""
+        """The last part of the address."""
         return self.uri.rstrip("/").rpartition("/")[2]
 
     @property
     def scheme(self) -> str:
-        """What it begins with."""
+        """The scheme of the address, such as `s3`."""
         return self.uri.partition("://")[0]
 
     def exists(self) -> bool:
-        """Whether there is a file, or anything below it."""
+        """Whether there is a file at this address, or anything below it."""
         return str(self._get_file_info().type.name) != "NotFound"
 
     def size(self) -> int:
-        """The bytes of a file. FileNotFoundError where there is none."""
+        """Return the size of the file in bytes; raise FileNotFoundError when there is none."""
         info = self._get_file_info()
         if not info.is_file:
             raise FileNotFoundError(self.uri)
         return int(info.size)
 
     def read_bytes(self) -> bytes:
-        """A file, whole. FileNotFoundError where there is none."""
+        """Return the content of the file; raise FileNotFoundError when there is none."""
         with self.translate_errors(), self.filesystem.open_input_file(self.key) as file:
             return bytes(file.read())
 
     def read_text(self, encoding: str) -> str:
-        """A file of text, whole."""
+        """Return the text of the file."""
         return self.read_bytes().decode(encoding)
 
     def write_bytes(self, content: bytes) -> None:
-        """Put a file there, whole or not at all."""
+        """Write the file atomically."""
         with self.translate_errors(), self.filesystem.open_output_stream(self.key) as file:
             file.write(content)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
-        """Remove a file."""
+        """Remove the file."""
         try:
             with self.translate_errors():
                 self.filesystem.delete_file(self.key)
@@ -100,30 +100,30 @@ class ObjectStorePath:
                 raise
 
     def iterdir(self) -> "Iterator[ObjectStorePath]":
-        """What lies directly below; nothing where there is nothing, but a bucket there must be."""
+        """Yield the addresses directly below; raise StorageUnavailableError when the bucket does not exist."""
         yield from (self / info.base_name for info in self._list_below())
 
     def list_files(self) -> "Iterator[tuple[ObjectStorePath, int]]":
-        """The files directly below, each with when it was written, in milliseconds."""
+        """Yield the files directly below, each with its modification time in milliseconds."""
         for info in self._list_below():
             if info.is_file:
                 yield self / info.base_name, int(info.mtime_ns // 1_000_000)
 
     @property
     def bucket(self) -> str:
-        """The bucket that it is in."""
+        """The bucket of the address."""
         return self.key.partition("/")[0]
 
     @property
     def key(self) -> str:
-        """Bucket and name, as the store's own library has them."""
+        """Bucket and key, as Arrow's S3 file system expects them."""
         return self.uri.partition("://")[2].strip("/")
 
     @property
     def filesystem(self) -> "S3FileSystem":
-        """The store's files. StoreError for a store that is not spoken to."""
+        """The store's file system; raises StorageAddressError for a scheme other than S3."""
         if self.scheme != S3_SCHEME:
-            raise StorageAddressError(self.uri, f"files can be read and written in {S3_SCHEME}:// only")
+            raise StorageAddressError(self.uri, f"files can be read and written only in {S3_SCHEME}://")
         return _open_filesystem(self.store_config)
 
     def _list_below(self) -> "list[FileInfo]":
@@ -141,7 +141,7 @@ class ObjectStorePath:
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Tell in a sentence what a store's libraries say in many; that a file is not there is no fault."""
+        """Raise StorageUnavailableError, with one line of text, for an OSError other than a missing file."""
         try:
             yield
         except FileNotFoundError:
@@ -155,5 +155,5 @@ def _open_filesystem(store_config: ObjectStoreConfig) -> "S3FileSystem":
     from pyarrow.fs import S3FileSystem
 
     options = {"endpoint_override": store_config.endpoint, "region": store_config.region}
-    # Delayed: a small file is one request, not the three of a long upload.
+    # With delayed open, a small file is one request instead of the three of a multipart upload.
     return S3FileSystem(**{name: value for name, value in options.items() if value}, allow_delayed_open=True)

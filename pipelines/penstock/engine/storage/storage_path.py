@@ -1,4 +1,4 @@
-"""A place is a folder or an address: which of the two a text means."""
+"""Parses the texts that name a local folder or an address of an object store."""
 
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -8,11 +8,11 @@ from penstock.engine.storage.object_store import S3_SCHEME, ObjectStoreConfig, O
 
 StoragePath = Path | ObjectStorePath
 S3_SCHEME_ALIASES = ("s3a", "s3n")
-"""What others call the same."""
+"""Other names of the same scheme."""
 
 
 def parse_storage_path(text: str, store_config: ObjectStoreConfig | None = None) -> StoragePath:
-    """Where a text says that tables lie: a path, or `s3://bucket/prefix`. StoreError for any other address."""
+    """Parse a path, `file://` or `s3://bucket/prefix`; raise StorageAddressError for any other address."""
     if "://" not in text:
         return Path(text)
     scheme, _, rest = text.partition("://")
@@ -20,15 +20,15 @@ def parse_storage_path(text: str, store_config: ObjectStoreConfig | None = None)
         return Path(unquote(urlsplit(text).path))
     if scheme not in (S3_SCHEME, *S3_SCHEME_ALIASES) or not rest.strip("/"):
         raise StorageAddressError(
-            text, f"tables lie in a folder or in {S3_SCHEME}://bucket/prefix, and in nothing else"
+            text, f"tables can be stored only in a folder or in {S3_SCHEME}://bucket/prefix"
         )
     return ObjectStorePath(f"{S3_SCHEME}://{rest.rstrip('/')}", store_config or ObjectStoreConfig())
 
 
 def resolve_storage_path(warehouse: StoragePath, text: str) -> StoragePath:
-    """Where a text of a pipeline means: an address or a path of its own, or one below the warehouse.
+    """Resolve a path in a pipeline: an address, an absolute path, or a path relative to the warehouse.
 
-    An address may be of any kind that Delta's library opens; it is reached as the warehouse is.
+    An address may have any scheme that Delta's library opens; it uses the store configuration of the warehouse.
     """
     if "://" in text:
         return ObjectStorePath(

@@ -1,1 +1,1 @@
-"""Delta tables as the engine writes them: files first, then one commit for each batch."""
+"""The tables and topics that the engine writes: files first, then one commit for each batch."""

@@ -1,10 +1,9 @@
-"""A Delta table that takes each batch once.
+"""A Delta table that commits each batch exactly once.
 
-A batch's rows are first written into files that no version of the table names yet, and later brought in by one
-commit that carries (application, batch id). Both can be done again: every attempt writes files of its own, so that
-a host that was taken over and wakes replaces nothing, and a commit that is there already is not made twice. Two
-writers at work on one table cannot both commit a batch either: Delta refuses the one whose view of the
-application's last batch was old. What nobody named goes with maintenance.
+The rows of a batch are first written into files that no version of the table names. Later one commit adds them; it
+carries (application, batch id). Both steps can be repeated. Every attempt writes new files, so a fenced host that
+wakes up replaces nothing, and a batch that is committed is not committed again. Two concurrent writers cannot both
+commit a batch: Delta refuses the one with an outdated last batch. Maintenance removes files that no version names.
 """
 
 import json
@@ -28,18 +27,18 @@ from penstock.engine.tables.table_change import DataFile, TableChange
 
 CHECKPOINT_INTERVAL_COMMITS = 50
 OBJECT_STORE_CHECKPOINT_INTERVAL_COMMITS = 10
-"""Each commit reads all entries of the log since the last checkpoint, and in an object store each is a request."""
+"""Each commit reads all log entries since the last checkpoint; in an object store each read is a request."""
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST_TIMESTAMP_US, LATEST_TIMESTAMP_US = -62_135_596_800_000_000, 253_402_300_799_999_999
-"""The years 1 to 9999, which a text has four digits for. The window of the last second ends after them: a file
-that holds it has no statistics of that column, and is always looked into."""
+"""The years 1 to 9999, which a text of four digits can express. The window of the last second ends after them: a
+file that holds it has no statistics of that column, and is never pruned."""
 MAX_BOUND_TEXT_CHARS = 64
-"""Characters up to which a text is a bound: longer ones would make the log larger than what it saves."""
+"""The longest text in statistics: longer texts would make the log larger than they save in reads."""
 MAX_COMMIT_ATTEMPTS = 5
 
 
 class BatchTable:
-    """One table. `application` is who writes it: the name of the stream. Others may write it too, as others."""
+    """One table. `application` identifies the writer, the name of the stream; a table may have several writers."""
 
     def __init__(self, path: StoragePath, schema: pa.Schema, application: str) -> None:
         self.path = path
@@ -50,22 +49,22 @@ class BatchTable:
         self._is_fresh = False
 
     def read_last_batch(self) -> int:
-        """The newest batch that is in the table; -1 before the first."""
+        """Return the newest batch in the table; -1 before the first."""
         with self._lock:
             self._refresh()
             return self._last_committed_batch()
 
     def refresh_ahead(self) -> None:
-        """Look at the table now, in any thread, so that the next commit need not: it takes as long as to commit.
+        """Refresh the table now, in any thread, so that the next commit need not: it takes as long as a commit.
 
-        What somebody else commits after that makes the next commit look again.
+        If another writer commits meanwhile, the next commit refreshes again.
         """
         with self._lock:
             if not self._is_fresh:
                 self._refresh()
 
     def commit(self, batch_id: int, change: TableChange, clock: int) -> bool:
-        """Make a batch's change, once; False where the batch is in the table already."""
+        """Commit a batch's change once; return False when the batch is in the table already."""
         with self._lock:
             for attempt in range(MAX_COMMIT_ATTEMPTS):
                 was_refreshed = attempt > 0 or not self._is_fresh
@@ -76,7 +75,7 @@ class BatchTable:
                 try:
                     self._commit(batch_id, change, clock)
                 except DeltaError as error:
-                    # Somebody else committed since: look again, and try again if it was not this batch.
+                    # Another writer committed meanwhile: refresh, and retry unless it committed this batch.
                     is_conflict = isinstance(error, CommitFailedError) and attempt + 1 < MAX_COMMIT_ATTEMPTS
                     if was_refreshed and not is_conflict:
                         raise
@@ -86,7 +85,7 @@ class BatchTable:
             return False
 
     def _refresh(self) -> None:
-        self._is_fresh = False  # where this fails, the next one looks again
+        self._is_fresh = False  # if the update fails, the next call refreshes again
         self._table.update_incremental()
         self._is_fresh = True
 
@@ -95,13 +94,13 @@ class BatchTable:
         return -1 if version is None else version
 
     def write_file(self, rows: pa.Table, name: str, clock: int, **write_options: Any) -> DataFile:
-        """Write rows into a file whose name begins so, and is like no other. The table does not name it yet."""
+        """Write rows into a new file with this name prefix and a unique suffix; no table version names it yet."""
         path = self.path / f"{name}-{uuid4().hex[:8]}.parquet"
         size = write_parquet(rows.cast(self.schema), path, store_schema=False, **write_options)
         return DataFile(path.name, size, rows.num_rows, build_file_statistics(rows), clock)
 
     def discard(self, files: Iterable[DataFile]) -> None:
-        """Remove files of an attempt that failed before anything named them."""
+        """Remove the files of an attempt that failed before an outcome or a table named them."""
         for file in files:
             (self.path / file.path).unlink(missing_ok=True)
 
@@ -127,7 +126,7 @@ def _open_or_create(path: StoragePath, schema: pa.Schema) -> DeltaTable:
 
 
 def checkpoint_configuration(path: StoragePath) -> dict[str, str]:
-    """How often a new table sums its log up, as Delta's configuration says it."""
+    """Return Delta's configuration for the checkpoints of a new table's log."""
     interval = (
         CHECKPOINT_INTERVAL_COMMITS if isinstance(path, Path) else OBJECT_STORE_CHECKPOINT_INTERVAL_COMMITS
     )
@@ -135,7 +134,7 @@ def checkpoint_configuration(path: StoragePath) -> dict[str, str]:
 
 
 def _add_missing_columns(table: DeltaTable, schema: pa.Schema) -> DeltaTable:
-    """The table with columns that it lacks: one that an older version made. Its rows have nulls there."""
+    """Add the columns that an existing table lacks; its rows get nulls."""
     existing = {field.name for field in table.schema().fields}
     missing = [field for field in Schema.from_arrow(schema).fields if field.name not in existing]
     if missing:
@@ -144,9 +143,9 @@ def _add_missing_columns(table: DeltaTable, schema: pa.Schema) -> DeltaTable:
 
 
 def build_file_statistics(rows: pa.Table) -> str:
-    """Say what Delta's readers skip files by: the count, nulls, and least and greatest of numbers, texts and times.
+    """Return a file's statistics as JSON: row count, null counts, and bounds of numbers, texts and timestamps.
 
-    There are readers that take a file without bounds of a column for one without rows of the value asked for.
+    Delta's readers skip files by them. Some readers treat a column without bounds as one without matching rows.
     """
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}
@@ -160,7 +159,7 @@ def build_file_statistics(rows: pa.Table) -> str:
 
 
 def _column_bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
-    """The least and the greatest value as statistics say them; None where they cannot be said exactly."""
+    """Return the least and the greatest value for statistics; None when they cannot be expressed exactly."""
     if pa.types.is_timestamp(column.type):
         least, greatest = _column_min_max(pc.cast(column, pa.int64()))
         is_representable = (
@@ -173,7 +172,7 @@ def _column_bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
     if pa.types.is_floating(column.type):
         least, greatest = _column_min_max(column)
         is_finite = least is not None and isfinite(least) and isfinite(greatest)
-        # NaN is greater than every number, and least and greatest pass over it.
+        # NaN is greater than every number, but min_max ignores it.
         return (least, greatest) if is_finite and not pc.any(pc.is_nan(column)).as_py() else None
     if pa.types.is_string(column.type):
         least, greatest = _column_min_max(column)
@@ -188,5 +187,5 @@ def _column_min_max(column: pa.ChunkedArray) -> tuple[Any, Any]:
 
 
 def format_timestamp(microseconds: int) -> str:
-    """A time as the statistics of a file have it."""
+    """Return a timestamp in the format of a file's statistics."""
     return (UNIX_EPOCH + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ").zfill(27)

@@ -1,8 +1,8 @@
-"""Tables that hold the whole result, written anew by each batch that changes it.
+"""A table with the complete result in one file, which each batch with changes rewrites.
 
-One file holds the newest value of every key and window, so whoever copies or serves the result as a file takes
-exactly one, whole. For that a batch costs what the result holds, where a table of newest values costs what lies
-in the spans that it touches: this is for small results.
+The file holds the newest value of every key and window, so the result can be copied or served as a single file.
+A batch costs as much as the whole result, while a batch of a latest table costs as much as the files it touches.
+So use this for small results.
 """
 
 import numpy as np
@@ -13,11 +13,11 @@ from penstock.engine.tables.file_pruning import FilePruning
 from penstock.engine.tables.latest_table import LatestTable, RewriteGroup
 
 UNLIMITED_ROWS = 2**62
-"""No result has so many rows: one that is to be in one file is never cut."""
+"""More rows than any result has, so that the file is never split."""
 
 
 class CompleteResultTable(LatestTable):
-    """A table that a batch replaces whole. `key` names, with the bounds, a window."""
+    """A table that a batch replaces as a whole. The key columns and the window bounds identify a row."""
 
     def __init__(self, path: StoragePath, schema: pa.Schema, application: str, key: list[str]) -> None:
         super().__init__(path, schema, application, key, span_us=None, split_rows=UNLIMITED_ROWS)

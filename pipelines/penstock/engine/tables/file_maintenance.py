@@ -1,7 +1,7 @@
-"""Few files of many, and none that nobody needs: upkeep of a table beside the stream that writes it.
+"""Compacts small files and removes unreferenced ones, while the stream writes the table.
 
-A stream may have decided which files it is about to replace. So of a table of newest values only files are merged
-whose windows are closed, which no batch touches any more. No batch replaces files of a table that only grows.
+A stream may have chosen the files that its next commit replaces. So in a latest table only files are merged whose
+windows are all closed, as no batch touches them. Append-only tables have no such limit: no batch replaces files.
 """
 
 from collections.abc import Collection, Iterator
@@ -26,7 +26,7 @@ MIN_FILES_TO_MERGE = 8
 
 @dataclass(frozen=True)
 class FileMergeCounts:
-    """So many files became so few."""
+    """The numbers of files before and after a merge."""
 
     merged_files: int = 0
     new_files: int = 0
@@ -38,10 +38,10 @@ FileEntry = dict[str, Any]
 def merge_small_files(
     path: StoragePath, stream: str, clock: int, closed_before: datetime | None = None
 ) -> FileMergeCounts:
-    """Merge the small files of one stream in a table; without `closed_before` it is a table that only grows.
+    """Merge the small files of one stream in a table; `closed_before=None` means an append-only table.
 
-    `whose` is the stream: several may write a table, and each file says by its name whose it is. Where somebody
-    commits at the same moment the files stay as they are until the next time.
+    Several streams may write an append-only table; the name of a file starts with its stream. If another writer
+    commits at the same time, the files stay unmerged until the next run.
     """
     table = open_delta_table(path)
     files = [
@@ -61,9 +61,9 @@ def merge_small_files(
 def remove_unreferenced_files(
     path: StoragePath, retention_hours: int, needed: Collection[str], *, dry_run: bool = False
 ) -> list[str]:
-    """Remove files that no version of the last hours names, unless they are needed; returns their names.
+    """Remove files that no retained version of the table names, and return their names.
 
-    `needed` are the files of batches that are decided and perhaps not committed yet: no version names them.
+    `needed` are the files of committed batches that the table may not name yet; they stay.
     """
     table = open_delta_table(path)
     vacuumable = table.vacuum(
@@ -81,12 +81,12 @@ def remove_unreferenced_files(
 
 
 def _is_folder(table: StoragePath, name: str) -> bool:
-    """Whether a name is that of an empty object by which an object store's tools mark a folder."""
+    """Whether a name is that of an empty object that marks a folder in an object store."""
     return isinstance(table, ObjectStorePath) and not PurePath(name).suffix
 
 
 def _is_mergeable(file: FileEntry, stream: str, closed_before: datetime | None) -> bool:
-    """Whether no batch can be about to replace a file."""
+    """Whether no batch can be about to replace this file."""
     if not file["path"].startswith(f"{stream}-") and closed_before is None:
         return False
     window_end = file.get("max.window_end")

@@ -1,7 +1,7 @@
-"""Which files of a table may hold the windows that a batch touched, told by the files' statistics alone.
+"""Finds the files of a table that may hold the windows of a batch, by the files' statistics alone.
 
-A file is left out only where its bounds prove that it holds none of them. What the statistics do not say, of nulls
-or of types that have no bounds there, proves nothing.
+A file is pruned only if its bounds prove that it holds none of the windows. Missing statistics, for nulls or for
+types without bounds, prove nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,16 +17,16 @@ UNKNOWN_MINIMUM, UNKNOWN_MAXIMUM = np.iinfo(np.int64).min, np.iinfo(np.int64).ma
 
 @dataclass(frozen=True)
 class ColumnBounds:
-    """One column as numbers in its own order: of each file the least and the most, and of each touched row."""
+    """One column as numbers that keep its order: the bounds of each file, and the value of each touched row."""
 
     minimums: NumberArray
     maximums: NumberArray
     row_values: NumberArray
     is_null: NumberArray
-    """Which rows have none: no bound tells of them."""
+    """Which rows are null; bounds say nothing about nulls."""
 
     def select_candidates(self, file: int, rows: NumberArray) -> NumberArray:
-        """Which of these rows a file may hold."""
+        """Return the rows that a file may hold."""
         value = self.row_values[rows]
         is_inside: NumberArray = self.is_null[rows] | (
             (self.minimums[file] <= value) & (value <= self.maximums[file])
@@ -36,7 +36,7 @@ class ColumnBounds:
 
 @dataclass(frozen=True)
 class FilePruning:
-    """The files of a table, and where in them the rows of a batch may be."""
+    """The files of a table, with the bounds that show which rows of a batch each may hold."""
 
     paths: Sequence[str]
     row_counts: NumberArray
@@ -45,7 +45,7 @@ class FilePruning:
     keys: ColumnBounds | None
 
     def iter_candidates(self) -> Iterator[tuple[int, NumberArray]]:
-        """Each file that may hold any of the rows, and which."""
+        """Yield each file that may hold any of the rows, with these rows."""
         null_rows = np.flatnonzero(self.starts.is_null)
         bounded_rows = np.flatnonzero(~self.starts.is_null)
         bounded_rows = bounded_rows[np.argsort(self.starts.row_values[bounded_rows], kind="stable")]
@@ -61,7 +61,7 @@ class FilePruning:
 
 
 def prune_files(files: pa.Table, rows: pa.Table, key: Sequence[str]) -> FilePruning:
-    """Compare the entries of a table's files, flattened, with rows that name windows of a key."""
+    """Compare the flattened add actions of a table's files with rows that name windows of a key."""
     starts, ends = (_time_bounds(files, rows, name) for name in ("window_start", "window_end"))
     keys = _key_bounds(files, rows, key[0]) if key and files.num_rows else None
     paths = [str(path) for path in files.column("path").to_pylist()]

@@ -1,9 +1,9 @@
-"""Tables with one row per key and window: the newest value.
+"""A table with one row for each key and window: the newest value.
 
-A batch replaces files: those that may hold a window it touched are read, the rows of touched windows are taken
-out, and what remains is written anew together with the new rows, a file for each span of time, and several for one
-of many windows. So a batch costs the files that it touches, and windows that are long closed are not looked at. Any
-file may be rewritten by somebody else between batches: which ones to look into is told by their statistics alone.
+A batch reads the files that may hold a window it touched, removes the rows of these windows, and rewrites the rest
+together with the new rows. There is a file for each span of time, or several for a span with many windows. So a
+batch costs as much as the files it touches, and files of closed windows are not read. Maintenance may rewrite files
+between batches, so only their statistics decide which files to read.
 """
 
 from collections.abc import Iterator
@@ -22,16 +22,16 @@ from penstock.engine.tables.file_pruning import FilePruning, prune_files
 from penstock.engine.tables.table_change import DataFile, TableChange
 
 PANE_ONLY_COLUMNS = ("kind",)
-"""Columns of a pane that say nothing in a table without retractions."""
+"""Columns of a pane that have no meaning in a table without retractions."""
 
 FILE_SPLIT_ROWS = 65_536
-"""Rows from which a file is cut where it can be, and never below: what touches one row writes so many anew."""
+"""A file with at least twice as many rows is split. A batch that touches one row rewrites about as many rows."""
 MAX_PARALLEL_REWRITES = 4
 
 
 @dataclass(frozen=True)
 class RewriteGroup:
-    """Files that are replaced together, which of the batch's rows may be in them, and which go where they were."""
+    """Files that are replaced together, the batch's rows that they may hold, and those that replace them."""
 
     paths: list[str]
     touched_rows: np.ndarray
@@ -39,7 +39,7 @@ class RewriteGroup:
 
 
 class LatestTable(BatchTable):
-    """A table of newest values. `key` are the columns that name, with its bounds, a window."""
+    """A table of newest values. The key columns and the window bounds identify a row."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class LatestTable(BatchTable):
         ]
 
     def write(self, panes: pa.Table, batch_id: int, clock: int) -> TableChange:
-        """Write what becomes of the table by a batch's panes, into files that it does not name yet."""
+        """Write the rows that a batch's panes change, into files that no table version names yet."""
         if not panes.num_rows:
             return TableChange()
         pruned = prune_files(self._list_files(), panes, self._key)
@@ -69,7 +69,7 @@ class LatestTable(BatchTable):
 
         def rewrite(group: RewriteGroup) -> None:
             for rows in self._split_into_files(self._merge_content(group, panes)):
-                # Each key is once in a window: a dictionary of them costs more than it saves.
+                # A key occurs once in a window, so a dictionary of keys costs more than it saves.
                 write_options = {"use_dictionary": self._dictionary_columns}
                 files.append(self.write_file(rows, f"batch-{batch_id:012d}", clock, **write_options))
 
@@ -83,16 +83,16 @@ class LatestTable(BatchTable):
         return TableChange(files, [path for group in groups for path in group.paths], result_rows)
 
     def refresh_ahead(self) -> None:
-        """Nothing: what a batch writes goes by what the table is then, and its commit goes by the same look."""
+        """Do nothing: `write` refreshes the table, and the commit uses the same version."""
 
     def _list_files(self) -> pa.Table:
-        """The files of the table as it is now."""
+        """Return the add actions of the newest version of the table."""
         with self._lock:
             self._refresh()
             return pa.table(self._table.get_add_actions(flatten=True))
 
     def _group_rewrites(self, pruned: FilePruning, panes: pa.Table) -> list[RewriteGroup]:
-        """What is written anew together: each full file by itself, and all that is small or new."""
+        """Return the rewrites of a batch: one for each full file, and one for all small files and new rows."""
         is_unplaced, is_in_small, small_files = (
             np.ones(panes.num_rows, bool),
             np.zeros(panes.num_rows, bool),
@@ -119,9 +119,9 @@ class LatestTable(BatchTable):
     def _small_files_in_spans(
         self, pruned: FilePruning, chosen_files: list[int], is_unplaced: np.ndarray
     ) -> list[int]:
-        """Small files of the spans to which rows come that no full file takes: each batch would add one more.
+        """Return small files in the spans of new rows, to rewrite them too: else each batch would add one more.
 
-        A file whose windows all end before any that was touched is left alone: maintenance may be merging it.
+        A file whose windows all end before the touched ones is not included: maintenance may be merging it.
         """
         starts, ends = pruned.starts, pruned.ends
         new_spans = np.unique(_span_numbers(starts.row_values[is_unplaced], self._span_us))
@@ -132,7 +132,7 @@ class LatestTable(BatchTable):
         return np.flatnonzero(is_small).tolist()
 
     def _merge_content(self, group: RewriteGroup, panes: pa.Table) -> pa.Table:
-        """The rows of some files without the windows that were touched, and the newest of those."""
+        """Return the rows of these files without the touched windows, plus the new rows."""
         touched_windows = panes.select(self._window_columns).take(pa.array(group.touched_rows))
         remaining = [
             _remove_windows(
@@ -145,18 +145,18 @@ class LatestTable(BatchTable):
         return pa.concat_tables([*remaining, newest.cast(self.schema)])
 
     def _split_into_files(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """A file for each span of time in which windows begin; where they are many, several, each of a range."""
+        """Yield the rows of each file: one for each span of window starts, or several if the span has many rows."""
         for span_rows in _split_by_span(rows, self._span_us):
             yield from _cut_rows(span_rows, span_rows.num_rows // self._split_rows, self._key)
 
 
 def to_latest_schema(panes: pa.Schema) -> pa.Schema:
-    """The schema of a table of newest values over panes of this schema."""
+    """Return the schema of a latest table for panes of this schema."""
     return pa.schema([field for field in panes if field.name not in PANE_ONLY_COLUMNS])
 
 
 def _remove_windows(rows: pa.Table, touched_windows: pa.Table, window_columns: list[str]) -> pa.Table:
-    """The rows whose window is not among the touched; nulls are equal to nulls."""
+    """Return the rows of other windows than the touched ones; nulls are equal to nulls."""
     may_match = _may_match_windows(rows, touched_windows, window_columns)
     candidates = rows.filter(may_match)
     return pa.concat_tables(
@@ -170,7 +170,7 @@ def _remove_windows(rows: pa.Table, touched_windows: pa.Table, window_columns: l
 def _may_match_windows(
     rows: pa.Table, touched_windows: pa.Table, window_columns: list[str]
 ) -> pa.ChunkedArray:
-    """A first look, column by column: where nothing fits there is no need to look at columns together."""
+    """Filter by single columns first, which is cheap; only the remaining rows are compared over all columns."""
     may_match = pa.chunked_array([pa.array(np.ones(rows.num_rows, bool))])
     for name in window_columns:
         data_type = rows.schema.field(name).type
@@ -186,7 +186,7 @@ def _may_match_windows(
 
 
 def _match_windows(rows: pa.Table, touched_windows: pa.Table, window_columns: list[str]) -> pa.Array:
-    """Which rows are of a window that was touched."""
+    """Return which rows belong to a touched window."""
     combined = pa.concat_tables(
         [touched_windows.select(window_columns), rows.select(window_columns)]
     ).combine_chunks()
@@ -212,7 +212,7 @@ def _split_by_span(rows: pa.Table, span_us: int | None) -> Iterator[pa.Table]:
 
 
 def _cut_rows(rows: pa.Table, file_count: int, key: list[str]) -> Iterator[pa.Table]:
-    """Cut by when windows begin, or those that begin together by their key, so that statistics tell them apart."""
+    """Split rows by window start, or by key if all starts are equal, so that statistics can prune the files."""
     if file_count > 1:
         start_bounds = pc.min_max(rows.column("window_start"))
         share_start = pc.equal(start_bounds["min"], start_bounds["max"]).as_py() is not False

@@ -1,4 +1,4 @@
-"""Tables that only grow: a file for each batch that has rows."""
+"""An append-only table: one file for each batch with rows."""
 
 import pyarrow as pa
 
@@ -10,9 +10,9 @@ class LogTable(BatchTable):
     """A table to which each batch's rows are appended."""
 
     def write(self, rows: pa.Table, batch_id: int, clock: int) -> TableChange:
-        """Write a batch's rows into a file that the table does not name yet.
+        """Write a batch's rows into a file that no table version names yet.
 
-        Its name says whose rows they are: streams of one topic share a quarantine.
+        The file name starts with the stream: streams that read the same topic share a quarantine.
         """
         if not rows.num_rows:
             return TableChange()

@@ -1,7 +1,7 @@
-"""Delta tables that a stream's steps look into: their newest versions, and their rows at a version.
+"""Reads the Delta tables of a stream's lookups: their newest versions, and their rows at a version.
 
-A table is read whole into the driver when its version is another than that of the batch before, and goes to the
-executors with each batch that joins it: it is meant for what fits there many times, and refused beyond a bound.
+When the version changes, the driver reads the whole table and broadcasts it to the executors with each batch. So a
+lookup table must be small; larger ones are refused.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +19,11 @@ from penstock.engine.storage import StoragePath, resolve_storage_path
 from penstock.engine.storage.file_access import open_delta_table
 
 MAX_LOOKUP_ROWS = 2_000_000
-"""Rows of a table that may be looked into."""
+"""The most rows of a lookup table."""
 
 
 class LookupTables:
-    """The tables of one stream. Keeps the rows that were asked for last, since most batches see the same."""
+    """The lookup tables of one stream. Caches the last rows read, as most batches see the same version."""
 
     def __init__(
         self, steps: Sequence[LookupStep], warehouse: StoragePath, max_rows: int = MAX_LOOKUP_ROWS
@@ -34,15 +34,15 @@ class LookupTables:
         self._max_rows = max_rows
 
     def read_versions(self) -> dict[str, int]:
-        """The newest version of each table. LookupTableError where there is no such table."""
+        """Return the newest version of each table; raise LookupTableError when a table does not exist."""
         return {name: self._read_newest_version(name) for name in self._paths}
 
     def rows_reader_at(self, versions: Mapping[str, int]) -> Callable[[LookupStep], pa.Table]:
-        """What gives a step the rows that it is to see."""
+        """Return a function that reads the rows of a step at these versions."""
         return lambda step: self.read_rows(step, versions[step.table])
 
     def read_rows(self, step: LookupStep, version: int) -> pa.Table:
-        """The rows of a table at a version: what is looked up by, and what is wanted, each row once."""
+        """Return the key columns and the added columns of a table at a version; keys are unique."""
         cached = self._cached_rows.get(step)
         if cached is None or cached[0] != version:
             cached = version, self._read_version(step, version)
@@ -57,7 +57,9 @@ class LookupTables:
                 self._tables_by_name[name] = open_delta_table(self._paths[name])
         except (TableNotFoundError, DeltaError, OSError) as error:
             self._tables_by_name.pop(name, None)
-            fix = "Start what writes it, or mend the name: a path below the warehouse, or an address"
+            fix = (
+                "Start the stream that writes it, or fix the name: a path below the warehouse, or an address"
+            )
             raise LookupTableError(name, f"there is no table at {self._paths[name]}", fix) from error
         return self._tables_by_name[name].version()
 
@@ -73,20 +75,22 @@ class LookupTables:
         except (TableNotFoundError, DeltaError, OSError) as error:
             raise LookupTableError(
                 step.table,
-                f"version {version}, which the batch saw when it was begun, is gone: it was vacuumed",
-                "Bring its files back from a backup; or remove the intent of the batch from the stream's journal, "
-                "and it sees the newest version",
+                f"version {version}, which the batch read when it started, was vacuumed",
+                "Restore its files from a backup. Or remove the intent of the batch from the stream's journal, so "
+                "that the batch reads the newest version",
             ) from error
         if rows.num_rows > self._max_rows:
-            detail = f"it has {rows.num_rows:,} rows, and {self._max_rows:,} at most are looked into"
-            raise LookupTableError(step.table, detail, "Look into a smaller one, or read it as an input")
+            detail = f"it has {rows.num_rows:,} rows, but a lookup table may have at most {self._max_rows:,}"
+            raise LookupTableError(
+                step.table, detail, "Look up a smaller table, or read this one as an input"
+            )
         return _require_unique_keys(step, version, _cast_columns(step, rows))
 
 
 def _refuse_missing(step: LookupStep, missing: Sequence[str], existing: Sequence[str]) -> None:
     if missing:
         raise LookupTableError(
-            step.table, f"it has no column {', '.join(missing)}", f"There are: {', '.join(existing)}"
+            step.table, f"it has no column {', '.join(missing)}", f"Available columns: {', '.join(existing)}"
         )
 
 
@@ -99,13 +103,14 @@ def _cast_columns(step: LookupStep, rows: pa.Table) -> pa.Table:
         try:
             rows = rows.set_column(position, column.name, pc.cast(rows.column(column.name), data_type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            detail = f"its column {column.name} is {rows.schema.field(column.name).type}, no {column.type}"
-            raise LookupTableError(step.table, detail, "Say its type in columns={...}") from error
+            data_type = rows.schema.field(column.name).type
+            detail = f"its column {column.name} is {data_type} and cannot be cast to {column.type}"
+            raise LookupTableError(step.table, detail, "Declare its type in columns={...}") from error
     return rows
 
 
 def _require_unique_keys(step: LookupStep, version: int, rows: pa.Table) -> pa.Table:
-    """Rows with all fields that are looked up by; of none there may be two."""
+    """Return the rows without nulls in the key; raise LookupTableError when a key occurs twice."""
     for name in step.on:
         rows = rows.filter(pc.is_valid(rows.column(name)))
     row_counts = rows.group_by(list(step.on)).aggregate([([], "count_all")])
@@ -117,6 +122,6 @@ def _require_unique_keys(step: LookupStep, version: int, rows: pa.Table) -> pa.T
         raise LookupTableError(
             step.table,
             f"version {version} has {duplicates[0]['count_all']} rows with {key_text}",
-            "Look into a table that has one, such as the latest values of a pipeline with global_window()",
+            "Look up a table with unique keys, such as the latest table of a pipeline with global_window()",
         )
     return rows

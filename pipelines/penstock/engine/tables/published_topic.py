@@ -1,8 +1,8 @@
-"""A Kafka topic that takes each batch once, as tables do: for whoever reads only what is committed.
+"""A Kafka topic that receives each batch exactly once, for consumers with `isolation.level=read_committed`.
 
-A batch's rows are first written into a file that nobody reads, and the outcome names it. Later one transaction of
-Kafka brings all of them, and commits with them, as the offset of a group of our own, which batch they were of. Done
-again it finds that, and sends nothing. A host that was taken over is fenced by the name of its transactions.
+The rows of a batch are first written into a file, and the outcome of the batch names it. Later one Kafka
+transaction sends all rows, and commits the batch id as the offset of a consumer group. A second attempt finds the
+batch id and sends nothing. The transactional id fences a host that lost its lease.
 """
 
 import json
@@ -35,26 +35,26 @@ COORDINATOR_UNAVAILABLE_CODES = (
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
 )
-"""What a broker says while it is found out who keeps a group."""
+"""Errors of a broker while the coordinator of a group moves or loads."""
 
 TRANSACTION_TIMEOUT_MS = 60_000
 TIME_FIELDS = ("window_start", "window_end", "watermark", "replaced_by_start", "replaced_by_end")
 
 
 ANY_PARTITION = -1
-"""Lets the client choose the partition, by the key."""
+"""The client chooses the partition by the key."""
 
 
 @dataclass(frozen=True)
 class OutgoingRecord:
-    """A record; without a key it goes to every partition."""
+    """A record to send; without a key it goes to every partition."""
 
     key: bytes | None
     value: bytes
 
 
 class PublishedTopic:
-    """One topic. `application` is the stream that writes it; `clients` is what its clients are made with."""
+    """One topic. `application` is the stream that writes it."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class PublishedTopic:
         self._cached_transactions: TopicTransactions | None = None
 
     def write(self, rows: pa.Table, batch_id: int, clock: int) -> TableChange:
-        """Write a batch's rows into a file of its own, which nobody reads before an outcome names it."""
+        """Write a batch's rows into a new file, which is not read before an outcome names it."""
         if not rows.num_rows:
             return TableChange()
         path = self._folder / f"{self._application}-{batch_id:012d}-{uuid4().hex[:8]}.parquet"
@@ -83,12 +83,12 @@ class PublishedTopic:
         return TableChange([file], (), pane_count)
 
     def discard(self, files: Iterable[DataFile]) -> None:
-        """Remove files of an attempt that failed before anything named them."""
+        """Remove the files of an attempt that failed before an outcome named them."""
         for file in files:
             (self._folder / file.path).unlink(missing_ok=True)
 
     def commit(self, batch_id: int, change: TableChange, clock: int) -> bool:
-        """Send a batch's rows, once; False where they were sent already. PublishError where it cannot be done."""
+        """Send a batch's rows once; return False when they were sent already. Raises PublishError on failure."""
         del clock
         paths = [self._folder / file.path for file in change.adds]
         if batch_id <= self._read_sent_batch():
@@ -122,7 +122,7 @@ class PublishedTopic:
         return self._folder / f"{self._application}.sent.json"
 
     def _read_sent_batch(self) -> int:
-        """The newest batch that is known to be sent: the broker forgets a group that was silent for days."""
+        """Return the newest batch recorded as sent: the broker deletes a group that is idle for days."""
         return (
             int(json.loads(self._sent_batch_path.read_text("utf-8"))["batch"])
             if self._sent_batch_path.exists()
@@ -137,7 +137,7 @@ class PublishedTopic:
 def open_published_topics(
     plan: Plan, warehouse: StoragePath, client_config: Mapping[str, str]
 ) -> Iterator[tuple[str, PublishedTopic]]:
-    """The topics of a plan, by what an outcome calls them."""
+    """Yield the published topics of a plan, by the keys that outcomes use."""
     for stage in plan.stages:
         for sink in stage.topics:
             path = f"{PUBLISHED_FOLDER}/{sink.topic}"
@@ -145,7 +145,7 @@ def open_published_topics(
 
 
 class TopicTransactions:
-    """The transactions of one stream into one topic. Opening it ends what another host of the stream left open."""
+    """The transactions of one stream into one topic. Opening it aborts an open transaction of another host."""
 
     def __init__(self, topic: str, application: str, client_config: Mapping[str, str]) -> None:
         self._topic = topic
@@ -165,12 +165,12 @@ class TopicTransactions:
         )
         topic_metadata = self._producer.list_topics(topic, timeout=BROKER_TIMEOUT_S).topics[topic]
         if topic_metadata.error is not None or not topic_metadata.partitions:
-            raise PublishError(topic, "it is not there")
+            raise PublishError(topic, "the topic does not exist")
         self._partitions = sorted(topic_metadata.partitions)
         self._producer.init_transactions(BROKER_TIMEOUT_S)
 
     def read_last_batch(self) -> int:
-        """The newest batch whose rows are committed; -1 before the first."""
+        """Return the newest batch whose rows are committed; -1 before the first."""
         deadline = time.monotonic() + BROKER_TIMEOUT_S
         while True:
             try:
@@ -178,7 +178,7 @@ class TopicTransactions:
                     [TopicPartition(self._topic, 0)], timeout=BROKER_TIMEOUT_S
                 )
             except KafkaException as error:
-                # A broker that has just taken over the group says so, and knows it a moment later.
+                # A broker that has just become the coordinator needs a moment to load the group.
                 if error.args[0].code() not in COORDINATOR_UNAVAILABLE_CODES or time.monotonic() > deadline:
                     raise
                 time.sleep(COORDINATOR_RETRY_S)
@@ -186,7 +186,7 @@ class TopicTransactions:
                 return committed.offset - 1 if committed.offset >= 0 else -1
 
     def send(self, batch_id: int, records: Iterator[OutgoingRecord]) -> None:
-        """Send records, all or none, and with them of which batch they are."""
+        """Send records and their batch id in one transaction."""
         self._producer.begin_transaction()
         try:
             for record in records:
@@ -212,7 +212,7 @@ class TopicTransactions:
 
 
 def encode_rows(rows: Sequence[Mapping[str, Any]], key: Sequence[str]) -> Iterator[OutgoingRecord]:
-    """Rows as records of JSON; what ends a batch has no key, and goes to every partition."""
+    """Yield rows as JSON records; the watermark that ends a batch has no key and goes to every partition."""
     for row in rows:
         value_json = msgspec.json.encode({name: _to_json_value(name, cell) for name, cell in row.items()})
         key_json = msgspec.json.encode([_to_json_value(name, row[name]) for name in key])
@@ -220,7 +220,7 @@ def encode_rows(rows: Sequence[Mapping[str, Any]], key: Sequence[str]) -> Iterat
 
 
 def _to_json_value(name: str, value: Any) -> Any:
-    """A value as JSON has it: the ends of time are null, and NaN and infinities texts that Spark reads as such."""
+    """Return a value for JSON: unbounded times are null; NaN and infinities are texts that Spark can parse."""
     if name in TIME_FIELDS and value in (MIN_TIMESTAMP_MS, MAX_TIMESTAMP_MS):
         return None
     if isinstance(value, float) and not isfinite(value):

@@ -1,4 +1,4 @@
-"""What a batch does to a table: files that come in, and files whose rows they replace."""
+"""The change of a table by a batch: the files to add, and the files they replace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file of rows in a table's folder, by its name, with what Delta wants to know of it."""
+    """A data file in a table's folder, with its name and the facts that Delta's log needs."""
 
     path: str
     size: int
@@ -18,12 +18,12 @@ class DataFile:
 
 @dataclass(frozen=True)
 class TableChange:
-    """Files to be added and removed in one commit. A change without either is none."""
+    """The files to add and remove in one commit. A change without files is not committed."""
 
     adds: Sequence[DataFile] = ()
     removes: Sequence[str] = field(default=())
     result_rows: int | None = None
-    """How many rows of results the batch gave, whatever else was written anew; None where that is not asked."""
+    """The number of result rows of the batch, without rows that were only rewritten; None if not counted."""
 
     @property
     def is_empty(self) -> bool:
@@ -32,7 +32,7 @@ class TableChange:
 
 
 def parse_table_change(plain_change: Mapping[str, Any]) -> TableChange:
-    """Read a change back from plain data."""
+    """Build a change from decoded JSON."""
     return TableChange(
         [DataFile(**file) for file in plain_change["adds"]],
         list(plain_change["removes"]),

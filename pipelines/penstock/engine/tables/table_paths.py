@@ -1,14 +1,14 @@
-"""Where the tables of a stream are, below the warehouse."""
+"""Returns the paths of a stream's tables, relative to the warehouse."""
 
 from penstock.engine.plan.sinks import CompleteTableSink, FinalPanes, LatestValues, PaneLog, Sink
 from penstock.engine.plan.stages import Plan, Stage
 
 LOOKUPS_FOLDER = "lookups"
-"""The folder for the versions of tables that batches looked into."""
+"""The folder of tables that record the lookup versions of each batch."""
 
 
 def sink_folder(sink: Sink) -> str:
-    """The folder for tables of a kind."""
+    """Return the folder for tables of this kind of sink."""
     match sink:
         case PaneLog():
             return "panes"
@@ -21,27 +21,27 @@ def sink_folder(sink: Sink) -> str:
 
 
 def result_path(sink: Sink) -> str:
-    """Where the table of a sink is."""
+    """Return the path of a sink's table."""
     return f"{sink_folder(sink)}/{sink.table}"
 
 
 def list_result_paths(plan: Plan) -> list[str]:
-    """The tables of results of all stages."""
+    """Return the paths of the result tables of all stages."""
     return [result_path(sink) for stage in plan.stages for sink in stage.sinks]
 
 
 def stage_ledger_path(plan: Plan, stage: Stage) -> str:
-    """The account of what a first stage did with the records that were read."""
+    """Return the path of a source stage's ledger: what became of the records of each batch."""
     return f"ledger/{_stage_table_name(plan, stage)}"
 
 
 def late_records_path(plan: Plan, stage: Stage) -> str:
-    """The records that came too late for a first stage."""
+    """Return the path of the table of late records of a source stage."""
     return f"late/{_stage_table_name(plan, stage)}"
 
 
 def list_owned_paths(plan: Plan) -> list[str]:
-    """Every table that a stream alone writes, but the account of erased keys, which has no batches."""
+    """Return every table that only this stream writes, except the log of erased keys, which has no batches."""
     paths = list_result_paths(plan)
     paths += [
         make_path(plan, stage)
@@ -54,10 +54,10 @@ def list_owned_paths(plan: Plan) -> list[str]:
 
 
 def list_quarantine_paths(plan: Plan) -> list[str]:
-    """The tables of records that are no good, of all topics that a stream reads; other streams write there too."""
+    """Return the quarantine tables of all topics that a stream reads; other streams write them too."""
     return [f"quarantine/{source.name}" for source in plan.sources]
 
 
 def _stage_table_name(plan: Plan, stage: Stage) -> str:
-    """The name of a first stage's own tables: the stream's, for the first of them."""
+    """Return the table name of a source stage; for the first one, the name of the stream."""
     return plan.name if stage == plan.first_source_stage else f"{plan.name}.{stage.name}"

@@ -1,7 +1,7 @@
-"""A table takes over what another holds that was made beside it: in one commit, so readers see all of it or none.
+"""Replaces the content of a table by that of a staged table in one commit, so readers see all of it or none.
 
-The files are linked into the table's folder, or copied where they cannot be; what they replace stays there for
-whoever reads an older version. The commit carries (application, batch id) like every other: it is made once.
+The staged files are hard-linked into the table's folder, or copied where links do not work. The replaced files stay
+for readers of older versions. The commit carries (application, batch id) like every other, so it happens once.
 """
 
 import json
@@ -30,10 +30,10 @@ def take_over_table(
     clock: int,
     is_ours: FilePredicate | None = None,
 ) -> bool:
-    """Replace the files of `table` that are ours by those of the table beside; False where that was done before.
+    """Replace the files of `table` by those of the staged table; return False when that was done before.
 
-    `whose` tells by a file's name whether it is ours, for a table that several streams write. Without it all of
-    them are, and the table gets the columns of the one beside, too.
+    `is_ours` selects by name the files to replace, for a table that several streams write. Without it all files
+    are replaced, and the table also gets the columns of the staged table.
     """
     staged_table = open_delta_table(staged)
     live_table = _open_or_create(table, staged_table)
@@ -48,9 +48,11 @@ def take_over_table(
                 live_table, staged_table, adds, Transaction(application, batch_id), clock, is_ours
             )
         except CommitFailedError:
-            continue  # somebody else made a version meanwhile
+            continue  # another writer committed meanwhile
         return True
-    raise OSError(f"{table} is written by somebody else all the time: stop that, and try again")
+    raise OSError(
+        f"{table}: {MAX_COMMIT_ATTEMPTS} commits conflicted with other writers. Stop the other writers and retry"
+    )
 
 
 def _commit_takeover(
@@ -70,7 +72,7 @@ def _commit_takeover(
         [*adds, *removes],
         mode="overwrite" if is_ours is None else "append",
         schema=staged_table.schema() if is_ours is None else live_table.schema(),
-        # No retries: what somebody does meanwhile, such as merging files, must be seen before this is decided.
+        # No retries by Delta: changes by others, such as merged files, must be read before the next attempt.
         commit_properties=CommitProperties(max_commit_retries=0, app_transactions=[batch]),
         post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
     )
@@ -79,7 +81,7 @@ def _commit_takeover(
 def _link_files(
     staged_table: DeltaTable, table: StoragePath, staged: StoragePath, prefix: str, clock: int
 ) -> Iterator[AddAction]:
-    """The files of the table beside, under names of their own in the table's place."""
+    """Link the staged files into the table's folder under new names, and yield their add actions."""
     for file in pa.table(staged_table.get_add_actions(flatten=True)).to_pylist():
         new_name = f"{prefix}-{file['path']}"
         link_or_copy_file(staged / file["path"], table / new_name)
@@ -100,7 +102,7 @@ def _open_or_create(table: StoragePath, staged_table: DeltaTable) -> DeltaTable:
 
 
 def _to_statistics_json(file: Mapping[str, Any]) -> str:
-    """What the table beside says of a file: its rows, nulls and bounds, by which it is found."""
+    """Return the statistics of a staged file as JSON."""
 
     def select_bounds(end: str) -> dict[str, Any]:
         return {

@@ -1,8 +1,7 @@
-"""Times of tables as Python can have them.
+"""Clamps the timestamps of tables to the years that Python's datetime supports.
 
-A record of the last second of the year 9999 is in a window that ends after it, one of the first second of year 1 in
-one that may begin before it. Tables hold such times; Python's calendar does not, and reading one raises an
-OverflowError.
+The window of a record in the last second of the year 9999 ends after that year, and one in the first second of the
+year 1 may start before it. Tables hold such timestamps, but Python raises OverflowError for them.
 """
 
 import pyarrow as pa
@@ -12,7 +11,7 @@ from penstock.engine.tables.batch_table import EARLIEST_TIMESTAMP_US, LATEST_TIM
 
 
 def clamp_timestamps(rows: pa.Table) -> pa.Table:
-    """The same rows; times that lie outside of the years 1 to 9999 stand at the edge of these."""
+    """Return the same rows with timestamps clamped to the years 1 to 9999."""
     for position, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
             rows = rows.set_column(position, field.name, _clamp_column(rows.column(position)))

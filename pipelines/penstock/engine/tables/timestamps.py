@@ -1,4 +1,4 @@
-"""From the fold's milliseconds to the timestamps that a reader of a table sees."""
+"""Converts the engine's milliseconds to the timestamps in tables."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,12 +17,12 @@ TIMESTAMP_TYPE = pa.timestamp("us", tz="UTC")
 
 
 def to_table_schema(panes: pa.Schema) -> pa.Schema:
-    """The schema of a table of panes: as the fold has it, with times as timestamps."""
+    """Return the schema of panes with timestamp columns."""
     return pa.schema([pa.field(f.name, TIMESTAMP_TYPE if f.name in TIME_COLUMNS else f.type) for f in panes])
 
 
 def as_table(panes: pa.Table) -> pa.Table:
-    """Panes as they stand in a table. What lies before or after all time is null."""
+    """Return panes with timestamp columns; unbounded times become null."""
     for name in TIME_COLUMNS:
         if name not in panes.column_names:
             continue
@@ -32,7 +32,7 @@ def as_table(panes: pa.Table) -> pa.Table:
 
 
 def to_timestamps(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Milliseconds as timestamps; the two ends of time as null."""
+    """Return milliseconds as timestamps; the two sentinels of unbounded time become null."""
     is_unbounded = pc.or_(pc.equal(column, MAX_TIMESTAMP_MS), pc.equal(column, MIN_TIMESTAMP_MS))
     bounded_column = pc.if_else(is_unbounded, pa.scalar(None, pa.int64()), column)
     return pc.cast(pc.cast(bounded_column, pa.timestamp("ms", tz="UTC")), TIMESTAMP_TYPE)

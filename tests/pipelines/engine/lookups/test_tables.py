@@ -1,4 +1,4 @@
-"""A table that is looked into is read as it was at a version; what cannot be looked up is told in one sentence."""
+"""A lookup table is read at a version; a table that cannot be looked up is refused with one clear error."""
 
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def test_a_version_that_was_vacuumed_is_told(tmp_path: Path) -> None:
     written(tmp_path, cards(("a", 1, "x")))
     written(tmp_path, cards(("a", 2, "y")))
     DeltaTable(tmp_path / "latest/cards").vacuum(0, dry_run=False, enforce_retention_duration=False)
-    says = r"^latest/cards: version 0, which the batch saw when it was begun, is gone: it was vacuumed\. Bring its"
+    says = r"^latest/cards: version 0, which the batch read when it started, was vacuumed\. Restore its"
     with pytest.raises(LookupTableError, match=says):
         LookupTables([STEP], tmp_path).read_rows(STEP, 0)
     (tmp_path / "latest/cards/_delta_log/00000000000000000000.json").unlink()
@@ -70,13 +70,16 @@ def test_a_version_that_was_vacuumed_is_told(tmp_path: Path) -> None:
         ),
         (
             cards(("a", 1, "x")).drop_columns(["owner"]),
-            "it has no column owner. There are: card, limit, other",
+            "it has no column owner. Available columns: card, limit, other",
         ),
         (
             pa.table({"card": ["a"], "limit": ["much"], "owner": ["x"]}),
             "its column limit is string, no BIGINT. Say its type",
         ),
-        (cards(*((str(n), n, "x") for n in range(11))), "it has 11 rows, and 10 at most are looked into"),
+        (
+            cards(*((str(n), n, "x") for n in range(11))),
+            "it has 11 rows, but a lookup table may have at most 10",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_looked_into_is_told(tmp_path: Path, rows: pa.Table, says: str) -> None:

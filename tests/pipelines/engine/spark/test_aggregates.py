@@ -42,7 +42,7 @@ pytestmark = pytest.mark.spark
 
 TYPES = {field.name: field.type for field in FIELDS}
 SIZE = 10
-GOOD = ("cast(null AS STRING) AS _invalid", "cast(null AS STRING) AS _aside", "0L AS _clock")
+GOOD = ("cast(null AS STRING) AS _invalid", "cast(null AS STRING) AS _fate", "0L AS _clock")
 """What is said of a record that goes on."""
 VALUES: dict[str, list[Any]] = {
     "long": [None, -5, 0, 1, 7, 2**40],
@@ -73,7 +73,7 @@ def elements(count: int, seed: int) -> list[StageElement]:
 def records(spark: "SparkSession", some: list[StageElement]) -> "DataFrame":
     """Elements as good records, as a batch's job gets them."""
     frame = spark.createDataFrame(table_of(some))
-    return frame.selectExpr("*", "_time AS _moving", *GOOD)
+    return frame.selectExpr("*", "_time AS _watermark_time", *GOOD)
 
 
 def said(each: Accumulator, partial: pa.Table) -> dict[int, Any]:
@@ -137,7 +137,7 @@ def test_sketches_of_spark_keep_their_promise(spark: "SparkSession") -> None:
     many = 200_000
     frame = spark.range(many).selectExpr(
         "id % 50000 AS long", "'records' AS _topic", "cast(id % 8 AS INT) AS _partition", "id AS _offset",
-        "0L AS _time", "0L AS _moving", *GOOD,
+        "0L AS _time", "0L AS _watermark_time", *GOOD,
     )  # fmt: skip
     partial = aggregate_partials(frame, stage).toArrow()
     assert partial.num_rows == 8

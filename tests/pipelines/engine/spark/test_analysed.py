@@ -1,4 +1,4 @@
-"""What is done with the records of each batch is analysed once, and gives of later records what it would anew."""
+"""The plan over the records of a stream is analyzed once; later batches give the same rows as a fresh plan."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,16 +24,22 @@ pytestmark = pytest.mark.spark
 RECORDS = 12
 
 
-class Counted:
-    """Counts how often it is asked."""
+class CachedTransform:
+    """Applies a transform by the plan cache and counts how often the transform itself is called."""
 
-    def __init__(self, make: "Callable[[DataFrame], DataFrame]") -> None:
-        self.make = make
-        self.times = 0
+    def __init__(self, transform: "Callable[[DataFrame], DataFrame]") -> None:
+        self.cache = AnalyzedPlanCache()
+        self.transform = transform
+        self.calls = 0
 
-    def __call__(self, records: "DataFrame") -> "DataFrame":
-        self.times += 1
-        return self.make(records)
+    def apply(self, records: "DataFrame", key: str) -> "DataFrame":
+        cached = self.cache.apply_plan(records, key)
+        if cached is not None:
+            return cached
+        self.calls += 1
+        result = self.transform(records)
+        self.cache.store_plan(records, key, result)
+        return result
 
 
 def counts(records: "DataFrame") -> "DataFrame":
@@ -48,65 +54,66 @@ def batches(spark: "SparkSession") -> "list[DataFrame]":
     """Records of one query, cut into batches: their columns are the same ones."""
     arrived = "timestamp '2026-01-01' AS timestamp"
     fields = "'id', id, 'device', 'd' || id % 2, 'site', 's', 'at', id * 1000, 'temperature', id / 10"
-    told = f"encode(to_json(named_struct({fields})), 'utf-8') AS value"
+    value = f"encode(to_json(named_struct({fields})), 'utf-8') AS value"
     names = [word.split(" ")[0] for word in KAFKA_SOURCE_DDL.split(", ")]
-    known = [
+    columns = [
         "cast(NULL AS BINARY) AS key",
-        told,
+        value,
         "'sensors' AS topic",
         "0 AS partition",
         "id AS offset",
         arrived,
     ]
-    every = spark.range(RECORDS).selectExpr(*known).select(*names)
-    return [every.where(f"offset >= {start} AND offset < {start + 4}") for start in range(0, RECORDS, 4)]
+    all_records = spark.range(RECORDS).selectExpr(*columns).select(*names)
+    return [
+        all_records.where(f"offset >= {start} AND offset < {start + 4}") for start in range(0, RECORDS, 4)
+    ]
 
 
-def test_later_batches_are_what_they_would_be_anew_and_nothing_is_made_again(spark: "SparkSession") -> None:
-    make, analysed = Counted(counts), AnalyzedPlanCache()
+def test_later_batches_match_a_fresh_plan_and_reuse_the_first(spark: "SparkSession") -> None:
+    cached = CachedTransform(counts)
     for records in batches(spark):
-        assert rows(analysed.apply_cached(records, "counts", make)) == rows(counts(records))
-    assert make.times == 1
+        assert rows(cached.apply(records, "counts")) == rows(counts(records))
+    assert cached.calls == 1
 
 
 @pytest.mark.parametrize("window", [CORRECTIONS.only_stage.window, Tumbling(CountPolicy(3))])
-def test_partials_of_later_batches_are_what_they_would_be_anew(spark: "SparkSession", window: Window) -> None:
+def test_partials_of_later_batches_match_a_fresh_plan(spark: "SparkSession", window: Window) -> None:
     order = isinstance(window, Tumbling)
     sources = tuple(replace(each, deduplication=None, checks=()) for each in CORRECTIONS.sources)
     plain = replace(CORRECTIONS.only_stage, window=window, steps=(), lateness=0)
     plan = replace(plain, trigger=Default()) if order else plain
     stage = compile_stage(plan, FieldTypeResolver(spark).resolve_stage(sources, plan))
-    known = AnalyzedPlanCache()
+    shared_cache = AnalyzedPlanCache()
 
-    def told(records: "DataFrame", number: int, analysed: AnalyzedPlanCache) -> list[dict[str, Any]]:
+    def compute_rows(records: "DataFrame", number: int, cache: AnalyzedPlanCache) -> list[dict[str, Any]]:
         ranges = (OffsetRange("sensors", 0, number * 4, number * 4 + 4),)
-        table = SparkBatchInput(
-            records, sources, stage, number, ranges, plan_cache=analysed
-        ).compute_partials()
+        table = SparkBatchInput(records, sources, stage, number, ranges, plan_cache=cache).compute_partials()
         return sorted(table.to_pylist(), key=str)
 
     for number, records in enumerate(batches(spark)):
-        assert told(records, number, known) == told(records, number, AnalyzedPlanCache()) != []
+        assert (
+            compute_rows(records, number, shared_cache)
+            == compute_rows(records, number, AnalyzedPlanCache())
+            != []
+        )
 
 
-def test_other_work_and_a_query_that_began_anew_are_analysed_anew(spark: "SparkSession") -> None:
-    make, analysed = Counted(counts), AnalyzedPlanCache()
+def test_another_key_and_a_restarted_query_are_analyzed_again(spark: "SparkSession") -> None:
+    cached = CachedTransform(counts)
     first, second, _ = batches(spark)
     anew, *_ = batches(spark)
     for records, name in ((first, "counts"), (second, "others"), (anew, "counts")):
-        assert rows(analysed.apply_cached(records, name, make)) == rows(counts(records))
-    assert make.times == 3
+        assert rows(cached.apply(records, name)) == rows(counts(records))
+    assert cached.calls == 3
 
 
-def test_what_is_read_beside_the_records_is_read_anew_with_each_batch(spark: "SparkSession") -> None:
-    beside = iter([["a"], ["b"], ["c"]])
+def test_a_plan_that_reads_other_data_is_not_reused(spark: "SparkSession") -> None:
+    other_data = iter([["a"], ["b"], ["c"]])
 
     def joined(records: "DataFrame") -> "DataFrame":
-        return records.select("offset").crossJoin(spark.createDataFrame([next(beside)], "word STRING"))
+        return records.select("offset").crossJoin(spark.createDataFrame([next(other_data)], "word STRING"))
 
-    analysed = AnalyzedPlanCache()
-    words = [
-        {row["word"] for row in analysed.apply_cached(each, "joined", joined).collect()}
-        for each in batches(spark)
-    ]
+    cached = CachedTransform(joined)
+    words = [{row["word"] for row in cached.apply(each, "joined").collect()} for each in batches(spark)]
     assert words == [{"a"}, {"b"}, {"c"}]

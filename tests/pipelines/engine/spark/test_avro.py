@@ -242,7 +242,7 @@ def test_a_registry_that_is_away_stops_only_records_of_schemas_that_nobody_told_
     refuse_unknown_schemas(frame(old.encode(known), b"{}"), away)
     with pytest.raises(
         RegistryError,
-        match=r"schema 2, which is not known here yet, and The request .* registry at .* failed",
+        match=r"schema 2, which is not cached. The request .* registry at .* failed",
     ):
         refuse_unknown_schemas(frame(old.encode(known), new.encode(known)), away)
     with pytest.raises(RegistryError, match="Check that it is up"):

@@ -30,8 +30,8 @@ def test_each_part_has_its_tier_and_its_tasks() -> None:
     told = [(part.part, part.placement) for part in describe_physical_plan(CORRECTIONS, FOUR_AND_TWO)]
     assert told == [
         ("read sensors", "executors, 4 tasks"),
-        ("ids", "executors, 1 task"),
-        ("sift", "driver, 1 task"),
+        ("record ids", "executors, 1 task"),
+        ("deduplicate", "driver, 1 task"),
         ("batch up to 20,000 records", "executors, 1 task"),
         ("larger batch", "executors, 4 tasks"),
         ("its shuffle", "executors, 2 tasks"),
@@ -51,7 +51,7 @@ def test_windows_by_the_order_of_records_need_every_record_and_no_shuffle(part: 
         each.part: each.operation
         for each in describe_physical_plan(replace(CORRECTIONS, stages=(stage,)), FOUR_AND_TWO)
     }
-    assert ("records in their order" in told.get(part, "")) == part.startswith("fold")
+    assert ("ordered records" in told.get(part, "")) == part.startswith("fold")
 
 
 def test_stages_that_go_by_the_same_records_share_one_job_and_are_folded_each_where_it_fits() -> None:
@@ -86,7 +86,7 @@ def test_as_many_tables_are_told_as_there_are(name: str) -> None:
         ),
     }
     told = {part.part: part.operation for part in describe_physical_plan(plan, FOUR_AND_TWO)}
-    assert f"a commit for each of {len(own)} tables" in told["tables"]
+    assert f"one commit for each of {len(own)} tables" in told["tables"]
 
 
 def test_tables_that_are_looked_into_and_topics_that_are_told_are_parts_of_what_runs() -> None:
@@ -113,12 +113,12 @@ def test_what_is_sent_of_records_is_told_with_the_reason() -> None:
     told = [{part.part: part.operation for part in parts} for parts in (of_near, of_rows)]
     larger, folds = ([each[part] for each in told] for part in ("larger batch", "fold t"))
     assert larger == [
-        "1 step, then sends every record: whom it meets is known where the others are held",
+        "1 step, then sends every record: matches are found in the state of the other side",
         "1 step, then sends every record, as a row",
     ]
     assert folds == [
-        "fetches records over Arrow, folds them with the state",
-        "fetches records over Arrow, and hands them on",
+        "fetches records over Arrow, folds them into the state",
+        "fetches records over Arrow and passes them on",
     ]
 
 

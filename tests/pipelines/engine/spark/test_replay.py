@@ -116,7 +116,7 @@ def test_a_replay_while_records_flow_replaces_and_counts_nothing_twice(life: Lif
     send_more(life, third)
     life.until_read(902)
     life.agrees_with(first + second + third)
-    with pytest.raises(ReplayError, match="it goes on from replay again already"):
+    with pytest.raises(ReplayError, match="it runs from replay again already"):
         life.replay(life.topic())
 
 

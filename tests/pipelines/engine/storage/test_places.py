@@ -55,7 +55,9 @@ def test_a_text_is_a_folder_or_an_address(text: str, place: StoragePath) -> None
 
 @pytest.mark.parametrize("text", ["gs://b/w", "s3://", "s3:///", "az://b"])
 def test_an_address_of_another_kind_is_refused(text: str) -> None:
-    with pytest.raises(StorageAddressError, match=f"{text}: tables lie in a folder or in s3://bucket/prefix"):
+    with pytest.raises(
+        StorageAddressError, match=f"{text}: tables can be stored only in a folder or in s3://"
+    ):
         parse_storage_path(text)
 
 
@@ -74,13 +76,13 @@ def test_what_a_pipeline_names_is_below_the_warehouse_or_elsewhere() -> None:
 
 def test_an_address_is_never_taken_for_a_folder() -> None:
     with pytest.raises(
-        StorageAddressError, match="it is an address of an object store, and a folder is wanted"
+        StorageAddressError, match="it is an address of an object store; a local folder is required"
     ):
         Path(ObjectStorePath("s3://b/w"))  # type: ignore[arg-type]
 
 
 def test_files_of_a_store_that_is_not_spoken_to_are_refused() -> None:
-    with pytest.raises(StorageAddressError, match="files can be read and written in s3:// only"):
+    with pytest.raises(StorageAddressError, match="files can be read and written only in s3://"):
         ObjectStorePath("gs://b/w").exists()
 
 

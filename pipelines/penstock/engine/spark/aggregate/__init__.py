@@ -1,1 +1,1 @@
-"""From judged records to partial aggregates, in one Spark job."""
+"""Aggregates parsed records into partials, in one Spark job."""

@@ -1,7 +1,7 @@
-"""What Spark's own aggregates cannot make: values that it collected for each group become partials, over Arrow.
+"""Computes the parts of partials that Spark's aggregates cannot, from values that Spark collected for each group.
 
-This is one more step at the end of the batch's job, in the executors' Python workers, and only where a stage has
-such a part: a worker is asked for all groups of an Arrow batch at once, never for a single record.
+This is a last step of the batch's job in the executors' Python workers, and only for stages with such a part. It
+handles all groups of an Arrow batch in one call, never single records.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ FinishFunction = Callable[[pa.Array], pa.Array]
 
 
 def finish_groups(grouped: "DataFrame", stage: CompiledStage) -> "DataFrame":
-    """Partials with every part as the fold wants it."""
+    """Return partials with every part in its final type."""
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructField, StructType
 
@@ -43,7 +43,7 @@ def finish_groups(grouped: "DataFrame", stage: CompiledStage) -> "DataFrame":
 def make_batch_finisher(
     finishers: Mapping[str, tuple[FinishFunction, pa.DataType]],
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what is done to each Arrow batch of groups. Nobody is asked about records that are set aside."""
+    """Return the function over Arrow batches of groups. It computes no value for groups of excluded records."""
 
     def finish_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -62,6 +62,6 @@ def make_batch_finisher(
 
 
 def _scatter_to_included(values: pa.Array, is_included: pa.Array) -> pa.Array:
-    """Put what was made of the good groups back in their places; the others have nulls."""
+    """Put the values of the included groups into their rows; the other rows get nulls."""
     included_rows = np.asarray(is_included)
     return values.take(pa.array(np.cumsum(included_rows) - 1, mask=~included_rows))

@@ -1,6 +1,6 @@
-"""Columns of single records that follow from others: Spark does not make or send them, they are added here.
+"""Adds columns of single records that follow from other columns, so that Spark need not compute and send them.
 
-Where a stage takes records one by one they come from Spark as they are, and each column costs for every record.
+A stage that takes single records fetches them from Spark unaggregated, so each column costs time for every record.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 DerivedColumns: TypeAlias = Mapping[str, Callable[[pa.Table], pa.Array | pa.ChunkedArray]]
-"""Columns by name, and how each is made of the others."""
+"""Columns by name, each with the function that computes it from the others."""
 
 
 def find_derived_columns(
@@ -28,9 +28,10 @@ def find_derived_columns(
     *,
     has_duplicates: bool,
 ) -> DerivedColumns:
-    """What follows from the other columns of a stage's partials, by the topics and the columns of its records.
+    """Return the columns of a stage's partials that follow from the others.
 
-    Nothing does where records are counted together before they are sent: then partials are few.
+    `topics` and `columns` are those of the stage's records. The result is empty for a stage whose records Spark
+    aggregates: its partials are few.
     """
     derived: dict[str, Callable[[pa.Table], pa.Array | pa.ChunkedArray]] = {}
     if not stage.is_ordered:
@@ -40,14 +41,14 @@ def find_derived_columns(
         derived["_topic"] = lambda rows: pa.repeat(pa.scalar(topic, pa.string()), rows.num_rows)
     if FIRST_ROW_COLUMN not in columns:
         derived["_counted"] = lambda rows: pa.array(np.ones(rows.num_rows, np.int64))
-    # A repeat moves the watermark as its first did, and has no time of its own in a partial.
+    # A duplicate advances the watermark like its original, but its partial has no event time.
     if not has_duplicates and all(source.watermark.max_future_skew is None for source in sources):
         derived["_newest"] = lambda rows: rows.column("_time")
     return derived
 
 
 def fetch_rows(frame: "DataFrame", schema: pa.Schema, derived: DerivedColumns) -> pa.Table:
-    """Fetch rows without some columns, and add these."""
+    """Fetch rows without the derived columns, then add these."""
     rows = frame.drop(*derived).toArrow()
     for name, compute_column in derived.items():
         rows = rows.append_column(name, compute_column(rows))

@@ -1,7 +1,7 @@
-"""Checks of nothing but a stage's key are asked of groups of records, which have one key, not of each record.
+"""Runs checks that read only a stage's key once for each group of records, not for each record.
 
-A group whose key breaks one is no good as a whole: its records are counted as they would be one by one, set aside,
-without a window, and of no weight for the watermark.
+When the key of a group fails such a check, all its records are invalid. They are counted as quarantined, have no
+window, and do not advance the watermark, exactly as if each record had been checked.
 """
 
 from collections.abc import Collection
@@ -27,7 +27,7 @@ KEY_BREAKS_COLUMN = "_by_key"
 
 
 def find_key_checks(records: "DataFrame", stage: CompiledStage, sources: Sources) -> tuple[CheckBit, ...]:
-    """Return the checks that ask for no field but the key's; none where a stage takes records one by one."""
+    """Return the checks that read only fields of the key; none for a stage that takes single records."""
     if stage.is_ordered:
         return ()
     key_fields = {field.name for field in stage.key}
@@ -41,7 +41,7 @@ def find_key_checks(records: "DataFrame", stage: CompiledStage, sources: Sources
 def apply_key_checks(
     partial_rows: "DataFrame", key_checks: Collection[CheckBit], stage: CompiledStage, sources: Sources
 ) -> "DataFrame":
-    """Partials with what records break in `BREAKS`, as they are after these checks as well."""
+    """Apply these checks to partials that have the column of failed checks."""
     if not key_checks:
         return partial_rows
     broken_sql = sql_by_topic(sources, "_topic", lambda _, source: break_bits_sql(key_checks, source))
@@ -63,9 +63,9 @@ def apply_key_checks(
 
 
 def _referenced_fields(records: "DataFrame", check_bit: CheckBit) -> set[str]:
-    """The fields of records that a check asks for."""
+    """Return the fields that a check reads."""
     check_frame = records.selectExpr(check_bit.check.violation_sql)
-    # PySpark has no word for what an expression refers to.
+    # PySpark has no public API for the references of an expression.
     fields = check_frame._jdf.queryExecution().analyzed().references().iterator()  # noqa: SLF001
     field_names = set()
     while fields.hasNext():

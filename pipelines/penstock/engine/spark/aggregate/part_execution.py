@@ -1,7 +1,7 @@
-"""The fold in Spark's executors: partials go from the tasks that made them to the tasks that fold their part.
+"""Folds partials into the state in Spark's executors, one task for each part of the state.
 
-Neither partials nor state pass the driver. Each task maps the files of the state, so the folder in which they lie
-must be one that all executors see; what comes back are the names of files, panes, and counts.
+A shuffle sends partials to the task of their part; neither partials nor state pass through the driver. Each task
+maps the state files into memory, so all executors must see their folder. Tasks return file names, panes and counts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,11 +39,11 @@ class SparkPartExecutor:
         )
         rows = with_parts.unionByName(self._empty_row_per_part(with_parts)).groupBy(PART_FIELD.name)
         with translate_sum_overflow():
-            encoded_parts = rows.applyInArrow(_make_part_updater(task), "told BINARY").toArrow()
-        return [decode_part(payload) for payload in encoded_parts.column("told").to_pylist()]
+            encoded_parts = rows.applyInArrow(_make_part_updater(task), "encoded_part BINARY").toArrow()
+        return [decode_part(payload) for payload in encoded_parts.column("encoded_part").to_pylist()]
 
     def _empty_row_per_part(self, with_parts: "DataFrame") -> "DataFrame":
-        """A row for each part that says nothing: so parts without partials are folded as well."""
+        """Return an empty row for each part, so that parts without partials are folded as well."""
         null_columns = [
             f"cast(NULL AS {struct_field.dataType.simpleString()}) AS `{struct_field.name}`"
             for struct_field in with_parts.schema.fields
@@ -55,7 +55,7 @@ class SparkPartExecutor:
 
 @dataclass(frozen=True)
 class PersistedPartials(RemotePartials):
-    """Partials that Spark keeps, and what is known of them."""
+    """Partials that Spark keeps in the executors, with their summary and size."""
 
     frame: "DataFrame"
     summary: pa.Table
@@ -63,21 +63,21 @@ class PersistedPartials(RemotePartials):
     nbytes: int
     schema: pa.Schema
     persisted: "DataFrame"
-    """What Spark keeps: these partials, and maybe those of other stages beside them."""
+    """The persisted frame: these partials, and those of other stages if they share a job."""
 
     def fetch(self) -> pa.Table:
-        """Bring all of them to the driver."""
+        """Fetch all of them into the driver."""
         included = self.frame.where("_fate IS NULL").toArrow().select(self.schema.names).cast(self.schema)
         excluded = self.summary.filter(self.summary.column("_fate").is_valid())
         return pa.concat_tables([included, excluded], promote_options="default").select(self.schema.names)
 
     def release(self) -> None:
-        """Let Spark forget them."""
+        """Free them in the executors."""
         self.persisted.unpersist()
 
 
 def persist_partials(partials: "DataFrame", schema: pa.Schema) -> PersistedPartials:
-    """Make partials, keep them in the executors, and ask what they amount to."""
+    """Compute partials, keep them in the executors, and summarize them."""
     from pyspark.sql.functions import expr
 
     persisted = partials.persist()
@@ -92,8 +92,8 @@ def persist_partials(partials: "DataFrame", schema: pa.Schema) -> PersistedParti
 
 
 def persisted_bytes(persisted: "DataFrame") -> int:
-    """What a frame that is kept takes: Spark weighs each batch of it when it is made."""
-    return int(persisted._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())  # noqa: SLF001  # no way by Python
+    """Return the bytes of a persisted frame, which Spark measures while it persists it."""
+    return int(persisted._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())  # noqa: SLF001  # no public API
 
 
 def _schema_with_part(frame: "DataFrame") -> Any:
@@ -119,6 +119,6 @@ def _make_part_updater(task: PartTask) -> Any:
         part_result = task.fold_part(
             key[0].as_py(), partials.select(partials_schema.names).cast(partials_schema)
         )
-        return pa.table({"told": pa.array([encode_part(part_result)], pa.binary())})
+        return pa.table({"encoded_part": pa.array([encode_part(part_result)], pa.binary())})
 
     return update_part

@@ -1,8 +1,7 @@
-"""The one Spark job of a batch: records in, partials per key and window out, small enough to fetch.
+"""Aggregates the records of a batch into partials for each key and window, small enough to fetch.
 
-Each row of the answer is about one partition of the topic, so that the same pass also says how far each
-partition came: its records, those that are no good, and its newest event time. Rows about records that are no
-good have no window.
+Each row belongs to one partition of a topic. So the same pass also yields the number of records of each partition,
+its invalid records, and its newest event time. Rows for invalid records have no window.
 """
 
 from collections.abc import Sequence
@@ -25,20 +24,21 @@ if TYPE_CHECKING:
 
 
 def judge_event_times(records: "DataFrame", sources: Sources, clock: int | str) -> "DataFrame":
-    """Judge event times that are too far ahead of the batch clock, and say what is set aside, in `_aside`.
+    """Check event times against the batch clock, and add `_fate`: null, or why a record is excluded.
 
-    Such a record is no good, or it is accepted and does not move the watermark: `_moving` is the event time of
-    those that do. Each input has its own rule. The clock may be SQL that says it of each record.
+    An event time too far in the future makes a record invalid, or the record is accepted but does not advance the
+    watermark. Each input has its own rule. `_watermark_time` holds the event time of records that advance the
+    watermark. The clock is a number, or an SQL expression over the record.
     """
     clock_column = f"{clock}L AS _clock" if isinstance(clock, int) else f"{clock} AS _clock"
-    aside_column = f"CASE WHEN _invalid IS NOT NULL THEN '{FATE_QUARANTINED}' END AS _aside"
+    aside_column = f"CASE WHEN _invalid IS NOT NULL THEN '{FATE_QUARANTINED}' END AS _fate"
     if not has_clock_rules(sources):
-        return records.selectExpr("*", clock_column, "_time AS _moving", aside_column)
+        return records.selectExpr("*", clock_column, "_time AS _watermark_time", aside_column)
     return _judge_future_times(records.selectExpr("*", clock_column), sources).selectExpr("*", aside_column)
 
 
 def has_clock_rules(sources: Sources) -> bool:
-    """Whether the batch clock decides about any record of these inputs."""
+    """Whether any of these inputs checks event times against the batch clock."""
     return any(source.watermark.max_future_skew is not None for source in sources)
 
 
@@ -51,7 +51,7 @@ def _judge_future_times(records: "DataFrame", sources: Sources) -> "DataFrame":
     is_set_aside = f"_invalid IS NULL AND {is_ahead} AND {is_quarantined}"
     reason = f"CASE WHEN {is_set_aside} THEN 'future_event_time' ELSE _invalid END"
     moving = f"CASE WHEN NOT {is_ahead} THEN _time END"
-    return records.selectExpr(*columns, f"{moving} AS _moving", f"{reason} AS _invalid")
+    return records.selectExpr(*columns, f"{moving} AS _watermark_time", f"{reason} AS _invalid")
 
 
 def _is_ahead_sql(rule: WatermarkStrategy) -> str:
@@ -59,7 +59,7 @@ def _is_ahead_sql(rule: WatermarkStrategy) -> str:
 
 
 def assign_windows(records: "DataFrame", stage: CompiledStage) -> "DataFrame":
-    """Give each good record its windows, a row for each; `_last` marks one row of every record."""
+    """Return a row for each window of each included record; `_last` marks one row of every record."""
     time = "_clock" if stage.uses_processing_time else "_time"
     starts = window_starts_sql(stage.plan.window, time)
     if starts is None:
@@ -67,7 +67,7 @@ def assign_windows(records: "DataFrame", stage: CompiledStage) -> "DataFrame":
         return records.selectExpr(
             "*", _if_included_sql(start, "window_start"), _if_included_sql(end, "window_end"), "true AS _last"
         )
-    with_starts = records.selectExpr("*", f"CASE WHEN _aside IS NULL THEN {starts} END AS _starts")
+    with_starts = records.selectExpr("*", f"CASE WHEN _fate IS NULL THEN {starts} END AS _starts")
     exploded = with_starts.selectExpr("*", "posexplode_outer(_starts) AS (_at, window_start)")
     _, end = window_bounds_sql(stage.plan.window, "window_start")
     return exploded.selectExpr("*", f"{end} AS window_end", "_at IS NULL OR _at = size(_starts) - 1 AS _last")
@@ -81,10 +81,10 @@ def aggregate_partials(
     *,
     with_breaks: bool = False,
 ) -> "DataFrame":
-    """Pre-aggregate records that were guarded. The columns are those of a reading's partials, and those `beside`.
+    """Aggregate checked records into partials, within `group_columns` if there are any.
 
-    For order windows nothing can be aggregated before the order is known: the records come as they are.
-    `seen` sees which checks any of the records breaks; with `breaks` each row has what its own records break.
+    A stage with order windows gets single records, as nothing can be aggregated before the order is known.
+    `observation` collects the checks that any record fails; `with_breaks` adds a column with those of each group.
     """
     from pyspark.sql.functions import expr
 
@@ -96,22 +96,21 @@ def aggregate_partials(
         records = records.selectExpr("*", *(column.to_sql() for column in stage.restricted_columns))
     keys = [expr(_if_included_sql(quote_column(field.name), quote_column(field.name))) for field in stage.key]
     bounds = ["window_start", "window_end"]
-    aside_column = expr("_aside AS _fate")
     grouped = assign_windows(records, stage).groupBy(
-        *group_columns, "_topic", "_partition", aside_column, *keys, *bounds
+        *group_columns, "_topic", "_partition", "_fate", *keys, *bounds
     )
     measures = {
         "_counted": f"count_if(_last AND {FIRST_ROW_COLUMN})"
         if FIRST_ROW_COLUMN in records.columns
         else "count_if(_last)",
-        "_newest": "max(CASE WHEN _invalid IS NULL THEN _moving END)",
+        "_newest": "max(CASE WHEN _invalid IS NULL THEN _watermark_time END)",
         "elements": "count(1)",
         **{
             f"matches_{index}": f"count_if({predicate_sql(predicate)})"
             for index, predicate in enumerate(stage.predicates)
         },
-        # What is set aside is only counted: two values that no check lets pass may be too great for a sum.
-        **{name: f"CASE WHEN _aside IS NULL THEN {sql} END" for name, sql in _part_measures(stage).items()},
+        # Excluded records are only counted: their values failed the checks and may overflow a sum.
+        **{name: f"CASE WHEN _fate IS NULL THEN {sql} END" for name, sql in _part_measures(stage).items()},
         **({} if observation is None and not with_breaks else {BREAKS_COLUMN: ANY_BREAKS_SQL}),
     }
     partial_rows = grouped.agg(*(expr(f"{sql} AS {quote_column(name)}") for name, sql in measures.items()))
@@ -142,11 +141,11 @@ def _select_single_records(
         *group_columns,
         "_topic",
         "_partition",
-        "_aside AS _fate",
+        "_fate",
         f"CAST({FIRST_ROW_COLUMN} AS BIGINT) AS _counted"
         if FIRST_ROW_COLUMN in records.columns
         else "1L AS _counted",
-        "CASE WHEN _invalid IS NULL THEN _moving END AS _newest",
+        "CASE WHEN _invalid IS NULL THEN _watermark_time END AS _newest",
         *(_if_included_sql(field.name, field.name) for field in ELEMENT_FIELDS),
         *match_columns,
         *columns,
@@ -154,7 +153,7 @@ def _select_single_records(
 
 
 def _part_measures(stage: CompiledStage) -> dict[str, str]:
-    """What groups are asked for, and for sessions the bounds that the records of a piece reach."""
+    """Return the SQL of each part, and for sessions the bounds of the records in a piece."""
     parts = {part.name: part.sql for part in stage.parts}
     match stage.plan.window:
         case Sessions(gap):
@@ -164,5 +163,5 @@ def _part_measures(stage: CompiledStage) -> dict[str, str]:
 
 
 def _if_included_sql(sql: str, name: str) -> str:
-    """A column that only records have that go on: the others must not be told apart by what was read of them."""
-    return f"CASE WHEN _aside IS NULL THEN {sql} END AS {name}"
+    """Return SQL that is null for excluded records, so that their values do not split groups."""
+    return f"CASE WHEN _fate IS NULL THEN {sql} END AS {name}"

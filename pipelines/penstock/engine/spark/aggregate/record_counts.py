@@ -1,4 +1,4 @@
-"""What a batch read, counted while it passes on to the user's steps: what these remove must be known as well."""
+"""Counts the records of a batch before the user's steps, so that the records that steps filter out are known."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def observe_records(
     records: "DataFrame", ranges: Sequence[OffsetRange], checks_observation: "Observation | None" = None
 ) -> "tuple[DataFrame, Observation]":
-    """Records that are counted, partition by partition, when they are read.
+    """Observe the number of records of each partition while they are read.
 
-    `seen` is what sees which checks any of them breaks: it sees both, for to watch records twice costs twice.
+    `checks_observation` also collects failed checks. One observation collects both, as each one costs time.
     """
     from pyspark.sql import Observation
     from pyspark.sql.functions import expr
@@ -29,9 +29,11 @@ def observe_records(
         in_range = f"_partition = {span.partition} AND _topic = '{span.topic}'"
         measures += [
             expr(f"count_if({in_range}) AS read_{number}"),
-            expr(f"count_if({in_range} AND _invalid IS NOT NULL) AS bad_{number}"),
-            expr(f"count_if({in_range} AND _aside = '{FATE_DUPLICATE}') AS again_{number}"),
-            expr(f"max(CASE WHEN {in_range} AND _invalid IS NULL THEN _moving END) AS newest_{number}"),
+            expr(f"count_if({in_range} AND _invalid IS NOT NULL) AS invalid_{number}"),
+            expr(f"count_if({in_range} AND _fate = '{FATE_DUPLICATE}') AS duplicate_{number}"),
+            expr(
+                f"max(CASE WHEN {in_range} AND _invalid IS NULL THEN _watermark_time END) AS newest_{number}"
+            ),
         ]
     return records.observe(counts, *measures), counts
 
@@ -42,7 +44,7 @@ def count_excluded_records(
     stage_partials: pa.Table,
     schema: pa.Schema,
 ) -> pa.Table:
-    """Partials for what did not reach a window: records that are no good, repeats, and what a step removed."""
+    """Return partials for records that reached no window: invalid, duplicate, and filtered by a step."""
     passed_counts = [0] * len(ranges)
     columns = [stage_partials.column(name).to_pylist() for name in ("_topic", "_partition", "_counted")]
     partition_index = {(span.topic, span.partition): number for number, span in enumerate(ranges)}
@@ -51,7 +53,7 @@ def count_excluded_records(
     rows = []
     for number, span in enumerate(ranges):
         invalid_count, duplicate_count, newest = (
-            observed_counts[f"{name}_{number}"] for name in ("bad", "again", "newest")
+            observed_counts[f"{name}_{number}"] for name in ("invalid", "duplicate", "newest")
         )
         filtered_count = (
             observed_counts[f"read_{number}"] - invalid_count - duplicate_count - passed_counts[number]

@@ -1,7 +1,7 @@
-"""Several first stages in one job: each record is read and parsed once, whatever goes by it.
+"""Runs several stages over the same records in one job, which reads and parses each record once.
 
-What each stage makes of the records is put into columns of its own, and all of it is fetched together, with an
-account of the records themselves; or kept together, where it may be too much to be fetched.
+The frame of each stage gets columns of its own in a union of all frames, together with the counts of the records.
+The union is fetched, or persisted in the executors when it may be too large to fetch.
 """
 
 from collections import Counter
@@ -28,26 +28,26 @@ SchemasByName: TypeAlias = Mapping[str, pa.Schema]
 def count_records(
     records: "DataFrame", group_columns: Sequence[str] = (), observation: "Observation | None" = None
 ) -> "DataFrame":
-    """How many records there are of each partition, by what is set aside of them, and how far they came.
+    """Count the records of each partition by fate, with their newest event time.
 
-    `seen` sees which checks any of them breaks.
+    `observation` collects the checks that any record fails.
     """
-    grouped = records.groupBy(*group_columns, "_topic", "_partition", "_aside")
+    grouped = records.groupBy(*group_columns, "_topic", "_partition", "_fate")
     from pyspark.sql.functions import expr
 
     counted = expr("count(1) AS _counted")
-    newest = expr("max(CASE WHEN _invalid IS NULL THEN _moving END) AS _newest")
+    newest = expr("max(CASE WHEN _invalid IS NULL THEN _watermark_time END) AS _newest")
     if observation is None:
         accounts = grouped.agg(counted, newest)
     else:
         accounts = observe_breaks(
             grouped.agg(counted, newest, expr(f"{ANY_BREAKS_SQL} AS {BREAKS_COLUMN}")), observation
         ).drop(BREAKS_COLUMN)
-    return accounts.withColumnRenamed("_aside", "_fate")
+    return accounts
 
 
 def fetch_frames(frames: FramesByName, schemas: SchemasByName) -> dict[str, pa.Table]:
-    """Run one job for all frames, and fetch what each of them gives."""
+    """Run one job for all frames and fetch the rows of each."""
     union_rows = _union_frames(frames, schemas).toArrow()
     fetched = {}
     for number, name in enumerate(frames):
@@ -60,9 +60,9 @@ def fetch_frames(frames: FramesByName, schemas: SchemasByName) -> dict[str, pa.T
 
 
 def persist_frames(frames: FramesByName, schemas: SchemasByName) -> dict[str, PersistedPartials]:
-    """Run one job for all frames, keep what each of them gives, and ask what it amounts to.
+    """Run one job for all frames, keep the rows of each in the executors, and summarize them.
 
-    The bytes of each are those of all of them: they are kept together, and fetched they would be held together.
+    The size of each is the size of all: they are persisted together, and would be fetched together.
     """
     persisted = _union_frames(frames, schemas).persist()
     amounts, nbytes = _summarize_frames(persisted, len(frames)), persisted_bytes(persisted)
@@ -73,7 +73,7 @@ def persist_frames(frames: FramesByName, schemas: SchemasByName) -> dict[str, Pe
 
 
 def _summarize_frames(persisted: "DataFrame", frame_count: int) -> pa.Table:
-    """What the rows of each frame amount to, by partition and by what is set aside."""
+    """Summarize the rows of each frame by partition and fate."""
     from pyspark.sql.functions import expr
 
     names = ACCOUNT_SCHEMA.names
@@ -95,7 +95,7 @@ def _summarize_frames(persisted: "DataFrame", frame_count: int) -> pa.Table:
 def _select_persisted_frame(
     number: int, persisted: "DataFrame", schema: pa.Schema, amounts: pa.Table, nbytes: int
 ) -> PersistedPartials:
-    """One of the frames that are kept together."""
+    """Return one of the frames that are persisted together."""
     frame_amounts = amounts.filter(pc.equal(amounts.column("_frame"), number))
     included = frame_amounts.filter(frame_amounts.column("_fate").is_null())
     columns = (
@@ -123,14 +123,14 @@ def _union_frames(frames: FramesByName, schemas: SchemasByName) -> "DataFrame":
 
 
 def _packed_column(number: int, column: str) -> str:
-    """The name of a frame's column among those of all frames."""
+    """Return the name of a frame's column in the union of all frames."""
     return f"{number}/{column}"
 
 
 def add_excluded_counts(
     stage_partials: pa.Table, record_accounts: pa.Table, topics: Sequence[str], schema: pa.Schema
 ) -> pa.Table:
-    """The partials of one stage, and a line for each thing that kept records of its topics from them."""
+    """Add a row to the partials of a stage for each reason for which records of its topics did not reach it."""
     passed_counts: Counter[PartitionId] = Counter()
     columns = [stage_partials.column(name).to_pylist() for name in ("_topic", "_partition", "_counted")]
     for topic, partition, counted in zip(*columns, strict=True):

@@ -1,4 +1,4 @@
-"""Where in event time: the SQL that gives a record its windows, [window_start, window_end) in milliseconds."""
+"""Builds the SQL that assigns a record to its windows, [window_start, window_end) in milliseconds."""
 
 from penstock.engine.plan.join_windows import AsOf, Between
 from penstock.engine.plan.stateful_function import StatefulFunction
@@ -7,11 +7,11 @@ from penstock.engine.state.header_columns import MAX_TIMESTAMP_MS, MIN_TIMESTAMP
 
 
 def window_starts_sql(window: Window, time_sql: str) -> str | None:
-    """SQL for the array of the starts of a record's windows, from old to young; None where there is just one."""
+    """Return SQL for the starts of a record's windows, oldest first; None for kinds with one window per record."""
     match window:
         case Sliding(size, period, offset):
             newest = f"({time_sql} - pmod({time_sql} - {offset}, {period}))"
-            # A period above the size leaves gaps: then the newest start may lie too far back.
+            # A period above the size leaves gaps: then the newest window may end before the record.
             into_period = f"pmod({time_sql} - {offset}, {period})"
             oldest = f"({newest} - {period} * (({into_period} * -1 + {size} - 1) div {period}))"
             covered = f"{into_period} < {size}"
@@ -21,7 +21,7 @@ def window_starts_sql(window: Window, time_sql: str) -> str | None:
 
 
 def window_bounds_sql(window: Window, time_sql: str) -> tuple[str, str]:
-    """SQL for start and end; for windows that overlap `time` is the start that was chosen already."""
+    """Return SQL for start and end; for windows that overlap, `time_sql` is the start of one of them."""
     match window:
         case Fixed(size, offset):
             start = f"({time_sql} - pmod({time_sql} - {offset}, {size}))"
@@ -34,7 +34,7 @@ def window_bounds_sql(window: Window, time_sql: str) -> tuple[str, str]:
             step = {"day": "INTERVAL 1 DAY", "week": "INTERVAL 7 DAY", "month": "INTERVAL 1 MONTH"}[unit]
             return _utc_millis_sql(local_start, zone), _utc_millis_sql(f"({local_start} + {step})", zone)
         case Sessions(gap):
-            # The piece of time in which records are within one gap of each other, whatever session it is part of.
+            # A piece one gap long: all its records belong to the same session.
             start = f"({time_sql} - pmod({time_sql}, {gap}))"
             return start, f"({start} + {gap})"
         case Global():
@@ -42,7 +42,7 @@ def window_bounds_sql(window: Window, time_sql: str) -> tuple[str, str]:
         case Between() | AsOf() | StatefulFunction():
             return time_sql, f"({time_sql} + 1)"
         case _:
-            raise TypeError(f"{window} is not decided by the time of a record")
+            raise TypeError(f"{window} does not follow from the time of a record")
 
 
 def _utc_millis_sql(local_time_sql: str, zone: str) -> str:

@@ -1,4 +1,4 @@
-"""Records that are there already: a topic as far as it goes now, or files; read in pieces by address."""
+"""Bounded inputs: a topic up to its current end, its archive, or files; read by ranges of offsets."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class BoundedSource(Protocol):
-    """A bounded input. Asked again while nothing is added to it, it answers the same."""
+    """A bounded input. It returns the same ranges and records each time, unless records are added to it."""
 
     def list_ranges(self) -> tuple[OffsetRange, ...]:
-        """Every partition, and the offsets that it has."""
+        """Return the range of offsets of every partition."""
 
     def read_records(self, ranges: Sequence[OffsetRange]) -> "DataFrame":
-        """The records of these ranges, as Spark's Kafka source would show them."""
+        """Return the records of these ranges, with the columns of Spark's Kafka source."""

@@ -1,4 +1,4 @@
-"""The archive of a topic: a table of its records, which keep the addresses and the bytes that they had there."""
+"""Reads the archive of a topic: a table of its records with their original addresses and bytes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ADDRESS_COLUMN_TYPES = {"partition": "int", "offset": "bigint", "value": "binary"}
+OPTIONAL_COLUMN_TYPES = {"key": "BINARY", "timestamp": "TIMESTAMP"}
 
 
 def is_archive_table(rows: "DataFrame") -> bool:
-    """Whether rows are records with their addresses."""
+    """Whether rows have the columns of an archive."""
     return dict(rows.dtypes).items() >= ADDRESS_COLUMN_TYPES.items()
 
 
@@ -26,7 +27,7 @@ class ArchiveSource:
     topic: str
 
     def list_ranges(self) -> tuple[OffsetRange, ...]:
-        """Every partition from the oldest record that is kept to the newest."""
+        """Return every partition from the oldest archived record to the newest."""
         from pyspark.sql.functions import max as newest
         from pyspark.sql.functions import min as oldest
 
@@ -36,7 +37,7 @@ class ArchiveSource:
         )
 
     def read_records(self, ranges: Sequence[OffsetRange]) -> "DataFrame":
-        """The records of these ranges."""
+        """Return the records of these ranges."""
         columns = set(self.archive_rows.columns)
         optional_columns = [
             name if name in columns else f"cast(NULL AS {column_type}) AS {name}"
@@ -48,6 +49,3 @@ class ArchiveSource:
             ),
             ranges,
         )
-
-
-OPTIONAL_COLUMN_TYPES = {"key": "BINARY", "timestamp": "TIMESTAMP"}

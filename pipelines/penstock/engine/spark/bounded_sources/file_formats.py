@@ -1,4 +1,4 @@
-"""Files of each format as rows, and a row as the JSON that a topic would hold of it."""
+"""Reads files of each format as rows, and turns a row into the JSON that a topic would hold."""
 
 from typing import TYPE_CHECKING
 
@@ -12,17 +12,17 @@ from penstock.engine.spark.bounded_sources.file_source import FileSource
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CORRUPT_COLUMN = "_broken"
+CORRUPT_COLUMN = "_corrupt"
 TEXT_FIELD = "text"
-"""The field of a record that holds a line of text, here as where lines come over a socket."""
+"""The field of a record that holds a line of text, as in records from a socket."""
 
 
 def open_file_source(
     session: "SparkSession", source: PlanSource, path: str, file_format: FileFormat
 ) -> BoundedSource:
-    """Records of a source in files: a JSON object or text a line, or rows with columns of the fields' names.
+    """Open the records of a source in files: lines of JSON or text, or rows whose columns are named as the fields.
 
-    Raises StoredError where there is nothing of that format, or no column of that name for the event time.
+    Raises BoundedInputError when there are no files of that format, or no column for the event time.
     """
     rows = read_files(session, source, path, file_format)
     if file_format == "json":
@@ -33,7 +33,7 @@ def open_file_source(
         return ArchiveSource(rows, source.name)
     if source.event_time not in rows.columns:
         columns = ", ".join(name for name in rows.columns if name != CORRUPT_COLUMN)
-        fix = f"Name the column with read(..., event_time='...'); there are {columns}"
+        fix = f"Name the column with read(..., event_time='...'). Available columns: {columns}"
         raise BoundedInputError(
             f"{file_format} files at {path}", f"no column {source.event_time!r} for the event time", fix
         )
@@ -55,14 +55,14 @@ def read_files(
             case "parquet" | "delta":
                 return session.read.format(file_format).load(path)
     except AnalysisException as problem:
-        fix = "Name a folder or file that holds records in that format"
+        fix = "Name a folder or a file with records in that format"
         raise BoundedInputError(
             f"{file_format} files at {path}", str(problem).splitlines()[0], fix
         ) from problem
 
 
 def read_csv(session: "SparkSession", source: PlanSource, path: str) -> "DataFrame":
-    """Return the rows of files whose first line names the columns; what the source does not know is text."""
+    """Return the rows of files whose first line names the columns; columns unknown to the source are text."""
     types = {column.name: column.type for column in source.columns}
     header_columns = session.read.option("header", True).csv(path).columns
     schema = ", ".join(f"{quote_column(name)} {types.get(name, 'STRING')}" for name in header_columns)
@@ -73,7 +73,7 @@ def read_csv(session: "SparkSession", source: PlanSource, path: str) -> "DataFra
 
 
 def row_json_sql(rows: "DataFrame", file_format: FileFormat) -> str:
-    """Return the SQL of a row's JSON; of a line that could not be read, the line as it stands."""
+    """Return the SQL of a row's JSON; for a malformed line of CSV, of the line itself."""
     fields = ", ".join(
         field_json_sql(name, column_type)
         for name, column_type in dict(rows.dtypes).items()
@@ -84,16 +84,17 @@ def row_json_sql(rows: "DataFrame", file_format: FileFormat) -> str:
 
 
 def text_line_json_sql(source: PlanSource, path: str) -> str:
-    """Return the SQL of a line's JSON; its time is that of its file, when it was last changed, for it says none."""
+    """Return the SQL of a line's JSON; its event time is the modification time of its file."""
     if TEXT_FIELD not in {column.name for column in source.columns}:
-        fix = f"Read a topic whose records have one: {', '.join(column.name for column in source.columns)} are here"
+        fields = ", ".join(column.name for column in source.columns)
+        fix = f"Read a topic whose records have that field. Fields of {source.name}: {fields}"
         raise BoundedInputError(f"text files at {path}", f"{source.name} has no field {TEXT_FIELD!r}", fix)
     time = f"unix_millis(_metadata.file_modification_time) AS {quote_column(source.event_time)}"
     return f"to_json(struct({time}, value AS {TEXT_FIELD}))"
 
 
 def field_json_sql(name: str, column_type: str) -> str:
-    """Return the SQL of a field: an instant is milliseconds, as in every encoding of a record."""
+    """Return the SQL of a field: a timestamp becomes milliseconds, as in every encoding of a record."""
     return (
         f"unix_millis({quote_column(name)}) AS {quote_column(name)}"
         if column_type == "timestamp"

@@ -1,7 +1,7 @@
-"""Files as a topic: each file a partition, each of its rows an offset, each row the JSON that a topic would hold.
+"""Reads files as a topic: each file is a partition, each row an offset, and each row's value is JSON.
 
-So whatever becomes of a record of a topic becomes of a row: it is judged, counted, kept byte for byte in the
-quarantine, and found again by its address.
+So rows are treated like records of a topic: they are checked, counted, quarantined byte for byte, and found again
+by their address.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 BLOCK_COLUMNS = {"_file": "_metadata.file_path", "_begin": "_metadata.file_block_start"}
 ROW_NUMBER_SQL = "monotonically_increasing_id()"
-"""Counts the rows of a task, each block's one after the other; which task reads what follows from the files."""
+"""Numbers the rows of a task, block by block. The files alone determine which task reads which block."""
 
 
 class FileBlock(NamedTuple):
-    """A stretch of a file, by where it begins, and the numbers that its rows have while they are read."""
+    """A block of a file, by its first byte, with the numbers that Spark gives its rows."""
 
     file: str
     start_byte: int
@@ -35,14 +35,14 @@ class FileBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class FileSource:
-    """Rows of files. `value` is the SQL that makes a row the bytes of a record."""
+    """The rows of files. `value_sql` turns a row into the bytes of a record."""
 
     rows: "DataFrame"
     source: PlanSource
     value_sql: str
 
     def list_ranges(self) -> tuple[OffsetRange, ...]:
-        """Every file as a partition, in the order of their names."""
+        """Return every file as a partition, ordered by name."""
         counts = self._block_offsets.group_by("_number").aggregate([("_rows", "sum")]).sort_by("_number")
         numbers, rows = (counts.column(name).to_pylist() for name in ("_number", "_rows_sum"))
         return tuple(
@@ -51,7 +51,7 @@ class FileSource:
         )
 
     def read_records(self, ranges: Sequence[OffsetRange]) -> "DataFrame":
-        """The rows of these ranges as a topic would hold them."""
+        """Return the rows of these ranges, with the columns of Spark's Kafka source."""
         from pyspark.sql.functions import broadcast
 
         numbered_rows = self.rows.selectExpr(
@@ -72,11 +72,11 @@ class FileSource:
 
     @cached_property
     def _block_offsets(self) -> pa.Table:
-        """For each block its file's number, and what is to be added to a row's number to make it an offset."""
+        """The file number of each block, and the shift from Spark's row numbers to offsets."""
         return pa.Table.from_pylist(list(assign_offsets(self._scan_blocks())), schema=BLOCK_OFFSET_SCHEMA)
 
     def _scan_blocks(self) -> list[FileBlock]:
-        """Read all files once, for how many rows each block has."""
+        """Read all files once to count the rows of each block."""
         numbered_rows = self.rows.selectExpr(
             *(f"{sql} AS {name}" for name, sql in BLOCK_COLUMNS.items()), f"{ROW_NUMBER_SQL} AS _row"
         )
@@ -98,7 +98,7 @@ BLOCK_OFFSET_SCHEMA = pa.schema(
 
 
 def assign_offsets(blocks: Sequence[FileBlock]) -> Iterator[Mapping[str, object]]:
-    """Number files, and the rows within each; blocks are in order."""
+    """Number files, and the rows of each file; the blocks must be sorted."""
     for file_number, (_, file_blocks) in enumerate(groupby(blocks, key=lambda block: block.file)):
         offset = 0
         for block in file_blocks:

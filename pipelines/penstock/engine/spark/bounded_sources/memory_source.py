@@ -1,4 +1,4 @@
-"""Records that are held in memory, as topics have them: for what is small, and read batch by batch."""
+"""Holds the records of topics in memory, for small inputs that are read batch by batch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ TOPIC_ROW_DDL = "key BINARY, value BINARY, topic STRING, partition INT, offset B
 
 @dataclass(frozen=True)
 class InMemorySource:
-    """The records of one or several topics."""
+    """The records of one or several topics, in memory."""
 
     rows: "DataFrame"
     all_ranges: tuple[OffsetRange, ...]
 
     def list_ranges(self) -> tuple[OffsetRange, ...]:
-        """Return all of them."""
+        """Return the ranges of all records."""
         return self.all_ranges
 
     def read_records(self, ranges: Sequence[OffsetRange]) -> "DataFrame":
@@ -38,7 +38,7 @@ class InMemorySource:
 
 
 def create_memory_source(session: "SparkSession", topics: Mapping[str, Sequence[bytes]]) -> InMemorySource:
-    """Hold records of topics, each in one partition, in their order."""
+    """Create a source of these records, in one partition for each topic, in the given order."""
     rows = [
         (None, value, topic, 0, offset, None)
         for topic, values in topics.items()

@@ -1,4 +1,4 @@
-"""Ranges of addresses: cut into pieces, and asked for."""
+"""Slices offset ranges, and selects records by them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 def slice_ranges(ranges: Sequence[OffsetRange], max_records: int | None) -> list[tuple[OffsetRange, ...]]:
-    """Cut ranges into as many pieces as it takes for none to hold more than so many records, or about so."""
+    """Cut ranges into the fewest slices with about `max_records` records at most; None gives one slice."""
     total_records = sum(span.end - span.start for span in ranges)
     slice_count = 1 if max_records is None else max(-(-total_records // max_records), 1)
     return [tuple(slice_range(span, number, slice_count) for span in ranges) for number in range(slice_count)]
 
 
 def slice_range(span: OffsetRange, number: int, count: int) -> OffsetRange:
-    """Return one of `count` pieces of a range."""
+    """Return the slice with this number, of `count` slices of a range."""
     start, end = (
         span.start + (span.end - span.start) * boundary // count for boundary in (number, number + 1)
     )
@@ -25,7 +25,7 @@ def slice_range(span: OffsetRange, number: int, count: int) -> OffsetRange:
 
 
 def filter_ranges(records: "DataFrame", ranges: Sequence[OffsetRange]) -> "DataFrame":
-    """The records of these ranges."""
+    """Return the records of these ranges."""
     conditions = (
         f"(partition = {span.partition} AND offset >= {span.start} AND offset < {span.end})"
         for span in ranges

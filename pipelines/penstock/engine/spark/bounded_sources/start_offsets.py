@@ -1,4 +1,4 @@
-"""Where stored records begin: an archive that its topic goes on from, and a part that begins later."""
+"""Combines an archive with its topic, and starts a source at given offsets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceFromOffsets:
-    """The records of a part from some offsets on, given by the names of partitions; others are read whole."""
+    """A source from these start offsets, by partition name; other partitions are read whole."""
 
     source: BoundedSource
     start_offsets: Mapping[str, int]
 
     def list_ranges(self) -> tuple[OffsetRange, ...]:
-        """Every partition from where it is to begin; StoredError where the part begins later."""
+        """Return every partition from its start offset; raise BoundedInputError when the source starts later."""
         return tuple(self._clip_start(span) for span in self.source.list_ranges())
 
     def read_records(self, ranges: Sequence[OffsetRange]) -> "DataFrame":
-        """The records of these ranges."""
+        """Return the records of these ranges."""
         return self.source.read_records(ranges)
 
     def _clip_start(self, span: OffsetRange) -> OffsetRange:
@@ -33,26 +33,26 @@ class SourceFromOffsets:
         if start < span.start:
             raise BoundedInputError(
                 span.name,
-                f"it is to be read from offset {start}, and begins at {span.start}",
-                "Read the archive, where there is one, or begin later",
+                f"cannot start at offset {start}: its first offset is {span.start}",
+                "Read the archive if the topic has one, or start later",
             )
         return replace(span, start=min(start, span.end))
 
 
 @dataclass(frozen=True)
 class ArchiveThenTopicSource:
-    """The records of an archive, and from where it ends those of its topic."""
+    """The records of an archive, then those of its topic from the end of the archive on."""
 
     archive: BoundedSource
     topic: BoundedSource
 
     def list_ranges(self) -> tuple[OffsetRange, ...]:
-        """Every partition from the archive's first record to the topic's last."""
+        """Return every partition from the first archived record to the topic's end."""
         archived = {span.name: span for span in self.archive.list_ranges()}
         return tuple(_join_ranges(archived.get(span.name), span) for span in self.topic.list_ranges())
 
     def read_records(self, ranges: Sequence[OffsetRange]) -> "DataFrame":
-        """The records of these ranges, each from the archive if it is there."""
+        """Return the records of these ranges, from the archive as far as it has them."""
         archive_ends = {span.name: span.end for span in self.archive.list_ranges()}
         archive_ranges = [
             replace(span, end=min(span.end, max(archive_ends.get(span.name, 0), span.start)))
@@ -79,7 +79,7 @@ def _join_ranges(archived: OffsetRange | None, topic: OffsetRange) -> OffsetRang
     if archived.end < topic.start:
         raise BoundedInputError(
             topic.name,
-            f"its archive ends at {archived.end}, and the topic begins at {topic.start}: what was between is gone",
+            f"its archive ends at {archived.end}, but the topic starts at {topic.start}; records between are lost",
             "Read the topic alone",
         )
     return replace(topic, start=archived.start, end=max(archived.end, topic.end))

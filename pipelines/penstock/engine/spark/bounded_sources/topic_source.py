@@ -1,4 +1,4 @@
-"""A topic, as far as it goes at the moment."""
+"""Reads a topic up to its current end."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,10 @@ BROKER_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True)
 class TopicSource:
-    """The records that a topic holds. `client` and `kafka` are what a secured broker wants of either client."""
+    """The records that a topic holds now.
+
+    `client_options` are the security options of librdkafka, `spark_kafka_options` those of Spark's Kafka source.
+    """
 
     session: "SparkSession"
     topic: str
@@ -29,11 +32,11 @@ class TopicSource:
     spark_kafka_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def list_ranges(self) -> tuple[OffsetRange, ...]:
-        """Every partition from its oldest record to its newest."""
+        """Return every partition from its oldest record to its newest."""
         return list_topic_ranges(self.topic, self.bootstrap_servers, self.client_options)
 
     def find_offsets_at(self, timestamp_ms: int) -> Mapping[str, int]:
-        """The first offset of each partition whose record came at a time or later; the end where none did."""
+        """Return the first offset of each partition whose record arrived at this time or later, else the end."""
         admin = AdminClient(
             {"bootstrap.servers": self.bootstrap_servers, "log_level": "2", **self.client_options}
         )
@@ -47,7 +50,7 @@ class TopicSource:
         }
 
     def read_records(self, ranges: Sequence[OffsetRange]) -> "DataFrame":
-        """Read offset ranges; one that the broker no longer holds fails the run."""
+        """Return the records of these ranges; a range that the broker no longer holds fails the run."""
         reader = self.session.read.format("kafka").option("kafka.bootstrap.servers", self.bootstrap_servers)
         reader = reader.option("subscribe", self.topic).options(
             **CONSUMER_OPTIONS, **self.spark_kafka_options
@@ -86,12 +89,12 @@ def list_topic_ranges(
 
 
 def range_start(span: OffsetRange) -> int:
-    """Where a range begins."""
+    """Return the start of a range."""
     return span.start
 
 
 def range_end(span: OffsetRange) -> int:
-    """Where a range ends."""
+    """Return the end of a range."""
     return span.end
 
 

@@ -1,4 +1,4 @@
-"""Several stored inputs as one."""
+"""Combines several bounded sources into one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ TOPIC_ROW_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp"
 
 @dataclass(frozen=True)
 class UnionSource:
-    """The records of all parts; a partition's name says of which part it is."""
+    """The records of several sources of different topics."""
 
     sources: Sequence[BoundedSource]
 
     def list_ranges(self) -> tuple[OffsetRange, ...]:
-        """The partitions of all parts, one part after the other."""
+        """Return the partitions of all sources, in the order of the sources."""
         return tuple(span for source in self.sources for span in source.list_ranges())
 
     def read_records(self, ranges: Sequence[OffsetRange]) -> "DataFrame":
-        """The records of these ranges, from the part that each of them is of."""
+        """Return the records of these ranges, each from the source of its topic."""
         frames = []
         for source in self.sources:
             topics = {span.topic for span in source.list_ranges()}

@@ -1,1 +1,1 @@
-"""Kafka as Spark reads it: options, offsets, and where reading starts."""
+"""Spark's Kafka source: consumer options, offsets of batches, and initial offsets."""

@@ -1,7 +1,7 @@
-"""What Spark wrote down of a micro-batch: which offsets it is made of.
+"""Reads the offset ranges of a micro-batch from Spark's checkpoint.
 
-Spark plans a batch before anybody sees it, and writes the end of each partition into its checkpoint; the start is
-the end of the batch before, and for the first batch what the source wrote when it began.
+Spark writes the end offset of each partition into its checkpoint before it runs a batch. A batch starts where the
+previous one ended; the first batch starts at the initial offsets that the source recorded.
 """
 
 import json
@@ -15,7 +15,7 @@ PartitionOffsets = Mapping[str, Mapping[str, int]]
 
 
 def read_batch_ranges(checkpoint: Path, spark_batch: int) -> tuple[OffsetRange, ...]:
-    """The offsets of a micro-batch, for every partition that is known, those without news included."""
+    """Return the range of every known partition in a micro-batch, including those without new records."""
     ends = _read_offsets(checkpoint / "offsets" / str(spark_batch))
     starts = (
         _read_offsets(checkpoint / "offsets" / str(spark_batch - 1))
@@ -34,7 +34,7 @@ def _read_initial_offsets(checkpoint: Path) -> PartitionOffsets:
 
 
 def _read_offsets(path: Path) -> PartitionOffsets:
-    """The last line of the file is the offsets of the one source, as JSON."""
+    """Return the offsets of the only source, which the last line of the file holds as JSON."""
     try:
         lines = path.read_bytes().lstrip(b"\\0").decode("utf-8").splitlines()
         offsets: PartitionOffsets = json.loads(lines[-1][lines[-1].index("{") :])

@@ -1,4 +1,4 @@
-"""Where Spark begins to read for a stream that has a state, and no checkpoint of Spark's: after a replay."""
+"""Finds where Spark starts to read when a stream has a state but no checkpoint of Spark, as after a replay."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,15 @@ EARLIEST_OFFSET = -2
 def find_initial_offsets(
     checkpoint: Path, last_outcome: BatchOutcome, topics: Sequence[str], client_config: Mapping[str, str]
 ) -> str | None:
-    """Return the ends of a state in Spark's words; None where a checkpoint says where to begin."""
+    """Return the end offsets of a state as Spark's `startingOffsets`; None when Spark's checkpoint has offsets.
+
+    Raises JournalError when the checkpoint is missing but the state was built from it.
+    """
     if any((checkpoint / "offsets").glob("[0-9]*")):
         return None
     if last_outcome.spark_batch is not None:
         fix = "Restore the checkpoint that belongs to this journal, or replay the stream"
-        raise JournalError(checkpoint, f"it is gone, and batch {last_outcome.batch_id} was read by it", fix)
+        raise JournalError(checkpoint, f"is missing, but batch {last_outcome.batch_id} was read by it", fix)
     admin = AdminClient(dict(client_config))
     partitions_by_topic = {
         topic: admin.list_topics(topic, timeout=METADATA_TIMEOUT_S).topics[topic].partitions

@@ -1,1 +1,1 @@
-"""From the bytes of a topic to judged records."""
+"""Parses the bytes of a topic into records, and validates them."""

@@ -1,8 +1,7 @@
-"""Records in Avro as Spark reads them: each by the schema it was written with, all into the columns of the input.
+"""Builds the SQL that parses Avro: each record by its writer schema, all into the columns of the input.
 
-A value is a zero byte, the id of its schema, and the record. To know that the record ends where the value does,
-four bytes are put behind it, and the schema gets a field at its end that takes them: in a value that is cut, or
-goes on behind its record, that field does not hold them.
+A value is a zero byte, the id of its schema, and the record. To detect values that are truncated or too long, the
+SQL appends four bytes, and the schema gets a last field that reads them. In an invalid value the field differs.
 """
 
 import json
@@ -23,19 +22,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SchemaLookup: TypeAlias = Callable[[str, Sequence[ContractField]], ReadableSchemas]
-"""Says by which schemas a topic's records were written, as far as a reader with these fields can read them."""
+"""Returns the writer schemas of a topic that a reader with these fields can read."""
 WriterSchemas: TypeAlias = Mapping[str, ReadableSchemas]
-"""The same as it is for a batch, by topic."""
+"""The writer schemas of a batch, by topic."""
 
 _END_FIELD = "_end"
 _END_MARK = b"\xf0PEN"
 _NO_SCHEMA_HEAD = "none"
-"""No value begins so: what stands for it gives the column its type while no schema is known."""
+"""A head that no value has; its branch gives the column its type while no schema is known."""
 
 
 def refuse_without_registry(topic: str, _fields: Sequence[ContractField]) -> ReadableSchemas:
-    """Stand where no registry is known: Avro cannot be read without."""
-    raise RegistryError(f"{topic} is in Avro, which needs the registry of its schemas; name one")
+    """Raise RegistryError: without a schema registry, Avro cannot be read."""
+    raise RegistryError(f"{topic} is in Avro, which needs a schema registry. Configure the registry")
 
 
 def is_avro(source: PlanSource) -> bool:
@@ -44,7 +43,7 @@ def is_avro(source: PlanSource) -> bool:
 
 
 def load_writer_schemas(sources: Sequence[PlanSource], schema_lookup: SchemaLookup) -> WriterSchemas:
-    """Ask for the schemas of every input in Avro."""
+    """Return the writer schemas of every input in Avro."""
     return {
         topic_of(source): schema_lookup(topic_of(source), contract_fields(source))
         for source in sources
@@ -53,7 +52,7 @@ def load_writer_schemas(sources: Sequence[PlanSource], schema_lookup: SchemaLook
 
 
 def contract_fields(source: PlanSource) -> list[ContractField]:
-    """The fields of an input as a contract has them."""
+    """Return the fields of an input as fields of a contract."""
     return [
         ContractField(column.name, parse_spark_type(column.type), "", column.required)
         for column in source.columns
@@ -61,7 +60,7 @@ def contract_fields(source: PlanSource) -> list[ContractField]:
 
 
 def parse_record_sql(source: PlanSource, writer_schemas: WriterSchemas) -> str:
-    """SQL for a record: null for one by a schema that is not known, full of nulls for a broken one."""
+    """Return SQL for a record: null for an unknown schema, a record of nulls for a malformed value."""
     schemas_by_id = writer_schemas.get(topic_of(source), ReadableSchemas({})).schemas
     reader_schema = _reader_schema(source)
     schemas_by_head = {f"00{number:08X}": schema for number, schema in schemas_by_id.items()} or {
@@ -84,7 +83,7 @@ def parse_record_sql(source: PlanSource, writer_schemas: WriterSchemas) -> str:
 
 
 def unreadable_clauses(source: PlanSource, record_column: str) -> str:
-    """The WHEN clauses that tell a record which could not be read; `record` is the column that `parsed` made."""
+    """Return the WHEN clauses for unreadable records; `record_column` holds the result of `parse_record_sql`."""
     invalid_texts = [
         condition
         for column in source.columns
@@ -99,7 +98,7 @@ def unreadable_clauses(source: PlanSource, record_column: str) -> str:
 
 
 def refuse_unknown_schemas(raw: "DataFrame", writer_schemas: WriterSchemas) -> None:
-    """Refuse records of schemas that are not known while the registry does not answer: it may know them."""
+    """Raise RegistryError for records of unknown schemas while the registry is unavailable: it may know them."""
     for topic, (schemas, registry_error) in writer_schemas.items():
         if not registry_error:
             continue
@@ -110,12 +109,12 @@ def refuse_unknown_schemas(raw: "DataFrame", writer_schemas: WriterSchemas) -> N
         )
         for row in unknown_records.selectExpr(f"conv({head}, 16, 10) AS id").limit(1).collect():
             raise RegistryError(
-                f"{topic} has records of schema {row.id}, which is not known here yet, and {registry_error}"
+                f"{topic} has records of schema {row.id}, which is not cached. {registry_error}"
             )
 
 
 def _reader_schema(source: PlanSource) -> dict[str, Any]:
-    """The schema of an input: every field may be null, so that what is missing is told by its name."""
+    """Return the schema of an input: every field may be null, so that a missing field is reported by name."""
     fields = [
         {"name": column.name, "type": ["null", _column_avro_type(column)], "default": None}
         for column in source.columns
@@ -133,7 +132,7 @@ def _column_avro_type(column: Column) -> object:
 
 
 def _schema_with_mark_sql(schema: Mapping[str, Any], *, optional: bool) -> str:
-    """A schema with the field for what is put behind the record, as a text of SQL."""
+    """Return a schema with the field of the end mark, as an SQL literal."""
     mark_type = {"type": "fixed", "name": _END_FIELD, "size": len(_END_MARK)}
     end_field = (
         {"name": _END_FIELD, "type": ["null", mark_type], "default": None}
@@ -144,7 +143,7 @@ def _schema_with_mark_sql(schema: Mapping[str, Any], *, optional: bool) -> str:
 
 
 def _tombstone_record_sql(source: PlanSource, tombstones: Tombstones) -> str:
-    """The record that stands for one without a value."""
+    """Return SQL for the record of a tombstone."""
     tombstone_columns = tombstone_field_sql(source, tombstones)
     fields = [
         f"{sql_literal(column.name)}, CAST({tombstone_columns.get(column.name, 'NULL')} AS {column.type})"
@@ -154,7 +153,7 @@ def _tombstone_record_sql(source: PlanSource, tombstones: Tombstones) -> str:
 
 
 def _invalid_utf8_sql(column: str, column_type: str, depth: int = 0) -> str:
-    """SQL that is true of text which is not UTF-8: Avro has no word about that, and whoever reads it breaks."""
+    """Return SQL that is true for text that is not UTF-8, which Avro does not check and readers fail on."""
     column_type = column_type.upper()
     if column_type == "STRING":
         return f"NOT is_valid_utf8({column})"

@@ -1,4 +1,4 @@
-"""What identifies a record: a hash of 128 bits of its source and the declared fields, made by Spark."""
+"""Computes the ids of records for deduplication: a 128-bit hash of the source and the declared fields."""
 
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def compute_record_ids(records: "DataFrame", source: PlanSource, rule: Deduplication) -> "DataFrame":
-    """The ids of good records, as `IDS` has them. A record whose id has a null is nobody's repeat."""
+    """Return the ids of valid records, with the columns of RECORD_IDS_SCHEMA. A null field means no id."""
     fields = ", ".join(quote_column(name) for name in rule.by)
     has_complete_id = " AND ".join(f"{quote_column(name)} IS NOT NULL" for name in rule.by)
     return (
         records.where(f"_invalid IS NULL AND {has_complete_id}")
         .selectExpr(
             *DUPLICATES_SCHEMA.names,
-            # Two hashes with different beginnings, since Spark has none of 128 bits.
+            # Two hashes with different prefixes, since Spark has no 128-bit hash.
             *(f"xxhash64('{half}', '{source.name}', {fields}) AS _id_{half}" for half in ("hi", "lo")),
             f"_time + {rule.within} AS _forget_at",
         )
@@ -30,8 +30,10 @@ def compute_record_ids(records: "DataFrame", source: PlanSource, rule: Deduplica
 
 
 def mark_duplicates(records: "DataFrame", duplicates: pa.Table) -> "DataFrame":
-    """Records of which these, by their addresses, are set aside as repeats."""
-    duplicate_rows = records.sparkSession.createDataFrame(duplicates).selectExpr("*", "true AS _repeat")
+    """Mark the records at these addresses as duplicates."""
+    duplicate_rows = records.sparkSession.createDataFrame(duplicates).selectExpr("*", "true AS _is_duplicate")
     joined = records.join(duplicate_rows.hint("broadcast"), DUPLICATES_SCHEMA.names, "left")
-    columns = [quote_column(name) for name in records.columns if name != "_aside"]
-    return joined.selectExpr(*columns, f"CASE WHEN _repeat THEN '{FATE_DUPLICATE}' ELSE _aside END AS _aside")
+    columns = [quote_column(name) for name in records.columns if name != "_fate"]
+    return joined.selectExpr(
+        *columns, f"CASE WHEN _is_duplicate THEN '{FATE_DUPLICATE}' ELSE _fate END AS _fate"
+    )

@@ -1,4 +1,4 @@
-"""Several inputs in one pass: which topic is whose, and SQL that depends on the input that a record is of."""
+"""Builds the columns of several inputs in one frame, and SQL that depends on the input of a record."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ Sources = Sequence[PlanSource]
 
 
 def sql_by_topic(sources: Sources, column: str, sql: Callable[[int, PlanSource], str | None]) -> str:
-    """SQL that is another for each input; null for those that have none. `column` holds a record's topic."""
+    """Return SQL with a branch for each input, null for inputs without one. `column` holds a record's topic."""
     branches = [(topic_of(source), sql(number, source)) for number, source in enumerate(sources)]
     if len(branches) == 1:
         return branches[0][1] or "NULL"
@@ -28,7 +28,7 @@ def sql_by_topic(sources: Sources, column: str, sql: Callable[[int, PlanSource],
 
 
 def collect_field_types(sources: Sources) -> Mapping[str, frozenset[str]]:
-    """The fields of all inputs by name, with the types that they have: one, where inputs agree."""
+    """Return the fields of all inputs by name, each with its types: one type if all inputs agree."""
     types: dict[str, frozenset[str]] = {}
     for source in sources:
         for column in source.columns:
@@ -37,17 +37,17 @@ def collect_field_types(sources: Sources) -> Mapping[str, frozenset[str]]:
 
 
 def find_conflicting_fields(sources: Sources) -> list[str]:
-    """The fields that inputs have with different types."""
+    """Return the fields that have different types in different inputs."""
     return [name for name, types in collect_field_types(sources).items() if len(types) > 1]
 
 
 def input_field_column(number: int, field: str) -> str:
-    """The column that holds a disputed field as the input of this number has it."""
+    """Return the column of a conflicting field with the type of this input."""
     return f"_of_{number}_{field}"
 
 
 def select_input(records: "DataFrame", source: PlanSource, sources: Sources) -> "DataFrame":
-    """Records of one input, with its fields and no others, each under its own name."""
+    """Return the records of one input with only its fields, each under its own name."""
     conflicting = find_conflicting_fields(sources)
     number = list(sources).index(source)
     names = [column.name for column in source.columns]
@@ -63,9 +63,9 @@ def select_input(records: "DataFrame", source: PlanSource, sources: Sources) -> 
 def select_stage_inputs(
     records: "DataFrame", stage: Stage, stage_sources: Sources, sources: Sources
 ) -> "DataFrame":
-    """Records of all inputs of a stage, with the fields of all.
+    """Return the records of all inputs of a stage, with the fields of all of them.
 
-    Of a field about which these dispute there is what the stage uses; that the plan's check has agreed upon.
+    A conflicting field has the type that the stage uses; the plan's validation ensures that there is only one.
     """
     conflicting = find_conflicting_fields(sources)
     stage_conflicting = find_conflicting_fields(stage_sources)
@@ -87,7 +87,7 @@ def select_stage_inputs(
 
 
 def _conflicting_field_sql(used: Sources, sources: Sources, name: str) -> str:
-    """SQL for a disputed field, as the input of each record has it."""
+    """Return SQL for a conflicting field, from the column of each record's input."""
     numbers = {source.name: number for number, source in enumerate(sources)}
     return sql_by_topic(
         used, "_topic", lambda _, source: quote_column(input_field_column(numbers[source.name], name))
@@ -95,7 +95,7 @@ def _conflicting_field_sql(used: Sources, sources: Sources, name: str) -> str:
 
 
 def _internal_columns(records: "DataFrame", sources: Sources) -> list[str]:
-    """The columns that are ours and stay with every record."""
+    """Return the engine's own columns, which stay with every record."""
     hidden = {
         input_field_column(number, name)
         for number in range(len(sources))
@@ -105,9 +105,9 @@ def _internal_columns(records: "DataFrame", sources: Sources) -> list[str]:
 
 
 def refuse_duplicate_topics(sources: Sources) -> None:
-    """Refuse inputs that a record cannot be told to be of."""
+    """Raise DefinitionError when two inputs read the same topic: a record would not have one input."""
     topics = [topic_of(source) for source in sources]
     for topic in topics:
         if topics.count(topic) > 1:
-            fix = "Read it once; two readings of one record are two pipelines"
+            fix = "Read it once. To parse one topic in two ways, write two pipelines"
             raise DefinitionError("read", f"the topic {topic} is read twice", fix)

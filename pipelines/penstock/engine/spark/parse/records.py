@@ -1,9 +1,9 @@
-"""From what a topic holds to records: addressed, timed, typed, and judged.
+"""Parses what a topic holds into typed records with address, event time and validity.
 
-The columns that begin with `_` are ours; steps of the user's own leave them as they are:
-`_topic`, `_partition`, `_offset` (the address), `_time` (event time in milliseconds), `_invalid` (why the record
-is no good, null for a good one), `_breaks` where records are checked, and `_of_N_FIELD` for a field that several
-inputs have with different types, as the input of that number has it.
+Columns that start with `_` belong to the engine, and the user's steps must keep them: `_topic`, `_partition` and
+`_offset` (the address), `_time` (event time in milliseconds), `_invalid` (why the record is invalid, null for a
+valid one), `_breaks` (the failed checks, if the input has checks), and `_of_N_FIELD` for a field with conflicting
+types, in the type of input N.
 """
 
 from collections.abc import Collection
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 KAFKA_SOURCE_DDL = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
-"""What Spark's Kafka source says of a record, as far as we look at it."""
+"""The columns of Spark's Kafka source that the engine reads."""
 
 NO_WRITER_SCHEMAS: WriterSchemas = {}
 
 MIN_EVENT_TIME_MS = -62_135_596_800_000
 EVENT_TIME_END_MS = 253_402_300_800_000
-"""Event times outside of these years are mistakes of the sender, and no table can show them."""
+"""Event times outside these bounds are invalid: tables cannot hold them."""
 
 
 def record_ddl(source: PlanSource) -> str:
-    """The DDL of a record, as the source declares it."""
+    """Return the DDL of a record as the source declares it."""
     return ", ".join(f"{quote_column(column.name)} {column.type}" for column in source.columns)
 
 
@@ -49,11 +49,10 @@ def parse_records(
     with_bytes: bool = False,
     deferred_checks: Collection[CheckBit] = (),
 ) -> "DataFrame":
-    """Records of a Kafka source, those that are no good included: their fields are null as far as unread.
+    """Parse the records of a Kafka source, invalid ones included: their unreadable fields are null.
 
-    Each record is read as its topic's input declares it, in Avro by one of the schemas of its `writers`. With
-    `bytes_too` each keeps what the topic holds of it,
-    as `_arrived`, `_key` and `_value`. Checks that are asked `later` are left out.
+    The input of a topic declares how to parse it; Avro is parsed by one of `writer_schemas`. `with_bytes` keeps
+    the original record as `_arrived`, `_key` and `_value`. `deferred_checks` are not run here.
     """
     byte_columns = ["timestamp AS _arrived", "key AS _key", "value AS _value"] if with_bytes else []
     address = ["topic AS _topic", "partition AS _partition", "offset AS _offset"]
@@ -77,7 +76,7 @@ def parse_records(
 
 
 def invalid_reason_sql(source: PlanSource, record_column: str) -> str:
-    """SQL that says why a record is no good: null for a good one. `record` is the column that holds it."""
+    """Return SQL for why the record in a column is invalid: null for a valid one."""
     event_time = f"{record_column}.{quote_column(source.event_time)}"
     tombstones = source.tombstones
     empty_condition = (
@@ -104,7 +103,7 @@ def invalid_reason_sql(source: PlanSource, record_column: str) -> str:
 def _unreadable_clause(source: PlanSource, record_column: str) -> str:
     if avro.is_avro(source):
         return avro.unreadable_clauses(source, record_column)
-    return f" WHEN {record_column} IS NULL OR {record_column}._broken IS NOT NULL THEN 'malformed'"
+    return f" WHEN {record_column} IS NULL OR {record_column}._corrupt IS NOT NULL THEN 'malformed'"
 
 
 def _parse_record_sql(
@@ -117,12 +116,12 @@ def _parse_record_sql(
 
 
 def _from_json_sql(source: PlanSource) -> str:
-    schema = sql_literal(f"{record_ddl(source)}, _broken STRING")
-    return f"from_json({_json_text_sql(source)}, {schema}, map('columnNameOfCorruptRecord', '_broken'))"
+    schema = sql_literal(f"{record_ddl(source)}, _corrupt STRING")
+    return f"from_json({_json_text_sql(source)}, {schema}, map('columnNameOfCorruptRecord', '_corrupt'))"
 
 
 def _json_text_sql(source: PlanSource) -> str:
-    """The JSON of a record; of one without a value what it says by its key and Kafka's time."""
+    """Return SQL for the JSON of a record; for a tombstone, built from its key and Kafka's timestamp."""
     tombstones = source.tombstones
     if tombstones is None:
         return "cast(value AS STRING)"
@@ -132,12 +131,12 @@ def _json_text_sql(source: PlanSource) -> str:
 
 
 def _record_column(number: int) -> str:
-    """The column that holds a record as the input of this number has it."""
+    """Return the column of a record as this input parses it."""
     return f"_record_{number}"
 
 
 def _field_columns(sources: Sources, name: str) -> list[str]:
-    """The column of a field; where inputs dispute about its type, a column for each of them."""
+    """Return the column of a field; for a field with conflicting types, one column for each input."""
 
     def field_sql(number: int, source: PlanSource) -> str | None:
         is_declared = any(column.name == name for column in source.columns)

@@ -1,8 +1,8 @@
-"""Checks of single records, in the pass that parses them: what each breaks, and how many break what.
+"""Runs checks of single records in the pass that parses them.
 
-What a record breaks is one number, `_breaks`, with a bit for each check of its input. It is worked out once, and
-says whether the record is no good. Which checks any record breaks is known of the same pass, from the groups into
-which records are counted wherever there are such; only where some are broken, a second job counts them.
+The failed checks of a record are one number, `_breaks`, with a bit for each check of its input. It decides whether
+the record is invalid. The same pass yields which checks any record fails, from groups of records if there are
+groups. Only if a check fails, a second job counts the records that fail it.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 BREAKS_COLUMN = "_breaks"
 ANY_BREAKS_SQL = f"bit_or({BREAKS_COLUMN})"
-"""What any of several records breaks."""
+"""The checks that any record of a group fails."""
 OBSERVED_BREAKS = "breaks"
 CHECK_REASON_PREFIX = "check:"
-"""With what the reason begins for which a record is set aside by a check; its name follows."""
+"""The start of the reason for which a check quarantines a record; the name of the check follows."""
 
 
 class CheckBit(NamedTuple):
-    """A check, the topic whose records it is of, and its bit."""
+    """A check, the topic of its records, and its bit."""
 
     topic: str
     bit: int
@@ -42,7 +42,7 @@ class CheckBit(NamedTuple):
 
 
 def assign_check_bits(sources: Sources) -> list[CheckBit]:
-    """Every check of every input."""
+    """Return every check of every input."""
     return [
         CheckBit(topic_of(source), bit, check)
         for source in sources
@@ -51,17 +51,14 @@ def assign_check_bits(sources: Sources) -> list[CheckBit]:
 
 
 def select_quarantining(check_bits: Iterable[CheckBit]) -> list[CheckBit]:
-    """Those of some checks for which records are set aside."""
+    """Return the checks that quarantine records."""
     return [check_bit for check_bit in check_bits if check_bit.check.action == "quarantine"]
 
 
 def apply_row_checks(
     records: "DataFrame", sources: Sources, deferred_checks: Collection[CheckBit] = ()
 ) -> "DataFrame":
-    """Records that were judged, judged by their checks as well; as they are where there are none.
-
-    Those that are asked `later` are left out.
-    """
+    """Run the checks of all inputs except `deferred_checks`; without checks, return the records unchanged."""
     if not assign_check_bits(sources):
         return records
     current_checks = [
@@ -82,7 +79,7 @@ def apply_row_checks(
 
 
 def _add_bits_per_input(records: "DataFrame", sources: Sources) -> "DataFrame":
-    """Records with what they would break of each input's checks, whose fields are those of that input."""
+    """Add a column with the failed checks of each input, computed on the fields of that input."""
     conflicting = find_conflicting_fields(sources)
     for number, source in enumerate(sources):
         own_conflicting = [column.name for column in source.columns if column.name in conflicting]
@@ -97,17 +94,16 @@ def _add_bits_per_input(records: "DataFrame", sources: Sources) -> "DataFrame":
 
 
 def create_check_observation(sources: Sources) -> "Observation | None":
-    """What is to see which checks any record breaks; None where there are none."""
+    """Create the observation of failed checks; None if no input has checks."""
     from pyspark.sql import Observation
 
     return Observation() if assign_check_bits(sources) else None
 
 
 def observe_breaks(rows: "DataFrame", observation: "Observation") -> "DataFrame":
-    """Records, or groups of them that have `_breaks` of all, of which it is seen which checks any of them breaks.
+    """Observe which checks any of these records, or groups of records, fails.
 
-    Spark writes each row that it watches to memory, and whatever precedes with all its columns: so groups are
-    watched where there are any, for they are few.
+    Spark copies each observed row with all its columns, so observe groups if there are any: they are few.
     """
     from pyspark.sql.functions import expr
 
@@ -115,16 +111,16 @@ def observe_breaks(rows: "DataFrame", observation: "Observation") -> "DataFrame"
 
 
 def read_observed_breaks(observation: "Observation | None") -> int | None:
-    """What was seen once the records were read."""
+    """Return the observed checks, after the records were read."""
     return None if observation is None else observation.get[OBSERVED_BREAKS]
 
 
 def count_broken_checks(
     broken_bits: int | None, records: "Callable[[], DataFrame]", sources: Sources
 ) -> pa.Table:
-    """How many records break each check, as `CHECKED` has it: by a job of its own, where any record breaks any.
+    """Count the records that fail each check, in a separate job if any record fails any check.
 
-    `broken` are the bits of what any of them breaks.
+    `broken_bits` are the checks that any record fails. The columns are those of CHECK_COUNTS_SCHEMA.
     """
     if not broken_bits:
         return CHECK_COUNTS_SCHEMA.empty_table()
@@ -150,7 +146,7 @@ def count_broken_checks(
 
 
 def raise_if_stopping(broken: pa.Table, records: "Callable[[], DataFrame]", sources: Sources) -> None:
-    """Raise CheckFailedError, with the first record, where a check that stops the stream is broken."""
+    """Raise CheckFailedError with the first record that fails a check which stops the stream."""
     stopping = {
         (row["topic"], row["check"]): row["records"] for row in broken.to_pylist() if row["action"] == "stop"
     }
@@ -165,7 +161,7 @@ def raise_if_stopping(broken: pa.Table, records: "Callable[[], DataFrame]", sour
 
 
 def break_bits_sql(check_bits: Iterable[CheckBit], source: PlanSource) -> str:
-    """SQL for what a record of an input breaks of these checks."""
+    """Return SQL for the bits of these checks that a record of an input fails."""
     bits = [
         f"IF({check_bit.check.violation_sql}, {1 << check_bit.bit}L, 0L)"
         for check_bit in _select_source_checks(check_bits, source)
@@ -174,12 +170,12 @@ def break_bits_sql(check_bits: Iterable[CheckBit], source: PlanSource) -> str:
 
 
 def check_mask_sql(check_bits: Iterable[CheckBit], source: PlanSource) -> str:
-    """SQL for the bits of these checks of an input."""
+    """Return SQL for the bits of these checks of an input."""
     return f"{sum(1 << check_bit.bit for check_bit in _select_source_checks(check_bits, source))}L"
 
 
 def _quarantine_reason_sql(check_bits: Iterable[CheckBit], source: PlanSource) -> str | None:
-    """The first check, in the order of their declaration, for which a record is set aside."""
+    """Return SQL for the first failed check, in order of declaration, that quarantines a record."""
     cases = [
         f"WHEN {BREAKS_COLUMN} & {1 << check_bit.bit}L != 0 THEN '{CHECK_REASON_PREFIX}{check_bit.check.name}'"
         for check_bit in select_quarantining(_select_source_checks(check_bits, source))

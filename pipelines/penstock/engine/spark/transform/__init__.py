@@ -1,1 +1,1 @@
-"""Steps between parsing and aggregation: user steps, lookups, explosions."""
+"""Runs the steps between parsing and aggregation: the user's steps and lookups."""

@@ -1,4 +1,4 @@
-"""A step that looks into a table, in Spark: a join with rows that are sent along with the batch."""
+"""Runs a lookup step in Spark: a broadcast join with the rows of a table."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 LookupRows = Callable[[LookupStep], pa.Table | None]
-"""Gives the rows of a table that a step looks into; None where only its columns are asked for."""
+"""Returns the rows of a step's lookup table; None when only its columns are needed."""
 
 
 def give_no_rows(step: LookupStep) -> None:
-    """Give no rows: what a step adds is known without them."""
+    """Return no rows: the columns that a step adds follow from the step alone."""
     del step
 
 
 def join_lookup(records: "DataFrame", step: LookupStep, lookup_rows: LookupRows) -> "DataFrame":
-    """Records with the columns of a table. DefinitionError where they do not fit the records."""
+    """Add the columns of a lookup table to records; raise DefinitionError when the columns do not match."""
     record_fields = {name.lower() for name in records.columns}
     for name in step.on:
         if name.lower() not in record_fields:
-            fix = f"There are: {', '.join(n for n in records.columns if not n.startswith('_'))}"
-            raise DefinitionError("lookup.on", f"{name!r} is no field of a record here", fix)
+            fix = f"Available fields: {', '.join(n for n in records.columns if not n.startswith('_'))}"
+            raise DefinitionError("lookup.on", f"{name!r} is not a field of the records", fix)
     for column in step.columns:
         if column.name.lower() in record_fields:
-            fix = "Rename it in a step before, or leave it out"
-            raise DefinitionError(f"lookup.columns.{column.name}", "a record has a field of that name", fix)
+            fix = "Rename the field in an earlier step, or remove the column from the lookup"
+            raise DefinitionError(f"lookup.columns.{column.name}", "the records already have that field", fix)
     rows = lookup_rows(step)
     if rows is None:
         null_columns = [f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in step.columns]

@@ -1,9 +1,8 @@
-"""Steps that make several rows of a record: each record is still counted once.
+"""Marks one row of each record after steps that may return several rows for a record, so that counts stay right.
 
-A step that explodes a list, or maps over Arrow, may give any number of rows for a record. They stand one after the
-other, for a stateless step moves no row to another task; so the first of them is where the address changes.
-Whether rows may have been multiplied is told by Spark's plan: where it only projects and filters, nothing has to
-be looked at.
+A step that explodes a list, or maps over Arrow, may return any number of rows for a record. They are adjacent, as
+a stateless step moves no row to another task. So the first row of a record is where the address changes. Spark's
+plan shows whether rows can multiply: a plan that only projects and filters needs no marks.
 """
 
 from collections import Counter
@@ -19,22 +18,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FIRST_ROW_COLUMN = "_first_row"
-"""The column that marks one row of each record, where there may be several."""
+"""The column that marks one row of each record when there may be several."""
 
 ROW_PRESERVING_OPERATORS = {"Project", "Filter", "SubqueryAlias", "View"}
-"""What Spark calls operators that give at most one row for a row."""
+"""Spark's names of operators that return at most one row for each row."""
 
 LOOKUP_OPERATORS = ("Join", "ResolvedHint", "LogicalRDD", "LocalRelation")
-"""What Spark calls the join of a lookup, and the table on its other side."""
+"""Spark's names of the operators of a lookup: the join, and the table on its other side."""
 
 ADDRESS_COLUMNS = ("_topic", "_partition", "_offset")
 
 
 def can_multiply_rows(before: "DataFrame", after: "DataFrame", steps: Sequence[Step]) -> bool:
-    """Whether steps may have made several rows of a record.
-
-    A lookup finds one row at most: its join is none that multiplies.
-    """
+    """Whether steps may return several rows for a record. A lookup finds one row at most."""
     lookup_count = sum(isinstance(step, LookupStep) for step in steps)
     lookup_joins = Counter(dict.fromkeys(LOOKUP_OPERATORS, lookup_count))
     return (
@@ -43,7 +39,7 @@ def can_multiply_rows(before: "DataFrame", after: "DataFrame", steps: Sequence[S
 
 
 def mark_first_rows(rows: "DataFrame") -> "DataFrame":
-    """Rows with `_first_row`, which one row of each record has."""
+    """Add `_first_row`, which is true for one row of each record."""
     from pyspark.sql.types import BooleanType, StructField, StructType
 
     schema = StructType([*rows.schema.fields, StructField(FIRST_ROW_COLUMN, BooleanType())])
@@ -51,8 +47,8 @@ def mark_first_rows(rows: "DataFrame") -> "DataFrame":
 
 
 def _count_operators(frame: "DataFrame") -> Counter[str]:
-    """What the analysed plan is made of, each as often as it occurs."""
-    # PySpark offers the plan of a frame as text only to be printed.
+    """Count the operators of the analyzed plan by name."""
+    # PySpark has no public API for the text of a plan; it can only print it.
     lines = frame._jdf.queryExecution().analyzed().toString().splitlines()  # noqa: SLF001
     return Counter(line.lstrip(" +-:|*").split(" ")[0].split("(")[0] for line in lines if line.strip())
 

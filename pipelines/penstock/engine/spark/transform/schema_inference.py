@@ -1,4 +1,4 @@
-"""The types that a record's fields have after the steps before the window, as Spark tells them."""
+"""Infers the types of a record's fields after the steps before the window, with Spark's analyzer."""
 
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class FieldTypeResolver:
-    """Asks Spark, once for each combination of sources and steps. No record is read for it."""
+    """Infers types once for each combination of sources and steps. It reads no records."""
 
     def __init__(self, session: "SparkSession") -> None:
         self._session = session
         self._resolved: dict[Hashable, Mapping[str, pa.DataType]] = {}
 
     def resolve_plan(self, plan: Plan) -> Mapping[str, Mapping[str, pa.DataType]]:
-        """The fields that each first stage of a plan finds after its steps, by the stage's name."""
+        """Return the field types after the steps of each source stage, by the stage's name."""
         return {stage.name: self.resolve_stage(plan.sources, stage) for stage in plan.source_stages}
 
     def resolve_stage(self, sources: tuple[PlanSource, ...], stage: Stage) -> Mapping[str, pa.DataType]:
-        """The fields that a stage finds in records of these sources after its steps."""
+        """Return the field types of records of these sources after the steps of a stage."""
         cache_key = (sources, stage.inputs, stage.input_steps, stage.steps)
         if cache_key not in self._resolved:
             self._resolved[cache_key] = self._infer_types(sources, stage)

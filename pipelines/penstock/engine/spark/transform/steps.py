@@ -1,4 +1,4 @@
-"""Stateless steps of the user's own, between a good record and its windows."""
+"""Runs the user's stateless steps on valid records, before windows are assigned."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _INPUT_VIEW_LOCK = Lock()
-"""Held while `input` is what one step reads."""
+"""Held while a step reads the temporary view `input`."""
 
 
 def apply_stage_steps(
     records: "DataFrame", stage: Stage, sources: Sources, lookup_rows: LookupRows = give_no_rows
 ) -> "DataFrame":
-    """The good records that a stage reads, after its steps; `sources` are all that were read.
+    """Return the included records of a stage's inputs after its steps; `sources` are all inputs of the batch.
 
-    `found` gives the rows of a table that a step looks into; without it there are none, and only columns. Where a
-    step may have made several rows of a record, one of them is marked by `_first_row`.
+    `lookup_rows` returns the rows of lookup tables; the default adds only their columns. When a step may return
+    several rows for a record, `_first_row` marks one of them.
     """
-    included = records.where("_aside IS NULL")
+    included = records.where("_fate IS NULL")
     united, is_multiplied = _unite_inputs(included, stage, sources, lookup_rows)
     transformed = apply_steps(united, stage.steps, lookup_rows)
     is_multiplied = is_multiplied or (
@@ -57,14 +57,14 @@ def apply_stage_steps(
 
 
 def has_transforms(stage: Stage, sources: Sources) -> bool:
-    """Whether what a stage reads is another thing than the records as they were judged."""
+    """Whether the records of a stage differ from the parsed records."""
     return bool(stage.steps or stage.input_steps or find_conflicting_fields(sources))
 
 
 def _unite_inputs(
     included: "DataFrame", stage: Stage, sources: Sources, lookup_rows: LookupRows
 ) -> "tuple[DataFrame, bool]":
-    """The records of a stage's inputs, each after its own steps, and whether these may have multiplied any."""
+    """Return the records of a stage's inputs, each after its own steps, and whether these may multiply rows."""
     stage_sources = [source for source in sources if source.name in stage.inputs]
     if not stage.input_steps:
         if len(stage_sources) == len(sources) and not find_conflicting_fields(sources):
@@ -89,7 +89,7 @@ def _unite_inputs(
 
 
 def _drop_conflicting_fields(stage: Stage, transformed: "Mapping[str, DataFrame]") -> "list[DataFrame]":
-    """The same records, each without the fields that are of another type elsewhere and are not used of it."""
+    """Drop from each input the fields that have another type in other inputs and are not used from this one."""
     types = {name: dict(records.dtypes) for name, records in transformed.items()}
     refuse_type_conflicts(stage, types)
     dropped_fields = unused_conflicting_fields(stage, types)
@@ -97,7 +97,7 @@ def _drop_conflicting_fields(stage: Stage, transformed: "Mapping[str, DataFrame]
 
 
 def apply_steps(records: "DataFrame", steps: Sequence[Step], lookup_rows: LookupRows) -> "DataFrame":
-    """Records after all steps. Raises DefinitionError where a step lost a column that is ours."""
+    """Apply all steps to records; raise DefinitionError when a step drops an internal column."""
     for number, step in enumerate(steps, start=1):
         internal = [name for name in records.columns if name.startswith("_")]
         records = (
@@ -109,8 +109,8 @@ def apply_steps(records: "DataFrame", steps: Sequence[Step], lookup_rows: Lookup
         if lost:
             raise DefinitionError(
                 f"step {number}",
-                f"it drops {', '.join(lost)}, by which a record is found again",
-                "Keep the columns that begin with _, as withColumn, where and SELECT * do",
+                f"it drops {', '.join(lost)}, which the engine needs to identify records",
+                "Keep the columns that start with _, as withColumn, where and SELECT * do",
             )
     return records
 
@@ -123,8 +123,8 @@ def _apply_step(
             changed: DataFrame = function.resolve()(records)
             return changed
         case SqlStep(text):
-            # Streams that are made ready at the same time share a session, and its view; what it was is settled
-            # when this returns.
+            # Streams that start at the same time share a session and this view. Spark resolves the view before
+            # `sql` returns.
             with _INPUT_VIEW_LOCK:
                 records.createOrReplaceTempView("input")
                 return records.sparkSession.sql(text)
@@ -142,7 +142,7 @@ def _apply_step(
 
 
 def _map_arrow_batches(records: "DataFrame", function: Callable[[pa.Table], pa.Table]) -> "DataFrame":
-    """Map batch by batch in the executors; what columns come of it is asked with no rows."""
+    """Map Arrow batches in the executors; a call with an empty table gives the columns of the result."""
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
     output_schema = function(to_arrow_schema(records.schema, timezone="UTC").empty_table()).schema
