@@ -66,7 +66,7 @@ def test_a_version_that_was_vacuumed_is_told(tmp_path: Path) -> None:
     [
         (
             cards(("a", 1, "x"), ("a", 2, "y")),
-            "version 0 has 2 rows with card=a. Look into a table that has one",
+            "version 0 has 2 rows with card=a. Look up a table with unique keys",
         ),
         (
             cards(("a", 1, "x")).drop_columns(["owner"]),
@@ -74,7 +74,7 @@ def test_a_version_that_was_vacuumed_is_told(tmp_path: Path) -> None:
         ),
         (
             pa.table({"card": ["a"], "limit": ["much"], "owner": ["x"]}),
-            "its column limit is string, no BIGINT. Say its type",
+            "its column limit is string and cannot be cast to BIGINT. Declare its type",
         ),
         (
             cards(*((str(n), n, "x") for n in range(11))),
@@ -91,7 +91,8 @@ def test_a_table_that_cannot_be_looked_into_is_told(tmp_path: Path, rows: pa.Tab
 
 def test_a_table_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(
-        LookupTableError, match=f"there is no table at {tmp_path}/latest/cards. Start what writes it"
+        LookupTableError,
+        match=f"there is no table at {tmp_path}/latest/cards. Start the stream that writes it",
     ):
         LookupTables([STEP], tmp_path).read_versions()
 
