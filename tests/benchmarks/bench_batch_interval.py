@@ -81,7 +81,7 @@ def compute_latencies(done: list[BatchRecord], made: dict[tuple[int, int], int])
 
 def measure_interval(stack: ScratchStack, interval_ms: int) -> IntervalResult:
     """Run with this interval for a while."""
-    stack.environment["PENSTOCK_HOST__BATCH_INTERVAL_MS"] = str(interval_ms)
+    stack.environment["PENSTOCK_HOST__BATCH_INTERVAL"] = f"{interval_ms}ms"
     stack.up()
     before = stack.batch()
     until(lambda: stack.batch() > before + 5, 60, "batches")

@@ -86,8 +86,8 @@ def test_dagster_shows_what_is_broken_with_the_reason_and_all_else_as_it_is(proc
     assert SAID["topics/sensors"] in seen["streams"]["sensor_minute"]
     for topic in ("clicks", "cards"):
         assert SAID[topic] in seen["said"][f"topics/{topic}"]
-        assert SAID[topic] in seen["checks"][f"topics/{topic} contract_can_be_used"]
-    assert SAID["topics/sensors"] in seen["checks"]["topics/sensors suite_can_be_used"]
+        assert SAID[topic] in seen["checks"][f"topics/{topic} contract_valid"]
+    assert SAID["topics/sensors"] in seen["checks"]["topics/sensors suite_valid"]
     assert {f"raw/{topic}" for topic in READ} <= set(seen["said"])
     assert {f"latest/{name}" for name in needs if name not in broken} & set(seen["said"])
 

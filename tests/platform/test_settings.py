@@ -1,4 +1,4 @@
-"""Where settings come from, and what is said of bad ones."""
+"""Sources of settings, and errors for invalid ones."""
 
 from pathlib import Path
 
@@ -93,22 +93,41 @@ def test_streams_are_a_list_with_commas(text: str, monkeypatch: pytest.MonkeyPat
         (
             {"PENSTOCK_KAFKA__PRT": "1"},
             "",
-            r"KAFKA__PRT is no setting \(did you mean PENSTOCK_KAFKA__PORT",
+            r"KAFKA__PRT is not a setting \(did you mean PENSTOCK_KAFKA__PORT",
         ),
-        ({"PENSTOCK_KAFKA": "{"}, "", 'parsing value for field "kafka".*written as JSON'),
+        ({"PENSTOCK_KAFKA": "{"}, "", 'parsing value for field "kafka".*Write a group of values as JSON'),
         ({}, "[kafka]\nport = 'x'", "kafka.port in penstock.toml is 'x': .*valid integer"),
-        ({}, "[kafak]\nport = 1", "kafak in penstock.toml is no setting"),
-        ({}, "port = ", "penstock.toml is not TOML .*mend that line"),
-        ({}, "root = '/'", "set PENSTOCK_ROOT instead"),
+        ({}, "[kafak]\nport = 1", "kafak in penstock.toml is not a setting"),
+        ({}, "port = ", "penstock.toml is not valid TOML .*Fix that line"),
+        ({}, "root = '/'", "Set PENSTOCK_ROOT instead"),
         ({"PENSTOCK_KAFKA__PORT": "3000"}, "", "dagster.port and kafka.port are both 3000"),
         ({}, SECURED.replace('mechanism = "SCRAM-SHA-512"', ""), "protocol SASL_SSL needs a mechanism"),
         ({}, SECURED.replace("SASL_SSL", "SSL"), "protocol SSL takes no mechanism"),
-        ({}, SECURED.replace('bootstrap = "b:1"', ""), "is for another broker: set kafka.bootstrap, too"),
-        ({}, "[kafka]\nregistry_login = 'env:LOGIN'", "is for a registry over HTTP: set kafka.registry, too"),
+        (
+            {},
+            SECURED.replace('bootstrap = "b:1"', ""),
+            "kafka.security needs an external broker. Set kafka.bootstrap",
+        ),
+        (
+            {},
+            "[kafka]\nregistry_login = 'env:LOGIN'",
+            "needs a registry over HTTP. Set kafka.registry as well",
+        ),
         ({}, SECURED.replace("SCRAM-SHA-512", "GSSAPI"), "mechanism in penstock.toml is 'GSSAPI'"),
+        (
+            {},
+            "[host]\nbatch_interval = 100",
+            "batch_interval in penstock.toml is 100: 100 has no unit. Write",
+        ),
+        (
+            {},
+            "[host]\nlease_timeout = '5 parsecs'",
+            "lease_timeout in .* is '5 parsecs': .*unknown unit 'parsecs'",
+        ),
+        ({"PENSTOCK_HOST__LEASE_TIMEOUT": "10m"}, "", "HOST__LEASE_TIMEOUT is '10m': .*less than or equal"),
     ],
 )
-def test_a_bad_value_is_named_with_its_place(
+def test_an_invalid_value_is_reported_with_its_source(
     variables: dict[str, str], file: str, sentence: str, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(checkout, file)
@@ -118,13 +137,13 @@ def test_a_bad_value_is_named_with_its_place(
         load_settings()
 
 
-def test_a_variable_that_sets_nothing_is_told_with_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_variable_is_reported_with_the_nearest_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_WAREHOSE", "x")
     (sentence,) = load_settings().unknown_warnings
     assert sentence.startswith("PENSTOCK_WAREHOSE sets nothing (did you mean PENSTOCK_WAREHOUSE")
 
 
-def test_a_secured_broker_is_told_to_clients_with_a_password_by_its_place(
+def test_clients_of_a_secured_broker_read_the_password_from_its_secret_reference(
     checkout: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "password").write_text("canary\n", "utf-8")
@@ -153,15 +172,15 @@ def test_settings_do_not_change_once_read() -> None:
         settings.kafka.port = 1  # type: ignore[misc]  # the point of the test
 
 
-def test_a_stream_has_limits_of_its_own_in_the_file_and_programs_are_told_them(
+def test_limits_of_a_single_stream_are_passed_to_programs(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(checkout, "[alerts.of.sensor_minute]\nwatermark_minutes = 120\n")
+    write(checkout, "[alerts.of.sensor_minute]\nmax_watermark_delay = '2h'\n")
     loaded = load_settings()
-    assert loaded.settings.alerts.of["sensor_minute"].watermark_minutes == 120
+    assert loaded.settings.alerts.of["sensor_minute"].max_watermark_delay == 7_200_000
     assert loaded.origin_of("alerts.of") is SettingOrigin.FILE
     told = settings_to_variables(loaded.settings, ["alerts"])
-    assert told["PENSTOCK_ALERTS__OF"] == '{"sensor_minute": {"watermark_minutes": 120.0}}'
+    assert told["PENSTOCK_ALERTS__OF"] == '{"sensor_minute": {"max_watermark_delay": "2h"}}'
     (checkout / "penstock.toml").unlink()
     monkeypatch.setenv("PENSTOCK_ALERTS__OF", told["PENSTOCK_ALERTS__OF"])
     assert load_settings().settings.alerts == loaded.settings.alerts

@@ -79,7 +79,7 @@ def test_each_kind_of_damage_ends_with_one_and_its_place_and_fails_dagsters_chec
     assert told[damage.check]["summary"].startswith(damage.said)
     evaluation = checked_by_dagster()
     assert not evaluation.passed
-    assert evaluation.description == f"the first place is {first_of(told)}"
+    assert evaluation.description == f"first difference at {first_of(told)}"
 
 
 def first_of(told: dict[str, dict]) -> str:

@@ -107,7 +107,7 @@ def test_doctor_names_what_is_missing_and_the_way_out(run, home: Path) -> None:
     assert found["packages"]["ok"]
     assert found["disk"]["ok"]
     assert not found["jars"]["ok"]
-    assert "`penstock up` fetches them" in found["jars"]["detail"]
+    assert "`penstock up` downloads them" in found["jars"]["detail"]
     assert not home.exists()
 
 
@@ -127,8 +127,8 @@ def test_doctor_looks_at_what_the_settings_place_elsewhere(
     for what, said in {
         "registry": f"127.0.0.1:{port}",
         "spark master": f"no Spark master answers at spark://127.0.0.1:{port}",
-        "dagster storage": "start that server",
-        "warehouse": "is no folder: move it away, or set PENSTOCK_WAREHOUSE",
+        "dagster storage": "Start that server",
+        "warehouse": "is not a folder. Move it away, or set PENSTOCK_WAREHOUSE",
     }.items():
         assert not found[what]["ok"]
         assert said in found[what]["detail"]

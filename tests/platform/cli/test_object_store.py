@@ -79,7 +79,7 @@ def test_an_archive_is_checked_where_it_is(warehouse: ObjectStorePath) -> None:
     file = ledger.write_file(pa.Table.from_pylist([row], schema), "batch-0", 0)
     ledger._commit(0, TableChange([file]), 0)
     found = _archive_result("sensors", warehouse)
-    assert (found.passed, found.metadata["found"].value) == (
+    assert (found.passed, found.metadata["problems"].value) == (
         False,
         ["partition 0: 2 records are missing, the first at offset 0"],
     )

@@ -48,5 +48,5 @@ def test_an_archive_of_which_a_table_is_gone_or_damaged_fails_its_own_check_only
         "none": True,
     }
     said = "there is no table raw/lost, and the rest of the archive is there"
-    assert found["lost"].metadata["found"].value == [said]
-    assert found["damaged"].description.startswith("it could not be made: ")
+    assert found["lost"].metadata["problems"].value == [said]
+    assert found["damaged"].description.startswith("could not run: ")

@@ -55,14 +55,14 @@ def test_every_stream_has_a_check_that_tells_the_first_place(instance) -> None:
         "silent": True,
     }
     assert found["minute"].severity is AssetCheckSeverity.ERROR
-    assert found["minute"].description == "the first place is sensors/1 offset 150: read by | no batch"
+    assert found["minute"].description == "first difference at sensors/1 offset 150: read by | no batch"
     assert found["hour"].metadata["unproven"].text == "archive sensors"
     assert (
         "| ranges | wrong | sensors/1 offset 150: read by \\| no batch |"
         in found["minute"].metadata["verdicts"].md_str
     )
-    assert found["broken"].description == "it could not be made: broken: nobody wrote it. Mend it"
-    assert found["damaged"].description == "it could not be made: a file is not what it was"
+    assert found["broken"].description == "could not run: broken: nobody wrote it. Mend it"
+    assert found["damaged"].description == "could not run: a file is not what it was"
     assert found["silent"].metadata["state"].text == "silent has committed no batch"
 
 

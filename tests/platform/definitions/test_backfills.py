@@ -68,4 +68,4 @@ def test_each_night_the_day_before_is_run_where_that_is_wanted_and_there_is_an_a
     asked = night(second)
     assert (asked.partition_key, asked.run_key) == ("2026-01-01", "2026-01-01")
     assert night(second, "sensors has no archive").skip_message == "sensors has no archive"
-    assert "before the first day" in night(datetime(2026, 1, 1, 2, tzinfo=UTC)).skip_message
+    assert "before dagster.first_day" in night(datetime(2026, 1, 1, 2, tzinfo=UTC)).skip_message

@@ -32,9 +32,9 @@ MISSED = (
     *find_suite_errors({"latest/one": ValueError("no YAML"), "latest/nobody": ValueError("no YAML")}),
 )
 CHECKS = [
-    AssetCheckKey(AssetKey(["streams", "two"]), "pipeline_can_be_used"),
-    AssetCheckKey(AssetKey(["topics", "clicks"]), "contract_can_be_used"),
-    AssetCheckKey(AssetKey(["latest", "one"]), "suite_can_be_used"),
+    AssetCheckKey(AssetKey(["streams", "two"]), "pipeline_valid"),
+    AssetCheckKey(AssetKey(["topics", "clicks"]), "contract_valid"),
+    AssetCheckKey(AssetKey(["latest", "one"]), "suite_valid"),
 ]
 
 

@@ -81,4 +81,4 @@ def test_what_is_told_of_no_run_is_what_the_run_told(instance) -> None:
             said.metadata,
         )
     assert newest(instance, KEYS[0]).evaluation.metadata["rows"].value == 7
-    assert newest(instance, KEYS[1]).evaluation.description == "it could not be made: the table is gone"
+    assert newest(instance, KEYS[1]).evaluation.description == "could not run: the table is gone"

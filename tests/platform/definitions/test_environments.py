@@ -133,7 +133,7 @@ def test_a_state_that_cannot_be_read_fails_the_check(run: Run, catalog: Environm
     (catalog.directory / "small" / "terraform.tfstate").write_text("cut of")
     (found,) = run("environment_drift").get_asset_check_evaluations()
     assert (found.passed, found.severity.value) == (False, "ERROR")
-    assert "Reading the state small failed" in str(found.metadata["not_looked_at"].value)
+    assert "Reading the state small failed" in str(found.metadata["not_checked"].value)
 
 
 def test_a_secret_is_on_no_page(run: Run, catalog: EnvironmentCatalog, instance, tmp_path: Path) -> None:

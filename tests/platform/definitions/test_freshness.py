@@ -53,21 +53,21 @@ def test_checks_are_told_when_they_change_and_people_when_a_stream_falls_behind(
     assert tick() == "skipped", "nobody asked for the stream"
     store.set_desired_state("minute", DesiredRunState.RUNNING, clock.at)
     store.acquire_lease("minute", "host", clock.at, FOREVER_MS)
-    assert tick() == {"held": True}, "it did nothing yet"
+    assert tick() == {"stream_hosted": True}, "it did nothing yet"
     store.record_batch(sample(0))
-    assert tick() == {"lag": True, "watermark_age": True}
+    assert tick() == {"consumer_lag_records": True, "watermark_delay_seconds": True}
     assert (tick(), alerts) == ("skipped", [])
     clock.at += 20 * MINUTE_MS
-    assert tick() == {"watermark_age": False}
+    assert tick() == {"watermark_delay_seconds": False}
     store.record_batch(replace(sample(1), watermark_ms=clock.at, lag_records=1_000))
-    assert tick() == {"lag": False, "watermark_age": True}
+    assert tick() == {"consumer_lag_records": False, "watermark_delay_seconds": True}
     assert [(alert.stream, alert.state, alert.reason) for alert in alerts] == [
-        ("minute", "behind", "the watermark is 1,205 s old; 900 s are allowed"),
-        ("minute", "behind", "1,000 records wait; 100 may"),
-        ("minute", "fresh again", "the watermark is 0 s old; 900 s are allowed"),
+        ("minute", "delayed", "the watermark is 1,205 s old, limit 900 s"),
+        ("minute", "lagging", "1,000 records wait, limit 100"),
+        ("minute", "up to date", "the watermark is 0 s old, limit 900 s"),
     ]
     clock.at += 60 * MINUTE_MS
-    assert tick() == {"held": True, "lag": False, "watermark_age": False}
+    assert tick() == {"stream_hosted": True, "consumer_lag_records": False, "watermark_delay_seconds": False}
     store.set_desired_state("minute", DesiredRunState.DRAINED, 0)
     assert tick() == "skipped"
 
@@ -79,15 +79,19 @@ def test_a_topic_that_nobody_writes_to_is_no_fault_of_the_stream(
     lease = store.acquire_lease("minute", "host", clock.at, 60 * MINUTE_MS)
     store.record_batch(replace(sample(0), lag_records=0))
     clock.at += 15 * MINUTE_MS - 1_000
-    assert tick() == {"held": True, "lag": True, "watermark_age": True}, "nor for a moment, when it grows old"
+    assert tick() == {"stream_hosted": True, "consumer_lag_records": True, "watermark_delay_seconds": True}, (
+        "nor for a moment, when it grows old"
+    )
     clock.at += 44 * MINUTE_MS + 1_000
     assert tick() == "skipped"
     clock.at += 2 * MINUTE_MS
     assert tick() == "skipped", "a stream may change hosts"
     clock.at += 1_000
-    assert tick() == {"held": False, "watermark_age": False}, "nobody looks whether records come"
+    assert tick() == {"stream_hosted": False, "watermark_delay_seconds": False}, (
+        "nobody looks whether records come"
+    )
     store.renew_lease(lease, clock.at, MINUTE_MS)
-    assert tick() == {"held": True, "watermark_age": True}
+    assert tick() == {"stream_hosted": True, "watermark_delay_seconds": True}
     assert [alert.reason for alert in alerts if "watermark" in alert.reason] == [
         "the watermark is 3,666 s old; 900 s are allowed",
         "the watermark is 3,666 s old; no record waits",
@@ -102,9 +106,9 @@ def test_records_that_flow_past_an_old_watermark_are_a_fault_though_none_waits(
     store.acquire_lease("minute", "host", clock.at, FOREVER_MS)
     old = replace(sample(0), watermark_ms=clock.at - 20 * MINUTE_MS, lag_records=0)
     store.record_batch(old)
-    assert tick() == {"held": True, "lag": True, "watermark_age": False}
+    assert tick() == {"stream_hosted": True, "consumer_lag_records": True, "watermark_delay_seconds": False}
     store.record_batch(replace(old, batch_id=1, kind="tick"))
-    assert tick() == {"watermark_age": True}
+    assert tick() == {"watermark_delay_seconds": True}
 
 
 def test_a_stream_that_is_to_run_and_has_no_host_for_a_while_is_told_of_even_if_it_never_wrote(
@@ -112,22 +116,22 @@ def test_a_stream_that_is_to_run_and_has_no_host_for_a_while_is_told_of_even_if_
 ) -> None:
     store.set_desired_state("archive-sensors", DesiredRunState.RUNNING, clock.at)
     clock.at += MINUTE_MS
-    assert tick() == {"held": True}
+    assert tick() == {"stream_hosted": True}
     clock.at += 1_000
-    assert tick() == {"held": False}
+    assert tick() == {"stream_hosted": False}
     lease = store.acquire_lease("archive-sensors", "host", clock.at, MINUTE_MS)
-    assert tick() == {"held": True}
+    assert tick() == {"stream_hosted": True}
     store.release_lease(lease)
     store.report_health(StreamHealth("archive-sensors", StreamState.FAILED, "no disk", clock.at))
     clock.at += 2 * MINUTE_MS
-    assert tick() == {"held": False}
+    assert tick() == {"stream_hosted": False}
     assert [(alert.stream, alert.state, alert.reason) for alert in alerts] == [
-        ("archive-sensors", "without a host", "no host has it for 61 s; 60 s are allowed"),
-        ("archive-sensors", "held again", "host has it"),
+        ("archive-sensors", "without a host", "no host for 61 s, limit 60 s"),
+        ("archive-sensors", "hosted again", "hosted by host"),
         (
             "archive-sensors",
             "without a host",
-            "no host has it for 120 s; 60 s are allowed, and it is failed: no disk",
+            "no host for 120 s, limit 60 s; failed: no disk",
         ),
     ]
 
@@ -140,23 +144,23 @@ def test_a_batch_that_hangs_is_told_of_though_none_waited_when_the_last_was_comm
     store.acquire_lease(stream, "host", clock.at, FOREVER_MS)
     last = replace(sample(0, stream), watermark_ms=None, lag_records=0)
     store.record_batch(last)
-    assert tick() == {"held": True, "lag": True}
+    assert tick() == {"stream_hosted": True, "consumer_lag_records": True}
     waiting = StreamBacklog(stream, 0, 3, clock.at, 1)
     store.report_backlogs([waiting])
     clock.at += 15 * MINUTE_MS
     assert tick() == "skipped"
     clock.at += 1_000
-    assert tick() == {"lag": False}
+    assert tick() == {"consumer_lag_records": False}
     store.report_backlogs([replace(waiting, records=5)])
     store.record_batch(replace(last, batch_id=1))
-    assert tick() == {"lag": True}
+    assert tick() == {"consumer_lag_records": True}
     assert [(alert.stream, alert.state, alert.reason) for alert in alerts] == [
         (
             stream,
-            "behind",
-            "3 records wait; 100 may; none was committed for 901 s, 900 s are allowed",
+            "lagging",
+            "3 records wait, limit 100; no batch for 901 s, limit 900 s",
         ),
-        (stream, "fresh again", "0 records wait; 100 may"),
+        (stream, "up to date", "0 records wait, limit 100"),
     ]
 
 
@@ -178,9 +182,9 @@ def test_an_archive_that_falls_behind_is_told_of(
     store.set_desired_state("archive-sensors", DesiredRunState.PAUSED, clock.at)
     store.acquire_lease("archive-sensors", "host", clock.at, FOREVER_MS)
     store.record_batch(replace(sample(0, "archive-sensors"), watermark_ms=None, lag_records=101))
-    assert tick() == {"held": True}, "one that is paused is to fall behind"
+    assert tick() == {"stream_hosted": True}, "one that is paused is to fall behind"
     store.set_desired_state("archive-sensors", DesiredRunState.RUNNING, clock.at)
-    assert tick() == {"lag": False}
+    assert tick() == {"consumer_lag_records": False}
 
 
 def test_a_stream_may_have_limits_of_its_own(
@@ -193,13 +197,15 @@ def test_a_stream_may_have_limits_of_its_own(
     own = {"hour": FreshnessLimits(60 * MINUTE_MS, 1_000, MINUTE_MS)}
     freshness = FreshnessMonitor(["minute", "hour"], [], lambda: store, clock, LIMITS, own)
     found = {
-        (one.stream, one.check): one.passed for one in freshness.evaluate_checks() if one.check != "held"
+        (one.stream, one.check): one.passed
+        for one in freshness.evaluate_checks()
+        if one.check != "stream_hosted"
     }
     assert found == {
-        ("minute", "lag"): False,
-        ("minute", "watermark_age"): False,
-        ("hour", "lag"): True,
-        ("hour", "watermark_age"): True,
+        ("minute", "consumer_lag_records"): False,
+        ("minute", "watermark_delay_seconds"): False,
+        ("hour", "consumer_lag_records"): True,
+        ("hour", "watermark_delay_seconds"): True,
     }
 
 
@@ -223,9 +229,9 @@ def test_checks_can_be_asked_for(
         for each in result.get_asset_check_evaluations()
     }
     assert found == {
-        ("minute", "lag"): True,
-        ("minute", "watermark_age"): False,
-        ("minute", "held"): True,
-        ("archive-sensors", "lag"): True,
-        ("archive-sensors", "held"): True,
+        ("minute", "consumer_lag_records"): True,
+        ("minute", "watermark_delay_seconds"): False,
+        ("minute", "stream_hosted"): True,
+        ("archive-sensors", "consumer_lag_records"): True,
+        ("archive-sensors", "stream_hosted"): True,
     }

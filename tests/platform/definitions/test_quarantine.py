@@ -27,7 +27,7 @@ def test_a_quarantine_that_cannot_be_read_fails_its_own_check_only(instance) -> 
     done = defs.resolve_job_def(QUARANTINE_JOB).execute_in_process(instance=instance)
     found = {one.asset_key.path[-1]: one for one in done.get_asset_check_evaluations()}
     assert {topic: one.passed for topic, one in found.items()} == {"clicks": False, "sensors": True}
-    assert found["clicks"].description == "it could not be made: a file is not what it was"
+    assert found["clicks"].description == "could not run: a file is not what it was"
 
 
 def test_records_that_wait_for_a_decision_are_counted_by_reason(instance) -> None:

@@ -176,7 +176,7 @@ def test_batches_that_a_replay_replaced_before_dagster_was_told_are_told_in_orde
     assert told(events) == told(events, "latest/minute") == [(1, 2), (3, 3)]
     shown = [event for event in events if event.asset_key == AssetKey(["streams", "minute"])]
     assert [event.metadata["batches_replaced"].value for event in shown] == [2, 0]
-    assert shown[0].description.endswith("; a replay has replaced 2 of them since")
+    assert shown[0].description.endswith("; a replay later replaced 2 of them")
     clock.at += REPORT_MS
     assert daemon.tick() == []
 

@@ -3,8 +3,8 @@
 from dagster import AssetKey, AssetSpec, Definitions, MetadataValue
 
 from penstock.platform.definitions.tables.statistics_checks import (
+    NO_SUDDEN_CHANGE_CHECK,
     STATISTICS_JOB,
-    STEADY_CHECK,
     build_statistics_definitions,
 )
 from penstock.platform.services.statistics import TableStatistics
@@ -30,7 +30,7 @@ def test_figures_are_observed_so_that_they_are_plotted_and_sudden_changes_are_to
     )
     done = defs.resolve_job_def(STATISTICS_JOB).execute_in_process(instance=instance)
     (one,) = done.get_asset_check_evaluations()
-    assert (one.check_name, one.passed, one.description) == (STEADY_CHECK, False, str(change))
+    assert (one.check_name, one.passed, one.description) == (NO_SUDDEN_CHANGE_CHECK, False, str(change))
     assert one.metadata["plots"].value == "http://x/latest/minutes"
     (told,) = instance.fetch_observations(KEY, limit=5).records
     figures = {name: value.value for name, value in told.asset_observation.metadata.items()}

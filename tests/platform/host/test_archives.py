@@ -23,7 +23,7 @@ from penstock.ingestion.contracts import load_contract
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.definitions.asset_specs import AssetContext
 from penstock.platform.definitions.catalog_definitions import build_catalog_definitions
-from penstock.platform.definitions.topics.archive_assets import OFFSETS_CHECK
+from penstock.platform.definitions.topics.archive_assets import ARCHIVE_COMPLETE_CHECK
 from penstock.platform.services.stream_catalog import list_stream_names
 from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request_state, wait_for_state
 
@@ -63,7 +63,9 @@ def definitions(store: ControlStore, folder: Path) -> Definitions:
 
 def checked(defs: Definitions, instance: DagsterInstance) -> dict[str, object]:
     job = defs.resolve_implicit_global_asset_job_def()
-    key = next(key for key in job.asset_layer.asset_graph.asset_check_keys if key.name == OFFSETS_CHECK)
+    key = next(
+        key for key in job.asset_layer.asset_graph.asset_check_keys if key.name == ARCHIVE_COMPLETE_CHECK
+    )
     result = job.get_subset(asset_check_selection={key}, asset_selection=set()).execute_in_process(
         instance=instance
     )
@@ -91,11 +93,11 @@ def test_a_host_keeps_an_archive_while_it_is_wanted(own_broker: LocalBroker, tmp
         shown = {event.asset_key: event for event in events}
         raw = shown[AssetKey(["raw", "nexmark-auctions"])]
         assert (raw.metadata["records_read"].value, raw.metadata["rows"].value) == (500, 500)
-        assert checked(defs, instance) == {"passed": True, "found": []}
+        assert checked(defs, instance) == {"passed": True, "problems": []}
         DeltaTable(tmp_path / "warehouse" / records_path("nexmark-auctions")).delete("offset = 7")
         found = checked(defs, instance)
     assert found["passed"] is False
-    assert found["found"] == [
+    assert found["problems"] == [
         f"partition {partition}: 1 records are missing, the first at offset 7" for partition in (0, 1)
     ]
     store.close()

@@ -83,7 +83,7 @@ def test_every_metric_of_ours_is_on_the_dashboard(shown: Mapping[str, set[str]])
     }
     assert {name for name in ours if name not in on_it} <= {
         "penstock_stream_running",
-        "penstock_last_batch_seconds",
+        "penstock_last_batch_timestamp_seconds",
     }
 
 

@@ -62,9 +62,9 @@ def test_metrics_count_what_was_committed(control: ObservedControl, registry: Co
     fates = ("folded", "late", "quarantined", "duplicate", "filtered")
     assert [found["penstock_records_total", fate] for fate in fates] == [12, 2, 2, 2, 2]
     assert found["penstock_panes_total", "early"] == 6
-    assert (found["penstock_lag_records", ""], found["penstock_watermark_seconds", ""]) == (8, 4)
+    assert (found["penstock_lag_records", ""], found["penstock_watermark_timestamp_seconds", ""]) == (8, 4)
     assert found["penstock_stream_running", ""] == 1
-    assert found["penstock_batch_seconds_sum", "fold"] == pytest.approx(0.04)
+    assert found["penstock_batch_duration_seconds_sum", "fold"] == pytest.approx(0.04)
 
 
 def test_health_is_well_until_a_stream_fails(control: ObservedControl, registry: CollectorRegistry) -> None:
@@ -72,7 +72,7 @@ def test_health_is_well_until_a_stream_fails(control: ObservedControl, registry:
     control.report_health(StreamHealth("t", StreamState.DRAINED, "", 0))
     with serve_http(0, registry, lambda: control.stream_health) as port:
         address = f"http://127.0.0.1:{port}/health"
-        assert json.load(urllib.request.urlopen(address, timeout=5))["well"] is True
+        assert json.load(urllib.request.urlopen(address, timeout=5))["healthy"] is True
         control.report_health(StreamHealth("t", StreamState.RETRYING, "no such field", 1))
         with pytest.raises(HTTPError) as refused:
             urllib.request.urlopen(address, timeout=5)

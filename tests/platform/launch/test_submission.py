@@ -94,7 +94,7 @@ def test_settings_of_ones_own_win_and_the_secret_of_a_master_is_in_the_file_alon
         submitted(PENSTOCK_SPARK__PROPERTIES="/nowhere")
 
 
-def test_a_host_elsewhere_is_not_looked_for_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_on_a_cluster_has_no_port_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     here = load_settings().settings
     assert here.host_metrics_port == here.ports["host.metrics_port"] == here.host.metrics_port
     for name, value in CLUSTER.items():
@@ -106,16 +106,22 @@ def test_a_host_elsewhere_is_not_looked_for_on_this_machine(monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"SPARK__MASTER": "spark://m:7077"}, "standalone Spark takes no Python application in cluster mode"),
-        ({"SPARK__MASTER": "local[*]"}, r"cannot be on local\[\*\], which is this machine"),
-        ({"SPARK__LAUNCH": "session"}, 'is a word for spark-submit: set spark.launch = "submit", too'),
-        ({"CONTROL_URL": ""}, "needs a control store that other machines reach"),
-        ({"KAFKA__BOOTSTRAP": ""}, "needs a broker that other machines reach"),
-        ({"SPARK__SECRET": "env:SECRET"}, "has secrets of its own; unset it"),
-        ({"SPARK__LAUNCH": "session", "SPARK__DEPLOY_MODE": "client", "SPARK__PROPERTIES": "f"}, "is a file"),
+        (
+            {"SPARK__MASTER": "spark://m:7077"},
+            "standalone Spark does not accept Python applications in cluster mode",
+        ),
+        ({"SPARK__MASTER": "local[*]"}, r"does not work with local\[\*\], which is this machine"),
+        ({"SPARK__LAUNCH": "session"}, 'requires spark-submit. Set spark.launch = "submit" as well'),
+        ({"CONTROL_URL": ""}, "needs a control store that other machines can reach"),
+        ({"KAFKA__BOOTSTRAP": ""}, "needs a broker that other machines can reach"),
+        ({"SPARK__SECRET": "env:SECRET"}, "has its own secrets. Unset it"),
+        (
+            {"SPARK__LAUNCH": "session", "SPARK__DEPLOY_MODE": "client", "SPARK__PROPERTIES": "f"},
+            "properties requires",
+        ),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_sentence_when_settings_are_read(
+def test_conflicting_launch_settings_are_refused_in_one_sentence_at_load(
     changed: dict[str, str], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {**CLUSTER, **{f"PENSTOCK_{name}": value for name, value in changed.items()}}.items():

@@ -190,11 +190,13 @@ def test_what_a_replay_left_goes_after_some_days_and_the_current_folder_never(tm
         (old / name).mkdir()
     finish_switch(tmp_path, "s", "second")
     in_ten_days = round(datetime.now(UTC).timestamp() * 1000) + 10 * DAY_MS
-    assert list(remove_old_folders(tmp_path, 20, in_ten_days, dry_run=False)) == []
+    assert list(remove_old_folders(tmp_path, 20 * DAY_MS, in_ten_days, dry_run=False)) == []
     start_switch(tmp_path, "s", "third")
-    assert list(remove_old_folders(tmp_path, 7, in_ten_days, dry_run=False)) == [], "a switch is not finished"
+    assert list(remove_old_folders(tmp_path, 7 * DAY_MS, in_ten_days, dry_run=False)) == [], (
+        "a switch is not finished"
+    )
     finish_switch(tmp_path, "s", "third")
-    gone = sorted(path.name for path in remove_old_folders(tmp_path, 7, in_ten_days, dry_run=False))
+    gone = sorted(path.name for path in remove_old_folders(tmp_path, 7 * DAY_MS, in_ten_days, dry_run=False))
     assert gone == ["checkpoint.3", "first", "journal", "second"]
     assert resolve_stream_folder(tmp_path, "s") == old / "third"
     assert (old / "third" / "journal").exists()
@@ -213,7 +215,7 @@ def test_what_a_replay_made_goes_that_nobody_finished(
     def round_after(days: int, *, dry_run: bool = False) -> list[str]:
         now_ms = round(datetime.now(UTC).timestamp() * 1000) + days * DAY_MS
         done = run_maintenance(load_settings().settings, store, None, now_ms, dry_run=dry_run)
-        return [each.target for each in done if each.action == "left by a replay, removed"]
+        return [each.target for each in done if each.action == "replay leftovers removed"]
 
     left = ["s/cut-off", "runs/s/cut-off", "s/mine"]
     assert round_after(2) == [], "it may be finished yet"

@@ -48,7 +48,7 @@ class ScratchStack:
             **{name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")},
             "PENSTOCK_HOME": str(self.home),
             "PENSTOCK_JARS": str(self.jars),
-            "PENSTOCK_DAGSTER__REPORT_SECONDS": "2",
+            "PENSTOCK_DAGSTER__REPORT_INTERVAL": "2s",
             **{f"PENSTOCK_{name}": str(port) for name, port in ports.items()},
             **self.variables,
         }

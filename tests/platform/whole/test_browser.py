@@ -65,7 +65,7 @@ def test_what_came_of_a_check_stays_to_be_seen_while_its_table_is_materialized(
     until(
         lambda: running.materialized("latest", "sensor_minute") > before, 120, "the table to be materialized"
     )
-    page.goto(f"{running.ui}/assets/latest/sensor_minute?view=checks&checkDetail=steady")
+    page.goto(f"{running.ui}/assets/latest/sensor_minute?view=checks&checkDetail=no_sudden_change")
     expect(page.get_by_text("Evaluation result", exact=True)).to_be_visible()
     expect(page.get_by_text("Passed", exact=True).first).to_be_visible()
 

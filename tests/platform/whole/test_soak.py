@@ -18,7 +18,7 @@ SEED, SECONDS, BETWEEN, LEASE_SECONDS = 7, 45.0, 4.0, 5.0
 
 @pytest.mark.timeout(600)
 def test_after_a_minute_of_kills_and_sleeps_every_record_is_in_every_table_once(own: ScratchStack) -> None:
-    own.environment["PENSTOCK_HOST__LEASE_SECONDS"] = str(LEASE_SECONDS)
+    own.environment["PENSTOCK_HOST__LEASE_TIMEOUT"] = f"{LEASE_SECONDS}s"
     own.up()
     until(lambda: own.batch("archive-sensors") >= 0, 60, "the archive")
     disturbance = Disturbance(own, random.Random(SEED), BETWEEN, longest_pause=2 * LEASE_SECONDS)

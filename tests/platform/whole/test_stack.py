@@ -120,7 +120,7 @@ def test_a_day_of_the_archive_is_run_again_and_maintenance_is_done_beside(runnin
     assert ran["name"] == day.isoformat()
     running.must("stream", "start", "archive-sensors")
     done = {each["action"] for each in json.loads(running.must("maintain", "--json"))}
-    assert {"batches forgotten", "events forgotten", "runs forgotten"} <= done
+    assert {"batches removed", "events removed", "runs removed"} <= done
 
 
 def test_a_job_is_launched_by_the_readmes_line(running: ScratchStack, pytestconfig: pytest.Config) -> None:

@@ -1,1 +1,1 @@
-"""What Dagster is told: an asset for each topic, stream and table of the catalog, a sensor, and jobs."""
+"""Dagster definitions: assets of topics, streams, tables, archives and backfills, with checks, jobs, sensors."""

@@ -1,4 +1,4 @@
-"""The asset graph: topics, streams and tables, generated from contracts and plans."""
+"""Asset specs of topics, streams and tables, generated from contracts and plans."""
 
 import warnings
 from collections.abc import Collection, Iterable, Iterator
@@ -30,13 +30,13 @@ from penstock.platform.definitions.tables.column_metadata import (
 from penstock.platform.lineage.result_columns import side_output_name
 
 FRESHNESS_WINDOW = timedelta(minutes=10)
-"""A stream that told nothing for so long is shown as overdue: it does not run, has no host, or does not keep up.
-On a silent topic the sensor tells that it is up to date."""
+"""A stream without a report for this long is overdue: it does not run, has no host, or does not keep up.
+For a stream on an idle topic, the batch sensor reports that it is up to date."""
 
 
 @dataclass(frozen=True)
 class AssetContext:
-    """What assets are told that neither contracts nor plans know."""
+    """What asset specs need besides contracts and plans."""
 
     warehouse: str
     owner: str
@@ -45,14 +45,14 @@ class AssetContext:
 
     @property
     def tables(self) -> StoragePath:
-        """Where the tables are."""
+        """Location of the tables."""
         return self.storage_path or parse_storage_path(self.warehouse)
 
 
 def build_asset_specs(
     contracts: Iterable[Contract], pipelines: Iterable[CatalogPipeline], asset_context: AssetContext
 ) -> Iterator[AssetSpec]:
-    """Every asset, topics first; a topic that no pipeline reads is shown too."""
+    """Yield every asset, topics first; topics that no pipeline reads are included."""
     personal_fields = []
     for contract in contracts:
         personal_fields += [(contract.topic, field.name) for field in contract.fields if field.personal]
@@ -67,7 +67,7 @@ def build_asset_specs(
 
 
 def topic_asset_spec(contract: Contract, asset_context: AssetContext) -> AssetSpec:
-    """The asset of a topic."""
+    """Return the asset of a topic."""
     return AssetSpec(
         topic_key(contract.topic),
         description=contract.doc,
@@ -83,7 +83,7 @@ def topic_asset_spec(contract: Contract, asset_context: AssetContext) -> AssetSp
 
 
 def stream_asset_spec(pipeline: CatalogPipeline, asset_context: AssetContext) -> AssetSpec:
-    """The asset of a stream: what its host has committed."""
+    """Return the asset of a stream, which stands for its committed batches."""
     return AssetSpec(
         stream_key(pipeline.name),
         deps=[topic_key(topic) for topic in list_plan_topics(pipeline.plan)],
@@ -97,13 +97,13 @@ def stream_asset_spec(pipeline: CatalogPipeline, asset_context: AssetContext) ->
 
 
 def invalid_asset_spec(load_error: LoadError, asset_context: AssetContext) -> AssetSpec:
-    """The asset of a stream or topic whose file cannot be used: it says why, and links to the file."""
+    """Return the asset of a stream or topic with an invalid file; it shows the error and links to the file."""
     hidden_details = _HIDDEN_DETAILS[load_error.file_kind]
     return AssetSpec(
         load_error.asset_key,
         description=f"Invalid {load_error.file_kind}; {hidden_details} not shown. {load_error.message}",
         group_name=load_error.asset_key.path[0],
-        kinds={"broken"},
+        kinds={"invalid"},
         owners=[asset_context.owner],
         metadata=_code_reference(load_error.file),
     )
@@ -119,7 +119,7 @@ def table_asset_spec(
     asset_context: AssetContext,
     personal_fields: Collection[tuple[str, str]],
 ) -> AssetSpec:
-    """The asset of a table that a stream writes; `personal` are fields of topics that tell of a person."""
+    """Return the asset of a table; `personal_fields` are (topic, field) pairs that hold personal data."""
     key = table_key(sink)
     return AssetSpec(
         key,
@@ -143,19 +143,19 @@ def table_asset_spec(
 
 
 _SINK_DESCRIPTIONS = {
-    "PaneLog": "Every pane",
-    "FinalPanes": "The final panes",
-    "LatestValues": "The newest value of each key and window",
-    "CompleteTableSink": "The whole result",
+    "PaneLog": "All panes",
+    "FinalPanes": "Final panes",
+    "LatestValues": "Latest value of each key and window",
+    "CompleteTableSink": "Complete result",
 }
 
 
 def _code_reference(file: Path | None) -> dict[str, Any]:
-    """A link to the file that declares an asset."""
+    """Return metadata that links to the file that declares an asset."""
     if file is None:
         return {}
     with warnings.catch_warnings():
-        # Links to code are beta in Dagster: a lost link would cost a click, not a record.
+        # Links to code are beta in Dagster; losing them would lose no data.
         warnings.simplefilter("ignore", BetaWarning)
         reference = LocalFileCodeReference(file_path=str(file), line_number=1, label=file.name)
         return {"dagster/code_references": CodeReferencesMetadataValue(code_references=[reference])}

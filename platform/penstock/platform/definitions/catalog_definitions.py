@@ -1,4 +1,4 @@
-"""Everything that Dagster is told, from contracts, plans and a few settings."""
+"""Definitions of the catalog: assets, checks, jobs and sensors, from contracts and plans."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -38,10 +38,10 @@ def build_catalog_definitions(
     load_errors: Sequence[LoadError] = (),
     find_caught_up: Callable[[], Collection[str]] = tuple,
 ) -> Definitions:
-    """The definitions; `store` is called when a sensor or a job needs it, never at load.
+    """Build the definitions; a sensor or job opens the control store when it needs it, never at load.
 
-    What is `broken` is there to be seen and steered; the tables of a broken pipeline are told of when it is mended,
-    and so is a suite of a table that is not shown.
+    Assets of invalid files are shown and can be started and stopped. The tables of an invalid pipeline appear after
+    its file is fixed.
     """
     streams = [ReportedStream(item.name, stream_asset_keys(item.plan)) for item in pipelines]
     unreadable = [item for item in load_errors if item.file_kind in (PIPELINE_FILE, CONTRACT_FILE)]

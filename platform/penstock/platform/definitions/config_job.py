@@ -1,4 +1,4 @@
-"""Jobs of one step, whose settings are the job's own: the launchpad shows them as one form."""
+"""Jobs with one step whose config is the job's config, so that the launchpad shows one form."""
 
 from collections.abc import Callable, Mapping
 
@@ -21,9 +21,9 @@ def build_config_job(
     run_step: Callable[[OpExecutionContext], None],
     pool: str | None = None,
 ) -> JobDefinition:
-    """Make a job of one step, in the run's own process; `do` finds its settings in `context.op_config`.
+    """Build a job that runs `run_step` in the run's process; the step reads its config from `context.op_config`.
 
-    Of runs of one pool only so many are begun at once as Dagster's instance says; the others wait in its queue.
+    `pool` limits concurrent runs to the size of that Dagster pool; other runs wait in the queue.
     """
 
     @op(name=op_name, description=description, config_schema=dict(schema), pool=pool)

@@ -1,6 +1,6 @@
-"""Environments in Dagster: an asset each, plan, approve and apply as jobs, drift as a check on a schedule.
+"""Environments in Dagster: one asset each, jobs to plan, approve and apply, and a scheduled check for drift.
 
-An apply takes only a plan that was shown (its id is in the plan job's log and metadata) and approved.
+An apply needs the id of a plan that was shown (the plan job logs it) and approved.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,9 +50,9 @@ _CHANGE_COLUMNS = ("action", "resource", "change")
 
 @dataclass(frozen=True)
 class EnvironmentContext:
-    """What the definitions need of the platform: how to open one, the time, and who answers for it.
+    """What the definitions need from the platform; environments are opened only by runs.
 
-    `begun` says which have anything to look at, `drift_cron` how often those are looked at.
+    `list_applied` returns the environments that have something to check, `drift_cron` is the schedule of the check.
     """
 
     open_environment: EnvironmentOpener
@@ -65,7 +65,7 @@ class EnvironmentContext:
 def build_environment_definitions(
     names: Sequence[str], environment_context: EnvironmentContext
 ) -> Definitions:
-    """Assets, checks, jobs and schedule of these environments; none is opened at load."""
+    """Build assets, checks, jobs and the schedule of these environments."""
     checks = [_build_drift_check(name, environment_context) for name in names]
     drift_job = define_asset_job("environment_drift", selection=AssetSelection.checks(*checks))
     schedule = ScheduleDefinition(
@@ -74,7 +74,7 @@ def build_environment_definitions(
         cron_schedule=environment_context.drift_cron,
         execution_fn=lambda _context: _request_drift_checks(environment_context.list_applied()),
         default_status=DefaultScheduleStatus.RUNNING,
-        description="Compares environments with what was applied; where none is, it does nothing.",
+        description="Compares each applied environment with its Terraform state.",
     )
     return Definitions(
         assets=[spec for name in names for spec in _build_specs(name, environment_context.owner)],
@@ -86,11 +86,11 @@ def build_environment_definitions(
 
 def _request_drift_checks(applied_names: Sequence[str]) -> RunRequest | SkipReason:
     keys = [AssetCheckKey(environment_key(name), DRIFT_CHECK) for name in applied_names]
-    return RunRequest(asset_check_keys=keys) if keys else SkipReason("no environment was applied from here")
+    return RunRequest(asset_check_keys=keys) if keys else SkipReason("No environment was applied from here")
 
 
 def environment_key(name: str) -> AssetKey:
-    """The asset of an environment."""
+    """Return the asset key of an environment."""
     return AssetKey([ASSET_GROUP, name])
 
 
@@ -103,7 +103,7 @@ def _build_specs(name: str, owner: str) -> Iterator[AssetSpec]:
         kinds={"terraform"},
         description=f"The environment {name}.",
     )
-    for part, component in (("kafka", "Kafka's brokers"), ("spark", "The Spark cluster")):
+    for part, component in (("kafka", "Kafka brokers"), ("spark", "Spark cluster")):
         key = AssetKey([ASSET_GROUP, name, part])
         yield AssetSpec(
             key,
@@ -116,7 +116,11 @@ def _build_specs(name: str, owner: str) -> Iterator[AssetSpec]:
 
 
 def _build_drift_check(name: str, environment_context: EnvironmentContext) -> Check:
-    @asset_check(asset=environment_key(name), name=DRIFT_CHECK, description="Is it still as it was applied?")
+    @asset_check(
+        asset=environment_key(name),
+        name=DRIFT_CHECK,
+        description="The environment has not changed since it was applied.",
+    )
     def check_drift() -> AssetCheckResult:
         try:
             environment_drift = environment_context.open_environment(name).find_drift()
@@ -139,31 +143,29 @@ def _build_drift_check(name: str, environment_context: EnvironmentContext) -> Ch
 
 
 def _undetermined_result(error: PenstockError, severity: AssetCheckSeverity) -> AssetCheckResult:
-    """Whether it drifted could not be found out: that is not the same as that it did not."""
-    return AssetCheckResult(passed=False, severity=severity, metadata={"not_looked_at": str(error)})
+    """Return the result if drift could not be determined, which is not the same as no drift."""
+    return AssetCheckResult(passed=False, severity=severity, metadata={"not_checked": str(error)})
 
 
 def _build_jobs(names: Sequence[str], environment_context: EnvironmentContext) -> Iterator[JobDefinition]:
-    name_field = Field(str, description=f"which environment: {', '.join(names)}")
-    plan_field = Field(str, description="the id of a plan that was shown")
-    destroy_field = Field(bool, default_value=False, description="plan to remove everything")
-    approver_field = Field(
-        str, description="who approves of it, as they say: Dagster has no users to compare it with"
-    )
+    name_field = Field(str, description=f"environment: {', '.join(names)}")
+    plan_field = Field(str, description="id of a plan that was shown")
+    destroy_field = Field(bool, default_value=False, description="plan the removal of everything")
+    approver_field = Field(str, description="name of the approver; Dagster has no users to verify it against")
 
     def run_plan(context: OpExecutionContext, values: Mapping[str, str]) -> None:
         terraform_plan = environment_context.open_environment(values["environment"]).plan(
             destroy=bool(values["destroy"])
         )
         context.add_output_metadata(_plan_metadata(terraform_plan))
-        context.log.info("plan %s: %s", terraform_plan.plan_id, terraform_plan)
+        context.log.info("Plan %s: %s", terraform_plan.plan_id, terraform_plan)
 
     def run_approve(context: OpExecutionContext, values: Mapping[str, str]) -> None:
-        approver = f"{values['by']} (as said in run {context.run_id})"
+        approver = f"{values['by']} (entered in run {context.run_id})"
         approval = environment_context.open_environment(values["environment"]).approve(
             values["plan"], approver, environment_context.now()
         )
-        context.log.info("plan %s was approved by %s", approval.plan_id, approval.approver)
+        context.log.info("Plan %s approved by %s", approval.plan_id, approval.approver)
 
     def run_apply(context: OpExecutionContext, values: Mapping[str, str]) -> None:
         environment = environment_context.open_environment(values["environment"])
@@ -175,14 +177,14 @@ def _build_jobs(names: Sequence[str], environment_context: EnvironmentContext) -
 
     yield _build_job(
         "plan",
-        "Find out what would be changed, and show it.",
+        "Plan the changes of an environment and show them.",
         run_plan,
         environment=name_field,
         destroy=destroy_field,
     )
     yield _build_job(
         "approve",
-        "Say that a plan may be applied.",
+        "Approve a plan.",
         run_approve,
         environment=name_field,
         plan=plan_field,
@@ -190,7 +192,7 @@ def _build_jobs(names: Sequence[str], environment_context: EnvironmentContext) -
     )
     yield _build_job(
         "apply",
-        "Apply a plan that was shown and approved.",
+        "Apply an approved plan.",
         run_apply,
         environment=name_field,
         plan=plan_field,
@@ -232,7 +234,7 @@ def _build_materializations(name: str, outputs: EnvironmentOutputs) -> Iterator[
     )
     yield AssetMaterialization(
         AssetKey([ASSET_GROUP, name, "spark"]),
-        metadata={"kind": spark.kind, "where": spark.master or spark.application},
+        metadata={"kind": spark.kind, "address": spark.master or spark.application},
     )
 
 
@@ -245,7 +247,7 @@ def _plan_metadata(terraform_plan: TerraformPlan) -> dict[str, MetadataValue]:
 
 
 def _format_changes(changes: Sequence[ResourceChange]) -> MetadataValue:
-    """The changes as Dagster shows a table; sensitive values are masked in them already."""
+    """Return the changes as a table; sensitive values are already masked."""
     return MetadataValue.table(
         records=[
             TableRecord(dict(zip(_CHANGE_COLUMNS, _change_cells(change), strict=True))) for change in changes

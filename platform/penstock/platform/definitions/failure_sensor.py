@@ -1,4 +1,4 @@
-"""A run of a job that failed, told like any other alert."""
+"""The sensor that raises an alert for each failed run."""
 
 from collections.abc import Callable
 
@@ -8,12 +8,12 @@ from penstock.platform.services.alerts import Alert, AlertHandler
 
 
 def build_failure_sensor(raise_alert: AlertHandler, now_ms: Callable[[], int]) -> SensorDefinition:
-    """Make the sensor, running from the first start on."""
+    """Build the sensor; it is on by default."""
 
     @run_failure_sensor(
         name="failed_runs",
         default_status=DefaultSensorStatus.RUNNING,
-        description="Raises an alert for each run that fails.",
+        description="Raises an alert for each failed run.",
     )
     def report_failure(context: RunFailureSensorContext) -> None:
         run = context.dagster_run

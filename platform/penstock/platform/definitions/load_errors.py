@@ -1,4 +1,4 @@
-"""Files that cannot be used: each is the trouble of what it is about and says why there; all else is as it was."""
+"""Invalid pipelines, contracts and suites: each fails a check of its asset; everything else works as usual."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ PIPELINE_FILE, CONTRACT_FILE, SUITE_FILE = "pipeline", "contract", "suite"
 
 @dataclass(frozen=True)
 class LoadError:
-    """A file that cannot be used, what it is (pipeline, contract or suite), the asset that it is about, and why."""
+    """An invalid file: its kind, the asset that it defines, and the error."""
 
     file_kind: str
     asset_key: AssetKey
@@ -45,25 +45,25 @@ class LoadError:
 
     @property
     def name(self) -> str:
-        """The stream, the topic or the table."""
+        """Name of the stream, topic or table."""
         return self.asset_key.path[-1]
 
 
 def find_pipeline_errors() -> Iterator[LoadError]:
-    """Every pipeline of the catalog that cannot be loaded."""
+    """Yield every pipeline of the catalog that cannot be loaded."""
     for name in catalog.pipeline_names():
         if (error := find_definition_error(name)) is not None:
             yield LoadError(PIPELINE_FILE, stream_key(name), str(error), find_pipeline_file(name))
 
 
 def find_contract_errors(errors: Mapping[str, Exception]) -> Iterator[LoadError]:
-    """Contracts that cannot be used, by their topics."""
+    """Yield the contracts that cannot be loaded, by topic."""
     for topic, error in errors.items():
         yield LoadError(CONTRACT_FILE, topic_key(topic), str(error), CATALOG_FOLDER / f"{topic}.yaml")
 
 
 def find_suite_errors(errors: Mapping[str, Exception]) -> Iterator[LoadError]:
-    """Suites that cannot be used, by what they are about."""
+    """Yield the suites that cannot be loaded, by subject."""
     for subject, error in errors.items():
         yield LoadError(
             SUITE_FILE, AssetKey(subject.split("/")), str(error), SUITES_FOLDER / f"{subject}.yaml"
@@ -71,14 +71,14 @@ def find_suite_errors(errors: Mapping[str, Exception]) -> Iterator[LoadError]:
 
 
 def build_load_error_definitions(load_errors: Sequence[LoadError]) -> Definitions:
-    """A check of each that fails and says why, and the sensor that makes it without being asked."""
+    """Build a failing check for each error, and the sensor that reports the checks."""
     return Definitions(
         asset_checks=[_build_checks(load_errors)] if load_errors else [], sensors=[_build_sensor(load_errors)]
     )
 
 
 def _load_check_name(load_error: LoadError) -> str:
-    return f"{load_error.file_kind}_can_be_used"
+    return f"{load_error.file_kind}_valid"
 
 
 def _build_checks(load_errors: Sequence[LoadError]) -> AssetChecksDefinition:
@@ -112,7 +112,7 @@ def _build_sensor(load_errors: Sequence[LoadError]) -> SensorDefinition:
             for load_error in load_errors
         }
         if json.loads(context.cursor or "{}") == current:
-            return SkipReason("the files are as they were when they were last told of")
+            return SkipReason("No file became valid or invalid since the last report")
         events = [
             AssetCheckEvaluation(
                 asset_key=load_error.asset_key,
@@ -126,9 +126,9 @@ def _build_sensor(load_errors: Sequence[LoadError]) -> SensorDefinition:
         return SensorResult(asset_events=events, cursor=json.dumps(current))
 
     return SensorDefinition(
-        name="broken_files",
+        name="definition_errors",
         evaluation_fn=evaluate,
         minimum_interval_seconds=SENSOR_INTERVAL_S,
         default_status=DefaultSensorStatus.RUNNING,
-        description="Tells of pipelines, contracts and suites that could not be used when all was loaded.",
+        description="Reports pipelines, contracts and suites that could not be loaded.",
     )

@@ -1,4 +1,4 @@
-"""The code location that Dagster loads: the shipped catalog, and the environments.
+"""The code location that Dagster loads: the catalog and the environments.
 
 Loading it imports neither Spark nor Great Expectations, and opens no broker, control store or environment.
 """
@@ -61,7 +61,7 @@ from penstock.quality.audit.comparability import Sample
 from penstock.quality.audit.verdict import AuditReport
 
 TOPICS_TIMEOUT_S = 10.0
-"""How long a sensor waits for the broker: it has a minute for everything."""
+"""How long the drift sensor waits for the broker; Dagster stops a tick after one minute."""
 
 settings = load_settings().settings
 contract_catalog = load_catalog()
@@ -145,7 +145,7 @@ defs = Definitions.merge(
         AssetContext(settings.warehouse, settings.dagster.owner, CATALOG_FOLDER, settings.warehouse_path),
         _open_store,
         now_ms,
-        int(settings.dagster.report_seconds * 1000),
+        int(settings.dagster.report_interval),
         (
             *find_pipeline_errors(),
             *find_contract_errors(contract_catalog.errors_by_topic),

@@ -1,4 +1,4 @@
-"""The job that keeps the platform fit, and the schedule that runs it."""
+"""The maintenance job and its schedule."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -17,14 +17,14 @@ from dagster import (
 from penstock.platform.definitions.config_job import build_config_job
 from penstock.platform.maintenance.maintenance_run import MaintenanceAction
 
-DESCRIPTION = "Merge small files, and forget what nobody asks for any more."
+DESCRIPTION = "Merge small files, and remove what its retention time no longer covers."
 ProgressReporter = Callable[[str], None]
 MaintenanceRunner = Callable[[DagsterInstance, ProgressReporter, bool], list[MaintenanceAction]]
 
 
 def build_maintenance_definitions(maintain: MaintenanceRunner, cron: str) -> Definitions:
-    """Make job and schedule; the schedule runs from the first start on."""
-    schema = {"dry_run": Field(Bool, default_value=False, description="only say what would be removed")}
+    """Build the job and its schedule, which is on by default."""
+    schema = {"dry_run": Field(Bool, default_value=False, description="only list what would be removed")}
 
     def run_step(context: OpExecutionContext) -> None:
         actions = maintain(

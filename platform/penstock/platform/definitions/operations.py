@@ -1,4 +1,4 @@
-"""What keeps streams running for months: replays, upgrades, backfills, maintenance, freshness, alerts."""
+"""Operations of running streams: replays, upgrades, backfills, maintenance, freshness and alerts."""
 
 from collections.abc import Callable
 from datetime import date
@@ -36,7 +36,7 @@ StoreFactory = Callable[[], ControlStore]
 
 
 def build_operations_definitions(settings: Settings, open_store: StoreFactory) -> Definitions:
-    """Everything of it, for the pipelines of the catalog."""
+    """Build the operations of every pipeline of the catalog."""
     return Definitions.merge(
         _build_history_definitions(settings, open_store),
         _build_watch_definitions(settings, open_store),
@@ -74,30 +74,17 @@ def _build_history_definitions(settings: Settings, open_store: StoreFactory) -> 
 
 
 def _explain_missing_archive(settings: Settings, stream: str) -> str | None:
-    """Why a stream has no archive to be run over; None where it has."""
+    """Return why a backfill cannot read the archives of a stream; None if it can."""
     if (error := find_definition_error(stream)) is not None:
         return str(error)
-    archive_paths = {
-        missing_topic: settings.warehouse_path / records_path(missing_topic)
-        for missing_topic in list_plan_topics(load_plan(stream))
-    }
-    missing_topic = next(
-        (
-            missing_topic
-            for missing_topic, archive_path in archive_paths.items()
-            if not is_delta_table(archive_path)
-        ),
-        None,
-    )
-    return (
-        None
-        if missing_topic is None
-        else f"{missing_topic} has no archive: `penstock stream start {archive_name(missing_topic)}`"
-    )
+    for topic in list_plan_topics(load_plan(stream)):
+        if not is_delta_table(settings.warehouse_path / records_path(topic)):
+            return f"{topic} has no archive. Run `penstock stream start {archive_name(topic)}`"
+    return None
 
 
 def build_freshness_monitor(settings: Settings, open_store: StoreFactory) -> FreshnessMonitor:
-    """What judges the streams of the catalog, by the limits that are set."""
+    """Build the monitor that compares streams with the limits of the settings."""
     alert_settings = settings.alerts
     stream_limits = {
         stream: _build_limits(alert_settings, alert_settings.of[stream]) for stream in alert_settings.of
@@ -121,13 +108,11 @@ def _build_watch_definitions(settings: Settings, open_store: StoreFactory) -> De
 
 
 def _build_limits(alert_settings: AlertSettings, overrides: StreamAlertLimits) -> FreshnessLimits:
-    minutes = (
-        alert_settings.watermark_minutes
-        if overrides.watermark_minutes is None
-        else overrides.watermark_minutes
+    max_delay_ms = overrides.max_watermark_delay or alert_settings.max_watermark_delay
+    max_lag = (
+        alert_settings.max_lag_records if overrides.max_lag_records is None else overrides.max_lag_records
     )
-    records = alert_settings.lag_records if overrides.lag_records is None else overrides.lag_records
-    return FreshnessLimits(int(minutes * 60_000), records, int(alert_settings.without_host_seconds * 1000))
+    return FreshnessLimits(int(max_delay_ms), max_lag, int(alert_settings.max_time_without_host))
 
 
 def _build_maintenance(settings: Settings, open_store: StoreFactory) -> Definitions:

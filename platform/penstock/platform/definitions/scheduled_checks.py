@@ -1,4 +1,4 @@
-"""Checks with the job that makes all of them and the schedule that runs it: as every kind of check comes."""
+"""Asset checks with the job that runs all of them and its schedule; shared by every kind of check."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ CheckFunction = Callable[[AssetCheckExecutionContext], Iterator[AssetCheckResult
 def build_scheduled_checks(
     checks: Sequence[AssetChecksDefinition], *, job: str, description: str, schedule: str, cron: str
 ) -> Definitions:
-    """Make the job and its schedule, which is on. Checks are made one after the other: some start Spark."""
+    """Build the job and its schedule, which is on by default. Checks run one by one, because some start Spark."""
     keys = [key for checks_definition in checks for key in checks_definition.check_keys]
     job_definition = define_asset_job(
         job, selection=AssetSelection.checks(*keys), executor_def=in_process_executor, description=description
@@ -45,10 +45,10 @@ def build_scheduled_checks(
 
 
 def report_runless(check: CheckFunction) -> CheckFunction:
-    """Tell each result of a check once more, as of no run, so that Dagster goes on to show it.
+    """Wrap a check so that each result is also reported outside the run, and Dagster keeps showing it.
 
-    It takes a result for one of before as soon as the asset was materialized by another run than the check's; and
-    what streams write is materialized by no run, all the time. Of two that are of no run it takes both for current.
+    Dagster treats a result as outdated when another run materializes the asset, and streams materialize their
+    assets outside runs all the time. If both are outside runs, Dagster treats the result as current.
     """
 
     @wraps(check)
@@ -62,7 +62,7 @@ def report_runless(check: CheckFunction) -> CheckFunction:
 
 def _to_runless_evaluation(result: AssetCheckResult) -> AssetCheckEvaluation:
     if result.asset_key is None or result.check_name is None:
-        raise TypeError(f"{result} does not say of which check it is")
+        raise TypeError(f"{result} has no asset key or no check name")
     return AssetCheckEvaluation(
         asset_key=result.asset_key,
         check_name=result.check_name,
@@ -74,24 +74,24 @@ def _to_runless_evaluation(result: AssetCheckResult) -> AssetCheckEvaluation:
 
 
 def run_guarded(key: AssetCheckKey, make_result: Callable[[], AssetCheckResult]) -> AssetCheckResult:
-    """Make a check; one that cannot be made fails with the reason, and the others of its run are made."""
+    """Run a check; if it raises, its result fails with the reason, and the other checks of the run continue."""
     try:
         return make_result()
-    except Exception as error:  # noqa: BLE001  # whatever it is, it is the answer to this check alone
+    except Exception as error:  # noqa: BLE001  # any error is the result of this check alone
         return failed_result(key, error)
 
 
 def failed_result(
     key: AssetCheckKey, error: Exception, metadata: Mapping[str, Any] | None = None
 ) -> AssetCheckResult:
-    """Return what is told of a check that could not be made: why, with the place in the run's log."""
-    log.error("%s could not be made", key.to_user_string(), exc_info=error)
+    """Return the result of a check that raised an error; the run's log has the traceback."""
+    log.error("Check %s could not run", key.to_user_string(), exc_info=error)
     reason = str(error) or type(error).__name__
     return AssetCheckResult(
         passed=False,
         asset_key=key.asset_key,
         check_name=key.name,
         severity=AssetCheckSeverity.ERROR,
-        description=f"it could not be made: {reason.splitlines()[0]}",
+        description=f"could not run: {reason.splitlines()[0]}",
         metadata={"problem": reason, **(metadata or {})},
     )

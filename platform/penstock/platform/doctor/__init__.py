@@ -1,4 +1,4 @@
-"""What a person asks when something does not work: is it installed, locked, writable, written right, reachable."""
+"""Checks of an installation for `penstock doctor`: packages, jars, folders, definitions and services."""
 
 from penstock.platform.doctor.definition_checks import check_definitions
 from penstock.platform.doctor.finding import DoctorFinding

@@ -1,4 +1,4 @@
-"""Which files of one's own can be used: contracts, pipelines, suites."""
+"""Checks that contracts, pipelines and suites can be loaded."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,7 +11,7 @@ from penstock.quality.expectations.suite import list_suites
 
 
 def check_definitions() -> Iterator[DoctorFinding]:
-    """Look into each file as those do that need it: one that cannot be used holds up these alone."""
+    """Load each file as its users do. An invalid file blocks only what it defines."""
     yield _definition_finding("contracts", len(list_contract_names()), load_catalog().errors_by_topic)
     problems = {name: find_definition_error(name) for name in catalog.pipeline_names()}
     broken = {name: problem for name, problem in problems.items() if problem is not None}
@@ -21,5 +21,5 @@ def check_definitions() -> Iterator[DoctorFinding]:
 
 def _definition_finding(kind: str, count: int, broken: Mapping[str, Exception]) -> DoctorFinding:
     if not broken:
-        return DoctorFinding(kind, True, f"{count} can be used")
+        return DoctorFinding(kind, True, f"all {count} are valid")
     return DoctorFinding(kind, False, "; ".join(str(problem) for problem in broken.values()))

@@ -1,4 +1,4 @@
-"""One thing that was looked at."""
+"""The result of one check of the installation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from penstock.core.errors import PenstockError
 
 @dataclass(frozen=True)
 class DoctorFinding:
-    """What was looked at, whether it is as it should be, and what was seen; a fault says the way out."""
+    """What was checked, whether it is correct, and the details; the details of a fault include the fix."""
 
     check: str
     ok: bool
@@ -16,7 +16,7 @@ class DoctorFinding:
 
 
 def run_check(check_name: str, check: Callable[[], str]) -> DoctorFinding:
-    """Turn a Penstock error into a finding; its text already says what to do."""
+    """Run a check and turn a Penstock error into a finding; the error's text already contains the fix."""
     try:
         return DoctorFinding(check_name, True, check())
     except PenstockError as error:

@@ -1,4 +1,4 @@
-"""What the machine has: Java, jars, Python packages as locked, room on the disk, folders to write in."""
+"""Checks of the machine: Java, jars, Python packages, disk space, writable folders."""
 
 import os
 import re
@@ -15,14 +15,14 @@ from penstock.platform.errors import RequirementError
 from penstock.platform.settings import Settings
 
 REQUIRED_FREE_MB = 1_000
-"""What a stack needs to start and to run for a while; it grows with what is kept of the topics."""
+"""The disk space that a stack needs to start and run for a while; retained topics and tables add to it."""
 
 LOCK_FILE_NAME = "requirements.lock"
 _PIN_PATTERN = re.compile(r"^([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?==([^ ;\\]+)([^\\]*)", re.MULTILINE)
 
 
 def check_installation(settings: Settings) -> Iterator[DoctorFinding]:
-    """Look at the machine; nothing of it is changed."""
+    """Check the machine; changes nothing."""
     yield DoctorFinding("python", sys.version_info >= (3, 11), sys.version.split()[0])
     yield run_check("packages", lambda: _check_packages(settings.root / LOCK_FILE_NAME))
     yield run_check("java", _check_java)
@@ -33,12 +33,12 @@ def check_installation(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def check_disk_space(folder: Path) -> str:
-    """How much room there is; RequirementError where it is too little."""
+    """Return the free disk space; raise RequirementError if it is too little."""
     existing_folder = _nearest_existing(folder)
     free_mb = shutil.disk_usage(existing_folder).free // 1_000_000
     if free_mb < REQUIRED_FREE_MB:
         raise RequirementError(
-            f"{existing_folder} has {free_mb} MB free, and {REQUIRED_FREE_MB} MB are needed: free some, "
+            f"{existing_folder} has {free_mb} MB free, and {REQUIRED_FREE_MB} MB are needed. Free some space, "
             "or set PENSTOCK_HOME to a folder on another disk"
         )
     return f"{free_mb // 1000} GB free"
@@ -52,25 +52,27 @@ def _check_java() -> str:
 def _check_jars(folder: Path) -> str:
     if missing := find_missing_jars(folder):
         raise RequirementError(
-            f"{len(missing)} jars are not in {folder} as the lock has them, {missing[0]} the first: "
-            "`penstock up` fetches them"
+            f"{len(missing)} jars in {folder} are missing or differ from the lock, such as {missing[0]}. "
+            "`penstock up` downloads them"
         )
-    return f"as locked, in {folder}"
+    return f"match the lock, in {folder}"
 
 
 def _check_packages(lock: Path) -> str:
     if not lock.is_file():
-        return "no lock file here to compare with"
+        return "no lock file to compare with"
     pins = [match.groups() for match in _PIN_PATTERN.finditer(lock.read_text("utf-8"))]
-    # A line with a condition may be for another system or another Python.
+    # A line with a condition may be for another operating system or Python version.
     mismatches = [
         f"{name} {_installed_version(name) or 'missing'} instead of {pinned_version}"
         for name, pinned_version, condition in pins
         if _installed_version(name) != pinned_version and not condition.strip()
     ]
     if mismatches:
-        raise RequirementError(f"{'; '.join(mismatches[:3])}: `make up` installs what {LOCK_FILE_NAME} says")
-    return f"{len(pins)} as locked"
+        raise RequirementError(
+            f"{'; '.join(mismatches[:3])}. `make up` installs the versions of {LOCK_FILE_NAME}"
+        )
+    return f"{len(pins)} match the lock"
 
 
 def _installed_version(name: str) -> str | None:
@@ -82,19 +84,19 @@ def _installed_version(name: str) -> str | None:
 
 def _check_warehouse(location: str) -> str:
     if "://" in location:
-        return f"{location}, which is not looked into: a stream that cannot write there says so"
+        return f"{location}, not checked here: a stream that cannot write there reports it"
     return _check_writable(Path(location), "PENSTOCK_WAREHOUSE")
 
 
 def _check_writable(folder: Path, setting: str) -> str:
     existing_folder = _nearest_existing(folder)
     if not existing_folder.is_dir():
-        raise RequirementError(f"{existing_folder} is no folder: move it away, or set {setting}")
+        raise RequirementError(f"{existing_folder} is not a folder. Move it away, or set {setting}")
     if not os.access(existing_folder, os.W_OK | os.X_OK):
-        raise RequirementError(f"{existing_folder} cannot be written to: change its owner, or set {setting}")
+        raise RequirementError(f"{existing_folder} is not writable. Change its owner, or set {setting}")
     return str(folder)
 
 
 def _nearest_existing(folder: Path) -> Path:
-    """The folder, or the nearest one above it that exists."""
+    """Return the folder, or its nearest parent that exists."""
     return next(path for path in (folder, *folder.parents) if path.exists())

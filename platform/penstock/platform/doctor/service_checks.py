@@ -1,4 +1,4 @@
-"""What answers: broker, registry, control store, object store, Spark's master, Dagster, its storage, the host."""
+"""Checks that services answer: broker, registry, control store, object store, Spark master, Dagster, host."""
 
 from collections.abc import Iterator
 
@@ -19,11 +19,11 @@ from penstock.platform.settings.model import LOOPBACK
 
 ANSWER_TIMEOUT_S = 2.0
 SPARK_SCHEME = "spark://"
-START_HINT = "`penstock up` starts it, `penstock logs` says why it ended"
+START_HINT = "`penstock up` starts it, and `penstock logs` shows why it stopped"
 
 
 def check_services(settings: Settings) -> Iterator[DoctorFinding]:
-    """Ask each part of the stack whether it is there; nothing is started."""
+    """Check that each service of the stack answers; starts nothing."""
     yield run_check("broker", lambda: _check_broker(settings))
     if settings.kafka.registry:
         yield run_check("registry", lambda: _check_registry(settings))
@@ -45,15 +45,15 @@ def _check_broker(settings: Settings) -> str:
     try:
         wait_for_broker(servers, ANSWER_TIMEOUT_S, client_config=settings.kafka.client_config("host"))
     except WaitTimeoutError:
-        raise StackError(f"no broker answers at {servers}: {START_HINT}") from None
+        raise StackError(f"no broker answers at {servers}. {START_HINT}") from None
     security = settings.kafka.security
-    return f"answers at {servers}" + (f", by {security.protocol}" if security.is_secured else "")
+    return f"answers at {servers}" + (f" with {security.protocol}" if security.is_secured else "")
 
 
 def _check_registry(settings: Settings) -> str:
     registry, contracts = open_schema_registry(settings), load_catalog().contracts
     registered = [contract for contract in contracts if registry.list_versions(contract_subject(contract))]
-    return f"answers at {settings.kafka.registry}, and knows {len(registered)} of {len(contracts)} topics"
+    return f"answers at {settings.kafka.registry}, has {len(registered)} of {len(contracts)} topics"
 
 
 def _check_spark_master(master: str) -> str:
@@ -62,7 +62,7 @@ def _check_spark_master(master: str) -> str:
         if port.isdecimal() and accepts_connections(host, int(port), ANSWER_TIMEOUT_S):
             return f"answers at {address}"
     raise StackError(
-        f"no Spark master answers at {master}: start it, or set PENSTOCK_SPARK__MASTER to one that runs"
+        f"no Spark master answers at {master}. Start it, or set PENSTOCK_SPARK__MASTER to one that runs"
     )
 
 
@@ -78,7 +78,7 @@ def _check_dagster_storage(url: str) -> str:
     except SQLAlchemyError as error:
         reason = str(error.__cause__ or error).strip().splitlines()[0]
         raise StackError(
-            f"Dagster's storage at {masked_url} cannot be reached ({reason}): start that server, or correct "
+            f"Dagster's storage at {masked_url} cannot be reached ({reason}). Start that server, or correct "
             "PENSTOCK_DAGSTER__STORAGE_URL"
         ) from None
     finally:
@@ -88,10 +88,10 @@ def _check_dagster_storage(url: str) -> str:
 
 def _check_control_store(settings: Settings) -> str:
     if not control_store_exists(settings.control_url):
-        return "not made yet"
+        return "not created yet"
     store = open_control_store(settings.control_url, settings.control_secret)
     try:
-        return f"{len(read_overview(store))} streams known"
+        return f"{len(read_overview(store))} streams"
     finally:
         store.close()
 
@@ -102,5 +102,5 @@ def _check_warehouse(warehouse: StoragePath) -> str:
 
 def _check_port(port: int, service: str) -> str:
     if not accepts_connections(LOOPBACK, port):
-        raise StackError(f"{service} does not answer on port {port}: {START_HINT}")
+        raise StackError(f"{service} does not answer on port {port}. {START_HINT}")
     return f"answers on port {port}"

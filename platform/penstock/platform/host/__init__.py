@@ -1,1 +1,1 @@
-"""The stream host as a process of the platform: composed from settings, seen from outside."""
+"""The stream host as a process of the platform: composed from settings, with metrics, health and alerts."""

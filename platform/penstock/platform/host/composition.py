@@ -1,4 +1,4 @@
-"""From settings to a running host."""
+"""Builds and runs a stream host from settings."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from penstock.quality.quarantine.replayed_records import ReplayedRecords
 
 
 def spark_config(settings: Settings) -> SparkSessionConfig:
-    """How Spark is started for a host; of a cluster it leaves some cores to commands."""
+    """Return the configuration of the host's Spark session; it leaves some cores of a cluster to commands."""
     return SparkSessionConfig(
         jars=spark_jars(settings.jars, *settings.spark_jar_sets),
         directory=settings.home / "spark",
@@ -52,9 +52,9 @@ def spark_config(settings: Settings) -> SparkSessionConfig:
 
 
 def write_private_properties(settings: Settings) -> Path | None:
-    """Write the file that tells Spark the secret of a secured master; only its owner may read it.
+    """Write the file with the secret of a secured Spark master, readable only by its owner; return its path.
 
-    None, and no file is left, where the master has none.
+    Without a secret, it removes the file and returns None.
     """
     path = settings.home / "spark" / "private.properties"
     if not settings.spark.secret:
@@ -71,7 +71,7 @@ def write_private_properties(settings: Settings) -> Path | None:
 
 
 def host_config(settings: Settings, metrics_port: int) -> HostConfig:
-    """What the host is told; it shows its metrics on that port."""
+    """Build the host's configuration; `metrics_port` is the port that serves its metrics."""
     return HostConfig(
         spark=spark_config(settings),
         bootstrap_servers=settings.kafka.bootstrap_servers,
@@ -80,9 +80,9 @@ def host_config(settings: Settings, metrics_port: int) -> HostConfig:
         streams=settings.home / "streams",
         warehouse=settings.warehouse_path,
         schema_lookup=open_writer_schemas(settings).find_readable,
-        min_batch_interval_ms=settings.host.batch_interval_ms,
+        min_batch_interval_ms=int(settings.host.batch_interval),
         driver_budget_bytes=settings.host.driver_budget_mb * 2**20,
-        lease_ttl_ms=int(settings.host.lease_seconds * 1000),
+        lease_ttl_ms=int(settings.host.lease_timeout),
         max_retries=settings.host.max_retries,
         poison_limit=settings.host.poison_limit,
         find_resent=ReplayedRecords(settings.home / "quarantine"),
@@ -91,16 +91,16 @@ def host_config(settings: Settings, metrics_port: int) -> HostConfig:
 
 
 def _load_host_plan(name: str) -> Plan:
-    """A pipeline as it is written now: so a restart of its stream is an upgrade."""
+    """Load a pipeline from its current file, so that a restart of its stream is an upgrade."""
     plan = reload_plan(name)
     pickle_modules_by_value(name)
     return plan
 
 
 def run_host(settings: Settings) -> None:
-    """Run streams until told to stop; the control store says which."""
-    # In vain once, and in vain a new connection: a heartbeat after that is still within the lease.
-    store_timeout_s = max(settings.host.lease_seconds / 5, 1.0)
+    """Run the streams that the control store assigns, until the process is asked to stop."""
+    # Two failed attempts, the second on a new connection, must leave time for a heartbeat within the lease.
+    store_timeout_s = max(settings.host.lease_timeout.seconds / 5, 1.0)
     store = open_control_store(settings.control_url, settings.control_secret, store_timeout_s)
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)

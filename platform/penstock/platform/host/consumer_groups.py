@@ -1,4 +1,4 @@
-"""How far streams are, as Kafka's own tools see it: a consumer group for each stream, that nobody joins."""
+"""The progress of streams for Kafka's own tools: offsets of one consumer group for each stream, without members."""
 
 import logging
 
@@ -12,14 +12,14 @@ CLOSE_TIMEOUT_S = 5.0
 
 
 def consumer_group_id(stream: str) -> str:
-    """Return the group that a stream's offsets are kept under."""
+    """Return the consumer group that holds the offsets of a stream."""
     return f"penstock-{stream}"
 
 
 class StreamConsumerGroups:
-    """Reports each committed batch to the broker; a broker that does not take it costs a line of the log.
+    """Commits the offsets of each batch to the broker; a failure is logged once and affects nothing else.
 
-    What a stream starts from is its own journal, never these offsets.
+    A stream starts from its journal, never from these offsets.
     """
 
     def __init__(self, bootstrap: str, client: KafkaClientSettings) -> None:
@@ -27,12 +27,12 @@ class StreamConsumerGroups:
         self._group_offsets = GroupOffsetCommitter(bootstrap, client, on_refusal=self._log_refusal)
 
     def report_batch(self, record: BatchRecord) -> None:
-        """Report where a batch ended; does not wait."""
+        """Commit the end offsets of a batch, without waiting for the broker."""
         end_offsets = {(account.topic, account.partition): account.end for account in record.accounts}
         self._group_offsets.report(consumer_group_id(record.stream), end_offsets)
 
     def close(self) -> None:
-        """Have what was reported arrive, as far as the broker answers soon."""
+        """Wait a short time for pending commits."""
         self._group_offsets.close(CLOSE_TIMEOUT_S)
 
     def _log_refusal(self, error: ConsumerGroupError) -> None:

@@ -1,4 +1,4 @@
-"""What a host shows of itself to Prometheus."""
+"""Prometheus metrics of a host."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from penstock.engine.host.stream_state import StreamState
 
 RECORD_FATES = ("folded", "late", "quarantined", "duplicate", "filtered")
 WHOLE_BATCH_PART = "whole"
-"""The part of a batch that is all of it."""
+"""The `part` label of the duration of a whole batch."""
 
 STREAM_STATES = tuple(state for state in StreamState if state != StreamState.FENCED)
 """The states that a host shows; a fenced stream is shown by the host that has it now."""
@@ -17,59 +17,60 @@ DURATION_BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30
 
 
 class HostMetrics:
-    """Counts of one host, by stream. They begin from nothing with the process, as counters may."""
+    """Metrics of one host, by stream. Counters start at zero with the process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._batches = Counter(
             "penstock_batches", "Batches committed", ("stream", "kind"), registry=registry
         )
         self._records_read = Counter("penstock_records_read", "Records read", ("stream",), registry=registry)
-        self._records = Counter(
-            "penstock_records", "Records by what became of them", ("stream", "fate"), registry=registry
-        )
+        self._records = Counter("penstock_records", "Records by fate", ("stream", "fate"), registry=registry)
         self._pane_rows = Counter(
             "penstock_panes", "Pane rows written, by timing", ("stream", "timing"), registry=registry
         )
         self._part_durations = Histogram(
-            "penstock_batch_seconds",
-            "How long the parts of a batch took",
+            "penstock_batch_duration_seconds",
+            "Duration of batches and of their parts",
             ("stream", "part"),
             registry=registry,
             buckets=DURATION_BUCKETS_S,
         )
         self._lag = Gauge(
             "penstock_lag_records",
-            "Records in the topic beyond the newest batch",
+            "Records in the topics after the end of the newest batch",
             ("stream",),
             registry=registry,
         )
         self._watermark = Gauge(
-            "penstock_watermark_seconds", "The watermark, seconds of UTC", ("stream",), registry=registry
+            "penstock_watermark_timestamp_seconds",
+            "Watermark, in seconds since 1970 UTC",
+            ("stream",),
+            registry=registry,
         )
         self._last_batch_clock = Gauge(
-            "penstock_last_batch_seconds",
-            "Clock of the newest batch, UTC",
+            "penstock_last_batch_timestamp_seconds",
+            "Batch time of the newest batch, in seconds since 1970 UTC",
             ("stream",),
             registry=registry,
         )
         self._state_rows = Gauge(
-            "penstock_state_rows", "Rows of state after the newest batch", ("stream",), registry=registry
+            "penstock_state_rows", "State rows after the newest batch", ("stream",), registry=registry
         )
         self._running = Gauge(
             "penstock_stream_running", "Whether the stream runs in this host", ("stream",), registry=registry
         )
         self._state = Gauge(
             "penstock_stream_state",
-            "1 for the state that the stream is in, by what its host last said",
+            "1 for the state that the host last reported for the stream",
             ("stream", "state"),
             registry=registry,
         )
         self._failures = Counter(
-            "penstock_stream_failures", "How often the stream failed", ("stream",), registry=registry
+            "penstock_stream_failures", "Failures of the stream", ("stream",), registry=registry
         )
 
     def count_batch(self, record: BatchRecord, *, is_local: bool = True) -> None:
-        """Count a committed batch; how the stream stands now is shown only where it is here."""
+        """Count a committed batch; update the gauges only if the stream still runs in this host."""
         stream = record.stream
         self._batches.labels(stream, record.kind).inc()
         self._records_read.labels(stream).inc(sum(account.read for account in record.accounts))
@@ -85,11 +86,11 @@ class HostMetrics:
             self.show_progress(record)
 
     def show_lag(self, stream: str, records: int) -> None:
-        """Show how many records wait for a stream."""
+        """Set the number of records that wait for a stream."""
         self._lag.labels(stream).set(records)
 
     def show_progress(self, record: BatchRecord) -> None:
-        """Show how a stream stood after its newest batch."""
+        """Set the gauges of a stream to its newest batch."""
         stream = record.stream
         self._lag.labels(stream).set(record.lag_records)
         self._state_rows.labels(stream).set(record.state_rows)
@@ -98,14 +99,14 @@ class HostMetrics:
             self._watermark.labels(stream).set(record.watermark_ms / 1000)
 
     def record_health(self, health: StreamHealth) -> None:
-        """Note how a stream is doing."""
+        """Set the state of a stream, and count a failure."""
         self._running.labels(health.stream).set(health.state == StreamState.RUNNING)
         for state in STREAM_STATES:
             self._state.labels(health.stream, state).set(health.state == state)
         self._failures.labels(health.stream).inc(health.state.is_failure)
 
     def remove_stream(self, stream: str) -> None:
-        """Show nothing of how a stream stands: another host does. What was counted here stays."""
+        """Remove the gauges of a stream that another host runs; its counters stay."""
         for gauge in (self._lag, self._watermark, self._last_batch_clock, self._state_rows, self._running):
             gauge.remove(stream)
         for state in STREAM_STATES:

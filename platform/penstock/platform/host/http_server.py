@@ -1,4 +1,4 @@
-"""A host's window to the outside, on loopback: /metrics for Prometheus, /health for whoever asks, /quality/."""
+"""The host's HTTP server on loopback: /metrics for Prometheus, /health as JSON, and the pages below /quality/."""
 
 import json
 import threading
@@ -22,9 +22,9 @@ HealthReader = Callable[[], Mapping[str, StreamHealth]]
 def serve_http(
     port: int, registry: CollectorRegistry, read_health: HealthReader, pages: Path | None = None
 ) -> Iterator[int]:
-    """Answer while the context lasts; yields the port, which is another where 0 was asked for.
+    """Serve requests until the context ends; yields the port, which differs from `port` if that is 0.
 
-    `pages` is the folder of what is expected of tables, where that is to be shown.
+    `pages` is the folder of the data quality pages, if they are served.
     """
     try:
         server = make_server(
@@ -32,8 +32,8 @@ def serve_http(
         )
     except OSError as error:
         raise PortTakenError(
-            f"The host cannot show its metrics at {LOOPBACK}:{port} ({error}): another host does, perhaps. "
-            "PENSTOCK_HOST__METRICS_PORT=0 takes a port that is free"
+            f"The host cannot serve its metrics at {LOOPBACK}:{port} ({error}). Another host may use that port. "
+            "Stop it, or set PENSTOCK_HOST__METRICS_PORT=0 for a free port"
         ) from None
     thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
     thread.start()
@@ -70,11 +70,11 @@ def _serve_health(streams: Mapping[str, StreamHealth], start_response: StartResp
     start_response(
         "200 OK" if is_healthy else "503 Service Unavailable", [("Content-Type", "application/json")]
     )
-    return [json.dumps({"well": is_healthy, "streams": body}).encode()]
+    return [json.dumps({"healthy": is_healthy, "streams": body}).encode()]
 
 
 class _QuietRequestHandler(WSGIRequestHandler):
-    """A request every few seconds is no news."""
+    """Does not log requests: a scrape every few seconds is not worth a line."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name is the base class's
-        """Say nothing."""
+        """Log nothing."""

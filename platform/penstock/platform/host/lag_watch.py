@@ -1,4 +1,4 @@
-"""How many records wait for each stream, as of now: a batch that hangs tells nothing, and records go on to come."""
+"""The current lag of each stream, measured at the broker: a batch that hangs reports none while records arrive."""
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -18,14 +18,14 @@ PartitionPositions = Mapping[tuple[str, int], int]
 
 
 class EndOffsetReader:
-    """Asks the broker where partitions end; as a consumer, for an admin client may abort with its broker."""
+    """Reads end offsets of partitions. It uses a consumer, because an admin client may abort without its broker."""
 
     def __init__(self, bootstrap: str, client: KafkaClientSettings) -> None:
         consumer_config = {"group.id": "penstock-lag", "enable.auto.commit": "false", "log_level": "2"}
         self._consumer = Consumer({"bootstrap.servers": bootstrap, **consumer_config, **client})
 
     def __call__(self, partitions: Collection[tuple[str, int]]) -> PartitionPositions:
-        """Return the ends of partitions, of those that are there. KafkaException where the broker is away."""
+        """Return the end offsets of the partitions that exist; raise KafkaException if the broker is away."""
         topic_partitions = {partition: TopicPartition(*partition) for partition in partitions}
         bounds_by_partition = {
             partition: self._consumer.get_watermark_offsets(topic_partition, timeout=QUERY_TIMEOUT_S)
@@ -36,12 +36,12 @@ class EndOffsetReader:
         }
 
     def close(self) -> None:
-        """Let go of the broker."""
+        """Disconnect from the broker."""
         self._consumer.close()
 
 
 class LagWatch:
-    """Shows what waits for the streams at work, again and again; what the broker does not tell stays as it was."""
+    """Measures the lag of reading streams periodically; without an answer of the broker the last values stay."""
 
     def __init__(
         self,
@@ -54,14 +54,14 @@ class LagWatch:
         self._show_lag = show_lag
 
     def poll(self) -> None:
-        """Look once."""
+        """Measure once."""
         positions = self._read_positions()
         try:
             end_offsets = self._fetch_end_offsets(
                 {partition for offsets in positions.values() for partition in offsets}
             )
         except KafkaException as problem:
-            log.debug("the broker does not tell what waits for streams: %s", problem)
+            log.debug("End offsets not available: %s", problem)
             return
         self._show_lag(
             {
@@ -81,7 +81,7 @@ def watch_lag(
     read_positions: Callable[[], Mapping[str, PartitionPositions]],
     show_lag: Callable[[Mapping[str, int]], None],
 ) -> Iterator[None]:
-    """Show what waits for streams while the context lasts."""
+    """Measure and show the lag of streams until the context ends."""
     with closing(EndOffsetReader(bootstrap, client)) as end_offsets:
         lag_watch = LagWatch(read_positions, end_offsets, show_lag)
         with run_periodically(POLL_INTERVAL_S, lag_watch.poll, "lag"):

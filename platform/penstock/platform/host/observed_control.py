@@ -1,4 +1,4 @@
-"""The control store as a host sees it, with everything that passes counted on the way, and told to Kafka."""
+"""The control store as a host sees it, with metrics, alerts and consumer groups updated on the way."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +22,10 @@ READING_STATES = (StreamState.RUNNING, StreamState.RETRYING)
 
 
 class ObservedControl:
-    """Hands every call on to the store, and counts what it told. Safe to use from several threads.
+    """Forwards every call to the store, and updates metrics and alerts. Safe to use from several threads.
 
-    `committed` is told of each batch too, once the store has it; `alert` hears of streams in trouble, and that it
-    is over once a batch is committed: a stream that was begun again may fail at the same record.
+    `on_commit` receives each batch after the store has it. `on_alert` receives trouble of streams, and recovery
+    after the next committed batch: a restarted stream may fail again at the same record.
     """
 
     def __init__(
@@ -49,21 +49,21 @@ class ObservedControl:
 
     @property
     def stream_health(self) -> Mapping[str, StreamHealth]:
-        """How each stream of this host is doing, as last told."""
+        """The last reported health of each stream of this host."""
         with self._lock:
             return dict(self._health)
 
     @property
     def read_positions(self) -> Mapping[str, Mapping[tuple[str, int], int]]:
-        """Up to where each stream has read that is to read on here, by topic and partition."""
+        """The end offsets of each stream that should read here, by topic and partition."""
         with self._lock:
             reading = [health.stream for health in self._health.values() if health.state in READING_STATES]
             return {stream: dict(self._end_offsets.get(stream, {})) for stream in reading}
 
     def show_lag(self, lag_by_stream: Mapping[str, int], now_ms: int) -> None:
-        """Show how many records wait for each stream; nothing where it is another host's by now.
+        """Show the lag of each stream of this host.
 
-        The store is told of streams for which some waited the last time, too, and no batch was committed since.
+        Report a backlog to the store if records already waited at the last call and no batch was committed since.
         """
         with self._lock:
             local_lag = {
@@ -97,27 +97,27 @@ class ObservedControl:
         )
 
     def acquire_lease(self, stream: str, holder: str, now_ms: int, ttl_ms: int) -> Lease | None:
-        """See Control."""
+        """See HostControl."""
         return self._store.acquire_lease(stream, holder, now_ms, ttl_ms)
 
     def renew_lease(self, lease: Lease, now_ms: int, ttl_ms: int) -> bool:
-        """See Control."""
+        """See HostControl."""
         return self._store.renew_lease(lease, now_ms, ttl_ms)
 
     def release_lease(self, lease: Lease) -> None:
-        """See Control."""
+        """See HostControl."""
         self._store.release_lease(lease)
 
     def read_lease(self, stream: str) -> Lease | None:
-        """See Control."""
+        """See HostControl."""
         return self._store.read_lease(stream)
 
     def read_desired_states(self) -> Mapping[str, DesiredState]:
-        """See Control."""
+        """See HostControl."""
         return self._store.read_desired_states()
 
     def record_batch(self, record: BatchRecord) -> None:
-        """Write it down, then count it and tell of it; of a stream that was lost nothing stands still here."""
+        """Store the batch, then count and report it; gauges do not change for a stream that was lost."""
         self._store.record_batch(record)
         with self._lock:
             health = self._health.get(record.stream)
@@ -129,7 +129,7 @@ class ObservedControl:
             self._on_alert(recovery_alert)
 
     def read_last_batch(self, stream: str) -> BatchRecord | None:
-        """See Control. Who asks is about to begin the stream: it is shown as it stood then."""
+        """See HostControl. The stream is about to start, so its progress is shown as of that batch."""
         record = self._store.read_last_batch(stream)
         if record is not None:
             with self._lock:
@@ -138,7 +138,7 @@ class ObservedControl:
         return record
 
     def report_health(self, health: StreamHealth) -> None:
-        """Show it, once, and write it down; said again after the store did not hear, it is only written."""
+        """Show the health once and store it; a repeated call, after the store failed, only stores it."""
         with self._lock:
             is_repeated = self._health.get(health.stream) is health
             self._health[health.stream] = health
@@ -151,7 +151,7 @@ class ObservedControl:
         self._store.report_health(health)
 
     def report_lost(self, lost: StreamHealth) -> None:
-        """Show nothing more of a stream that another host has, or may have; but a person should know."""
+        """Stop showing a stream that another host runs or may run, and raise an alert."""
         with self._lock:
             self._health.pop(lost.stream, None)
             self._lost_streams.add(lost.stream)
@@ -166,14 +166,14 @@ class ObservedControl:
         self._newest_batch_ids[record.stream] = record.batch_id
 
     def report_backlogs(self, waiting: Sequence[StreamBacklog]) -> None:
-        """See Control."""
+        """See HostControl."""
         self._store.report_backlogs(waiting)
 
     def report_host(self, report: HostReport) -> None:
-        """See Control."""
+        """See HostControl."""
         self._store.report_host(report)
 
 
 def _is_same_batch(previous: StreamBacklog | None, current: StreamBacklog) -> bool:
-    """Whether no batch was committed between two looks."""
+    """Return whether no batch was committed between two measurements."""
     return previous is not None and previous.batch_id == current.batch_id

@@ -1,6 +1,6 @@
-"""The page of what is expected, and the rows that it links to, for a browser on this machine.
+"""The data quality pages and the rows that they link to, for a browser on this machine.
 
-Nothing else below the home folder is shown, and nothing to a page of somebody else's: rows may tell of persons.
+Nothing else below the home folder is served, and other sites cannot read the pages: rows may contain personal data.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,14 +22,14 @@ StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
 
 def quality_folder(settings: Settings) -> Path:
-    """The folder that is shown."""
+    """Return the folder that is served."""
     return settings.home / "quality"
 
 
 def quality_url(settings: Settings) -> str:
-    """Where a browser finds it, where host and browser are on one machine; empty where nobody can say.
+    """Return the URL of the pages if host and browser are on one machine, else an empty text.
 
-    With a control store of several machines the host's loopback is not that of whoever looks.
+    With a control store for several machines, the host's loopback address is not that of the browser.
     """
     port = settings.host.metrics_port
     is_local = port and settings.control_url.startswith("sqlite:")
@@ -37,23 +37,23 @@ def quality_url(settings: Settings) -> str:
 
 
 def file_url(base_url: str, folder: Path, file: Path) -> str:
-    """The address of a file of the folder."""
+    """Return the URL of a file in the folder."""
     return base_url + quote(file.relative_to(folder).as_posix())
 
 
 def serve_file(folder: Path, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-    """Answer a request for a file of the folder."""
+    """Answer a request for a file in the folder."""
     file = _find_requested_file(folder, environ)
     if file is None:
         start_response("404 Not Found", [("Content-Type", "text/plain")])
-        return [b"There is /quality/docs/index.html, once a table was checked, and what it links to\n"]
+        return [b"Not found. /quality/docs/index.html exists after the first check of a table.\n"]
     start_response("200 OK", [("Content-Type", CONTENT_TYPES[file.suffix]), *ISOLATION_HEADERS])
     return [file.read_bytes()]
 
 
 def _find_requested_file(folder: Path, environ: dict[str, Any]) -> Path | None:
-    """The file that is asked for by its address here; None for any other, wherever a path or a link leads."""
-    # Another site may have its name lead here, and would read what the browser is shown.
+    """Return the requested file, or None if the path or a link leads out of the folder, or to another type."""
+    # Another site could point its name at this address (DNS rebinding) and read the answer.
     is_own_host = environ.get("HTTP_HOST", "").partition(":")[0] in (LOOPBACK, "localhost")
     if not is_own_host or environ["REQUEST_METHOD"] != "GET":
         return None

@@ -1,4 +1,4 @@
-"""How a stream host is begun: `penstock host run`, with the same word to end it, whatever begins Spark."""
+"""How `penstock host run` starts a stream host, whatever starts Spark."""
 
 from penstock.platform.launch.launcher import launch_host
 

@@ -1,6 +1,7 @@
-"""The stream host as spark-submit runs it: `application.py WORD`, until the file WORD is gone.
+"""The stream host as spark-submit runs it: `application.py TOKEN_FILE`, until that file is gone.
 
-Of Spark it is told what the launcher decided; of the platform what the variables say, here or on the cluster.
+The launcher decides Spark's properties. The platform's settings come from environment variables, here or on the
+cluster.
 """
 
 import os
@@ -10,7 +11,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Run the host, and drain its streams when the word is taken back."""
+    """Run the host, and drain its streams when the launcher removes the token file."""
     from penstock.platform.host.composition import run_host
     from penstock.platform.launch.run_token import watch_run_token
     from penstock.platform.logging_setup import configure_logging

@@ -1,7 +1,7 @@
-"""One interface for every way to begin a stream host.
+"""One interface for every way to start a stream host.
 
-A launcher takes settings, runs the host until SIGTERM or SIGINT, has it drain its streams then, and returns what to
-end with. Whoever keeps the host (the local stack, a container, a person) knows `penstock host run` alone.
+A launcher runs the host until SIGTERM or SIGINT, lets it drain its streams, and returns the exit code. What keeps
+the host running (the local stack, a container, a person) only needs `penstock host run`.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,12 +12,12 @@ HostLauncher = Callable[[Settings], int]
 
 
 def launch_host(settings: Settings) -> int:
-    """Run the stream host as `spark.launch` says."""
+    """Run the stream host in the way that `spark.launch` selects."""
     return LAUNCHERS[settings.spark.launch](settings)
 
 
 def launch_in_session(settings: Settings) -> int:
-    """The host is this process, and Spark's Java machine its child."""
+    """Run the host in this process, with Spark's JVM as its child."""
     from penstock.platform.host.composition import run_host
 
     run_host(settings)
@@ -25,7 +25,7 @@ def launch_in_session(settings: Settings) -> int:
 
 
 def launch_by_spark_submit(settings: Settings) -> int:
-    """The host is an application that spark-submit begins, here or on the cluster; this process waits for it."""
+    """Run the host as an application of spark-submit, here or on the cluster, and wait for it."""
     from penstock.platform.launch.spark_submit import run_spark_submit
 
     return run_spark_submit(settings)

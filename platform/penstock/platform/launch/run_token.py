@@ -1,7 +1,7 @@
-"""The word that a submitted host is still wanted: a file that it looks for, and that its launcher takes away.
+"""The run token of a submitted host: a file that the host polls, and that its launcher removes to stop it.
 
-A signal would have spark-submit end its driver in the midst of a batch, and none reaches a driver on another
-machine. Launcher and driver share the home folder wherever they are, for streams have their state there.
+On a signal, spark-submit would end its driver in the middle of a batch, and no signal reaches a driver on another
+machine. Launcher and driver share the home folder wherever they run, because streams keep their state there.
 """
 
 import fcntl
@@ -16,9 +16,10 @@ POLL_INTERVAL_S = 0.25
 
 @contextmanager
 def hold_run_token(folder: Path) -> Iterator[Path]:
-    """Give the word for one host, as long as the context lasts or until the file is removed.
+    """Hold the token of one host until the context ends or the file is removed; yields the file.
 
-    It is locked meanwhile: a word whose launcher was killed is taken back by the next one, and its host ends.
+    The file stays locked while it is held. A token whose launcher was killed is unlocked: the next launcher removes
+    it, and its host stops.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for stale_token in folder.glob("host-*"):
@@ -35,7 +36,7 @@ def hold_run_token(folder: Path) -> Iterator[Path]:
 
 
 def watch_run_token(token_file: Path, on_revoked: Callable[[], None]) -> None:
-    """Call `end`, once and from another thread, as soon as the word is gone."""
+    """Call `on_revoked` once, from another thread, when the token file is gone."""
 
     def poll_token() -> None:
         never = threading.Event()
@@ -43,11 +44,11 @@ def watch_run_token(token_file: Path, on_revoked: Callable[[], None]) -> None:
             never.wait(POLL_INTERVAL_S)
         on_revoked()
 
-    threading.Thread(target=poll_token, name="word of the launcher", daemon=True).start()
+    threading.Thread(target=poll_token, name="run token", daemon=True).start()
 
 
 def _revoke_stale_token(token_file: Path) -> None:
-    """Remove a word that nobody holds any more."""
+    """Remove a token whose launcher no longer runs."""
     with suppress(FileNotFoundError, BlockingIOError), token_file.open("r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         token_file.unlink()

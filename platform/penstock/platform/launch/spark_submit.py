@@ -1,4 +1,4 @@
-"""A stream host that spark-submit begins: submitted, asked to end, waited for."""
+"""A stream host that spark-submit runs: submit it, request its stop, wait for its end."""
 
 import os
 import signal
@@ -15,10 +15,10 @@ from penstock.platform.settings import Settings
 
 
 def run_spark_submit(settings: Settings) -> int:
-    """Run the host by spark-submit until SIGTERM or SIGINT; return what spark-submit ended with.
+    """Run the host by spark-submit until SIGTERM or SIGINT; return the exit code of spark-submit.
 
-    It drains its streams then, wherever it runs: it finds that its word is gone. A host whose launcher is killed is
-    ended by the next launcher with the same home folder.
+    The host then drains its streams, wherever it runs, because its run token is gone. If the launcher is killed,
+    the next launcher with the same home folder stops the host.
     """
     spark_directory = settings.home / "spark"
     ensure_jars(settings.jars, settings.spark_jar_sets)
@@ -30,7 +30,8 @@ def run_spark_submit(settings: Settings) -> int:
 
 
 def _run_process(command: Sequence[str], environment: dict[str, str]) -> int:
-    # A session of its own: Ctrl-C in a terminal is for the launcher, and would end Spark in the midst of a batch.
+    # A new session: Ctrl-C in a terminal reaches only the launcher, and does not end Spark in the middle of a
+    # batch.
     return subprocess.run(command, env=environment, check=False, start_new_session=True).returncode
 
 

@@ -1,4 +1,4 @@
-"""What spark-submit is told, decided from settings."""
+"""The command, environment and properties of spark-submit, built from settings."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.engine.spark.session import build_session_settings as of_a_session
+from penstock.engine.spark.session import build_session_settings
 from penstock.infra.java import find_java
 from penstock.infra.local.spark_cluster import find_spark_home
 from penstock.infra.readiness import READY_FILE_VARIABLE
@@ -18,12 +18,12 @@ from penstock.platform.settings.environment_variables import HOST_SECTIONS, sett
 from penstock.platform.settings.launch_rules import is_managed_master
 
 LOCAL_DRIVER_PROPERTIES = {"spark.driver.bindAddress", "spark.driver.host", "spark.local.dir"}
-"""What a cluster decides for a driver that it runs itself."""
+"""Properties that a cluster sets for a driver that it runs itself."""
 
 
 @dataclass(frozen=True)
 class SparkSubmission:
-    """A call of spark-submit; `properties` are for a file, because a secret may be among them."""
+    """A call of spark-submit; `properties` go to a private file, because they may contain a secret."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -31,7 +31,7 @@ class SparkSubmission:
 
 
 def build_submission(settings: Settings, properties_file: Path, token_file: Path) -> SparkSubmission:
-    """Decide how the host is submitted: its properties in `file`, running for as long as there is `word`."""
+    """Build the call that runs the host with `properties_file` for as long as `token_file` exists."""
     spark = settings.spark
     is_client_mode = spark.deploy_mode == "client"
     application_path = str(Path(application.__file__).resolve())
@@ -68,9 +68,9 @@ def build_submission(settings: Settings, properties_file: Path, token_file: Path
 
 
 def _session_properties(settings: Settings) -> dict[str, str]:
-    """What a session of the host's own would be told, as far as it is not the cluster's to say."""
+    """Return the properties of a session in this process, except those that the cluster decides."""
     spark = settings.spark
-    properties = of_a_session(spark_config(settings))
+    properties = build_session_settings(spark_config(settings))
     if spark.deploy_mode == "cluster":
         properties = {
             name: value for name, value in properties.items() if name not in LOCAL_DRIVER_PROPERTIES
@@ -81,7 +81,7 @@ def _session_properties(settings: Settings) -> dict[str, str]:
 
 
 def _driver_variables(master: str, variables: Mapping[str, str]) -> dict[str, str]:
-    """Variables of a driver that the cluster runs; that it is ready is told by the file that the keeper named."""
+    """Return the variables of a driver that the cluster runs; it reports readiness by the parent's ready file."""
     prefix = "spark.yarn.appMasterEnv" if master == "yarn" else "spark.kubernetes.driverEnv"
     ready_variable = (
         {READY_FILE_VARIABLE: os.environ[READY_FILE_VARIABLE]} if READY_FILE_VARIABLE in os.environ else {}
@@ -98,13 +98,13 @@ def _escape_value(value: str) -> str:
 
 
 def _read_private_properties(settings: Settings) -> str:
-    """The secret of a secured master, from the file that a session reads it from."""
+    """Return the secret of a secured master, from the file that a session also reads."""
     private_file = spark_config(settings).secret_settings_file
     return private_file.read_text("utf-8") if private_file else ""
 
 
 def _read_user_properties(settings: Settings) -> str:
-    """Settings of one's own; the last word of a name holds."""
+    """Return the user's own Spark properties; they come last, and the last value of a name wins."""
     if not settings.spark.properties:
         return ""
     properties_file = settings.root / Path(settings.spark.properties).expanduser()
@@ -112,5 +112,5 @@ def _read_user_properties(settings: Settings) -> str:
         return properties_file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         raise SettingsError(
-            f"spark.properties names {properties_file}, which cannot be read: {problem}"
+            f"spark.properties names {properties_file}, which cannot be read: {problem}. Correct or unset it"
         ) from None

@@ -1,4 +1,4 @@
-"""What has to be done now and then so that streams run for months: merging, removing, forgetting."""
+"""Periodic upkeep: merging small files, and removing files, rows and events whose retention has passed."""
 
 from penstock.platform.maintenance.maintenance_run import MaintenanceAction, run_maintenance
 

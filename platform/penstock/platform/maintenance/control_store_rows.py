@@ -1,4 +1,4 @@
-"""Rows of the control store that nobody asks for any more."""
+"""Removal of expired rows of the control store."""
 
 from collections.abc import Iterator
 
@@ -8,13 +8,13 @@ from penstock.platform.control import ControlStore
 from penstock.platform.control.tables import batches, hosts
 
 ROWS_PER_TRANSACTION = 10_000
-"""How many rows of batches go in one transaction: hosts that are to renew their leases wait for it meanwhile."""
+"""How many batches one transaction removes: hosts that renew their leases wait for it."""
 
 
 def prune_batches(store: ControlStore, before_ms: int, *, dry_run: bool) -> int:
-    """Remove rows of batches older than a moment; the newest of each stream stays. Returns how many.
+    """Remove batches older than a time, except the newest of each stream; return their number.
 
-    Hosts write meanwhile: no transaction touches many rows, and none of them reads before it writes.
+    Hosts write at the same time, so no transaction touches many rows, and none reads before it writes.
     """
     newest_query = select(batches.c.stream, func.max(batches.c.batch_id).label("last")).group_by(
         batches.c.stream
@@ -31,9 +31,9 @@ def prune_batches(store: ControlStore, before_ms: int, *, dry_run: bool) -> int:
 def _iter_old_ranges(
     store: ControlStore, stream: str, last_batch: int, before_ms: int
 ) -> Iterator[ColumnElement[bool]]:
-    """The rows of a stream that are old, a few at a time, up to the first that is not.
+    """Yield the expired rows of a stream in small ranges, up to the first that is not expired.
 
-    A batch's clock never goes back, and to look at every row would take minutes after a month.
+    Batch times never decrease, so it can stop there. Reading every row would take minutes after a month.
     """
     start, is_old, is_all_old = 0, batches.c.clock_ms < before_ms, True
     while start < last_batch and is_all_old:
@@ -53,7 +53,7 @@ def _iter_old_ranges(
 
 
 def prune_hosts(store: ControlStore, before_ms: int, *, dry_run: bool) -> int:
-    """Remove hosts that were not heard of since a moment. Returns how many."""
+    """Remove hosts that have not reported since a time; return their number."""
     return _delete_rows(store, hosts, hosts.c.seen_at_ms < before_ms, dry_run)
 
 

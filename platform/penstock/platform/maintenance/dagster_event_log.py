@@ -1,7 +1,7 @@
-"""Dagster's event log, which Dagster itself never prunes: old events of assets, old checks, and old runs.
+"""Removal of old asset events, check results and runs from Dagster's event log, which Dagster never prunes.
 
-In SQLite each run has a file of its own, and what no run logged, which is all that sensors tell of streams, is
-written twice: to the index that everybody asks, and to the file of no run, which nobody does.
+In SQLite, each run has its own file. Events outside runs, such as everything that sensors report, are written
+twice: to the index, which is queried, and to the file of runless events, which is never read.
 """
 
 import shutil
@@ -26,9 +26,9 @@ FINISHED_STATUSES = [DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, Dagster
 
 
 def prune_events(instance: DagsterInstance, before: datetime, *, dry_run: bool) -> int:
-    """Remove events of assets from before a moment; of each asset and kind the newest stays. Returns how many.
+    """Remove asset events older than a time, except the newest of each asset and kind; return their number.
 
-    Dagster has no call for it: `wipe_assets` forgets an asset as a whole. The table is that of every SQL storage.
+    Dagster has no call for this: `wipe_assets` removes an asset completely. Every SQL storage uses this table.
     """
     storage = instance.event_log_storage
     if not isinstance(storage, SqlEventLogStorage):
@@ -55,9 +55,9 @@ def prune_events(instance: DagsterInstance, before: datetime, *, dry_run: bool) 
 
 
 def prune_checks(instance: DagsterInstance, before: datetime, *, dry_run: bool) -> int:
-    """Remove what came of checks before a moment; of each check the newest of each outcome stays.
+    """Remove check results older than a time, except the newest of each check and outcome; return their number.
 
-    Returns how many. What a check goes on from is in its newest evaluation, however long ago that was.
+    A check resumes from its newest evaluation, however old that is.
     """
     storage = instance.event_log_storage
     if not isinstance(storage, SqlEventLogStorage):
@@ -78,7 +78,7 @@ def prune_checks(instance: DagsterInstance, before: datetime, *, dry_run: bool) 
 
 
 def prune_runs(instance: DagsterInstance, before: datetime, *, dry_run: bool) -> int:
-    """Remove runs that ended before a moment, with what they logged and printed. Returns how many."""
+    """Remove runs that ended before a time, with their logs and output; return their number."""
     run_filter = RunsFilter(statuses=FINISHED_STATUSES, updated_before=before)
     removed_count = 0
     while run_records := instance.get_run_records(run_filter, limit=ROWS_PER_TRANSACTION, cursor=None):
@@ -91,7 +91,7 @@ def prune_runs(instance: DagsterInstance, before: datetime, *, dry_run: bool) ->
 
 
 def _delete_run(instance: DagsterInstance, run_id: str) -> None:
-    """Forget a run, and then its files: Dagster would leave an empty event log, and all that it printed."""
+    """Delete a run and its files; Dagster would keep an empty event log and the captured output."""
     instance.delete_run(run_id)
     storage = instance.event_log_storage
     if isinstance(storage, SqliteEventLogStorage):
@@ -107,7 +107,7 @@ def _delete_run(instance: DagsterInstance, run_id: str) -> None:
 
 
 def _prune_runless_copies(storage: SqliteEventLogStorage, before: datetime) -> None:
-    """Remove the old second copies of what no run logged; the index has those that are to stay."""
+    """Remove old duplicates of events outside runs; the index has those that stay."""
     table = SqlEventLogStorageTable
     old_ids = (
         select(table.c.id).where(table.c.timestamp < before.replace(tzinfo=None)).limit(ROWS_PER_TRANSACTION)
@@ -119,7 +119,7 @@ def _prune_runless_copies(storage: SqliteEventLogStorage, before: datetime) -> N
 
 
 def _delete_rows(storage: SqlEventLogStorage, row_ids: Sequence[int], *columns: "Column[int]") -> None:
-    """Remove rows, a few in a transaction: who logs anything waits for it, and in SQLite for seconds only."""
+    """Delete rows, a few in each transaction: other writers wait for it, and in SQLite only for seconds."""
     for start in range(0, len(row_ids), ROWS_PER_TRANSACTION):
         with storage.index_connection() as connection:
             for column in columns:

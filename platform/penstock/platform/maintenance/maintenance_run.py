@@ -1,4 +1,4 @@
-"""One round of maintenance. Each part can be done again, at any time, beside streams that run."""
+"""One round of maintenance. It can run at any time beside running streams, and again after a failure."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True)
 class MaintenanceAction:
-    """What was done to what, and to how many of it."""
+    """What was done, to what, and how many items it affected."""
 
     action: str
     target: str
@@ -44,7 +44,7 @@ def run_maintenance(
     *,
     dry_run: bool = False,
 ) -> list[MaintenanceAction]:
-    """Do one round; with `dry_run` say what it would remove, and merge nothing."""
+    """Run one round; with `dry_run`, list what it would remove and merge nothing."""
     actions: list[MaintenanceAction] = []
     for action in _run_actions(settings, store, instance, now_ms, dry_run):
         report_progress(f"{action.target}: {action.action} {action.count}")
@@ -59,32 +59,32 @@ def _run_actions(
     if not dry_run:
         yield from _merge_tables(streams, warehouse, now_ms)
     for table, count in remove_unneeded_files(
-        warehouse, list_stream_folders(streams), retention.files_days, now_ms, dry_run=dry_run
+        warehouse, list_stream_folders(streams), retention.file_retention, now_ms, dry_run=dry_run
     ):
         yield MaintenanceAction("files removed", table, count)
-    for path in remove_old_folders(streams, retention.files_days, now_ms, dry_run=dry_run):
-        yield MaintenanceAction("left by a replay, removed", str(path.relative_to(streams)), 1)
+    for path in remove_old_folders(streams, retention.file_retention, now_ms, dry_run=dry_run):
+        yield MaintenanceAction("replay leftovers removed", str(path.relative_to(streams)), 1)
         if leftover_path := remove_leftover_tables(settings.home, warehouse, path, dry_run=dry_run):
-            yield MaintenanceAction("left by a replay, removed", leftover_path, 1)
-    rows_before_ms = now_ms - retention.batches_days * DAY_MS
+            yield MaintenanceAction("replay leftovers removed", leftover_path, 1)
+    rows_before_ms = now_ms - retention.batch_retention
     yield MaintenanceAction(
-        "batches forgotten", "control store", prune_batches(store, rows_before_ms, dry_run=dry_run)
+        "batches removed", "control store", prune_batches(store, rows_before_ms, dry_run=dry_run)
     )
     yield MaintenanceAction(
-        "hosts forgotten", "control store", prune_hosts(store, now_ms - DAY_MS, dry_run=dry_run)
+        "hosts removed", "control store", prune_hosts(store, now_ms - DAY_MS, dry_run=dry_run)
     )
     if instance is not None:
         from penstock.platform.maintenance.dagster_event_log import prune_checks, prune_events, prune_runs
 
-        expired_before = datetime.fromtimestamp(now_ms / 1000 - retention.events_days * DAY_MS / 1000, UTC)
+        expired_before = datetime.fromtimestamp((now_ms - retention.event_retention) / 1000, UTC)
         yield MaintenanceAction(
-            "events forgotten", "dagster", prune_events(instance, expired_before, dry_run=dry_run)
+            "events removed", "dagster", prune_events(instance, expired_before, dry_run=dry_run)
         )
         yield MaintenanceAction(
-            "checks forgotten", "dagster", prune_checks(instance, expired_before, dry_run=dry_run)
+            "checks removed", "dagster", prune_checks(instance, expired_before, dry_run=dry_run)
         )
         yield MaintenanceAction(
-            "runs forgotten", "dagster", prune_runs(instance, expired_before, dry_run=dry_run)
+            "runs removed", "dagster", prune_runs(instance, expired_before, dry_run=dry_run)
         )
 
 

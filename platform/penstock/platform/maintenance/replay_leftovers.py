@@ -1,4 +1,4 @@
-"""What replays left behind: the folders that streams had before, and what those made that nobody finished."""
+"""Removal of what replays leave behind: former folders of streams, and tables of replays that never finished."""
 
 import shutil
 from collections.abc import Iterator
@@ -13,18 +13,17 @@ from penstock.engine.stream_folders import (
     resolve_stream_folder,
 )
 
-SECONDS_PER_DAY = 86_400
-
 
 def list_stream_folders(streams: Path) -> list[Path]:
-    """Every folder that some stream keeps or kept its journal in."""
+    """Return every folder that contains the journal of a stream, current or former."""
     return [path.parent for path in [*streams.glob("*/journal"), *streams.glob("*/*/journal")]]
 
 
-def remove_old_folders(streams: Path, days: int, now_ms: int, *, dry_run: bool) -> Iterator[Path]:
-    """Remove folders that a stream has left for so many days; yields them. What a replay is at work on stays.
+def remove_old_folders(streams: Path, retention_ms: int, now_ms: int, *, dry_run: bool) -> Iterator[Path]:
+    """Remove folders that streams left longer ago than the retention; yields them.
 
-    That of a replay which was cut off before it switched anything, and was not finished since, is among them.
+    This includes folders of replays that were interrupted before their switch. Folders of an unfinished switch
+    stay.
     """
     for stream_folder in (
         sorted(path for path in streams.iterdir() if path.is_dir()) if streams.exists() else ()
@@ -45,7 +44,7 @@ def remove_old_folders(streams: Path, days: int, now_ms: int, *, dry_run: bool) 
             if (
                 path.exists()
                 and path != current
-                and now_ms / 1000 - max(left_at_s, _last_modified_s(path)) > days * SECONDS_PER_DAY
+                and now_ms - max(left_at_s, _last_modified_s(path)) * 1000 > retention_ms
             ):
                 if not dry_run:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -53,9 +52,9 @@ def remove_old_folders(streams: Path, days: int, now_ms: int, *, dry_run: bool) 
 
 
 def remove_leftover_tables(home: Path, warehouse: StoragePath, folder: Path, *, dry_run: bool) -> str | None:
-    """Remove the tables that a replay made beside, whose folder goes; returns where they were, None for none.
+    """Remove the tables of a replay whose folder is removed; return their path, None if there are none.
 
-    They are no results that anybody asked for: a run that was to stay beside has a folder elsewhere.
+    Nobody asked to keep them: a replay without a switch has its folder elsewhere.
     """
     run_path = Path("runs", folder.parent.name, folder.name)
     if (
@@ -70,6 +69,6 @@ def remove_leftover_tables(home: Path, warehouse: StoragePath, folder: Path, *, 
 
 
 def _last_modified_s(path: Path) -> float:
-    """When anything in a folder was last written."""
+    """Return when any file of a folder was last written."""
     entries = path.rglob("*") if path.is_dir() else ()
     return max((entry.stat().st_mtime for entry in entries), default=path.stat().st_mtime)

@@ -1,4 +1,4 @@
-"""Upkeep of the warehouse: few files of many, and none that nobody needs."""
+"""Upkeep of the warehouse: merging small files, and removing files that no table or journal refers to."""
 
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
@@ -29,14 +29,13 @@ from penstock.engine.tables.table_paths import (
     result_path,
 )
 
-HOURS_PER_DAY = 24
-DAY_MS = 86_400_000
+MS_PER_HOUR = 3_600_000
 
 
 def merge_tables(
     warehouse: StoragePath, plan: Plan, last_outcome: BatchOutcome, clock_ms: int
 ) -> Iterator[tuple[str, FileMergeCounts]]:
-    """Merge the small files of a stream's tables; yields what became of each that had enough of them."""
+    """Merge the small files of a stream's tables; yields the counts of each table that had enough of them."""
     for path, closed_before in _list_mergeable_tables(plan, last_outcome):
         if is_delta_table(warehouse / path):
             merged = merge_small_files(warehouse / path, plan.name, clock_ms, closed_before)
@@ -45,17 +44,17 @@ def merge_tables(
 
 
 def remove_unneeded_files(
-    warehouse: StoragePath, folders: list[Path], days: int, now_ms: int, *, dry_run: bool
+    warehouse: StoragePath, folders: list[Path], retention_ms: int, now_ms: int, *, dry_run: bool
 ) -> Iterator[tuple[str, int]]:
-    """Remove files that no version of the last days names and no journal; yields how many of each table or topic.
+    """Remove files that no journal and no table version within the retention uses; yields their number by table.
 
-    Among them are those of a host that was taken over or killed while it wrote: nobody named them.
+    This includes files of a host that was fenced or killed while it wrote.
     """
     needed_files = {name for folder in folders for name in _list_named_files(folder)}
-    yield from _remove_unpublished_files(warehouse, needed_files, now_ms - days * DAY_MS, dry_run)
+    yield from _remove_unpublished_files(warehouse, needed_files, now_ms - retention_ms, dry_run)
     for table in list_warehouse_tables(warehouse):
         removed_files = remove_unreferenced_files(
-            warehouse / table, days * HOURS_PER_DAY, needed_files, dry_run=dry_run
+            warehouse / table, retention_ms // MS_PER_HOUR, needed_files, dry_run=dry_run
         )
         if removed_files:
             yield table, len(removed_files)
@@ -64,7 +63,7 @@ def remove_unneeded_files(
 def _remove_unpublished_files(
     warehouse: StoragePath, needed_files: Collection[str], before_ms: int, dry_run: bool
 ) -> Iterator[tuple[str, int]]:
-    """Files of rows for topics that no batch sends: what is sent goes at once."""
+    """Remove files of rows for topics that no batch will send; what is sent is removed immediately."""
     for topic_path in list_children(warehouse / PUBLISHED):
         old_files = [file for file, written_ms in list_files(topic_path) if written_ms < before_ms]
         unneeded = [
@@ -77,7 +76,7 @@ def _remove_unpublished_files(
 
 
 def _list_mergeable_tables(plan: Plan, last_outcome: BatchOutcome) -> Iterator[tuple[str, datetime | None]]:
-    """Tables whose files may be merged, and for those of newest values up to where their windows are closed."""
+    """Yield the tables to merge; for tables of newest values, also the time before which windows are closed."""
     for stage in plan.stages:
         for sink in stage.sinks:
             path = result_path(sink)
@@ -98,13 +97,13 @@ def _list_mergeable_tables(plan: Plan, last_outcome: BatchOutcome) -> Iterator[t
 
 
 def _has_final_windows(stage: Stage) -> bool:
-    """Whether no row of a closed window changes any more; that of a swallowed session may, with its owner."""
+    """Return whether rows of a closed window never change; a session may still be merged into another."""
     window = stage.window
     return isinstance(window, Fixed | Sliding | Calendar) and not is_processing_time(window)
 
 
 def _list_named_files(folder: Path) -> Iterator[str]:
-    """The files that the outcomes of a stream name for its tables."""
+    """Yield the files that the outcomes of a stream name for its tables."""
     for outcome in read_retained_outcomes(folder / "journal"):
         for change in outcome.changes.values():
             yield from (Path(file.path).name for file in change.adds)

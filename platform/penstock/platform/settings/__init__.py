@@ -1,6 +1,6 @@
-"""The platform's settings: one typed object, and where each of its values came from.
+"""The platform's settings: one typed object, and the source of each value.
 
-Only this package reads the environment and `penstock.toml`. Everything else is handed what it needs.
+Only this package reads the environment and `penstock.toml`. All other code receives its settings as arguments.
 """
 
 from penstock.platform.settings.loader import (

@@ -1,4 +1,4 @@
-"""Settings as variables: how a program that the stack runs is told what was decided at its start."""
+"""Settings as environment variables: how the stack passes its settings to the programs that it starts."""
 
 import json
 from collections.abc import Iterable
@@ -18,16 +18,16 @@ LOCATION_SECTIONS = (
     "control_secret",
     "streams",
 )
-"""What every program is told: where things are."""
+"""The sections that every program receives: where things are."""
 
 HOST_SECTIONS = (*LOCATION_SECTIONS, "kafka", "spark", "host", "alerts")
 
 
 def settings_to_variables(settings: Settings, sections: Iterable[str]) -> dict[str, str]:
-    """The settings of some parts of the model, defaults too, as variables.
+    """Return the settings of some sections as variables, including defaults.
 
-    Told so, a program keeps to one set of settings however often it is restarted, whatever becomes of
-    the file meanwhile; and a changed setting changes only the programs that it is for.
+    A program keeps these values however often it restarts, even if the settings file changes meanwhile. A changed
+    setting changes only the variables of the programs that use it.
     """
     wanted_sections = set(sections)
     return {
@@ -38,7 +38,7 @@ def settings_to_variables(settings: Settings, sections: Iterable[str]) -> dict[s
 
 
 def format_setting(value: object) -> str:
-    """A value as it is written in a variable; nothing for None."""
+    """Return a value in the form that a variable takes; an empty text for None."""
     match value:
         case None:
             return ""
@@ -49,6 +49,8 @@ def format_setting(value: object) -> str:
         case Path() | str() | int() | float():
             return str(value)
         case dict():
-            return json.dumps({key: part.model_dump(exclude_none=True) for key, part in value.items()})
+            return json.dumps(
+                {key: part.model_dump(mode="json", exclude_none=True) for key, part in value.items()}
+            )
         case _:
-            raise TypeError(f"a setting of type {type(value).__name__} has no form as a variable")
+            raise TypeError(f"a setting of type {type(value).__name__} cannot be written as a variable")

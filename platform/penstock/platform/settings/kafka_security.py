@@ -1,4 +1,4 @@
-"""How the broker is secured, as settings: typed, and with secrets by their places alone."""
+"""Settings for the broker's security. Secrets appear as references only."""
 
 from typing import Literal, Self
 
@@ -6,39 +6,39 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class SettingsSection(BaseModel):
-    """A group of settings; a name it does not know is refused."""
+    """A group of settings; unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class KafkaSecretSettings(SettingsSection):
-    """Where the password of each of the platform's users is: a file, or env:NAME for a variable."""
+    """References to the passwords of the platform's Kafka users: a file, or env:NAME for a variable."""
 
-    ingestion: str = Field("", description="place of the password of who writes topics")
-    host: str = Field("", description="place of the password of who reads topics")
-    topics: str = Field("", description="place of the password of who makes topics")
+    ingestion: str = Field("", description="secret reference: password of the user that writes topics")
+    host: str = Field("", description="secret reference: password of the user that reads topics")
+    topics: str = Field("", description="secret reference: password of the user that creates topics")
 
 
 class KafkaSecuritySettings(SettingsSection):
-    """How clients get in. Nothing here is secret: secrets are named, and read when a client is made."""
+    """How clients authenticate. Secrets are references, and are read when a client is created."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
-        "PLAINTEXT", description="how clients talk to the broker"
+        "PLAINTEXT", description="security protocol of the broker"
     )
     mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
-        "", description="how clients log in, where the protocol is a SASL one"
+        "", description="SASL mechanism; required if the protocol is a SASL one"
     )
-    ca: str = Field("", description="file of the certificates to trust; those of the system without it")
+    ca: str = Field("", description="file of trusted CA certificates; default: those of the system")
     secrets: KafkaSecretSettings = KafkaSecretSettings()
 
     @model_validator(mode="after")
     def _check_mechanism(self) -> Self:
         if self.protocol.startswith("SASL_") != bool(self.mechanism):
             requirement = "needs a mechanism" if not self.mechanism else "takes no mechanism"
-            raise ValueError(f"kafka.security.protocol {self.protocol} {requirement}: set both, or neither")
+            raise ValueError(f"kafka.security.protocol {self.protocol} {requirement}. Set both, or neither")
         return self
 
     @property
     def is_secured(self) -> bool:
-        """Whether the broker wants more than its address."""
+        """Whether clients need more than the broker's address."""
         return self.protocol != "PLAINTEXT"

@@ -1,4 +1,4 @@
-"""Which ways to begin a stream host go together: refused when settings are read, not after Spark was asked."""
+"""Which launch settings of a stream host fit together; checked when settings are read, before Spark starts."""
 
 from typing import TYPE_CHECKING
 
@@ -6,16 +6,16 @@ if TYPE_CHECKING:
     from penstock.platform.settings.model import Settings, SparkSettings
 
 MANAGED_MASTER_PREFIXES = ("yarn", "k8s://")
-"""How masters begin that run a Python driver themselves."""
+"""Prefixes of masters that can run a Python driver on the cluster."""
 
 
 def is_managed_master(master: str) -> bool:
-    """Whether a master runs drivers, too."""
+    """Return whether a master can run drivers on the cluster."""
     return master.startswith(MANAGED_MASTER_PREFIXES)
 
 
 def find_launch_conflict(settings: "Settings") -> str | None:
-    """Say in one sentence why the host cannot be begun as it is set; None where it can."""
+    """Return one sentence on why the host cannot be launched with these settings; None if it can."""
     spark = settings.spark
     if spark.launch == "session":
         return _find_session_conflict(spark)
@@ -24,26 +24,26 @@ def find_launch_conflict(settings: "Settings") -> str | None:
 
 def _find_session_conflict(spark: "SparkSettings") -> str | None:
     if spark.deploy_mode == "cluster":
-        return 'spark.deploy_mode "cluster" is a word for spark-submit: set spark.launch = "submit", too'
+        return 'spark.deploy_mode "cluster" requires spark-submit. Set spark.launch = "submit" as well'
     if spark.properties:
-        return 'spark.properties is a file for spark-submit: set spark.launch = "submit", too'
+        return 'spark.properties requires spark-submit. Set spark.launch = "submit" as well'
     return None
 
 
 def _find_cluster_conflict(settings: "Settings") -> str | None:
-    """The driver is on a machine of the cluster's choice: what it needs has to be there as well."""
+    """Check what a driver on any machine of the cluster needs to reach."""
     spark, cluster = settings.spark, 'spark.deploy_mode "cluster"'
     if spark.master.startswith("spark://"):
         return (
-            f"{cluster} cannot be on {spark.master}: standalone Spark takes no Python application in cluster "
-            'mode; set "client", or a master yarn or k8s://…'
+            f"{cluster} does not work with {spark.master}: standalone Spark does not accept Python applications "
+            'in cluster mode. Set "client", or a master yarn or k8s://…'
         )
     if not is_managed_master(spark.master):
-        return f"{cluster} cannot be on {spark.master}, which is this machine: set a master yarn or k8s://…"
+        return f"{cluster} does not work with {spark.master}, which is this machine. Set a master yarn or k8s://…"
     if settings.control_url.startswith("sqlite:"):
-        return f"{cluster} needs a control store that other machines reach: set control_url to postgresql://…"
+        return f"{cluster} needs a control store that other machines can reach. Set control_url to postgresql://…"
     if not settings.kafka.bootstrap:
-        return f"{cluster} needs a broker that other machines reach: set kafka.bootstrap"
+        return f"{cluster} needs a broker that other machines can reach. Set kafka.bootstrap"
     if spark.secret:
-        return f"spark.secret is for spark://…: {spark.master} has secrets of its own; unset it"
+        return f"spark.secret only works with spark://…; {spark.master} has its own secrets. Unset it"
     return None

@@ -1,4 +1,4 @@
-"""Reading the settings: defaults, then `penstock.toml`, then `PENSTOCK_…` variables."""
+"""Loading settings: defaults, then `penstock.toml`, then `PENSTOCK_…` variables."""
 
 import os
 import tomllib
@@ -24,7 +24,7 @@ from penstock.platform.settings.naming import (
 
 
 class SettingOrigin(StrEnum):
-    """Where a value came from."""
+    """The kind of source that a value comes from."""
 
     DEFAULT = "default"
     FILE = "file"
@@ -33,7 +33,7 @@ class SettingOrigin(StrEnum):
 
 @dataclass(frozen=True)
 class SettingProvenance:
-    """One value and where it came from: `source` names the file or the variable."""
+    """One value and its source: `source` names the file or the variable."""
 
     name: str
     value: object
@@ -44,16 +44,16 @@ class SettingProvenance:
 
 @dataclass(frozen=True)
 class LoadedSettings:
-    """Settings as read once, with what was read where."""
+    """Settings as they were read, and the source of each value."""
 
     settings: Settings
     from_file: frozenset[str]
     from_variables: frozenset[str]
     unknown_warnings: tuple[str, ...]
-    """A sentence for each `PENSTOCK_…` variable that sets nothing."""
+    """One sentence for each `PENSTOCK_…` variable that sets nothing."""
 
     def list_provenance(self) -> Iterator[SettingProvenance]:
-        """Every value, in the order of the model."""
+        """Yield every value, in the order of the model."""
         for name, value, description in iter_setting_values(self.settings):
             origin = self.origin_of(name)
             source = {
@@ -64,20 +64,20 @@ class LoadedSettings:
             yield SettingProvenance(name, value, origin, source, description)
 
     def origin_of(self, name: str) -> SettingOrigin:
-        """Where the value of a dotted name came from."""
+        """Return the kind of source that a dotted name was set by."""
         if _sets_part_of(name, self.from_variables):
             return SettingOrigin.VARIABLE
         return SettingOrigin.FILE if _sets_part_of(name, self.from_file) else SettingOrigin.DEFAULT
 
 
 def load_settings() -> LoadedSettings:
-    """Read the settings of this process. SettingsError names each value that cannot be used."""
+    """Read the settings of this process; raise SettingsError with every invalid value."""
     root = find_root()
     return _build_settings(root, _read_settings_file(root / SETTINGS_FILE_NAME))
 
 
 def check_settings(text: str) -> None:
-    """SettingsError where this process could not use settings that its file says so: before they are written."""
+    """Raise SettingsError if this text is not a valid settings file for this process; used before writing it."""
     root = find_root()
     _build_settings(root, _parse_settings(text, root / SETTINGS_FILE_NAME))
 
@@ -93,7 +93,7 @@ def _build_settings(root: Path, file_values: Mapping[str, object]) -> LoadedSett
 
 
 def find_root() -> Path:
-    """PENSTOCK_ROOT, else the checkout that this code belongs to, else the current folder."""
+    """Return PENSTOCK_ROOT, else the checkout that contains this code, else the current folder."""
     if root_variable := os.environ.get(VARIABLE_PREFIX + "ROOT"):
         return Path(root_variable).expanduser().resolve()
     checkout = Path(penstock.platform.__file__).resolve().parents[3]
@@ -106,7 +106,9 @@ def _read_settings_file(path: Path) -> dict[str, object]:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{path} is not TOML ({error}): mend that line, or move the file away") from None
+        raise SettingsError(
+            f"{path} is not valid TOML ({error}). Fix that line, or move the file away"
+        ) from None
     return _parse_settings(text, path)
 
 
@@ -114,10 +116,12 @@ def _parse_settings(text: str, path: Path) -> dict[str, object]:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path} is not TOML ({error}): mend that line, or move the file away") from None
+        raise SettingsError(
+            f"{path} is not valid TOML ({error}). Fix that line, or move the file away"
+        ) from None
     if "root" in values:
         raise SettingsError(
-            f"{path} sets root, which says where that file is: set {VARIABLE_PREFIX}ROOT instead"
+            f"{path} sets root, but root decides where this file is read. Set {VARIABLE_PREFIX}ROOT instead"
         )
     return values
 
@@ -126,7 +130,7 @@ def _read_variables() -> dict[str, object]:
     try:
         return EnvSettingsSource(Settings)()
     except UnreadableVariableError as error:
-        raise SettingsError(f"{error} ({error.__cause__}): groups of values are written as JSON") from None
+        raise SettingsError(f"{error} ({error.__cause__}). Write a group of values as JSON") from None
 
 
 def _merge_values(base: Mapping[str, object], override: Mapping[str, object]) -> dict[str, object]:
@@ -154,12 +158,12 @@ def _is_within(name: str, paths: frozenset[str]) -> bool:
 
 
 def _sets_part_of(name: str, paths: frozenset[str]) -> bool:
-    """Whether a value, or some of one that has parts, was read."""
+    """Return whether a source sets a value, or a part of it."""
     return name in paths or any(path.startswith(name + ".") for path in paths)
 
 
 def iter_setting_values(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, object, str]]:
-    """Every value of a model: its dotted name, the value, its description."""
+    """Yield every value of a model: its dotted name, the value, its description."""
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
         if isinstance(value, BaseModel):

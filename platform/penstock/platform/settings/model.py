@@ -1,4 +1,4 @@
-"""What can be set, with defaults that work on one machine."""
+"""All settings, with defaults that work on one machine."""
 
 import os
 from pathlib import Path
@@ -10,37 +10,43 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from penstock.engine.errors import StorageAddressError
 from penstock.engine.storage import ObjectStoreConfig, ObjectStorePath, StoragePath, parse_storage_path
 from penstock.infra.kafka_access import KafkaAccess, kafka_client_config
+from penstock.platform.settings.duration_setting import DurationMs, DurationSetting
 from penstock.platform.settings.kafka_security import KafkaSecuritySettings, SettingsSection
 from penstock.platform.settings.launch_rules import find_launch_conflict
 
 PortNumber = Annotated[int, Field(ge=1, le=65535)]
 LOOPBACK = "127.0.0.1"
+DAY_MS = 86_400_000
 
 
 class KafkaSettings(SettingsSection):
-    """The broker: a local one on these ports, or somebody else's where `bootstrap` names it."""
+    """The broker: a local one on these ports, or an external one if `bootstrap` is set."""
 
-    port: PortNumber = Field(9092, description="where the local broker listens")
-    controller_port: PortNumber = Field(9093, description="where the local broker's controller listens")
-    heap_mb: int = Field(256, ge=64, description="the local broker's heap, in MB")
-    bootstrap: str | None = Field(None, description="another broker to use; no local one is started then")
-    registry: str | None = Field(None, description="a schema registry's address; a folder in home without it")
-    registry_login: str = Field("", description="place of the registry's user:password: a file, or env:NAME")
-    layout: str = Field("local", description="whose partitions and copies topics have, by their contracts")
+    port: PortNumber = Field(9092, description="port of the local broker")
+    controller_port: PortNumber = Field(9093, description="port of the local broker's controller")
+    heap_mb: int = Field(256, ge=64, description="heap of the local broker, in MB")
+    bootstrap: str | None = Field(
+        None, description="bootstrap servers of an external broker; no local one starts then"
+    )
+    registry: str | None = Field(
+        None, description="URL of a schema registry; default: a folder in the home folder"
+    )
+    registry_login: str = Field("", description="secret reference: user:password of the registry")
+    layout: str = Field("local", description="which layout of the contracts sets partitions and replicas")
     security: KafkaSecuritySettings = KafkaSecuritySettings()
 
     @model_validator(mode="after")
     def _check_security_has_bootstrap(self) -> Self:
         if self.security.is_secured and not self.bootstrap:
             raise ValueError(
-                "kafka.security is for another broker: set kafka.bootstrap, too, or `penstock env use NAME`"
+                "kafka.security needs an external broker. Set kafka.bootstrap, or run `penstock env use NAME`"
             )
         return self
 
     @model_validator(mode="after")
     def _check_login_has_registry(self) -> Self:
         if self.registry_login and not self.registry:
-            raise ValueError("kafka.registry_login is for a registry over HTTP: set kafka.registry, too")
+            raise ValueError("kafka.registry_login needs a registry over HTTP. Set kafka.registry as well")
         return self
 
     @property
@@ -50,7 +56,7 @@ class KafkaSettings(SettingsSection):
 
     @property
     def kafka_access(self) -> KafkaAccess:
-        """What clients' settings are made from, once a user's password was read."""
+        """What client settings are built from, after the password of a user was read."""
         security = self.security
         return KafkaAccess(
             self.bootstrap_servers,
@@ -61,166 +67,182 @@ class KafkaSettings(SettingsSection):
         )
 
     def client_config(self, user: Literal["ingestion", "host", "topics"]) -> dict[str, str]:
-        """Settings of a client of librdkafka for one of the platform's users; its password is among them."""
+        """Return the librdkafka settings of one of the platform's users, including the password."""
         return kafka_client_config(self.kafka_access, user)
 
 
 class SparkSettings(SettingsSection):
-    """Where Spark runs and what it may take."""
+    """Where Spark runs, and with which resources."""
 
     master: str = Field("local[*]", description="local[*], spark://host:port, yarn or k8s://address")
     launch: Literal["session", "submit"] = Field(
-        "session", description="what begins a stream host's Spark: a session of its own, or spark-submit"
+        "session", description="what starts the stream host's Spark: a session in the host, or spark-submit"
     )
     deploy_mode: Literal["client", "cluster"] = Field(
-        "client", description="where spark-submit has the host run: here, or where yarn or k8s:// puts it"
+        "client", description="where spark-submit runs the driver: on this machine, or on yarn or k8s://"
     )
     properties: str = Field(
-        "", description="a file of Spark settings of one's own for spark-submit: image, queue; they win"
+        "", description="file of your own Spark properties for spark-submit, such as image or queue; they win"
     )
     driver_host: str = Field(
-        LOOPBACK, description="the name or address by which Spark's workers find the host"
+        LOOPBACK, description="name or address at which Spark's workers reach the driver"
     )
-    secret: str = Field("", description="place of the secret of Spark's master: a file, or env:NAME")
-    driver_memory: str = Field("1g", pattern=r"^\d+[mg]$", description="the driver's heap")
+    secret: str = Field("", description="secret reference: the secret of a spark:// master")
+    driver_memory: str = Field("1g", pattern=r"^\d+[mg]$", description="heap of the driver")
     executor_memory: str = Field(
-        "512m", pattern=r"^\d+[mg]$", description="the heap of each executor, on spark://host:port"
+        "512m", pattern=r"^\d+[mg]$", description="heap of each executor, with spark://host:port"
     )
     host_cores: int = Field(
-        2, ge=1, description="the most cores that a stream host takes of spark://host:port: leave some over"
+        2, ge=1, description="maximum cores of a stream host on spark://host:port; leave some for commands"
     )
     command_cores: int = Field(
-        1, ge=1, description="the same for each replay, backfill, audit and check, which run beside hosts"
+        1, ge=1, description="maximum cores of each replay, backfill, audit or check that runs beside hosts"
     )
     shuffle_partitions: int = Field(
-        default_factory=lambda: os.cpu_count() or 1, ge=1, description="partitions of a shuffle"
+        default_factory=lambda: os.cpu_count() or 1, ge=1, description="number of shuffle partitions"
     )
 
 
 class HostSettings(SettingsSection):
-    """The stream host: what it shows of itself, and how long its word counts."""
+    """The stream host: its metrics, batches, leases and retries."""
 
     metrics_port: Annotated[int, Field(ge=0, le=65535)] = Field(
         9464,
-        description="where the host serves health and Prometheus metrics; 0 for any port, which status shows",
+        description="port for health and Prometheus metrics; 0 picks a free port, which `status` shows",
     )
-    batch_interval_ms: int = Field(
-        200,
+    batch_interval: DurationSetting = Field(
+        DurationMs(200),
         ge=0,
-        description="least time from one batch's begin to the next; 0 begins whenever a record is there",
+        description="minimum time between batch starts; 0s starts a batch when a record arrives",
     )
     driver_budget_mb: int = Field(
-        256, ge=0, description="what the driver folds of a batch; a larger one is folded in the executors"
+        256, ge=0, description="largest batch that the driver folds, in MB; executors fold larger ones"
     )
-    lease_seconds: float = Field(15.0, gt=1, le=300, description="how long a lease holds without a heartbeat")
+    lease_timeout: DurationSetting = Field(
+        DurationMs(15_000), gt=1_000, le=300_000, description="how long a lease lasts without a heartbeat"
+    )
     max_retries: int = Field(
-        20, ge=1, description="how often in a row a stream may fail before it stays down"
+        20, ge=1, description="failures in a row after which a stream stays failed; transient errors do not count"
     )
     poison_limit: int = Field(
-        10, ge=0, description="how many records that break a stream's own code are set aside in 100 batches"
+        10, ge=0, description="records that user code may fail on in 100 batches; they are quarantined"
     )
-    log_format: Literal["text", "json"] = Field("text", description="how the host writes its log")
+    log_format: Literal["text", "json"] = Field("text", description="format of the host's log")
 
 
 class DagsterSettings(SettingsSection):
     """The orchestrator's processes and storage."""
 
-    port: PortNumber = Field(3000, description="where the webserver listens")
+    port: PortNumber = Field(3000, description="port of the webserver")
     viewer_port: Annotated[int, Field(ge=0, le=65535)] = Field(
-        0, description="where a second webserver listens that only shows; 0 for none"
+        0, description="port of a second, read-only webserver; 0 for none"
     )
-    code_port: PortNumber = Field(4000, description="where the code server listens")
-    storage_url: str | None = Field(None, description="postgresql://…; SQLite in the home folder without it")
+    code_port: PortNumber = Field(4000, description="port of the code server")
+    storage_url: str | None = Field(None, description="postgresql://…; default: SQLite in the home folder")
     first_day: str = Field(
-        "2026-01-01", pattern=r"^\d{4}-\d\d-\d\d$", description="the first day that backfills offer"
+        "2026-01-01", pattern=r"^\d{4}-\d\d-\d\d$", description="first partition of backfills"
     )
     nightly_backfills: tuple[str, ...] = Field(
-        (), description="pipelines that are run each night over what the archives took on the day before"
+        (), description="pipelines that a nightly backfill runs over the archived records of the day before"
     )
-    owner: str = Field("team:data", pattern=r"^(team:.+|.+@.+)$", description="team:NAME, or an address")
-    keep_days: int = Field(7, ge=1, description="how long ticks of sensors and schedules are kept")
+    owner: str = Field(
+        "team:data",
+        pattern=r"^(team:.+|.+@.+)$",
+        description="owner of assets: team:NAME, or an email address",
+    )
+    tick_retention_days: int = Field(7, ge=1, description="days that ticks of sensors and schedules are kept")
     spark_runs: int = Field(
-        2, ge=1, description="how many replays, backfills, audits and checks run at once; the others wait"
+        2, ge=1, description="maximum concurrent replays, backfills, audits and checks; others wait"
     )
-    report_seconds: float = Field(30.0, ge=0, description="least time between materializations of one stream")
+    report_interval: DurationSetting = Field(
+        DurationMs(30_000), ge=0, description="minimum time between materializations of one stream"
+    )
 
 
 class MaintenanceSettings(SettingsSection):
-    """What is old, and when it is looked for."""
+    """Retention times, and when maintenance runs."""
 
-    schedule: str = Field("0 3 * * *", description="when Dagster runs maintenance, as cron has it, in UTC")
-    files_days: int = Field(7, ge=1, description="how long files stay that tables no longer name")
-    batches_days: int = Field(30, ge=1, description="how long the control store keeps batches")
-    events_days: int = Field(30, ge=1, description="how long Dagster keeps events of assets, and runs")
+    schedule: str = Field("0 3 * * *", description="cron schedule of maintenance, in UTC")
+    file_retention: DurationSetting = Field(
+        DurationMs(7 * DAY_MS), ge=DAY_MS, description="how long files that tables no longer use are kept"
+    )
+    batch_retention: DurationSetting = Field(
+        DurationMs(30 * DAY_MS), ge=DAY_MS, description="how long the control store keeps batches"
+    )
+    event_retention: DurationSetting = Field(
+        DurationMs(30 * DAY_MS), ge=DAY_MS, description="how long Dagster keeps runs and asset events"
+    )
 
 
 class ObjectStoreSettings(SettingsSection):
-    """The object store that tables are in, where `warehouse` is an address; keys are found as AWS's tools do."""
+    """The object store, if `warehouse` is s3://…; credentials are found as by the AWS tools."""
 
     endpoint: str = Field(
-        "", pattern=r"^(|https?://.+)$", description="the store's address; Amazon's own without it"
+        "", pattern=r"^(|https?://.+)$", description="endpoint of the store; default: that of AWS"
     )
-    region: str = Field("", description="the bucket's region; as AWS_REGION says without it")
+    region: str = Field("", description="region of the bucket; default: AWS_REGION")
 
 
 class StreamAlertLimits(SettingsSection):
-    """What one stream may, where that is something else than for the others."""
+    """Limits of one stream that differ from the limits of all streams."""
 
-    watermark_minutes: float | None = Field(None, gt=0)
-    lag_records: int | None = Field(None, ge=0)
+    max_watermark_delay: DurationSetting | None = Field(None, gt=0)
+    max_lag_records: int | None = Field(None, ge=0)
 
 
 class AlertSettings(SettingsSection):
-    """What people are told at once, and where."""
+    """When alerts are raised, and where they are sent."""
 
-    webhook: str = Field("", description="an address that gets alerts as JSON; the log has them anyway")
-    watermark_minutes: float = Field(
-        15.0, gt=0, description="how old a watermark may be while records come or wait"
+    webhook: str = Field("", description="URL that receives alerts as JSON; the log has them in any case")
+    max_watermark_delay: DurationSetting = Field(
+        DurationMs(900_000), gt=0, description="maximum age of a watermark while records arrive or wait"
     )
-    without_host_seconds: float = Field(
-        60.0, gt=0, description="how long a stream that is to run may be without a host"
+    max_time_without_host: DurationSetting = Field(
+        DurationMs(60_000), gt=0, description="how long a stream that should run may have no host"
     )
-    lag_records: int = Field(100_000, ge=0, description="how many records may wait for a stream")
+    max_lag_records: int = Field(100_000, ge=0, description="maximum records that wait for a stream")
     of: dict[str, StreamAlertLimits] = Field(
-        {}, description="watermark_minutes and lag_records of single streams, by their names"
+        {}, description="max_watermark_delay and max_lag_records of single streams, by stream name"
     )
 
 
 class FeedSettings(SettingsSection):
-    """The feed of sensor readings that a fresh stack shows its results with."""
+    """The sample feed of sensor readings of a local stack."""
 
     enabled: bool = Field(True, description="whether the stack runs the feed")
-    rate: float = Field(50.0, gt=0, description="readings a second")
-    seed: int = Field(1, description="where the feed's random numbers begin")
+    rate: float = Field(50.0, gt=0, description="readings per second")
+    seed: int = Field(1, description="seed of the random numbers")
 
 
 class LineageSettings(SettingsSection):
-    """Where it is told which tables come from which topics, for catalogs that understand OpenLineage."""
+    """Where OpenLineage events are sent."""
 
     to: str = Field(
-        "", pattern=r"^(|file:.+|https?://.+)$", description="file:/path or http://host; nowhere without"
+        "", pattern=r"^(|file:.+|https?://.+)$", description="file:/path or http://host; empty sends none"
     )
-    key: str = Field("", description="place of the key that the receiver asks for: a file, or env:NAME")
-    namespace: str = Field("penstock", min_length=1, description="what jobs of this platform are filed under")
+    key: str = Field("", description="secret reference: API key of the receiver")
+    namespace: str = Field("penstock", min_length=1, description="OpenLineage namespace of the jobs")
 
 
 class Settings(BaseSettings):
-    """Everything that can be set. Relative paths start from `root`."""
+    """All settings. Relative paths start from `root`."""
 
     model_config = SettingsConfigDict(
         env_prefix="PENSTOCK_", env_nested_delimiter="__", env_ignore_empty=True, extra="forbid", frozen=True
     )
 
-    root: Path = Field(description="the checkout; penstock.toml is read here")
-    home: Path = Field(Path(".penstock"), description="everything that running makes")
-    jars: Path = Field(Path(), description="the jars of Spark and Kafka; in the home folder by default")
-    warehouse: str = Field("", description="where the tables are, a folder or s3://bucket/prefix")
-    control_url: str = Field("", description="the control store; SQLite in the home folder without it")
+    root: Path = Field(description="the checkout; penstock.toml is read from here")
+    home: Path = Field(Path(".penstock"), description="folder of everything that the platform writes")
+    jars: Path = Field(
+        Path(), description="folder of the jars of Spark and Kafka; default: in the home folder"
+    )
+    warehouse: str = Field("", description="location of the tables: a folder, or s3://bucket/prefix")
+    control_url: str = Field("", description="URL of the control store; default: SQLite in the home folder")
     control_secret: str = Field(
-        "", description="place of the control store's password: a file, or env:NAME; libpq's own without it"
+        "", description="secret reference: password of the control store; default: as libpq finds it"
     )
     streams: Annotated[tuple[str, ...], NoDecode] = Field(
-        ("sensor_minute", "archive-sensors"), description="what a fresh stack runs, with commas between"
+        ("sensor_minute", "archive-sensors"), description="streams of a fresh stack, separated by commas"
     )
     kafka: KafkaSettings = KafkaSettings()
     spark: SparkSettings = SparkSettings()
@@ -242,7 +264,7 @@ class Settings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _resolve_paths(cls, values: dict[str, object]) -> dict[str, object]:
-        """Make paths absolute, so that every process means the same folder."""
+        """Make paths absolute, so that every process uses the same folders."""
         root = Path(str(values["root"])).expanduser().resolve()
         home = root / Path(str(values.get("home") or ".penstock")).expanduser()
         return {
@@ -265,13 +287,13 @@ class Settings(BaseSettings):
         taken: dict[int, str] = {}
         for name, port in self.ports.items():
             if port in taken:
-                raise ValueError(f"{name} and {taken[port]} are both {port}: give each a port of its own")
+                raise ValueError(f"{name} and {taken[port]} are both {port}. Use a different port for each")
             taken[port] = name
         return self
 
     @property
     def warehouse_path(self) -> StoragePath:
-        """Where the tables are."""
+        """Location of the tables."""
         store_settings = self.warehouse_store
         return parse_storage_path(
             self.warehouse, ObjectStoreConfig(store_settings.endpoint, store_settings.region)
@@ -279,22 +301,22 @@ class Settings(BaseSettings):
 
     @property
     def spark_jar_sets(self) -> tuple[str, ...]:
-        """The jars that Spark takes: where tables are in an object store, those that read there, too."""
+        """The jar sets that Spark needs; tables in an object store need one more."""
         return ("spark", "store") if isinstance(self.warehouse_path, ObjectStorePath) else ("spark",)
 
     @property
     def registry_location(self) -> str:
-        """The schema registry: an address, or a folder."""
+        """The schema registry: a URL or a folder."""
         return self.kafka.registry or str(self.home / "registry")
 
     @property
     def host_metrics_port(self) -> int:
-        """Where the host shows itself on this machine; 0 where it does not, or where nobody can know."""
+        """Port of the host's metrics on this machine; 0 if it has none, or if it runs elsewhere."""
         return self.host.metrics_port if self.spark.deploy_mode == "client" else 0
 
     @property
     def ports(self) -> dict[str, int]:
-        """Every port that the local stack listens on, by the setting's name."""
+        """Every port of the local stack, by the setting's name."""
         return {
             "kafka.port": self.kafka.port,
             "kafka.controller_port": self.kafka.controller_port,
@@ -306,7 +328,7 @@ class Settings(BaseSettings):
 
 
 def _resolve_warehouse(root: Path, address: str) -> str:
-    """An address as it is; a path, absolute. ValueError for an address that tables cannot be at."""
+    """Return a URL unchanged and a path as absolute; raise ValueError if tables cannot be stored there."""
     try:
         warehouse_path = parse_storage_path(address)
     except StorageAddressError as problem:

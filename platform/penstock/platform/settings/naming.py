@@ -1,4 +1,4 @@
-"""The dotted names of settings, their variables, and what to say of a name or a value that is wrong."""
+"""Dotted names of settings, their variables, and messages for unknown names and invalid values."""
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator
@@ -14,12 +14,12 @@ SETTINGS_FILE_NAME = "penstock.toml"
 
 
 def variable_name(name: str) -> str:
-    """The variable that sets a dotted name."""
+    """Return the variable that sets a dotted name."""
     return VARIABLE_PREFIX + name.replace(".", "__").upper()
 
 
 def iter_setting_names(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[str]:
-    """Every dotted name that can be set."""
+    """Yield every dotted name that can be set."""
     for name, field in model.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             yield from iter_setting_names(field.annotation, f"{prefix}{name}.")
@@ -28,16 +28,16 @@ def iter_setting_names(model: type[BaseModel] = Settings, prefix: str = "") -> I
 
 
 def explain_errors(error: ValidationError, is_variable: Callable[[str], bool]) -> str:
-    """One clause for each value that cannot be used: its place, the value, what would do."""
+    """Return one clause for each invalid value: its source, the value, and what is allowed."""
     return "; ".join(_explain_error(detail, is_variable) for detail in error.errors())
 
 
 def describe_unknown_variables(environment: Iterable[str]) -> Iterator[str]:
-    """Variables that look like ours and set nothing: told, not refused, for clusters add some."""
+    """Yield a sentence for each variable that looks like a setting and sets nothing; clusters add some."""
     known_variables = {variable_name(name) for name in iter_setting_names()} | {
         variable_name(name) for name in Settings.model_fields
     }
-    known_variables |= {READY_FILE_VARIABLE}  # what a program that is kept is told by its keeper
+    known_variables |= {READY_FILE_VARIABLE}  # set by the parent process, not by a person
     for name in sorted(environment):
         if name.startswith(VARIABLE_PREFIX) and name.upper() not in known_variables:
             dotted_name = name.removeprefix(VARIABLE_PREFIX).lower().replace("__", ".")
@@ -46,12 +46,17 @@ def describe_unknown_variables(environment: Iterable[str]) -> Iterator[str]:
 
 def _explain_error(detail: ErrorDetails, is_variable: Callable[[str], bool]) -> str:
     name = ".".join(str(part) for part in detail["loc"] if isinstance(part, str))
-    if detail["type"] == "value_error":
-        # Raised by a validator of ours: a sentence that names what it is about.
+    is_value = isinstance(detail["input"], str | int | float)
+    if detail["type"] == "value_error" and not is_value:
+        # A validator of several settings raised it, and its text names them.
         return detail["msg"].removeprefix("Value error, ")
     source = variable_name(name) if is_variable(name) else f"{name} in {SETTINGS_FILE_NAME}"
+    if detail["type"] == "value_error":
+        return f"{source} is {detail['input']!r}: {detail['msg'].removeprefix('Value error, ')}"
     if detail["type"] == "extra_forbidden":
-        return f"{source} is no setting{_suggest_name(name)}; `penstock status --settings` lists them all"
+        return (
+            f"{source} is not a setting{_suggest_name(name)}; `penstock status --settings` lists all settings"
+        )
     return f"{source} is {detail['input']!r}: {detail['msg'].lower()}"
 
 

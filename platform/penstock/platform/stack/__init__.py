@@ -1,1 +1,1 @@
-"""The local stack: which programs it is made of, how it starts, and how it ends."""
+"""The local stack: its programs, how they start and how they stop."""

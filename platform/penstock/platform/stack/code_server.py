@@ -1,7 +1,7 @@
-"""Dagster's code server, as the stack runs it: it ends when the process that holds the code does, to be begun anew.
+"""Dagster's code server as the stack runs it: it exits when its code process exits, and is then restarted.
 
-`dagster code-server` hands each call on to a child, which it replaces when somebody reloads the code and at no
-other time. Without that child it would answer on its port, and nothing of sensors, schedules or runs would be done.
+`dagster code-server` forwards each call to a child process. It replaces that child only when a user reloads the
+code. Without the child the server still answers on its port, but runs no sensor, schedule or job.
 """
 
 import os
@@ -16,23 +16,23 @@ POLL_INTERVAL_S = 1.0
 
 
 def exit_when_code_process_ends() -> None:
-    """Wait until a process that holds the code is there, and then until none is; then end this one at once."""
+    """Wait until a code process runs and then until none runs; then exit this process."""
     had_code_process = False
     while (has_code_process := any(_probe_code_processes())) or not had_code_process:
         had_code_process = had_code_process or has_code_process
         time.sleep(POLL_INTERVAL_S)
-    sys.stderr.write("the process that held the code has ended; this one ends too, and begins again\n")
+        sys.stderr.write("Code process exited; exiting to be restarted\n")
     sys.stderr.flush()
-    os._exit(1)  # its threads wait for calls that nobody answers
+    os._exit(1)  # other threads still wait for calls that never return
 
 
 def _probe_code_processes() -> Iterator[bool]:
-    """For each child of any thread of this process whether it holds code; one that has ended does not."""
+    """Yield, for each child of any thread of this process, whether it is a live code process."""
     for children_file in Path("/proc/self/task").glob("*/children"):
         try:
             children = children_file.read_text("ascii").split()
         except OSError:
-            continue  # the thread has ended meanwhile
+            continue  # the thread has ended in the meantime
         for child_pid in children:
             try:
                 yield b"grpc" in Path("/proc", child_pid, "cmdline").read_bytes()  # empty once it has ended
@@ -41,7 +41,7 @@ def _probe_code_processes() -> Iterator[bool]:
 
 
 def main(arguments: list[str]) -> None:
-    """Become Dagster's code server."""
+    """Replace this program with Dagster's code server."""
     threading.Thread(target=exit_when_code_process_ends, name="code", daemon=True).start()
     sys.argv = ["dagster", *arguments]
     runpy.run_module("dagster", run_name="__main__")

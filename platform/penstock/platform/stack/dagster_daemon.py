@@ -1,7 +1,7 @@
-"""Dagster's daemon, as the stack runs it: ready when each of its parts has given a sign of life.
+"""Dagster's daemon as the stack runs it: ready when each of its daemon threads has written a heartbeat.
 
-Its parts (sensors, schedules, the queue of runs …) are threads, which write when they last lived into Dagster's
-storage. That the process runs says nothing of them.
+The daemon threads (sensors, schedules, run queue …) write heartbeats to Dagster's storage. A running process does
+not prove that they work.
 """
 
 import runpy
@@ -18,7 +18,7 @@ POLL_INTERVAL_S = 0.25
 
 
 def report_ready_when_live(started_ms: int, stopped: threading.Event) -> None:
-    """Return once every part that this instance needs has lived since that moment, or when told to stop."""
+    """Report readiness when every required daemon has a heartbeat after the start; return early when stopped."""
     with DagsterInstance.get() as instance:
         required_types = set(instance.get_required_daemon_types())
         while not required_types <= _live_daemon_types(instance, started_ms):
@@ -33,13 +33,13 @@ def _live_daemon_types(instance: DagsterInstance, since_ms: int) -> set[str]:
 
 
 def set_pool_limit() -> None:
-    """Have Dagster know how many runs may start a Spark: by itself it learns that too late for the first ones."""
+    """Create the limit of the Spark pool. Dagster creates it only after the first runs have started."""
     with DagsterInstance.get() as instance:
         instance.event_log_storage.initialize_concurrency_limit_to_default(SPARK_POOL)
 
 
 def main(arguments: list[str]) -> None:
-    """Become Dagster's daemon."""
+    """Replace this program with Dagster's daemon."""
     set_pool_limit()
     stopped = threading.Event()
     watcher = threading.Thread(

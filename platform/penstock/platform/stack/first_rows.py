@@ -1,4 +1,4 @@
-"""Whether a stack that was just started has shown something."""
+"""Waiting for the first rows of a stack that was just started."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,7 +13,7 @@ from penstock.platform.services.stream_lifecycle import has_live_lease, is_from_
 
 
 def wait_for_first_rows(store: ControlStore, streams: Sequence[str], timeout_s: float) -> tuple[str, ...]:
-    """Wait until every stream that is to run does, and these have committed rows; returns those that have not."""
+    """Wait until each stream that should run is running and the given ones have rows; return those without rows."""
     desired = store.read_desired_states()
     awaited_streams = [name for name in streams if desired[name].desired is DesiredRunState.RUNNING]
     other_streams = [

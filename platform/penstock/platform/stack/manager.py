@@ -1,4 +1,4 @@
-"""The process manager of this checkout's stack, and what it holds."""
+"""The process manager of this checkout's stack, and the ports of its programs."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,12 @@ from penstock.platform.settings import Settings
 
 
 def stack_manager(settings: Settings) -> ProcessManager:
-    """The manager of the stack in the home folder, running or not."""
+    """Return the manager of the stack in the home folder, whether it runs or not."""
     return ProcessManager(settings.home / "run", settings.home / "logs")
 
 
 def listening_ports(manager: ProcessManager) -> set[int]:
-    """The ports on which programs of a running stack listen."""
+    """Return the ports on which the programs of a running stack listen."""
     return {port for pid in manager.list_pids().values() for port in _process_ports(pid)}
 
 

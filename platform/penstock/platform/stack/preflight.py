@@ -1,6 +1,6 @@
-"""What a start needs of the machine, looked at before anything is begun."""
+"""Checks of the machine before the stack starts anything."""
 
-from penstock.infra.errors import PortInUseError as TakenError
+from penstock.infra.errors import PortInUseError
 from penstock.infra.java import find_java
 from penstock.infra.ports import require_free_port
 from penstock.infra.processes import ProcessManager
@@ -17,26 +17,26 @@ PORT_PURPOSES = {
     "host.metrics_port": "the stream host's metrics",
     "dagster.port": "Dagster's webserver",
     "dagster.code_port": "Dagster's code server",
-    "dagster.viewer_port": "the webserver that only shows",
+    "dagster.viewer_port": "the read-only webserver",
 }
 LOCAL_BROKER_PORTS = {"kafka.port", "kafka.controller_port"}
 
 
 def check_machine(settings: Settings) -> None:
-    """Refuse a start that would fail: no Java, no room on the disk, a home that cannot be written."""
+    """Refuse a start that would fail: no Java, too little disk space, or a home folder that is not writable."""
     find_java()
     try:
         settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         (settings.home / "logs").mkdir(exist_ok=True)
     except OSError as error:
         raise RequirementError(
-            f"{settings.home} cannot be made ({error.strerror}): make it writable, or set PENSTOCK_HOME"
+            f"{settings.home} cannot be created ({error.strerror}). Make its parent writable, or set PENSTOCK_HOME"
         ) from None
     check_disk_space(settings.home)
 
 
 def check_ports(settings: Settings, manager: ProcessManager) -> None:
-    """Refuse a start while somebody else has one of the ports; those of the running stack are its own."""
+    """Refuse a start while another process uses one of the ports; ports of the running stack are allowed."""
     own_ports = listening_ports(manager)
     for name, port in settings.ports.items():
         is_needed = not (settings.kafka.bootstrap and name in LOCAL_BROKER_PORTS)
@@ -47,5 +47,5 @@ def check_ports(settings: Settings, manager: ProcessManager) -> None:
 def _require_free_port(name: str, port: int) -> None:
     try:
         require_free_port(LOOPBACK, port, PORT_PURPOSES[name])
-    except TakenError as error:
-        raise PortTakenError(f"{error} To set another: {variable_name(name)}=PORT penstock up") from None
+    except PortInUseError as error:
+        raise PortTakenError(f"{error} To use another port: {variable_name(name)}=PORT penstock up") from None

@@ -1,4 +1,4 @@
-"""The programs that the local stack is made of, as data, from the settings."""
+"""The programs of the local stack as data, built from the settings."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,12 @@ from penstock.platform.stack.dagster_home import (
 CLI_COMMAND = (sys.executable, "-m", "penstock.platform.cli")
 
 FEED_TOPIC = "sensors"
-"""The topic that the feed of a fresh stack writes to."""
+"""The topic that the sample feed writes to."""
 
 DAEMON_MODULE = "penstock.platform.stack.dagster_daemon"
 CODE_SERVER_MODULE = "penstock.platform.stack.code_server"
 
-# What is fed by another stops before it: the feed first, the broker last.
+# A program stops before the programs that it depends on: the feed first, the broker last.
 BROKER_START_ORDER, DAGSTER_START_ORDER, HOST_START_ORDER, FEED_START_ORDER = 10, 40, 60, 70
 
 _DAGSTER_SECTIONS = (*LOCATION_SECTIONS, "kafka", "dagster")
@@ -37,13 +37,13 @@ _RUN_SECTIONS = (*_DAGSTER_SECTIONS, "spark", "host", "maintenance", "alerts")
 
 
 def broker_config(settings: Settings) -> BrokerConfig:
-    """The local broker."""
+    """Return the configuration of the local broker."""
     kafka = settings.kafka
     return BrokerConfig(settings.home / "kafka", kafka.port, kafka.controller_port, heap_mb=kafka.heap_mb)
 
 
 def stack_programs(settings: Settings, jars: Sequence[Path]) -> list[Program]:
-    """Every program of the stack, in the order in which they are of use; no feed of a topic without a contract."""
+    """Return every program of the stack in start order; the feed only if its topic has a valid contract."""
     local_programs = [] if settings.kafka.bootstrap else [broker_program(settings, jars)]
     feeds = (
         [feed_program(settings)]
@@ -54,7 +54,7 @@ def stack_programs(settings: Settings, jars: Sequence[Path]) -> list[Program]:
 
 
 def broker_program(settings: Settings, jars: Sequence[Path]) -> Program:
-    """The broker; what it acknowledged is on disk, also when it is ended by force."""
+    """Return the broker program. Acknowledged records are on disk even if the broker is killed."""
     config = broker_config(settings)
     return Program(
         "broker",
@@ -66,7 +66,7 @@ def broker_program(settings: Settings, jars: Sequence[Path]) -> Program:
 
 
 def host_program(settings: Settings) -> Program:
-    """The stream host; its command is told to finish the batches in flight when it is stopped."""
+    """Return the stream host program. When stopped, it finishes the batches in flight."""
     return Program(
         "host",
         (*CLI_COMMAND, "host", "run"),
@@ -80,7 +80,7 @@ def host_program(settings: Settings) -> Program:
 
 
 def feed_program(settings: Settings) -> Program:
-    """The feed of sensor readings; it goes on where its ledger ended."""
+    """Return the feed of sensor readings. After a restart it resumes from its ledger."""
     options = ("--rate", f"{settings.feed.rate:g}", "--seed", str(settings.feed.seed))
     return Program(
         "feed",
@@ -93,7 +93,7 @@ def feed_program(settings: Settings) -> Program:
 
 
 def dagster_programs(settings: Settings) -> list[Program]:
-    """Dagster's code server, webserver and daemon; the last two begin when there is code to show."""
+    """Return Dagster's code server, webserver and daemon; the last two start when the code server answers."""
     environment = {
         **settings_to_variables(settings, _DAGSTER_SECTIONS),
         "DAGSTER_HOME": str(dagster_home(settings)),
@@ -113,7 +113,7 @@ def dagster_programs(settings: Settings) -> list[Program]:
         Program(
             "code",
             (sys.executable, "-m", CODE_SERVER_MODULE, *server_arguments, "--location-name", CODE_LOCATION),
-            # Runs are its children: replays start Spark, maintenance knows what is old.
+            # Runs are child processes of the code server: replays start Spark, maintenance needs retention times.
             environment=environment | settings_to_variables(settings, _RUN_SECTIONS),
             start_order=DAGSTER_START_ORDER,
             answers_at=code_address,
@@ -146,6 +146,6 @@ def _webserver_program(
 
 
 def _broker_address(settings: Settings) -> tuple[tuple[str, int], ...]:
-    """Where the first of the bootstrap servers is to answer."""
+    """Return the address of the first bootstrap server."""
     name, _, port = settings.kafka.bootstrap_servers.split(",")[0].rpartition(":")
     return ((name, int(port)),)

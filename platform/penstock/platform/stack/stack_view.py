@@ -1,4 +1,4 @@
-"""The stack at a glance: its programs and its streams, for `penstock status`."""
+"""The state of the stack for `penstock status`: its programs, streams and hosts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,58 +12,52 @@ from penstock.platform.settings import Settings
 from penstock.platform.stack.manager import stack_manager
 
 HOST_TIMEOUT_MS = 60_000
-"""A host that was not heard of for so long is not shown."""
+"""A host that has not reported for this long is not shown."""
 
 
 @dataclass(frozen=True)
 class StackView:
-    """What runs, at one moment."""
+    """The state of the stack at one point in time."""
 
     at_ms: int
     programs: Sequence[ProgramStatus]
     streams: Sequence[StreamOverview]
     hosts: Sequence[HostReport] = ()
     standstills: Mapping[str, StreamHold] = field(default_factory=dict)
-    """Streams that stand still for something, or that were left so by something that was killed."""
+    """Streams that are on hold, or that a killed process left on hold."""
 
     @property
     def is_healthy(self) -> bool:
-        """Whether everything that should run does."""
+        """Whether everything that should run is running."""
         are_programs_ready = bool(self.programs) and all(program.ready for program in self.programs)
         return are_programs_ready and all(self.is_stream_healthy(stream) for stream in self.streams)
 
     def is_stream_healthy(self, stream: StreamOverview) -> bool:
-        """Whether a stream is as it is wanted; one that was left standing still is not."""
+        """Whether a stream is in its desired state. A stream left on hold is not healthy."""
         if stream.stream in self.standstills:
             return False
         should_run = stream.desired is not None and stream.desired.needs_host
         return should_run == self.is_leased(stream)
 
     def is_leased(self, stream: StreamOverview) -> bool:
-        """Whether a host has the stream now."""
+        """Whether a host holds the stream's lease now."""
         return stream.lease is not None and stream.lease.expires_at_ms > self.at_ms
 
 
 def read_stack_view(settings: Settings, clock: Callable[[], int]) -> StackView:
-    """See what runs; nothing is started or made, the control store least of all."""
+    """Read the state of the stack. Starts and creates nothing, not even the control store."""
     programs = stack_manager(settings).list_statuses()
     if not control_store_exists(settings.control_url):
         return StackView(clock(), programs, [])
     store = open_control_store(settings.control_url, settings.control_secret)
     try:
-        now_ms = clock()  # a manager or a store may have taken its time, in which leases ran out
+        now_ms = clock()  # leases may have expired while the manager and the store were queried
         streams = read_overview(store)
         possible_holds = {
-            overview_or_hold.stream: read_hold(
-                settings.home / "streams", overview_or_hold.stream, overview_or_hold.desired
-            )
-            for overview_or_hold in streams
+            overview.stream: read_hold(settings.home / "streams", overview.stream, overview.desired)
+            for overview in streams
         }
-        standstills = {
-            stream: overview_or_hold
-            for stream, overview_or_hold in possible_holds.items()
-            if overview_or_hold is not None
-        }
+        standstills = {stream: hold for stream, hold in possible_holds.items() if hold is not None}
         return StackView(
             now_ms, programs, streams, filter_live_hosts(store.read_hosts(), now_ms), standstills
         )
@@ -72,7 +66,7 @@ def read_stack_view(settings: Settings, clock: Callable[[], int]) -> StackView:
 
 
 def filter_live_hosts(hosts: Sequence[HostReport], now_ms: int) -> list[HostReport]:
-    """Those heard of lately, without any whose place on the same machine a younger one has taken."""
+    """Return hosts that reported recently, without those replaced by a newer host on the same address."""
     newest = {
         (host.host.rpartition("-")[0], host.address): host
         for host in sorted(hosts, key=lambda host: host.began_at_ms)

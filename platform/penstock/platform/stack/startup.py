@@ -1,4 +1,4 @@
-"""Bringing the local stack up: checked first, begun in order, undone where it fails."""
+"""Starting the local stack: check the machine, start programs in order, roll back on failure."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -26,22 +26,22 @@ from penstock.platform.stack.programs import broker_config, stack_programs
 
 
 class StartupProgress(Protocol):
-    """Shows a person what is being done; the function it yields takes details."""
+    """Shows the progress of a start. The function that a step yields takes details."""
 
     def step(self, description: str) -> AbstractContextManager[Callable[[str], None]]:
-        """One step, from its beginning to its end."""
+        """Show one step from start to end."""
 
     def report_skipped(self, description: str) -> None:
-        """What is gone on without."""
+        """Show something that the start leaves out."""
 
 
 def bring_up_stack(settings: Settings, progress: StartupProgress) -> None:
-    """Have the whole stack running. Said again it changes nothing that is already right.
+    """Start the whole stack. A second call changes nothing that already runs.
 
-    On any failure, what this call started is stopped again; a stack that ran before is left as it was.
+    If the start fails, it stops what this call started. A stack that ran before keeps running.
     """
     manager = stack_manager(settings)
-    with progress.step("contracts and pipelines are sound"):
+    with progress.step("contracts and pipelines are valid"):
         topics = load_catalog()
         check_stream_names(
             "dagster.nightly_backfills", settings.dagster.nightly_backfills, catalog.pipeline_names()
@@ -51,20 +51,20 @@ def bring_up_stack(settings: Settings, progress: StartupProgress) -> None:
     broken_topics = {f"topic {topic}": problem for topic, problem in topics.errors_by_topic.items()}
     for subject, problem in {**broken_topics, **streams}.items():
         if problem is not None:
-            progress.report_skipped(f"without {subject}, until its file is mended: {problem}")
-    with progress.step("this machine has what is needed"):
+            progress.report_skipped(f"{subject} is skipped until you fix its file: {problem}")
+    with progress.step("machine meets the requirements"):
         check_machine(settings)
         check_ports(settings, manager)
     jars = _prepare(settings, progress)
     with _stop_on_failure(manager):
         _ensure_broker(settings, manager, jars, progress)
-        with progress.step("topics are as declared"):
+        with progress.step("topics match their contracts"):
             _ensure_topics(settings.kafka, topics.contracts)
         _start_programs(manager, stack_programs(settings, jars), progress)
 
 
 def check_stream_names(setting: str, names: Iterable[str], known_names: Sequence[str]) -> None:
-    """Raise SettingsError where a setting names a stream that there is not."""
+    """Raise SettingsError if a setting names an unknown stream."""
     for name in names:
         if name not in known_names:
             unknown_text = explain_unknown_name("stream", name, known_names, "penstock demo --list")
@@ -78,16 +78,16 @@ def _ensure_topics(kafka: KafkaSettings, contracts: Sequence[Contract]) -> None:
 
 
 def _prepare(settings: Settings, progress: StartupProgress) -> list[Path]:
-    with progress.step("jars are as locked") as show_detail:
+    with progress.step("jars match the lock") as show_detail:
         sets = sorted({*RUNTIME_JAR_SETS, *settings.spark_jar_sets})
         ensure_jars(
             settings.jars, sets, progress=lambda done, total, name: show_detail(f"{done} of {total}: {name}")
         )
         jars = ensure_jars(settings.jars, ["kafka"])
     if not settings.kafka.bootstrap:
-        with progress.step("the broker has its folder"):
+        with progress.step("broker's folder is formatted"):
             format_storage(broker_config(settings), jars)
-    with progress.step("control store and Dagster's home are ready"):
+    with progress.step("control store and Dagster's home exist"):
         store = open_control_store(settings.control_url, settings.control_secret)
         set_initial_desired(store, settings.streams)
         store.close()
@@ -96,7 +96,7 @@ def _prepare(settings: Settings, progress: StartupProgress) -> list[Path]:
 
 
 def set_initial_desired(store: ControlStore, streams: Sequence[str]) -> None:
-    """Have the streams of a fresh stack run; one that somebody decided about stays as decided."""
+    """Set the streams of a fresh stack to running; streams that already have a desired state keep it."""
     desired_states = store.read_desired_states()
     for stream in streams:
         if stream not in desired_states:
@@ -106,13 +106,14 @@ def set_initial_desired(store: ControlStore, streams: Sequence[str]) -> None:
 def _ensure_broker(
     settings: Settings, manager: ProcessManager, jars: list[Path], progress: StartupProgress
 ) -> None:
-    """Have the broker answer, with what the manager has already: others begin when their topics are there."""
+    """Start the broker if none answers, with the programs that the manager already has.
+
+    The other programs start after the topics exist.
+    """
     if settings.kafka.bootstrap or _is_broker_ready(manager):
         return
-    present_names = {
-        "broker",
-        *(status.name for status in manager.list_statuses()),
-    }  # alone where a start was cut off
+    # After an interrupted start the manager may have the broker alone.
+    present_names = {"broker", *(status.name for status in manager.list_statuses())}
     programs = [program for program in stack_programs(settings, jars) if program.name in present_names]
     with progress.step(f"broker answers at {settings.kafka.bootstrap_servers}"):
         manager.start(programs, await_names=["broker"])
@@ -120,7 +121,7 @@ def _ensure_broker(
 
 def _start_programs(manager: ProcessManager, programs: list[Program], progress: StartupProgress) -> None:
     pending_names = {program.name for program in programs}
-    with progress.step("feed, host and Dagster run") as show_detail:
+    with progress.step("feed, host and Dagster are running") as show_detail:
 
         def mark_ready(name: str) -> None:
             pending_names.discard(name)

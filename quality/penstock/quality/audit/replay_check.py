@@ -53,7 +53,7 @@ def explain_no_replay(scope: AuditScope, sample: Sample) -> str | None:
     if other_kinds := kinds - {"data", "tick"}:
         return f"its state was changed by a batch of another kind ({', '.join(sorted(other_kinds))})"
     if first_batch > 0:
-        return f"the control store has forgotten its batches before {first_batch} (maintenance.batches_days)"
+        return f"the control store has forgotten its batches before {first_batch} (maintenance.batch_retention)"
     if (sample.start, sample.end) != (None, None):
         return "its results depend on every batch before: take a share of the keys instead"
     if sample.key_share < 1 and (len(scope.plan.stages) > 1 or not scope.plan.first_source_stage.key):

@@ -224,7 +224,12 @@ def test_who_only_looks_disturbs_no_batch_at_work(tmp_path: Path) -> None:
     assert assess_upgrade(tmp_path / "stream", PLAN) is not None
     assert [each.batch_id for each in BatchJournal(at_work.parent).read_outcomes()] == [0]
     assert (
-        list(remove_unneeded_files(tmp_path / "warehouse", [tmp_path / "stream"], 7, 0, dry_run=True)) == []
+        list(
+            remove_unneeded_files(
+                tmp_path / "warehouse", [tmp_path / "stream"], 7 * 86_400_000, 0, dry_run=True
+            )
+        )
+        == []
     )
     assert at_work.exists()
     bench.open(epoch=2)

@@ -1,4 +1,4 @@
-"""Audits in Dagster: a check of each stream, made on a schedule and whenever somebody asks for it."""
+"""Audits in Dagster: one check for each stream, run by a nightly schedule or on request."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -27,11 +27,11 @@ AuditRunner = Callable[[str], AuditReport]
 
 
 def build_audit_definitions(streams: Sequence[str], run_audit: AuditRunner) -> Definitions:
-    """A check of each stream, the job that makes all of them, and when it runs."""
+    """Build the audit checks, the job that runs all of them, and its schedule."""
     return build_scheduled_checks(
         [_build_checks(streams, run_audit)],
         job=AUDIT_JOB,
-        description="Audit every stream: each record accounted for, each result what its records give.",
+        description="Audit every stream: each record is accounted for, and each result matches its records.",
         schedule="nightly_audit",
         cron=NIGHTLY_CRON,
     )
@@ -42,7 +42,7 @@ def _build_checks(streams: Sequence[str], run_audit: AuditRunner) -> AssetChecks
         AssetCheckSpec(
             ACCOUNTED_FOR_CHECK,
             asset=stream_key(stream),
-            description="Every record is accounted for, and the tables hold what the records give: "
+            description="Every record is accounted for, and the tables match the records: "
             f"`penstock audit {stream}`.",
         )
         for stream in streams
@@ -75,10 +75,10 @@ def _audit_result(key: AssetCheckKey, run_audit: AuditRunner) -> AssetCheckResul
         severity=AssetCheckSeverity.ERROR,
         description=None
         if report.first_difference is None
-        else f"the first place is {report.first_difference}",
+        else f"first difference at {report.first_difference}",
         metadata={
             "batch": report.upto,
-            "unproven": ", ".join(unproven_checks) or "nothing",
+            "unproven": ", ".join(unproven_checks) or "none",
             "verdicts": MetadataValue.md(_format_verdicts(report)),
         },
     )

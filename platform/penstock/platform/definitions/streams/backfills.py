@@ -1,6 +1,6 @@
-"""An asset for each pipeline, and its job: what it makes of its topics' archives, one partition a day.
+"""Backfills: an asset and a job for each pipeline, with one partition for each day of its topics' archives.
 
-A schedule does so each night, for the day before, of the pipelines that are asked for.
+A schedule runs the partition of the day before each night, for the pipelines that the settings name.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -50,10 +50,9 @@ def build_backfill_definitions(
     nightly: Collection[str],
     blocked_reason: BlockedReason,
 ) -> Definitions:
-    """Make assets and jobs of pipelines, which come with their topics, and schedules of some.
+    """Build the assets and jobs of pipelines, given with their topics, and the schedules of the nightly ones.
 
-    Dagster's backfills launch many days at once, or those that failed. `hindered` says why a pipeline has no
-    archive to be run over, None where it has.
+    `blocked_reason` returns why a pipeline has no archive to read, None if it has.
     """
     days = DailyPartitionsDefinition(start_date=first_day.isoformat())
     jobs = {pipeline: _build_job(pipeline) for pipeline in pipelines}
@@ -76,7 +75,7 @@ def _build_schedule(
         if (reason := blocked_reason(pipeline)) is not None:
             return SkipReason(reason)
         if day < first_day.isoformat():
-            return SkipReason(f"{day} is before the first day of backfills")
+            return SkipReason(f"{day} is before dagster.first_day")
         return RunRequest(run_key=day, partition_key=day)
 
     return ScheduleDefinition(
@@ -86,7 +85,7 @@ def _build_schedule(
         execution_timezone="UTC",
         execution_fn=evaluate,
         default_status=DefaultScheduleStatus.RUNNING,
-        description=f"Runs {pipeline} over what the archives took on the day before.",
+        description=f"Runs {pipeline} over the records that were archived on the day before.",
     )
 
 
@@ -94,7 +93,7 @@ def _build_asset(
     pipeline: str, topics: Sequence[str], days: DailyPartitionsDefinition, run_day: DayRunner
 ) -> AssetsDefinition:
     records_field = Field(
-        Noneable(Int), default_value=None, description="cut the day into batches of about so many"
+        Noneable(Int), default_value=None, description="approximate records per batch; default: one batch"
     )
     spec = AssetSpec(
         backfill_key(pipeline),
@@ -129,7 +128,7 @@ def _build_asset(
 
 
 def _build_job(pipeline: str) -> "UnresolvedAssetJobDefinition":
-    # A job of partitions takes its settings as Dagster has them: it knows no form of the job's own.
+    # A partitioned job cannot map config, so it shows Dagster's own form.
     return define_asset_job(
         f"backfill_{pipeline}",
         AssetSelection.assets(backfill_key(pipeline)),
@@ -139,4 +138,4 @@ def _build_job(pipeline: str) -> "UnresolvedAssetJobDefinition":
 
 
 def _describe_backfill(pipeline: str) -> str:
-    return f"Run {pipeline} over what the archives took on a day, into runs/{pipeline}/DAY of the warehouse."
+    return f"Run {pipeline} over the records archived on a day, into runs/{pipeline}/DAY of the warehouse."

@@ -1,4 +1,4 @@
-"""What Dagster is told of committed batches: one event for each asset that they changed."""
+"""Asset events for committed batches: one for each asset that they changed."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,23 +11,23 @@ from penstock.platform.control.reports import BatchSummary
 from penstock.platform.definitions.asset_keys import list_plan_sinks, stream_key, table_key, topic_key
 
 LAST_BATCH_KEY = "batch"
-"""Metadata by which the sensor finds again what it has told."""
+"""The metadata key by which the sensor finds the last reported batch."""
 
 
 def stream_asset_keys(plan: Plan) -> tuple[AssetKey, ...]:
-    """The assets that a stream's batches materialize: the stream itself, then its tables."""
+    """Return the assets that a stream's batches materialize: the stream, then its tables."""
     return (stream_key(plan.name), *(table_key(sink) for sink in list_plan_sinks(plan)))
 
 
 def build_materialization(key: AssetKey, summary: BatchSummary) -> AssetMaterialization:
-    """An asset as the batches of a summary left it, with the time of the newest: Dagster's is when it was told."""
+    """Build the event of an asset after the batches of a summary; metadata has the newest batch time."""
     return AssetMaterialization(
         key, description=_describe_batches(summary), metadata=_summary_metadata(summary)
     )
 
 
 def build_idle_materialization(key: AssetKey, last_batch: int) -> AssetMaterialization:
-    """A stream that has nothing to do since a batch; no batch is told of, so that each is told once."""
+    """Build the event of a stream without new batches; it reports zero batches, so none is counted twice."""
     metadata = {
         LAST_BATCH_KEY: last_batch,
         "first_batch": last_batch + 1,
@@ -35,12 +35,12 @@ def build_idle_materialization(key: AssetKey, last_batch: int) -> AssetMateriali
         "rows": 0,
         "records_read": 0,
     }
-    description = f"nothing was committed since batch {last_batch}: its host has it, and it kept up"
+    description = f"no batch since {last_batch}; the stream has a host and is up to date"
     return AssetMaterialization(key, description=description, metadata=metadata)
 
 
 def build_observations(summary: BatchSummary) -> Iterator[AssetObservation]:
-    """How far each topic has been read by the newest batch of a summary."""
+    """Yield the offsets that the newest batch of a summary has reached, for each topic."""
     for topic in sorted({account.topic for account in summary.newest.accounts}):
         accounts = [account for account in summary.newest.accounts if account.topic == topic]
         ends = {str(account.partition): account.end for account in accounts}
@@ -59,7 +59,7 @@ def _describe_batches(summary: BatchSummary) -> str:
     batch_range = (
         f"batch {summary.last}" if summary.batches == 1 else f"batches {summary.first} to {summary.last}"
     )
-    replaced_note = f"; a replay has replaced {summary.replaced} of them since" if summary.replaced else ""
+    replaced_note = f"; a replay later replaced {summary.replaced} of them" if summary.replaced else ""
     return f"{batch_range}: {summary.read} records read, {summary.rows} rows written{replaced_note}"
 
 
@@ -97,7 +97,7 @@ def _end_offsets(record: BatchRecord) -> dict[str, dict[str, int]]:
 
 
 def _watermark_metadata(record: BatchRecord) -> dict[str, Any]:
-    """The watermark, and how far it was behind when the batch began: nothing before the first record."""
+    """Return the watermark and its delay at the batch's start; empty before the first record."""
     if record.watermark_ms is None:
         return {}
     return {

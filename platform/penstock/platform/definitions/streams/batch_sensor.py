@@ -1,4 +1,4 @@
-"""The sensor that turns committed batches into materializations."""
+"""The sensor that reports committed batches as materializations."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,13 +29,13 @@ from penstock.platform.definitions.streams.batch_events import (
 SENSOR_NAME = "committed_batches"
 SENSOR_INTERVAL_S = 5
 MAX_SUMMARIES_PER_STREAM = 120
-"""In how many materializations of an asset an absence of Dagster is told: an hour of it, each half a minute."""
+"""Most materializations of an asset after Dagster was down: an hour at one each half minute."""
 
 MAX_EVENTS_PER_TICK = 500
-"""After how many events a tick leaves other streams to the next: it has a minute, and Dagster keeps each singly."""
+"""A tick with this many events leaves other streams to the next; Dagster stops a tick after one minute."""
 
 IDLE_REPORT_INTERVAL_MS = 300_000
-"""How often Dagster is told of a stream that keeps up and has nothing to do: its policy allows twice as long."""
+"""How often an up-to-date stream without new batches is reported; the freshness policy allows twice as long."""
 
 BEFORE_FIRST_BATCH = -1
 
@@ -44,7 +44,7 @@ AssetEvent = AssetMaterialization | AssetObservation
 
 @dataclass(frozen=True)
 class ReportedStream:
-    """A stream, and the assets that its batches materialize: itself first."""
+    """A stream and the assets that its batches materialize, itself first."""
 
     name: str
     assets: Sequence[AssetKey]
@@ -52,13 +52,13 @@ class ReportedStream:
 
 @dataclass(frozen=True)
 class BatchReporter:
-    """Says, of each stream, what it did since it was last told of, no more often than `pause_ms`.
+    """Reports for each stream what it committed since the last report, at most once in `report_interval_ms`.
 
-    What happened while Dagster was away is told in stretches of the batches' own clock, each as long as a pause.
+    After a downtime of Dagster, it reports in intervals of batch time, each as long as the report interval.
 
-    What was told is looked up in Dagster's own event log, asset by asset: a daemon that was killed
-    after writing an event and before its cursor repeats nothing and leaves nothing out. The cursor
-    holds when each stream was last told of.
+    The last reported batch of an asset is read from Dagster's event log. If the daemon is killed between writing an
+    event and saving the cursor, no batch is reported twice or lost. The cursor has the time of each stream's last
+    report.
     """
 
     streams: Sequence[ReportedStream]
@@ -66,13 +66,13 @@ class BatchReporter:
     now_ms: Callable[[], int]
     report_interval_ms: int
     find_caught_up: Callable[[], Collection[str]] = tuple
-    """The streams that run, have a host and leave nothing undone: they are quiet where they commit nothing."""
+    """Streams that run, have a host and have no lag; they are reported as up to date if they commit nothing."""
 
     def evaluate(self, context: SensorEvaluationContext) -> SensorResult | SkipReason:
-        """One tick of the sensor."""
+        """Run one tick of the sensor."""
         now = self.now_ms()
         reported_at: dict[str, int] = json.loads(context.cursor or "{}")
-        # After a clock went back, streams are not left untold until it is there again.
+        # If the clock was set back, times in the future would delay reports until then.
         reported_at = {name: at_ms if at_ms <= now else 0 for name, at_ms in reported_at.items()}
         due = [
             stream
@@ -80,7 +80,7 @@ class BatchReporter:
             if now - reported_at.get(stream.name, 0) >= self.report_interval_ms
         ]
         events: list[AssetEvent] = []
-        # Those that a full tick left out come first in the next.
+        # Streams that a full tick left out come first in the next tick.
         due.sort(key=lambda due_stream: reported_at.get(due_stream.name, 0))
         for stream, stream_events in self._collect_changes(due, context.instance):
             events += stream_events
@@ -91,7 +91,7 @@ class BatchReporter:
             events.append(event)
             reported_at[name] = now
         if not events:
-            return SkipReason("no batch was committed since the last report")
+            return SkipReason("No batch was committed since the last report")
         return SensorResult(asset_events=events, cursor=json.dumps(reported_at))
 
     def _collect_changes(
@@ -123,7 +123,7 @@ class BatchReporter:
         now: int,
         instance: DagsterInstance,
     ) -> Iterator[tuple[str, AssetEvent]]:
-        """Of streams that were told of and do nothing since, for nothing comes: that they are up to date."""
+        """Yield an event for each up-to-date stream that committed nothing since its last report."""
         idle_streams = [
             stream
             for stream in due
@@ -145,18 +145,18 @@ class BatchReporter:
 
 
 def build_batch_sensor(reporter: BatchReporter) -> SensorDefinition:
-    """The sensor, running from the first start on."""
+    """Build the sensor; it is on by default."""
     return SensorDefinition(
         name=SENSOR_NAME,
         evaluation_fn=reporter.evaluate,
         minimum_interval_seconds=SENSOR_INTERVAL_S,
         default_status=DefaultSensorStatus.RUNNING,
-        description="Turns the batches that streams committed into materializations of their assets.",
+        description="Reports committed batches as materializations of their assets.",
     )
 
 
 def _read_last_reported(instance: DagsterInstance, keys: Iterable[AssetKey]) -> dict[AssetKey, int]:
-    """The last batch that each asset's newest materialization tells of."""
+    """Return the last batch in the newest materialization of each asset."""
     last_reported = {}
     for record in instance.get_asset_records(list(keys)):
         newest = record.asset_entry.last_materialization

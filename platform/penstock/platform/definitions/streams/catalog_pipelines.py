@@ -1,4 +1,4 @@
-"""A pipeline of the catalog, with what Dagster shows beside its plan."""
+"""Pipelines of the catalog with their descriptions and files."""
 
 import ast
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from penstock.platform.services.stream_catalog import load_valid_plans
 
 @dataclass(frozen=True)
 class CatalogPipeline:
-    """A plan, the sentence that its author wrote about it, and the file that it is written in."""
+    """A plan, its author's description, and its file."""
 
     plan: Plan
     description: str
@@ -20,19 +20,19 @@ class CatalogPipeline:
 
     @property
     def name(self) -> str:
-        """The stream's name."""
+        """Name of the stream."""
         return self.plan.name
 
 
 def list_catalog_pipelines() -> Iterator[CatalogPipeline]:
-    """Every pipeline of the catalog that can be loaded."""
+    """Yield every pipeline of the catalog that can be loaded."""
     for plan in load_valid_plans():
         file = find_pipeline_file(plan.name)
         yield CatalogPipeline(plan, "" if file is None else read_description(file), file)
 
 
 def read_description(file: Path) -> str:
-    """What a file says of itself at its top: a docstring in Python, comment lines in YAML."""
+    """Return the text at the top of a file: the docstring in Python, the first comment lines in YAML."""
     text = file.read_text("utf-8")
     if file.suffix == ".py":
         return (ast.get_docstring(ast.parse(text)) or "").strip()

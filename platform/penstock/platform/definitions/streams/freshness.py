@@ -1,8 +1,8 @@
-"""Whether streams keep up: checks of watermark age, lag and host, told when they change, and each hour.
+"""Checks that streams keep up: watermark delay, consumer lag and host; reported on change and every hour.
 
-Dagster's own freshness policies look at materializations, and a stream that falls behind materializes all the time.
-A topic that nobody writes to is no fault: its watermark grows old with nothing to be done about it. So that
-Dagster's policy does not take it for one, the sensor of batches is told here who keeps up.
+Dagster's freshness policies look at materializations, but a stream that falls behind still materializes. A topic
+without new records is not a fault, although its watermark grows old. So the batch sensor asks here which streams
+are up to date.
 """
 
 import json
@@ -34,23 +34,27 @@ from penstock.platform.services.alerts import Alert, AlertHandler
 
 SENSOR_INTERVAL_S = 60
 REPEAT_INTERVAL_MS = 3_600_000
-WATERMARK_AGE_CHECK, LAG_CHECK, HOST_CHECK = "watermark_age", "lag", "held"
-TROUBLE_STATES = {WATERMARK_AGE_CHECK: "behind", LAG_CHECK: "behind", HOST_CHECK: "without a host"}
-RECOVERY_STATES = {WATERMARK_AGE_CHECK: "fresh again", LAG_CHECK: "fresh again", HOST_CHECK: "held again"}
+WATERMARK_DELAY_CHECK, LAG_CHECK, HOST_CHECK = (
+    "watermark_delay_seconds",
+    "consumer_lag_records",
+    "stream_hosted",
+)
+TROUBLE_STATES = {WATERMARK_DELAY_CHECK: "delayed", LAG_CHECK: "lagging", HOST_CHECK: "without a host"}
+RECOVERY_STATES = {WATERMARK_DELAY_CHECK: "up to date", LAG_CHECK: "up to date", HOST_CHECK: "hosted again"}
 
 
 @dataclass(frozen=True)
 class FreshnessLimits:
-    """How old a watermark may be, how many records may wait, and how long a stream may be without a host."""
+    """Maximum age of a watermark, maximum number of waiting records, and maximum time without a host."""
 
-    max_watermark_age_ms: int
+    max_watermark_delay_ms: int
     max_lag_records: int
     max_without_host_ms: int
 
 
 @dataclass(frozen=True)
 class FreshnessResult:
-    """One check of one stream, and the figure that it goes by."""
+    """The result of one check of one stream, with the measured value."""
 
     stream: str
     check: str
@@ -60,13 +64,13 @@ class FreshnessResult:
 
     @property
     def key(self) -> str:
-        """By which it is found again."""
+        """The key of the result in the sensor's cursor."""
         return f"{self.stream}/{self.check}"
 
 
 @dataclass(frozen=True)
 class FreshnessMonitor:
-    """Judges the streams that a host is to have. Archives have no watermark."""
+    """Checks the streams that should have a host. Archives have no watermark."""
 
     pipelines: Sequence[str]
     archives: Sequence[str]
@@ -74,10 +78,10 @@ class FreshnessMonitor:
     now_ms: Callable[[], int]
     limits: FreshnessLimits
     stream_limits: Mapping[str, FreshnessLimits] = field(default_factory=dict)
-    """Those of single streams."""
+    """Limits of single streams."""
 
     def evaluate_checks(self) -> Iterator[FreshnessResult]:
-        """Every check of every stream that is to run or to be paused; what it did only where it is to run."""
+        """Yield the checks of every stream that should run or be paused; a paused stream needs only a host."""
         known_streams = {*self.pipelines, *self.archives}
         for stream_overview in read_overview(self.open_store()):
             if (
@@ -93,12 +97,12 @@ class FreshnessMonitor:
             ):
                 yield self._check_lag(stream_overview, stream_overview.last)
                 if stream_overview.last.watermark_ms is not None:
-                    yield self._check_watermark_age(
+                    yield self._check_watermark_delay(
                         stream_overview, stream_overview.last, stream_overview.last.watermark_ms
                     )
 
     def find_caught_up(self) -> set[str]:
-        """The pipelines that are to run, left no record with their newest batch, and pass every check."""
+        """Return the running pipelines whose newest batch left no record waiting and that pass every check."""
         results = list(self.evaluate_checks())
         caught_up = {
             result.stream for result in results if result.check == LAG_CHECK and not result.measured_value
@@ -106,24 +110,24 @@ class FreshnessMonitor:
         return caught_up - {result.stream for result in results if not result.passed}
 
     def _check_host(self, stream_overview: StreamOverview) -> FreshnessResult:
-        """Without a host since it was wanted, since a lease ran out, or since its host last said anything of it."""
+        """Check the time without a host: since it was requested, its lease expired or its last host reported."""
         now, lease, health = self.now_ms(), stream_overview.lease, stream_overview.health
         if lease is not None and lease.expires_at_ms > now:
             return FreshnessResult(
                 stream_overview.stream,
                 HOST_CHECK,
                 passed=True,
-                state=f"{lease.holder} has it",
+                state=f"hosted by {lease.holder}",
                 measured_value=0,
             )
         since_ms = max(
             stream_overview.desired_at_ms, lease.expires_at_ms if lease else 0, health.at_ms if health else 0
         )
-        health_text = f", and it is {health.state}: {health.reason}" if health and health.reason else ""
+        health_text = f"; {health.state}: {health.reason}" if health and health.reason else ""
         allowed_ms, without_host_ms = self.limits.max_without_host_ms, now - since_ms
         state = (
-            f"no host has it for {_format_seconds(without_host_ms)} s; "
-            f"{_format_seconds(allowed_ms)} s are allowed{health_text}"
+            f"no host for {_format_seconds(without_host_ms)} s, "
+            f"limit {_format_seconds(allowed_ms)} s{health_text}"
         )
         return FreshnessResult(
             stream_overview.stream,
@@ -134,27 +138,27 @@ class FreshnessMonitor:
         )
 
     def _check_lag(self, stream_overview: StreamOverview, last_batch: BatchRecord) -> FreshnessResult:
-        """Too many records wait, or any for too long without a batch: then one hangs, or is tried in vain."""
+        """Check the number of waiting records, and how long any waits without a batch (it hangs or fails)."""
         limits, backlog = self._limits_for(stream_overview.stream), stream_overview.waiting
         state, is_stalled = (
-            f"{stream_overview.lag_records:,} records wait; {limits.max_lag_records:,} may",
+            f"{stream_overview.lag_records:,} records wait, limit {limits.max_lag_records:,}",
             False,
         )
         if backlog is not None:
             stalled_ms = self.now_ms() - backlog.since_ms
-            is_stalled = stalled_ms > limits.max_watermark_age_ms
+            is_stalled = stalled_ms > limits.max_watermark_delay_ms
             state += (
-                f"; none was committed for {_format_seconds(stalled_ms)} s, "
-                f"{_format_seconds(limits.max_watermark_age_ms)} s are allowed"
+                f"; no batch for {_format_seconds(stalled_ms)} s, "
+                f"limit {_format_seconds(limits.max_watermark_delay_ms)} s"
             )
         passed = last_batch.lag_records <= limits.max_lag_records and not is_stalled
         return FreshnessResult(stream_overview.stream, LAG_CHECK, passed, state, stream_overview.lag_records)
 
-    def _check_watermark_age(
+    def _check_watermark_delay(
         self, stream_overview: StreamOverview, last_batch: BatchRecord, watermark_ms: int
     ) -> FreshnessResult:
-        """An old watermark is a fault where records wait, where they flow past it, and where nobody reads them."""
-        now, allowed_ms = self.now_ms(), self._limits_for(stream_overview.stream).max_watermark_age_ms
+        """Check the watermark; an old one is a fault if records wait or pass it, or if no host reads them."""
+        now, allowed_ms = self.now_ms(), self._limits_for(stream_overview.stream).max_watermark_delay_ms
         age_ms = now - watermark_ms
         is_flowing_past = (
             last_batch.kind == "data"
@@ -163,11 +167,11 @@ class FreshnessMonitor:
         is_idle = (
             not last_batch.lag_records and not is_flowing_past and self._check_host(stream_overview).passed
         )
-        state_text = f"the watermark is {_format_seconds(age_ms)} s old; "
-        state_text += "no record waits" if is_idle else f"{_format_seconds(allowed_ms)} s are allowed"
+        state_text = f"the watermark is {_format_seconds(age_ms)} s old, "
+        state_text += "no record waits" if is_idle else f"limit {_format_seconds(allowed_ms)} s"
         return FreshnessResult(
             stream_overview.stream,
-            WATERMARK_AGE_CHECK,
+            WATERMARK_DELAY_CHECK,
             is_idle or age_ms <= allowed_ms,
             state_text,
             round(age_ms / 1000, 1),
@@ -179,7 +183,7 @@ class FreshnessMonitor:
     def evaluate(
         self, context: SensorEvaluationContext, raise_alert: AlertHandler
     ) -> SensorResult | SkipReason:
-        """One tick of the sensor."""
+        """Run one tick of the sensor."""
         reported: dict[str, list[int]] = json.loads(context.cursor or "{}")
         now = self.now_ms()
         events = []
@@ -199,12 +203,12 @@ class FreshnessMonitor:
                     )
                 )
         if not events:
-            return SkipReason("every stream keeps up, or does not, as it did")
+            return SkipReason("No check changed")
         return SensorResult(asset_events=events, cursor=json.dumps(reported))
 
 
 def build_freshness_definitions(monitor: FreshnessMonitor, raise_alert: AlertHandler) -> Definitions:
-    """The checks, and the sensor that tells of them."""
+    """Build the checks and the sensor that reports them."""
     return Definitions(
         asset_checks=[_build_checks(monitor)],
         sensors=[
@@ -213,7 +217,7 @@ def build_freshness_definitions(monitor: FreshnessMonitor, raise_alert: AlertHan
                 evaluation_fn=lambda context: monitor.evaluate(context, raise_alert),
                 minimum_interval_seconds=SENSOR_INTERVAL_S,
                 default_status=DefaultSensorStatus.RUNNING,
-                description="Compares watermark age, lag and host of streams with what is allowed.",
+                description="Compares watermark delay, consumer lag and host of each stream with its limits.",
             )
         ],
     )
@@ -221,11 +225,11 @@ def build_freshness_definitions(monitor: FreshnessMonitor, raise_alert: AlertHan
 
 def _build_checks(monitor: FreshnessMonitor) -> AssetChecksDefinition:
     archive_checks = {
-        LAG_CHECK: "Do few enough records wait, and none for long?",
-        HOST_CHECK: "Has a host the stream, where it is to run?",
+        LAG_CHECK: "Few enough records wait, and none without a batch for long.",
+        HOST_CHECK: "A host runs the stream, if it should run.",
     }
     pipeline_checks = {
-        WATERMARK_AGE_CHECK: "Is the watermark young enough, unless nothing comes?",
+        WATERMARK_DELAY_CHECK: "The watermark is recent, unless no records arrive.",
         **archive_checks,
     }
     checks_by_streams = ((monitor.pipelines, pipeline_checks), (monitor.archives, archive_checks))
@@ -247,7 +251,7 @@ def _build_checks(monitor: FreshnessMonitor) -> AssetChecksDefinition:
                 asset_key=key.asset_key,
                 check_name=key.name,
                 severity=AssetCheckSeverity.WARN,
-                metadata={"state": "it is not to run"} if result is None else _result_metadata(result),
+                metadata={"state": "should not run"} if result is None else _result_metadata(result),
             )
 
     return check

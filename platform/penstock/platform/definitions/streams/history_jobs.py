@@ -1,4 +1,4 @@
-"""The jobs that run a pipeline's history again, and that have a stream go by a changed definition."""
+"""The jobs that replay a stream's history and that upgrade a stream to a changed pipeline."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -24,10 +24,10 @@ from penstock.platform.services.replay import ReplayRequest, ReplayResult
 from penstock.platform.services.upgrades import UpgradePlan, UpgradeRequest
 
 REPLAY_DESCRIPTION = (
-    "Run a pipeline's history again, and put the results in the place of the old ones, or leave them beside."
+    "Replay a pipeline's history, and replace the results of the stream or write them to separate tables."
 )
 UPGRADE_DESCRIPTION = (
-    "Have a stream go by its pipeline as it is written now: by a restart, a rewritten state, or a replay."
+    "Upgrade a stream to the current version of its pipeline: by a restart, a state migration, or a replay."
 )
 ACCEPTABLE_CLASSES = (UpgradeClass.COMPATIBLE, UpgradeClass.MIGRATABLE, UpgradeClass.REPLAY)
 ProgressReporter = Callable[[str], None]
@@ -36,33 +36,33 @@ ProgressReporter = Callable[[str], None]
 def build_replay_job(
     pipelines: Sequence[str], run_replay: Callable[[ReplayRequest, ProgressReporter], ReplayResult]
 ) -> JobDefinition:
-    """Make the job. A run that was killed is finished by another of the same name."""
+    """Build the job. To finish a killed run, launch another with the same name."""
     schema = {
         "stream": _pipeline_field(pipelines),
         "start": Field(
             String,
             default_value="topic",
-            description="topic (as far back as it goes), archive (and the topic after it), offset:N, "
+            description="topic (from its first record), archive (then the topic), offset:N, "
             "or time:2026-01-31T12:00",
         ),
         "switch": Field(
             Bool,
             default_value=True,
-            description="true: the results take the place of the stream's; "
-            "false: they stay beside, in runs/STREAM/NAME of the warehouse",
+            description="true: replace the stream's results; "
+            "false: write them to runs/STREAM/NAME of the warehouse",
         ),
         "drop_earlier": Field(
             Bool,
             default_value=False,
-            description="true: accept that the tables hold nothing of records before the start",
+            description="true: accept that the tables lose all results of records before the start",
         ),
         "name": Field(
             String,
             default_value="",
-            description="the replay's name; one that was cut off goes on under its name; empty for a new one",
+            description="name of the replay; resumes an interrupted one of that name; empty for a new one",
         ),
         "records_per_batch": Field(
-            Noneable(Int), default_value=None, description="cut the history into batches of about so many"
+            Noneable(Int), default_value=None, description="approximate records per batch; default: one batch"
         ),
     }
 
@@ -78,16 +78,18 @@ def build_replay_job(
 def build_upgrade_job(
     pipelines: Sequence[str], run_upgrade: Callable[[UpgradeRequest, ProgressReporter], UpgradePlan]
 ) -> JobDefinition:
-    """Make the job. What it does is what `penstock stream plan-upgrade` shows, and no more than is accepted."""
+    """Build the job. It does what `penstock stream plan-upgrade` shows, up to the accepted class."""
     schema = {
         "stream": _pipeline_field(pipelines),
         "from_now": Field(
-            Array(String), default_value=[], description="columns that may count only what comes from now on"
+            Array(String),
+            default_value=[],
+            description="new columns that may start from now, without history",
         ),
         "start": Field(
             String,
             default_value="",
-            description="where a replay begins, where it takes one; empty for the archive, else the topic",
+            description="start of a replay if one is needed; empty: the archive, else the topic",
         ),
         "accept": Field(
             Enum(
@@ -98,7 +100,7 @@ def build_upgrade_job(
                 ],
             ),
             default_value=UpgradeClass.COMPATIBLE.label,
-            description="the most that it may take; one that takes more is refused, and says what",
+            description="most expensive class that is accepted; an upgrade that needs more is refused",
         ),
     }
 
@@ -117,4 +119,4 @@ def build_upgrade_job(
 
 
 def _pipeline_field(pipelines: Sequence[str]) -> Field:
-    return Field(Enum("PipelineName", [EnumValue(name) for name in pipelines]), description="which pipeline")
+    return Field(Enum("PipelineName", [EnumValue(name) for name in pipelines]), description="pipeline")

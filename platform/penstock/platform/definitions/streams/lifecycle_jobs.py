@@ -1,4 +1,4 @@
-"""Jobs that say what should become of a stream; the launchpad shows their settings as a form."""
+"""Jobs that change the desired state of a stream."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -12,7 +12,7 @@ from penstock.platform.services.stream_lifecycle import STREAM_COMMANDS, request
 def build_lifecycle_jobs(
     streams: Sequence[str], open_store: Callable[[], ControlStore]
 ) -> Iterator[JobDefinition]:
-    """One job a verb: stream_start, stream_drain, and so on."""
+    """Yield one job for each command: stream_start, stream_drain, and so on."""
     for command_name in STREAM_COMMANDS:
         yield _build_job(command_name, streams, open_store)
 
@@ -22,11 +22,9 @@ def _build_job(
 ) -> JobDefinition:
     stream_command = STREAM_COMMANDS[command_name]
     schema = {
-        "stream": Field(
-            Enum("StreamName", [EnumValue(name) for name in streams]), description="which stream"
-        ),
+        "stream": Field(Enum("StreamName", [EnumValue(name) for name in streams]), description="stream"),
         "wait_seconds": Field(
-            Float, default_value=60.0, description="how long to wait until it is so; 0 only says it"
+            Float, default_value=60.0, description="seconds to wait for the state; 0 does not wait"
         ),
     }
 
@@ -34,7 +32,10 @@ def _build_job(
         stream, timeout_s = context.op_config["stream"], context.op_config["wait_seconds"]
         request = request_state(open_store(), stream, stream_command, streams)
         context.log.info(
-            "%s is to be %s (revision %d)", stream, stream_command.desired, request.desired_state.revision
+            "Requested %s for %s (revision=%d)",
+            stream_command.desired,
+            stream,
+            request.desired_state.revision,
         )
         if timeout_s > 0:
             wait_for_state(open_store(), request, timeout_s)

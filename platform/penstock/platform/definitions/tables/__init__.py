@@ -1,1 +1,1 @@
-"""Dagster definitions about tables."""
+"""Dagster definitions of tables."""

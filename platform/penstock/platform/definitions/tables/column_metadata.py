@@ -1,4 +1,4 @@
-"""Columns of topics and tables, and which come from which, as Dagster shows them."""
+"""Column schemas and column lineage of topics and tables, for Dagster."""
 
 from collections.abc import Collection
 
@@ -11,11 +11,11 @@ from penstock.platform.lineage.column_origins import TopicField, trace_column_or
 from penstock.platform.lineage.result_columns import describe_result_columns
 
 PERSONAL_TAGS = {"class": "personal"}
-"""Tags a column that tells of a person."""
+"""Tags of a column with personal data."""
 
 
 def build_topic_schema(contract: Contract) -> TableSchema:
-    """The fields of a topic's records, by its contract."""
+    """Return the fields of a topic's records, from its contract."""
     columns = [
         TableColumn(
             field.name,
@@ -32,7 +32,7 @@ def build_topic_schema(contract: Contract) -> TableSchema:
 def build_result_schema(
     plan: Plan, stage: Stage, sink: Sink, personal_fields: Collection[TopicField] = ()
 ) -> TableSchema:
-    """What a stage writes to a table; `personal` are fields of topics that tell of a person."""
+    """Return the columns that a stage writes to a table; `personal_fields` hold personal data."""
     columns = [
         TableColumn(
             column.name, column.type, column.description, tags=PERSONAL_TAGS if column.is_personal else None
@@ -43,9 +43,9 @@ def build_result_schema(
 
 
 def build_result_lineage(plan: Plan, stage: Stage, output: str | None = None) -> TableColumnLineage:
-    """Which fields of which topics a stage's columns are made from, through the stages before it.
+    """Return which topic fields each column of a stage is computed from, through all earlier stages.
 
-    Of a function that tells rows to several places, `output` names one.
+    For a function with several outputs, `output` names one.
     """
     deps_by_column = {
         name: [TableColumnDep(topic_key(topic), field) for topic, field in sorted(origin.source_fields)]

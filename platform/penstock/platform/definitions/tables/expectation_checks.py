@@ -1,4 +1,4 @@
-"""What is expected, in Dagster: a check for each expectation of a table or a topic, made on final windows only."""
+"""Expectations in Dagster: a check for each expectation of a table or topic; only final windows are checked."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from penstock.platform.definitions.scheduled_checks import (
     report_runless,
     run_guarded,
 )
-from penstock.platform.definitions.tables.check_cursor import REPORTED_UP_TO_KEY, read_reported_up_to
+from penstock.platform.definitions.tables.check_cursor import REPORTED_UNTIL_KEY, read_reported_until
 from penstock.platform.host.quality_pages import file_url
 from penstock.platform.services.expectations import TableCheckOutcome
 from penstock.quality.expectations.check_results import BatchCheckResult, ExpectationResult
@@ -45,27 +45,27 @@ HOUR_MS = 3_600_000
 
 @dataclass(frozen=True)
 class CheckServices:
-    """What the definitions ask for, when a run or a sensor wants it and never at load."""
+    """What the checks and the sensor need from the platform; called by runs and ticks, never at load."""
 
     check_tables: Callable[[Sequence[str]], Mapping[str, TableCheckOutcome]]
-    """Checks what is due of some tables."""
+    """Checks the batches of some tables that are due."""
     results_since: Callable[[str, int], Sequence[BatchCheckResult]]
-    """What came of the batches of a table that were checked after a time; the last one where none was."""
+    """Returns the results of a table's batches checked after a time, or else the last result."""
     list_due: Callable[[], Iterator[tuple[str, int]]]
-    """The tables that have something to be checked, and up to when."""
+    """Yields each table with final windows that are not checked yet, and the end of these windows."""
     count_broken: Callable[[str], Mapping[str, int]]
-    """How many records of a topic broke each of its checks within a day."""
+    """Returns how many records of a topic failed each of its checks within a day."""
     now_ms: Callable[[], int]
     page_file: Path = Path()
-    """Where the page of all that is expected is."""
+    """The file of the data quality page."""
     base_url: str = ""
-    """The address of the folder above the page's, where a browser finds it; empty where there is none."""
+    """The URL of the folder above the page's folder; empty if a browser cannot reach it."""
     find_examples: Callable[[str, Expectation], Sequence[str]] = lambda _topic, _one: ()
-    """Some places where records of a topic broke one of its checks."""
+    """Returns positions of some records of a topic that failed one of its checks."""
 
 
 def build_expectation_definitions(suites: Sequence[Suite], services: CheckServices) -> Definitions:
-    """A check of each expectation, a job that makes those of tables, and when it runs."""
+    """Build a check for each expectation, the job that runs those of tables, its schedule and its sensor."""
     tables = [suite for suite in suites if suite.topic is None]
     topics = [suite for suite in suites if suite.topic is not None]
     checks = [_build_table_checks(tables, services)] if tables else []
@@ -73,7 +73,7 @@ def build_expectation_definitions(suites: Sequence[Suite], services: CheckServic
     scheduled_definitions = build_scheduled_checks(
         checks,
         job=CHECK_TABLES_JOB,
-        description="Check what is expected of tables, in the windows that became final since the last time.",
+        description="Check the expectations of tables in the windows that became final since the last check.",
         schedule="nightly_checks",
         cron=NIGHTLY_CRON,
     )
@@ -81,7 +81,7 @@ def build_expectation_definitions(suites: Sequence[Suite], services: CheckServic
 
 
 def suite_asset_key(suite: Suite) -> AssetKey:
-    """The asset that a suite is about."""
+    """Return the asset key of a suite's subject."""
     return AssetKey(suite.subject.split("/"))
 
 
@@ -112,22 +112,22 @@ def _build_table_checks(suites: Sequence[Suite], services: CheckServices) -> Ass
         for subject in subjects:
             outcome = outcomes.get(subject)
             for key in (key for key in keys if "/".join(key.asset_key.path) == subject):
-                reported_up_to = read_reported_up_to(context.instance, key)
+                reported_until = read_reported_until(context.instance, key)
                 if isinstance(outcome, Exception):
-                    yield failed_result(key, outcome, {REPORTED_UP_TO_KEY: reported_up_to})
+                    yield failed_result(key, outcome, {REPORTED_UNTIL_KEY: reported_until})
                 else:
-                    yield _table_result(key, services.results_since(subject, reported_up_to), services)
+                    yield _table_result(key, services.results_since(subject, reported_until), services)
 
     return check
 
 
 def page_link(services: CheckServices, key: AssetCheckKey) -> dict[str, MetadataValue]:
-    """The place on the page where it is told what came of a check, with the columns and what was before."""
+    """Return a link to the results of a check on the data quality page."""
     return file_link(services, "page", services.page_file, f"#{'/'.join(key.asset_key.path)}-{key.name}")
 
 
 def file_link(services: CheckServices, name: str, file: Path, anchor: str = "") -> dict[str, MetadataValue]:
-    """A file as a link that can be followed, and where it is; alone the latter where no browser finds it."""
+    """Return a link to a file and its path; only the path if a browser cannot reach it."""
     path: MetadataValue = MetadataValue.path(f"{file}{anchor}")
     folder = services.page_file.parent.parent
     if not services.base_url or not file.is_relative_to(folder):
@@ -147,8 +147,8 @@ def _table_result(
         if results
         else {"state": "no window is final yet"}
     )
-    metadata |= {REPORTED_UP_TO_KEY: max(outcome.at_ms for outcome in outcomes)} if outcomes else {}
-    metadata |= {"batches_not_as_expected": len(unmet), "batches": len(results)} if len(results) > 1 else {}
+    metadata |= {REPORTED_UNTIL_KEY: max(outcome.at_ms for outcome in outcomes)} if outcomes else {}
+    metadata |= {"batches_failed": len(unmet), "batches": len(results)} if len(results) > 1 else {}
     return AssetCheckResult(
         passed=not unmet,
         asset_key=key.asset_key,
@@ -205,13 +205,13 @@ def _topic_result(key: AssetCheckKey, expectation: Expectation, services: CheckS
             "action": str(expectation.action),
             "examples": MetadataValue.json(list(services.find_examples(topic, expectation)) if count else []),
             **page_link(services, key),
-            "look": _inspect_command(topic, expectation),
+            "command": _inspect_command(topic, expectation),
         },
     )
 
 
 def _inspect_command(topic: str, expectation: Expectation) -> str:
-    """The command that shows more: records that are set aside, or the batches that held others."""
+    """Return the command that shows the quarantined records, or the batches with failed records."""
     if expectation.action == "quarantine":
         return f"penstock quarantine list {topic} --reason check:{expectation.name}"
     return "penstock table show STREAM --kind checks"
@@ -221,10 +221,10 @@ def _build_sensor(services: CheckServices) -> SensorDefinition:
     def evaluate(context: SensorEvaluationContext) -> RunRequest | SkipReason:
         due = dict(services.list_due())
         if not due:
-            return SkipReason("no window became final since tables were checked")
+            return SkipReason("No window became final since the last check")
         hour = str(services.now_ms() // HOUR_MS)
         if context.cursor == hour:
-            return SkipReason("tables were checked within this hour; Spark is not started for every window")
+            return SkipReason("Tables were already checked in this hour")
         context.update_cursor(hour)
         return RunRequest(run_key=f"{CHECK_TABLES_JOB}-{hour}")
 
@@ -234,5 +234,5 @@ def _build_sensor(services: CheckServices) -> SensorDefinition:
         job_name=CHECK_TABLES_JOB,
         minimum_interval_seconds=SENSOR_INTERVAL_S,
         default_status=DefaultSensorStatus.RUNNING,
-        description="Has tables checked when windows became final, once an hour at most.",
+        description="Checks tables after windows became final, at most once an hour.",
     )

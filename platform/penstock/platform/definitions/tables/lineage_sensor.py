@@ -1,4 +1,4 @@
-"""The sensor that tells OpenLineage of committed batches, where the settings say whom to tell."""
+"""The sensor that sends committed batches to OpenLineage."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ EventSender = Callable[[CatalogPipeline, BatchSummary], None]
 def build_lineage_definitions(
     pipelines: Sequence[CatalogPipeline], open_store: Callable[[], ControlStore], send_event: EventSender
 ) -> Definitions:
-    """A sensor that sends, for each stream, what it did since it was last told of."""
+    """Build a sensor that sends, for each stream, the batches since the last event."""
 
     def evaluate(context: SensorEvaluationContext) -> SkipReason:
         last_sent: dict[str, int] = json.loads(context.cursor or "{}")
@@ -27,18 +27,18 @@ def build_lineage_definitions(
                 open_store(), pipeline.name, last_sent.get(pipeline.name, BEFORE_FIRST_BATCH)
             )
             if summary is not None:
-                # Its run has an id by its batches: told again after a failure, it is the same run.
+                # The run id follows from the batches, so sending it again after a failure updates the same run.
                 send_event(pipeline, summary)
                 last_sent[pipeline.name] = summary.last
                 context.update_cursor(json.dumps(last_sent))
                 sent_count += 1
-        return SkipReason(f"OpenLineage was told of {sent_count} streams")
+        return SkipReason(f"Sent OpenLineage events of {sent_count} streams")
 
     sensor = SensorDefinition(
         name="open_lineage",
         evaluation_fn=evaluate,
         minimum_interval_seconds=SENSOR_INTERVAL_S,
         default_status=DefaultSensorStatus.RUNNING,
-        description="Tells OpenLineage which tables the streams made from which topics.",
+        description="Sends OpenLineage events on which tables the streams wrote from which topics.",
     )
     return Definitions(sensors=[sensor])

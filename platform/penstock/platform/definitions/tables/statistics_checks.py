@@ -1,7 +1,7 @@
-"""Statistics in Dagster: figures of the last stretch, and a check for sudden change.
+"""Statistics in Dagster: figures of the last interval, and a check for sudden changes.
 
-Dagster plots the figures on the page of the check. Those that are observed of the table it plots with the table's
-newest hundred materializations, and no longer: a stream has more than these within an hour.
+Dagster plots the figures on the check's page. It would plot observations of the table only for the newest hundred
+materializations, which a stream writes within an hour.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,13 +25,13 @@ from penstock.platform.definitions.tables.expectation_checks import suite_asset_
 from penstock.platform.services.statistics import TableStatistics
 from penstock.quality.expectations.suite import Suite
 
-STEADY_CHECK = "steady"
+NO_SUDDEN_CHANGE_CHECK = "no_sudden_change"
 STATISTICS_JOB = "measure_tables"
 HOURLY_CRON = "5 * * * *"
 
 
 PlotPublisher = Callable[[TableStatistics], Mapping[str, MetadataValue]]
-"""Plots all stretches of a table, and says where."""
+"""Plots all intervals of a table and returns links to the plots."""
 
 
 def build_statistics_definitions(
@@ -39,13 +39,13 @@ def build_statistics_definitions(
     measure: Callable[[str], TableStatistics],
     publish_plots: PlotPublisher = lambda _: {},
 ) -> Definitions:
-    """A check of each table whose suite asks for statistics, made every hour."""
+    """Build an hourly check for each table whose suite asks for statistics."""
     if not suites:
         return Definitions()
     return build_scheduled_checks(
         [_build_checks(suites, measure, publish_plots)],
         job=STATISTICS_JOB,
-        description="Measure tables over time, and compare the last stretch with those before it.",
+        description="Measure tables over time, and compare the last interval with earlier ones.",
         schedule="hourly_statistics",
         cron=HOURLY_CRON,
     )
@@ -56,9 +56,9 @@ def _build_checks(
 ) -> AssetChecksDefinition:
     specs = [
         AssetCheckSpec(
-            STEADY_CHECK,
+            NO_SUDDEN_CHANGE_CHECK,
             asset=suite_asset_key(suite),
-            description="Is the last stretch of time like those before it? Its figures are observed.",
+            description="The last interval is similar to earlier ones. The figures are recorded as observations.",
         )
         for suite in suites
     ]
@@ -86,12 +86,12 @@ def _statistics_result(
     return AssetCheckResult(
         passed=not statistics.changes,
         asset_key=key.asset_key,
-        check_name=STEADY_CHECK,
+        check_name=NO_SUDDEN_CHANGE_CHECK,
         severity=AssetCheckSeverity.WARN,
         description="; ".join(map(str, statistics.changes)) or None,
         metadata={
             **statistics.last_figures,
-            "stretches": len(statistics.window_points),
+            "intervals": len(statistics.window_points),
             **publish_plots(statistics),
         },
     )

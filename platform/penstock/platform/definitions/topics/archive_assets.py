@@ -1,4 +1,4 @@
-"""Archives in Dagster: a stream and a table for each topic, and a check that the table holds every offset once."""
+"""Archives in Dagster: a stream and a table for each topic, and a check that the table is complete."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -25,27 +25,27 @@ from penstock.platform.definitions.asset_specs import AssetContext
 from penstock.platform.definitions.scheduled_checks import report_runless, run_guarded
 from penstock.platform.definitions.streams.batch_sensor import ReportedStream
 
-OFFSETS_CHECK = "every_offset_once"
+ARCHIVE_COMPLETE_CHECK = "archive_complete"
 _ARCHIVE_COLUMNS = (
     ("partition", "int", "the partition of the topic"),
-    ("offset", "bigint", "the record's offset in it"),
+    ("offset", "bigint", "the record's offset in its partition"),
     ("timestamp", "timestamp", "the broker's timestamp"),
-    ("timestamp_type", "string", "create, or append"),
-    ("key", "binary", "the key, byte for byte"),
-    ("value", "binary", "the value, byte for byte; null where the record has none"),
+    ("timestamp_type", "string", "create or append"),
+    ("key", "binary", "the key's bytes"),
+    ("value", "binary", "the value's bytes; null if the record has no value"),
     ("headers", "array<struct>", "name and value of each header, in order"),
-    ("batch_id", "bigint", "the batch that took it"),
-    ("day", "date", "the day on which it was taken"),
+    ("batch_id", "bigint", "the batch that archived the record"),
+    ("day", "date", "the day on which the record was archived"),
 )
 
 
 def build_archive_specs(topics: Mapping[str, str], asset_context: AssetContext) -> Iterator[AssetSpec]:
-    """For each topic the stream that archives it, and the table; each comes with what its records are."""
+    """Yield the archive stream and the archive table of each topic; `topics` maps names to descriptions."""
     for topic, doc in topics.items():
         yield AssetSpec(
             stream_key(archive_name(topic)),
             deps=[topic_key(topic)],
-            description=f"Takes {topic} into its archive. It runs once it is started.",
+            description=f"Archives the records of {topic}, once it is started.",
             group_name="streams",
             kinds={"python"},
             owners=[asset_context.owner],
@@ -53,7 +53,7 @@ def build_archive_specs(topics: Mapping[str, str], asset_context: AssetContext) 
         yield AssetSpec(
             archive_key(topic),
             deps=[stream_key(archive_name(topic))],
-            description=f"Every record of {topic} as the broker has it. {doc}",
+            description=f"Every record of {topic} as stored by the broker. {doc}",
             group_name="archives",
             kinds={"deltalake"},
             owners=[asset_context.owner],
@@ -68,16 +68,18 @@ def build_archive_specs(topics: Mapping[str, str], asset_context: AssetContext) 
 
 
 def reported_archive_stream(topic: str) -> ReportedStream:
-    """What the batches of an archive materialize."""
+    """Return the archive stream of a topic with the assets that its batches materialize."""
     stream = archive_name(topic)
     return ReportedStream(stream, (stream_key(stream), archive_key(topic)))
 
 
 def build_archive_checks(topics: Sequence[str], warehouse: StoragePath) -> AssetChecksDefinition:
-    """A check for each archive; it reads the addresses of the whole table."""
+    """Build a check for each archive; it reads the offsets of the whole table."""
     specs = [
         AssetCheckSpec(
-            OFFSETS_CHECK, asset=archive_key(topic), description="Every offset once, each gap explained."
+            ARCHIVE_COMPLETE_CHECK,
+            asset=archive_key(topic),
+            description="Every offset is archived exactly once, and each gap is explained.",
         )
         for topic in topics
     ]
@@ -96,13 +98,13 @@ def _archive_result(topic: str, warehouse: StoragePath) -> AssetCheckResult:
     missing_paths = [path for path in paths if not is_delta_table(warehouse / path)]
     has_tables = len(missing_paths) < len(paths)
     missing_problems = [
-        f"there is no table {path}, and the rest of the archive is there" for path in missing_paths
+        f"the table {path} is missing, although the rest of the archive exists" for path in missing_paths
     ]
     problems = missing_problems or find_disagreements(warehouse, topic) if has_tables else []
     return AssetCheckResult(
         passed=not problems,
         asset_key=archive_key(topic),
-        check_name=OFFSETS_CHECK,
+        check_name=ARCHIVE_COMPLETE_CHECK,
         severity=AssetCheckSeverity.ERROR,
-        metadata={"found": problems} if has_tables else {"state": "nothing was archived yet"},
+        metadata={"problems": problems} if has_tables else {"state": "nothing is archived yet"},
     )

@@ -1,4 +1,4 @@
-"""The job that brings a bounded number of records into a topic."""
+"""The job that ingests a limited number of records into a topic."""
 
 import threading
 from collections.abc import Callable
@@ -29,19 +29,21 @@ FeedOpener = Callable[[FeedRequest], Feed]
 
 
 def build_ingest_job(source_kinds: tuple[str, ...], open_feed: FeedOpener) -> JobDefinition:
-    """Make the job; `open_feed` makes a feed of what the launchpad was told."""
+    """Build the job; `open_feed` creates a feed from the launchpad's config."""
     source = Enum("SourceName", [EnumValue(kind) for kind in source_kinds])
     schema = {
-        "source": Field(source, description="where the records come from"),
-        "topic": Field(str, default_value="", description="where to; the source's name without"),
+        "source": Field(source, description="source of the records"),
+        "topic": Field(str, default_value="", description="target topic; default: the source's name"),
         "place": Field(str, default_value="", description="a file, a folder, a URL, or host:port"),
-        "count": Field(Int, default_value=1_000, description="end after so many, or with the source"),
-        "rate": Field(Noneable(float), default_value=None, description="records a second; else at once"),
-        "seed": Field(Noneable(int), default_value=None, description="where random numbers begin"),
-        "producer": Field(str, default_value="", description="the ledger's name"),
+        "count": Field(Int, default_value=1_000, description="maximum number of records"),
+        "rate": Field(
+            Noneable(float), default_value=None, description="records per second; default: no limit"
+        ),
+        "seed": Field(Noneable(int), default_value=None, description="seed of random numbers"),
+        "producer": Field(str, default_value="", description="name of the delivery ledger"),
     }
 
-    @op(name="ingest_records", description="Bring records into a topic.", config_schema=schema)
+    @op(name="ingest_records", description="Ingest records into a topic.", config_schema=schema)
     def ingest(context: OpExecutionContext) -> None:
         values = dict(context.op_config)
         count = values.pop("count")
@@ -50,12 +52,14 @@ def build_ingest_job(source_kinds: tuple[str, ...], open_feed: FeedOpener) -> Jo
         context.log_event(_build_materialization(feed, summary))
         if not summary.complete:
             raise DeliveryError(
-                f"{summary.producer} reached {summary.acknowledged_until}, others are in flight: "
-                "run it again to settle them",
+                f"{summary.producer} stopped at {summary.acknowledged_until} with records in flight. "
+                "Run the job again to settle them",
                 summary.acknowledged_until,
             )
 
-    @graph(name=INGEST_JOB, description="Bring a number of records into a topic, and account for each.")
+    @graph(
+        name=INGEST_JOB, description="Ingest a limited number of records into a topic, each accounted for."
+    )
     def job_graph() -> None:
         ingest()
 
@@ -74,7 +78,7 @@ def _create_progress_logger(context: OpExecutionContext) -> Callable[[FeedProgre
         if progress.elapsed_ms - last_logged_ms >= PROGRESS_INTERVAL_MS:
             last_logged_ms = progress.elapsed_ms
             context.log.info(
-                "%d sent, %d acknowledged %s",
+                "Progress: %d sent, %d acknowledged %s",
                 progress.sent_records,
                 progress.acknowledged_records,
                 progress.broker_error,
@@ -86,7 +90,7 @@ def _create_progress_logger(context: OpExecutionContext) -> Callable[[FeedProgre
 def _build_materialization(feed: Feed, summary: FeedSummary) -> AssetMaterialization:
     return AssetMaterialization(
         topic_key(feed.contract.topic),
-        description=f"{summary.acknowledged_records} records of {feed.source.description}",
+        description=f"{summary.acknowledged_records} records from {feed.source.description}",
         metadata={
             "producer": summary.producer,
             "records": summary.acknowledged_records,

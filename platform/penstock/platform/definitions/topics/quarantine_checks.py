@@ -1,4 +1,4 @@
-"""Quarantines in Dagster: a check of each topic that says how many of its records wait for a decision, and why."""
+"""Quarantines in Dagster: a check for each topic with the number of pending records and their reasons."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,19 +20,19 @@ from penstock.platform.definitions.asset_keys import topic_key
 from penstock.platform.definitions.scheduled_checks import build_scheduled_checks, report_runless, run_guarded
 from penstock.quality.quarantine.record_status import QuarantineStatus, count_states
 
-QUARANTINE_EMPTY_CHECK = "nothing_held"
-QUARANTINE_JOB = "look_into_quarantines"
+QUARANTINE_EMPTY_CHECK = "quarantine_empty"
+QUARANTINE_JOB = "check_quarantines"
 HOURLY_CRON = "10 * * * *"
 MAX_EXAMPLES = 5
 StatusReader = Callable[[str], Sequence[QuarantineStatus]]
 
 
 def build_quarantine_definitions(topics: Sequence[str], read_statuses: StatusReader) -> Definitions:
-    """A check of each topic's quarantine, made every hour."""
+    """Build an hourly check for each topic's quarantine."""
     return build_scheduled_checks(
         [_build_checks(topics, read_statuses)],
         job=QUARANTINE_JOB,
-        description="Count the records that were found to be no good and wait for a decision.",
+        description="Count the quarantined records that wait for a decision.",
         schedule="hourly_quarantines",
         cron=HOURLY_CRON,
     )

@@ -1,4 +1,4 @@
-"""Whether the broker's topics are as declared: a check of each topic, told of by a sensor when it changes."""
+"""Checks that the broker's topics match their contracts; a sensor reports changes."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,21 +33,21 @@ TopicPlanner = Callable[[Sequence[Contract]], TopicPlan]
 
 @dataclass(frozen=True)
 class TopicDrift:
-    """What differs for each topic, as sentences; `away` says why the broker cannot be asked."""
+    """The differences of each topic as sentences; `broker_error` says why the broker could not be queried."""
 
     by_topic: Mapping[str, Sequence[str]]
     broker_error: str = ""
 
 
 def build_topic_definitions(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> Definitions:
-    """A check of each topic, and the sensor that makes them; `plan` compares contracts with the broker."""
+    """Build a check for each topic and the sensor that reports it; `plan_topics` compares with the broker."""
     return Definitions(
         asset_checks=[_build_checks(contracts, plan_topics)], sensors=[_build_sensor(contracts, plan_topics)]
     )
 
 
 def detect_drift(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> TopicDrift:
-    """Compare every topic, and its dead letters with it."""
+    """Compare every topic and its dead-letter topic with its contract."""
     try:
         changes = plan_topics(contracts).changes
     except IngestionError as error:
@@ -63,7 +63,9 @@ def detect_drift(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> To
 
 def _build_checks(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> AssetChecksDefinition:
     specs = [
-        AssetCheckSpec(DRIFT_CHECK, asset=topic_key(contract.topic), description="Is the topic as declared?")
+        AssetCheckSpec(
+            DRIFT_CHECK, asset=topic_key(contract.topic), description="The topic matches its contract."
+        )
         for contract in contracts
     ]
 
@@ -91,7 +93,7 @@ def _build_sensor(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> S
         current = {topic: _drift_metadata(drift, topic) for topic in drift.by_topic}
         changed = [topic for topic in current if current[topic] != previous.get(topic)]
         if not changed:
-            return SkipReason("the topics are as they were when they were last looked at")
+            return SkipReason("No topic changed since the last report")
         events = [_to_evaluation(drift, topic) for topic in changed]
         return SensorResult(asset_events=events, cursor=json.dumps(current))
 
@@ -100,7 +102,7 @@ def _build_sensor(contracts: Sequence[Contract], plan_topics: TopicPlanner) -> S
         evaluation_fn=evaluate,
         minimum_interval_seconds=SENSOR_INTERVAL_S,
         default_status=DefaultSensorStatus.RUNNING,
-        description="Compares the broker's topics with their contracts, and tells what changed.",
+        description="Compares the broker's topics with their contracts, and reports changes.",
     )
 
 
@@ -125,7 +127,7 @@ def _drift_severity(drift: TopicDrift) -> AssetCheckSeverity:
 def _drift_metadata(drift: TopicDrift, topic: str) -> dict[str, str]:
     if drift.broker_error:
         return {"state": drift.broker_error}
-    return {"state": "; ".join(drift.by_topic[topic]) or "as declared"}
+    return {"state": "; ".join(drift.by_topic[topic]) or "matches its contract"}
 
 
 def _describe_change(change: TopicChange) -> str:

@@ -1,0 +1,38 @@
+"""A setting that is a length of time, written as in contracts and pipelines: `200ms`, `15m`, `7 days`."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from penstock.core.duration import UNITS_MS, parse_duration_ms
+from penstock.core.errors import DurationError
+
+SHORT_UNITS = ("d", "h", "m", "s", "ms")
+
+
+class DurationMs(int):
+    """A length of time in milliseconds; its text is a duration, in the largest unit that divides it."""
+
+    def __str__(self) -> str:
+        unit = next(unit for unit in SHORT_UNITS if self % UNITS_MS[unit] == 0 and (self or unit == "s"))
+        return f"{self // UNITS_MS[unit]}{unit}"
+
+    @property
+    def seconds(self) -> float:
+        """The duration in seconds."""
+        return self / 1000
+
+
+def parse_setting(value: object) -> object:
+    """Parse a text such as `200ms`; raise ValueError for a text that is not a duration, and for a bare number."""
+    if isinstance(value, DurationMs):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} has no unit. Write a text such as '200ms', '15m' or '7 days'.")  # noqa: TRY004
+    try:
+        return DurationMs(parse_duration_ms(value))
+    except DurationError as error:
+        raise ValueError(str(error)) from None
+
+
+DurationSetting = Annotated[DurationMs, BeforeValidator(parse_setting), PlainSerializer(str)]
