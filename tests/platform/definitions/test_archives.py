@@ -47,6 +47,6 @@ def test_an_archive_of_which_a_table_is_gone_or_damaged_fails_its_own_check_only
         "damaged": False,
         "none": True,
     }
-    said = "there is no table raw/lost, and the rest of the archive is there"
+    said = "the table raw/lost is missing, although the rest of the archive exists"
     assert found["lost"].metadata["problems"].value == [said]
     assert found["damaged"].description.startswith("could not run: ")

@@ -36,4 +36,4 @@ def test_it_ends_when_the_process_that_holds_the_code_was_killed(tmp_path: Path)
     finally:
         server.kill()
         server.wait()
-    assert "the process that held the code has ended" in (tmp_path / "log").read_text("utf-8")
+    assert "Code process exited" in (tmp_path / "log").read_text("utf-8")

@@ -1,8 +1,9 @@
 """A setting that is a length of time, written as in contracts and pipelines: `200ms`, `15m`, `7 days`."""
 
-from typing import Annotated
+from typing import Any
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import core_schema
 
 from penstock.core.duration import UNITS_MS, parse_duration_ms
 from penstock.core.errors import DurationError
@@ -22,8 +23,14 @@ class DurationMs(int):
         """The duration in seconds."""
         return self / 1000
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> Any:
+        return core_schema.no_info_plain_validator_function(
+            parse_setting, serialization=core_schema.to_string_ser_schema()
+        )
 
-def parse_setting(value: object) -> object:
+
+def parse_setting(value: object) -> DurationMs:
     """Parse a text such as `200ms`; raise ValueError for a text that is not a duration, and for a bare number."""
     if isinstance(value, DurationMs):
         return value
@@ -33,6 +40,3 @@ def parse_setting(value: object) -> object:
         return DurationMs(parse_duration_ms(value))
     except DurationError as error:
         raise ValueError(str(error)) from None
-
-
-DurationSetting = Annotated[DurationMs, BeforeValidator(parse_setting), PlainSerializer(str)]

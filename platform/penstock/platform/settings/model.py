@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from penstock.engine.errors import StorageAddressError
 from penstock.engine.storage import ObjectStoreConfig, ObjectStorePath, StoragePath, parse_storage_path
 from penstock.infra.kafka_access import KafkaAccess, kafka_client_config
-from penstock.platform.settings.duration_setting import DurationMs, DurationSetting
+from penstock.platform.settings.duration_setting import DurationMs
 from penstock.platform.settings.kafka_security import KafkaSecuritySettings, SettingsSection
 from penstock.platform.settings.launch_rules import find_launch_conflict
 
@@ -110,7 +110,7 @@ class HostSettings(SettingsSection):
         9464,
         description="port for health and Prometheus metrics; 0 picks a free port, which `status` shows",
     )
-    batch_interval: DurationSetting = Field(
+    batch_interval: DurationMs = Field(
         DurationMs(200),
         ge=0,
         description="minimum time between batch starts; 0s starts a batch when a record arrives",
@@ -118,7 +118,7 @@ class HostSettings(SettingsSection):
     driver_budget_mb: int = Field(
         256, ge=0, description="largest batch that the driver folds, in MB; executors fold larger ones"
     )
-    lease_timeout: DurationSetting = Field(
+    lease_timeout: DurationMs = Field(
         DurationMs(15_000), gt=1_000, le=300_000, description="how long a lease lasts without a heartbeat"
     )
     max_retries: int = Field(
@@ -154,7 +154,7 @@ class DagsterSettings(SettingsSection):
     spark_runs: int = Field(
         2, ge=1, description="maximum concurrent replays, backfills, audits and checks; others wait"
     )
-    report_interval: DurationSetting = Field(
+    report_interval: DurationMs = Field(
         DurationMs(30_000), ge=0, description="minimum time between materializations of one stream"
     )
 
@@ -163,13 +163,13 @@ class MaintenanceSettings(SettingsSection):
     """Retention times, and when maintenance runs."""
 
     schedule: str = Field("0 3 * * *", description="cron schedule of maintenance, in UTC")
-    file_retention: DurationSetting = Field(
+    file_retention: DurationMs = Field(
         DurationMs(7 * DAY_MS), ge=DAY_MS, description="how long files that tables no longer use are kept"
     )
-    batch_retention: DurationSetting = Field(
+    batch_retention: DurationMs = Field(
         DurationMs(30 * DAY_MS), ge=DAY_MS, description="how long the control store keeps batches"
     )
-    event_retention: DurationSetting = Field(
+    event_retention: DurationMs = Field(
         DurationMs(30 * DAY_MS), ge=DAY_MS, description="how long Dagster keeps runs and asset events"
     )
 
@@ -186,7 +186,7 @@ class ObjectStoreSettings(SettingsSection):
 class StreamAlertLimits(SettingsSection):
     """Limits of one stream that differ from the limits of all streams."""
 
-    max_watermark_delay: DurationSetting | None = Field(None, gt=0)
+    max_watermark_delay: DurationMs | None = Field(None, gt=0)
     max_lag_records: int | None = Field(None, ge=0)
 
 
@@ -194,10 +194,10 @@ class AlertSettings(SettingsSection):
     """When alerts are raised, and where they are sent."""
 
     webhook: str = Field("", description="URL that receives alerts as JSON; the log has them in any case")
-    max_watermark_delay: DurationSetting = Field(
+    max_watermark_delay: DurationMs = Field(
         DurationMs(900_000), gt=0, description="maximum age of a watermark while records arrive or wait"
     )
-    max_time_without_host: DurationSetting = Field(
+    max_time_without_host: DurationMs = Field(
         DurationMs(60_000), gt=0, description="how long a stream that should run may have no host"
     )
     max_lag_records: int = Field(100_000, ge=0, description="maximum records that wait for a stream")
