@@ -97,7 +97,9 @@ def test_a_stream_is_shown_as_it_stood_before_its_first_batch_here(
     store.record_batch(BATCH)
     assert control.read_last_batch("s") == BATCH
     control.report_health(StreamHealth("s", StreamState.RUNNING, "", 0))
-    assert shown(registry, "penstock_last_batch_timestamp_seconds") == 5, "a first batch that hangs is seen by it"
+    assert shown(registry, "penstock_last_batch_timestamp_seconds") == 5, (
+        "a first batch that hangs is seen by it"
+    )
     look(control, 25)
     assert shown(registry) == 15
 

@@ -122,7 +122,9 @@ class HostSettings(SettingsSection):
         DurationMs(15_000), gt=1_000, le=300_000, description="how long a lease lasts without a heartbeat"
     )
     max_retries: int = Field(
-        20, ge=1, description="failures in a row after which a stream stays failed; transient errors do not count"
+        20,
+        ge=1,
+        description="failures in a row after which a stream stays failed; transient errors do not count",
     )
     poison_limit: int = Field(
         10, ge=0, description="records that user code may fail on in 100 batches; they are quarantined"
