@@ -6,17 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 from prometheus_client import CollectorRegistry
 
 from penstock.engine.batch.accounts import PartitionAccount
 from penstock.engine.host.control import BatchRecord, StreamHealth
 from penstock.engine.host.stream_state import StreamState
-from penstock.infra.local_broker import LocalBroker
 from penstock.platform.control import ControlStore, open_control_store
 from penstock.platform.control.reports import read_overview
 from penstock.platform.host.host_metrics import HostMetrics
-from penstock.platform.host.lag_watch import EndOffsetReader, LagWatch, PartitionPositions
+from penstock.platform.host.lag_watch import LagWatch, PartitionPositions
 from penstock.platform.host.observed_control import ObservedControl
 
 BATCH = BatchRecord("s", 0, 1, "data", 5_000, 4_000, (PartitionAccount("t", 0, 0, 10, 10, 10, 0, 0, 0),))
@@ -166,15 +165,3 @@ def test_what_waited_by_the_word_of_a_host_that_was_taken_over_says_nothing(
     look(other, 25, at_ms=18_000)
     look(control, 40, at_ms=20_000)
     assert waits(store) == (15, 3_000)
-
-
-@pytest.mark.kafka
-def test_the_broker_says_where_partitions_end(broker: LocalBroker) -> None:
-    broker.create_topic("ending", partitions=2)
-    producer = Producer({"bootstrap.servers": broker.bootstrap})
-    for number in range(7):
-        producer.produce("ending", b"x", partition=min(number, 1))
-    producer.flush()
-    with closing(EndOffsetReader(broker.bootstrap, {})) as ends:
-        assert ends([("ending", 0), ("ending", 1)]) == {("ending", 0): 1, ("ending", 1): 6}
-        assert ends([]) == {}

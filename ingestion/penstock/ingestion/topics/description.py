@@ -1,16 +1,21 @@
 """Describes the topics of a cluster: partitions, replicas, retention and offsets."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka import KafkaException
 
 from penstock.core.kafka_client import (
     PLAINTEXT_CLIENT,
     KafkaClientSettings,
-    create_admin_client,
     describe_kafka_error,
+)
+from penstock.core.kafka_offsets import (
+    PartitionKey,
+    fetch_end_offsets,
+    fetch_first_offsets,
+    open_offset_consumer,
 )
 from penstock.ingestion.errors import TopicAdminError
 from penstock.ingestion.topics.cluster import read_cluster_topics
@@ -58,11 +63,7 @@ def describe_topics(
         bootstrap, (RETENTION_CONFIG, CLEANUP_POLICY_CONFIG), client_settings=client_settings
     )
     partitions = [(name, number) for name, spec in specs.items() for number in range(spec.partitions)]
-    oldest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client has no types
-    newest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the client has no types
-    start_offsets, end_offsets = (
-        _read_offsets(bootstrap, client_settings, partitions, offset_spec) for offset_spec in (oldest, newest)
-    )
+    start_offsets, end_offsets = _read_offset_ranges(bootstrap, client_settings, partitions)
     return tuple(
         TopicDescription(
             name,
@@ -78,27 +79,16 @@ def describe_topics(
     )
 
 
-def _read_offsets(
-    bootstrap: str,
-    client_settings: KafkaClientSettings,
-    partitions: Sequence[tuple[str, int]],
-    offset_spec: OffsetSpec,
-) -> dict[tuple[str, int], int]:
+def _read_offset_ranges(
+    bootstrap: str, client_settings: KafkaClientSettings, partitions: Sequence[PartitionKey]
+) -> tuple[dict[PartitionKey, int], dict[PartitionKey, int]]:
+    """Return the first and the end offset of each partition."""
     try:
-        # Keep a reference to the client until the futures complete: they never complete after it is freed.
-        admin = create_admin_client(bootstrap, client_settings)
-        futures = admin.list_offsets(
-            {TopicPartition(*partition_key): offset_spec for partition_key in partitions},
-            request_timeout=_OFFSETS_TIMEOUT_S,
-        )
-        offsets = {
-            topic_partition: future.result(2 * _OFFSETS_TIMEOUT_S).offset
-            for topic_partition, future in futures.items()
-        }
-        return {
-            (topic_partition.topic, topic_partition.partition): offset
-            for topic_partition, offset in offsets.items()
-        }
+        with closing(open_offset_consumer(bootstrap, client_settings)) as consumer:
+            return (
+                fetch_first_offsets(consumer, partitions, _OFFSETS_TIMEOUT_S),
+                fetch_end_offsets(consumer, partitions, _OFFSETS_TIMEOUT_S),
+            )
     except KafkaException as error:
         raise TopicAdminError(
             f"Cannot read the offsets at {bootstrap}: {describe_kafka_error(error)}. Check that the broker is up."

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import Consumer, KafkaException, Message, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from penstock.core.kafka_offsets import fetch_end_offsets, fetch_first_offsets
 from penstock.engine.archive.archive_rows import OffsetGap, PartitionSlice
 from penstock.engine.errors import ArchiveError
 
@@ -79,8 +80,12 @@ class TopicReader:
 
     def count_lag(self) -> int:
         """Return how many offsets are beyond what was read, as far as the broker has told."""
+        # The consumer knows these ends from its last fetch: no request is sent.
         high_watermarks = {
-            partition: self._watermark_offsets(partition, cached=True)[1] for partition in self._next_offsets
+            partition: self._consumer.get_watermark_offsets(
+                TopicPartition(self.topic, partition), cached=True
+            )[1]
+            for partition in self._next_offsets
         }
         return sum(
             max(high - self._next_offsets[partition], 0) for partition, high in high_watermarks.items()
@@ -105,7 +110,9 @@ class TopicReader:
 
     def _find_first_offset(self, partition: int) -> int:
         """Where to begin: where the archive ends, or where the topic begins if that is later."""
-        low, high = self._watermark_offsets(partition)
+        partitions = [(self.topic, partition)]
+        low = fetch_first_offsets(self._consumer, partitions, BROKER_TIMEOUT_S)[self.topic, partition]
+        high = fetch_end_offsets(self._consumer, partitions, BROKER_TIMEOUT_S)[self.topic, partition]
         archived_end = self.archived_ends.get(partition, 0)
         if archived_end > high:
             raise ArchiveError(
@@ -159,10 +166,3 @@ class TopicReader:
 
     def _slice_of(self, partition: int, start: int) -> PartitionSlice:
         return self.slices.setdefault(partition, PartitionSlice(start, start))
-
-    def _watermark_offsets(self, partition: int, *, cached: bool = False) -> tuple[int, int]:
-        topic_partition = TopicPartition(self.topic, partition)
-        low, high = self._consumer.get_watermark_offsets(
-            topic_partition, timeout=BROKER_TIMEOUT_S, cached=cached
-        )
-        return low, high

@@ -1,10 +1,12 @@
 """How many records a topic holds beyond the offsets that a batch read."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import KafkaException
 
+from penstock.core.clock import Clock
+from penstock.core.kafka_client import KafkaClientSettings
+from penstock.core.kafka_offsets import fetch_end_offsets, open_offset_consumer
 from penstock.engine.batch.intent import OffsetRange
 
 LAG_REFRESH_INTERVAL_MS = 1_000
@@ -14,8 +16,8 @@ BROKER_TIMEOUT_S = 2.0
 class LagTracker:
     """Asks the broker for end offsets, at most once a second; between requests the last answer is used."""
 
-    def __init__(self, options: Mapping[str, str], clock: Callable[[], int]) -> None:
-        self._admin = AdminClient(dict(options))
+    def __init__(self, bootstrap: str, client_settings: KafkaClientSettings, clock: Clock) -> None:
+        self._consumer = open_offset_consumer(bootstrap, client_settings)
         self._clock = clock
         self._refreshed_at_ms: int | None = None
         self._end_offsets: dict[tuple[str, int], int] = {}
@@ -49,14 +51,11 @@ class LagTracker:
         ]
 
     def _refresh_end_offsets(self, ranges: Sequence[OffsetRange]) -> None:
-        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the client is untyped
-        requests = {
-            TopicPartition(offset_range.topic, offset_range.partition): latest for offset_range in ranges
-        }
-        for topic_partition, future in self._admin.list_offsets(
-            requests, request_timeout=BROKER_TIMEOUT_S
-        ).items():
-            try:
-                self._end_offsets[topic_partition.topic, topic_partition.partition] = future.result().offset
-            except KafkaException:
-                self._end_offsets.pop((topic_partition.topic, topic_partition.partition), None)
+        partitions = [(offset_range.topic, offset_range.partition) for offset_range in ranges]
+        try:
+            end_offsets = fetch_end_offsets(self._consumer, partitions, BROKER_TIMEOUT_S, skip_errors=True)
+        except KafkaException:
+            end_offsets = {}
+        for partition in partitions:
+            self._end_offsets.pop(partition, None)
+        self._end_offsets |= end_offsets

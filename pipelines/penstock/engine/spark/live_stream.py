@@ -111,7 +111,7 @@ class LiveStream:
         self._fence = fence
         graph = compile_graph(plan, FieldTypeResolver(session).resolve_plan(plan))
         self._graph = graph
-        self._lag = LagTracker(config.client_config, clock)
+        self._lag = LagTracker(config.bootstrap_servers, config.client_options, clock)
         self._watermark_rules = collect_watermark_rules(plan.sources)
         self._first_stages = graph.record_stages
         self._plan_cache = AnalyzedPlanCache()

@@ -4,9 +4,10 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import KafkaException
 
 from penstock.core.kafka_client import KafkaClientSettings
+from penstock.core.kafka_offsets import fetch_end_offsets, open_offset_consumer
 from penstock.core.periodic import run_periodically
 
 log = logging.getLogger(__name__)
@@ -15,29 +16,6 @@ POLL_INTERVAL_S = 15.0
 QUERY_TIMEOUT_S = 2.0
 
 PartitionPositions = Mapping[tuple[str, int], int]
-
-
-class EndOffsetReader:
-    """Reads end offsets of partitions. It uses a consumer, because an admin client may abort without its broker."""
-
-    def __init__(self, bootstrap: str, client: KafkaClientSettings) -> None:
-        consumer_config = {"group.id": "penstock-lag", "enable.auto.commit": "false", "log_level": "2"}
-        self._consumer = Consumer({"bootstrap.servers": bootstrap, **consumer_config, **client})
-
-    def __call__(self, partitions: Collection[tuple[str, int]]) -> PartitionPositions:
-        """Return the end offsets of the partitions that exist; raise KafkaException if the broker is away."""
-        topic_partitions = {partition: TopicPartition(*partition) for partition in partitions}
-        bounds_by_partition = {
-            partition: self._consumer.get_watermark_offsets(topic_partition, timeout=QUERY_TIMEOUT_S)
-            for partition, topic_partition in topic_partitions.items()
-        }
-        return {
-            partition: bounds[1] for partition, bounds in bounds_by_partition.items() if bounds is not None
-        }
-
-    def close(self) -> None:
-        """Disconnect from the broker."""
-        self._consumer.close()
 
 
 class LagWatch:
@@ -82,7 +60,11 @@ def watch_lag(
     show_lag: Callable[[Mapping[str, int]], None],
 ) -> Iterator[None]:
     """Measure and show the lag of streams until the context ends."""
-    with closing(EndOffsetReader(bootstrap, client)) as end_offsets:
-        lag_watch = LagWatch(read_positions, end_offsets, show_lag)
+    with closing(open_offset_consumer(bootstrap, client, committed_only=True)) as consumer:
+        lag_watch = LagWatch(
+            read_positions,
+            lambda partitions: fetch_end_offsets(consumer, partitions, QUERY_TIMEOUT_S, skip_errors=True),
+            show_lag,
+        )
         with run_periodically(POLL_INTERVAL_S, lag_watch.poll, "lag"):
             yield

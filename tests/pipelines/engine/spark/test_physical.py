@@ -68,7 +68,7 @@ def test_stages_that_go_by_the_same_records_share_one_job_and_are_folded_each_wh
         ("fold other in parts", "executors, 2 tasks"),
     ]
     assert (
-        "go by the records side by side"
+        "share one pass over the records"
         in explain(plan, describe_physical_plan(plan, FOUR_AND_TWO)).as_text()
     )
 

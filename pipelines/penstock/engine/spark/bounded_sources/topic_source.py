@@ -2,12 +2,19 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import KafkaException
 
+from penstock.core.kafka_client import describe_kafka_error
+from penstock.core.kafka_offsets import (
+    fetch_end_offsets,
+    fetch_first_offsets,
+    fetch_offsets_at,
+    open_offset_consumer,
+)
 from penstock.engine.batch.intent import OffsetRange
 from penstock.engine.errors import BoundedInputError
 from penstock.engine.spark.kafka.consumer_options import CONSUMER_OPTIONS
@@ -37,17 +44,11 @@ class TopicSource:
 
     def find_offsets_at(self, timestamp_ms: int) -> Mapping[str, int]:
         """Return the first offset of each partition whose record arrived at this time or later, else the end."""
-        admin = AdminClient(
-            {"bootstrap.servers": self.bootstrap_servers, "log_level": "2", **self.client_options}
-        )
-        spans = self.list_ranges()
-        partitions = [TopicPartition(self.topic, span.partition) for span in spans]
-        offset_spec: OffsetSpec = OffsetSpec.for_timestamp(timestamp_ms)
-        offsets_by_partition = list_partition_offsets(admin, partitions, offset_spec)
-        return {
-            s.name: offsets_by_partition[s.partition] if offsets_by_partition[s.partition] >= 0 else s.end
-            for s in spans
-        }
+        ranges = self.list_ranges()
+        partitions = [(span.topic, span.partition) for span in ranges]
+        with closing(open_offset_consumer(self.bootstrap_servers, self.client_options)) as consumer:
+            offsets = fetch_offsets_at(consumer, partitions, timestamp_ms, BROKER_TIMEOUT_S)
+        return {span.name: offsets.get((span.topic, span.partition), span.end) for span in ranges}
 
     def read_records(self, ranges: Sequence[OffsetRange]) -> "DataFrame":
         """Return the records of these ranges; a range that the broker no longer holds fails the run."""
@@ -65,27 +66,28 @@ class TopicSource:
 def list_topic_ranges(
     topic: str, bootstrap_servers: str, client_options: Mapping[str, str]
 ) -> tuple[OffsetRange, ...]:
-    """Every partition of a topic from its oldest record to its newest, as the broker says; it takes no Spark."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": "2", **client_options})
+    """Return every partition of a topic from its oldest record to its newest, without Spark.
+
+    Raises BoundedInputError when the broker does not answer, or the topic does not exist.
+    """
+    location = f"topic {topic} at {bootstrap_servers}"
     try:
-        metadata = admin.list_topics(topic, timeout=BROKER_TIMEOUT_S).topics[topic]
+        with closing(open_offset_consumer(bootstrap_servers, client_options)) as consumer:
+            metadata = consumer.list_topics(topic, timeout=BROKER_TIMEOUT_S).topics[topic]
+            if metadata.error is not None or not metadata.partitions:
+                raise BoundedInputError(
+                    location, "it does not exist", "Create it with `penstock topics apply`"
+                )
+            partitions = [(topic, number) for number in sorted(metadata.partitions)]
+            starts = fetch_first_offsets(consumer, partitions, BROKER_TIMEOUT_S)
+            ends = fetch_end_offsets(consumer, partitions, BROKER_TIMEOUT_S)
     except KafkaException as problem:
         raise BoundedInputError(
-            f"topic {topic} at {bootstrap_servers}",
-            f"its broker does not answer ({problem.args[0].str()})",
-            "See whether it runs: `penstock status`, `penstock doctor`",
+            location,
+            f"its broker does not answer ({describe_kafka_error(problem)})",
+            "Check that it runs: `penstock status`, `penstock doctor`",
         ) from problem
-    if metadata.error is not None or not metadata.partitions:
-        raise BoundedInputError(
-            f"topic {topic} at {bootstrap_servers}", "it is not there", "Make it with `penstock topics apply`"
-        )
-    partitions = [TopicPartition(topic, number) for number in sorted(metadata.partitions)]
-    earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client has no types
-    latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the client has no types
-    starts, ends = (
-        list_partition_offsets(admin, partitions, offset_spec) for offset_spec in (earliest, latest)
-    )
-    return tuple(OffsetRange(topic, p.partition, starts[p.partition], ends[p.partition]) for p in partitions)
+    return tuple(OffsetRange(*partition, starts[partition], ends[partition]) for partition in partitions)
 
 
 def range_start(span: OffsetRange) -> int:
@@ -96,11 +98,3 @@ def range_start(span: OffsetRange) -> int:
 def range_end(span: OffsetRange) -> int:
     """Return the end of a range."""
     return span.end
-
-
-def list_partition_offsets(
-    admin: AdminClient, partitions: Sequence[TopicPartition], offset_spec: OffsetSpec
-) -> dict[int, int]:
-    """Ask for an end of each partition."""
-    futures = admin.list_offsets(dict.fromkeys(partitions, offset_spec), request_timeout=BROKER_TIMEOUT_S)
-    return {partition.partition: future.result().offset for partition, future in futures.items()}
