@@ -52,5 +52,5 @@ card_alerts = (
 demo = Demo(
     last="15 minutes",
     step="30 seconds",
-    note="How soon an alert reaches the topic is [measured](../record_at_a_time.md#rules-that-remember).",
+    note="How soon an alert reaches the topic is [measured](../record_at_a_time.md#rules-with-state).",
 )
