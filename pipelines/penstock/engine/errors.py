@@ -1,45 +1,45 @@
-"""Everything that the pipelines raise, drawn once.
+"""The errors of the engine.
 
 PipelineError
-├── DefinitionError     a pipeline says something that cannot be: found before Spark starts
-├── PlanChangedError    a stream's state was made by another definition, which this one cannot go on from
-├── PlanFormatError     a stored plan cannot be read back
-├── StepsNotGivenError  the reference evaluator was not told what the steps before the window do
-├── TranscriptError     a case file says something that cannot be run
-│   └── NotInContractError  a case asks for what the contract does not have
-├── JournalError        a stream's own files cannot be read, or contradict what is being done
-├── FencedError         another host writes this stream now
-├── DrainedError        a batch came while its stream was being stopped; it comes again
-├── RememberingError    a function with a memory answered what it cannot
-├── LateChangeError     a stage was told of a change whose window it had closed: a fault of ours
-├── ArchiveError        a topic and its archive do not belong together, or the topic cannot be read
-├── CheckFailedError    a record breaks a check that its input says to stop at
-├── SumOverflowError    a sum has become greater than its column can hold
-├── UserCodeError       a combiner of one's own raised an error
-├── PoisonError         more records broke one's own code than may be set aside
-├── LookupTableError    a table that a step looks into is not there, or not as it should be
-├── PublishError        panes could not be published to a topic
-├── RelayError          published panes are not as a stream that reads them takes them to be
-├── ErasureError        a key cannot be erased as was asked
-├── ReplayError         a stream cannot be replayed as was asked, or a replay was cut off half-way
-├── StoredError         records that a bounded run is to read are not there, or not as they should be
-├── StoreError          tables cannot lie where they are said to, or a folder is wanted there
-├── StoreAwayError      an object store does not answer, or lets nobody in who comes with these keys
-├── StreamEndedError    a stream's query is over, and nobody asked for that
-└── HostError           the stream host itself cannot go on
+├── DefinitionError        a pipeline's definition is invalid; found before Spark starts
+├── PlanChangedError       a stream's state does not fit its changed definition
+├── PlanFormatError        a stored plan cannot be read
+├── MissingStepsError      the reference evaluator does not know the steps before the window
+├── TranscriptError        a case file is invalid
+│   └── UnsupportedCaseError  a case needs what the engine does not have
+├── JournalError           a stream's files cannot be read, or contradict a request
+├── WriterFencedError      another host writes this stream now
+├── StreamDrainingError    a batch arrived while its stream was stopping; the next start repeats it
+├── StatefulFunctionError  a stateful function returned an invalid result
+├── LateRetractionError    a stage received a change of a window that it had closed: a fault of the engine
+├── ArchiveError           a topic and its archive do not match, or the topic cannot be read
+├── CheckFailedError       a record violates a check that stops the stream
+├── SumOverflowError       a sum exceeds its column
+├── UserCodeError          a user combiner raised an error
+├── PoisonLimitError       more records broke user code than may be quarantined
+├── LookupTableError       a lookup's table does not exist, or is not as expected
+├── PublishError           panes could not be published to a topic
+├── ChangelogLatenessError  published panes do not fit the stream that reads them
+├── ErasureError           a key cannot be erased
+├── ReplayError            a stream cannot be replayed, or a replay was interrupted
+├── BoundedInputError      the stored records of a bounded run do not exist, or are not as expected
+├── StorageAddressError    tables cannot be stored at an address, or a folder is required
+├── StorageUnavailableError  an object store does not answer, or refuses the credentials
+├── StreamEndedError       a stream's query ended without a request
+└── HostError              the stream host cannot continue
 """
 
 from penstock.core.errors import PenstockError
 
 
 class PipelineError(PenstockError):
-    """The root of what the pipelines raise; `except PipelineError` catches all of it and nothing else."""
+    """The root of the engine's errors; `except PipelineError` catches all of them."""
 
 
 class DefinitionError(PipelineError):
-    """A definition that cannot be run: which field, what was found there, and what to write instead.
+    """An invalid definition: the field, the problem, and the fix.
 
-    `where` names the pipeline or file once it is known; the field is named from the user's point of view.
+    `location` names the pipeline or file once it is known; the field is named as the user wrote it.
     """
 
     exit_code = 2
@@ -53,7 +53,7 @@ class DefinitionError(PipelineError):
         super().__init__(f"{location_prefix}{field}: {problem!s}. {fix}")
 
     def with_location(self, location: str) -> "DefinitionError":
-        """Return the same complaint with the place where it was written."""
+        """Return the same error with the place where the definition is."""
         return DefinitionError(self.field, self.problem, self.fix, location)
 
 
@@ -62,106 +62,104 @@ class PlanFormatError(PipelineError):
 
 
 class PlanChangedError(PipelineError):
-    """A stream's state does not fit its definition: what changed, and what to do."""
+    """A stream's state does not fit its definition: what changed, and how to fix it."""
 
     def __init__(self, stream: str, change: str, fix: str) -> None:
         super().__init__(f"stream {stream}: {change}. {fix}.")
 
 
 class TranscriptError(PipelineError):
-    """A case file, or a case in it, that cannot be run as written."""
+    """A case file, or a case in it, that is invalid."""
 
     exit_code = 2
 
 
 class UnsupportedCaseError(TranscriptError):
-    """A case that is well said, and asks for what the contract does not have: it differs, as one that ran might."""
+    """A valid case that needs what the engine does not have; it counts as a difference."""
 
 
 class JournalError(PipelineError):
-    """A file that a stream lives by is not as it should be: which, what is wrong, and what to do."""
+    """A file of a stream is not as expected: which one, the problem, and the fix."""
 
     def __init__(self, path: object, problem: str, fix: str) -> None:
         super().__init__(f"{path}: {problem}. {fix}.")
 
 
 class StatefulFunctionError(PipelineError):
-    """A function with a memory answered what cannot be: which, and what for."""
+    """A stateful function returned an invalid result."""
 
     def __init__(self, function: str, problem: str) -> None:
-        super().__init__(f"{function}: {problem}. Mend the function, and start the stream again.")
+        super().__init__(f"{function}: {problem}. Fix the function, and start the stream again.")
 
 
 class LateRetractionError(PipelineError):
-    """A later stage was told of changes after it had closed their windows, and its results would be wrong."""
+    """A later stage received changes of windows that it had closed, so its results would be wrong."""
 
     def __init__(self, stage: str, count: int, batch: int) -> None:
         super().__init__(
-            f"batch {batch}: {stage} was told of {count} changes of windows that it had closed. Nothing was "
-            "written. What it reads corrects windows for longer than it may, which is a fault of the engine: "
-            "report it with the pipeline's explain. A longer lateness in this stage is a way round it."
+            f"batch {batch}: {stage} received {count} changes of windows that it had closed. Nothing was "
+            "written. Its input corrects windows for longer than it may, which is a fault of the engine: "
+            "report it with the output of `penstock explain`. As a workaround, increase the lateness of this stage."
         )
 
 
 class WriterFencedError(PipelineError):
-    """Another host has taken the stream over; this one must not write it any more."""
+    """Another host has taken over the stream; this one must not write it."""
 
     def __init__(self, stream: str, epoch: int) -> None:
         super().__init__(
-            f"Stream {stream}: another host took it over (this one had epoch {epoch}), so this one stops writing. "
-            "Nothing is lost; see `penstock status` for who runs it now."
+            f"Stream {stream}: another host took it over, so this host (epoch {epoch}) stops writing. "
+            "Nothing is lost; `penstock status` shows which host runs it."
         )
 
 
 class CheckFailedError(PipelineError):
-    """A record breaks a check that stops its stream; its batch is not decided, and comes again."""
+    """A record violates a check that stops its stream; its batch is not committed, and is repeated."""
 
     def __init__(self, check: str, topic: str, count: int, first_violation: str) -> None:
         super().__init__(
             f"{count} records of {topic} fail the check {check!r}, which stops the stream: {first_violation}. "
-            "Nothing of its batch is written. Mend what sends them, or let the check quarantine them, and the "
-            "stream goes on with the same batch"
+            "Nothing of its batch is written. Fix the producer, or let the check quarantine such records; the "
+            "stream then resumes with the same batch"
         )
 
 
 class MissingStepsError(PipelineError):
-    """The reference evaluator knows no DataFrame; a plan with steps needs them as a function over records."""
+    """The reference evaluator cannot run DataFrames; a plan with steps needs them as a function over records."""
 
     def __init__(self, plan: str) -> None:
         super().__init__(
             f"pipeline {plan}: it has steps over DataFrames, which the reference evaluator cannot run. "
-            "Give them as steps=, a function from one record's fields to any number of them"
+            "Pass them as steps=, a function from one record's fields to any number of them"
         )
 
 
 class HostError(PipelineError):
-    """The stream host cannot go on, whatever its streams do."""
+    """The stream host cannot continue, whatever the state of its streams."""
 
 
 class StreamEndedError(PipelineError):
-    """A query ended by itself without saying why."""
+    """A query ended by itself without an error."""
 
     def __init__(self, stream: str | None) -> None:
         super().__init__(
-            f"The query of stream {stream} ended by itself. It is started again; see the host's log."
+            f"The query of stream {stream} ended by itself. The host starts it again; see its log."
         )
 
 
 class StreamDrainingError(PipelineError):
-    """A batch was not begun, because its stream is being stopped."""
+    """A batch was not started, because its stream is stopping."""
 
     def __init__(self, stream: str, batch: int) -> None:
-        super().__init__(
-            f"Stream {stream} is being stopped: batch {batch} of Spark's is left for the next start."
-        )
+        super().__init__(f"Stream {stream} is stopping: the next start runs Spark batch {batch}.")
 
 
 class ArchiveError(PipelineError):
-    """A topic cannot be archived as things are: what was found where, and what to do about it."""
+    """A topic cannot be archived: the problem, where it is, and the fix."""
 
 
 class UserCodeError(PipelineError):
-    """A combiner of one's own raised an error: which function of it, and what it said."""
+    """A user combiner raised an error: which of its functions, and the message."""
 
     def __init__(self, function: str, problem: BaseException) -> None:
         super().__init__(f"{function} raised {type(problem).__name__}: {problem}")
@@ -172,42 +170,42 @@ class SumOverflowError(PipelineError):
 
     def __init__(self, sum_name: str) -> None:
         super().__init__(
-            f"{sum_name} of a window exceeds what its column can hold. Have a step make the field a wider "
-            "type, such as DECIMAL(28, 0), or a check set such values aside; the batch then comes again."
+            f"{sum_name} of a window exceeds what its column can hold. Cast the field to a wider type in a "
+            "step, such as DECIMAL(28, 0), or quarantine such values with a check; the batch is then repeated."
         )
 
 
 class PoisonLimitError(PipelineError):
-    """More records broke one's own code than may be set aside."""
+    """More records broke user code than may be quarantined."""
 
     def __init__(self, stream: str, batch: str, limit: int, reason: str) -> None:
         super().__init__(
             f"stream {stream}: user code failed on more than {limit} records, the last in {batch} ({reason}). "
-            "Mend the code and start it again; PENSTOCK_HOST__POISON_LIMIT allows more."
+            "Fix the code and start the stream again; PENSTOCK_HOST__POISON_LIMIT allows more."
         )
 
 
 class ReplayError(PipelineError):
-    """A replay that cannot be, or that has to be finished first: which stream, what was found, what to do."""
+    """A replay that is not possible, or that must be finished first: the stream, the problem, and the fix."""
 
     def __init__(self, stream: str, problem: str, fix: str) -> None:
         super().__init__(f"stream {stream}: {problem}. {fix}.")
 
 
 class LookupTableError(PipelineError):
-    """A table that a step looks into: which, what was found, what to do."""
+    """A lookup's table: which one, the problem, and the fix."""
 
     def __init__(self, table: str, problem: str, fix: str) -> None:
         super().__init__(f"{table}: {problem}. {fix}.")
 
 
 class PublishError(PipelineError):
-    """Panes that could not be published; their batch is decided, and they are sent when the stream starts again."""
+    """Panes that could not be published. Their batch is committed; the next start of the stream sends them."""
 
     def __init__(self, topic: str, problem: str) -> None:
         super().__init__(
-            f"topic {topic}: {problem}. The panes wait in a file, and are sent when the stream starts again. Make "
-            "the topic, as with `penstock topics apply`, or see that its broker is there."
+            f"topic {topic}: {problem}. The panes are in a file, and the next start of the stream sends them. "
+            "Create the topic, for example with `penstock topics apply`, or check that its broker runs."
         )
 
 
@@ -217,40 +215,40 @@ class ChangelogLatenessError(PipelineError):
     def __init__(self, topic: str, published_lateness_ms: int, allowed_lateness_ms: int) -> None:
         super().__init__(
             f"topic {topic}: its publisher corrects windows for {published_lateness_ms} ms, and read_panes allows "
-            f"{allowed_lateness_ms} ms. Say lateness='{published_lateness_ms} ms' there, or more."
+            f"{allowed_lateness_ms} ms. Set lateness='{published_lateness_ms} ms' there, or more."
         )
 
 
 class ErasureError(PipelineError):
-    """A key that cannot be erased as was asked: of which stream, what was found, what to do."""
+    """A key that cannot be erased: the stream, the problem, and the fix."""
 
     def __init__(self, stream: str, problem: str, fix: str) -> None:
         super().__init__(f"stream {stream}: {problem}. {fix}.")
 
 
 class StorageAddressError(PipelineError):
-    """An address of an object store with which something cannot be done: which, why, what to do."""
+    """An address that cannot be used for this: the address, the problem, and the fix."""
 
     def __init__(self, address: str, problem: str) -> None:
         super().__init__(
             f"{address}: {problem}. Set PENSTOCK_WAREHOUSE to s3://bucket/prefix, or to a folder that the host and "
-            "Spark's workers see, such as a mounted store."
+            "Spark's workers share, such as a mounted store."
         )
 
 
 class StorageUnavailableError(PipelineError):
-    """An object store that does not do what it was asked: at which address, and what it said."""
+    """An object store that does not answer: the address, and its message."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(
-            f"{address}: the object store does not answer ({reason}). Keys are found as AWS's tools find them, as "
-            "in AWS_PROFILE or AWS_ACCESS_KEY_ID; a region or an endpoint is set in [warehouse_store]; "
-            "`penstock doctor` asks it again."
+            f"{address}: the object store does not answer ({reason}). Credentials are found as AWS tools do, "
+            "for example by AWS_PROFILE or AWS_ACCESS_KEY_ID; set a region or an endpoint in [warehouse_store]; "
+            "`penstock doctor` tests the connection."
         )
 
 
 class BoundedInputError(PipelineError):
-    """Stored records that cannot be read: where, what was found, and what to do."""
+    """Stored records that cannot be read: where, the problem, and the fix."""
 
     def __init__(self, source_path: str, problem: str, fix: str) -> None:
         super().__init__(f"{source_path}: {problem}. {fix}.")

@@ -1,7 +1,7 @@
-"""The modules that one's own code stands in: a pipeline's file, and what it imports that nobody installed.
+"""Finds user modules: a pipeline's file, and the modules that it imports and that are not installed.
 
-Python's library, installed packages and this platform are not one's own: what changes in them is taken up by
-processes that start afterwards. One's own are found by reading import statements, so nothing is run to find them.
+Python's library, installed packages and this platform are not user modules: a process that runs does not notice
+their changes. The search reads import statements, so it runs no code.
 """
 
 import ast
@@ -20,15 +20,15 @@ _FUNCTION_REFERENCE = re.compile(r"\b([A-Za-z_][\w.]*):[A-Za-z_]\w*")
 
 
 def find_pipeline_file(pipeline: str) -> Path | None:
-    """The file that a pipeline is written in; None where there is none of that name."""
+    """Return the file that defines a pipeline; None if there is none of that name."""
     files = (CATALOG_FOLDER / f"{pipeline}{suffix}" for suffix in (".yaml", ".py"))
     return next((path for path in files if path.is_file()), None)
 
 
 def find_user_modules(pipeline: str) -> dict[str, Path]:
-    """Every module of one's own that a pipeline is made of, and its file; the pipeline's own comes first.
+    """Return every user module of a pipeline and its file, the pipeline's own first.
 
-    A file that cannot be read or parsed counts, and what it would import does not.
+    Includes a file that cannot be read or parsed, but not its imports.
     """
     file = find_pipeline_file(pipeline)
     pending = [] if file is None else [(f"{CATALOG_PACKAGE}.{pipeline}", file)]
@@ -48,13 +48,13 @@ def find_user_modules(pipeline: str) -> dict[str, Path]:
 
 
 def is_user_module(module: str) -> bool:
-    """Whether a module that is loaded is one's own."""
+    """Whether a loaded module is a user module."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return file is not None and _may_be_user_module(module) and not _is_installed(Path(file))
 
 
 def find_user_module_file(module: str) -> Path | None:
-    """The file of a module of one's own; None for every other, and for one that is not there."""
+    """Return the file of a user module; None for any other module, and for a missing one."""
     if not _may_be_user_module(module):
         return None
     folders: Sequence[Path]
@@ -68,9 +68,9 @@ def find_user_module_file(module: str) -> Path | None:
 
 
 def _find_module_file(part: str, folders: Sequence[Path]) -> tuple[Path | None, Sequence[Path]]:
-    """The file of a module in the first of the folders that has it, and where what is inside it would be.
+    """Return the file of a module in the first folder that has it, and the folders of its submodules.
 
-    Looks at the disk each time: Python's own finders remember what they saw, and miss what was just made.
+    Reads the disk each time: Python's own finders cache folders, and miss new files.
     """
     for folder in folders:
         for file, submodule_folders in (
@@ -99,7 +99,7 @@ def _is_installed(file: Path) -> bool:
 
 
 def _iter_imported_names(path: Path, module: str) -> Iterator[str]:
-    """Every module that a file may mean by its imports, installed ones and names that are no modules included."""
+    """Yield every module that a file's imports may mean, installed ones and names that are no modules included."""
     try:
         text = path.read_text("utf-8")
         tree = ast.parse(text) if path.suffix == ".py" else None
@@ -119,7 +119,7 @@ def _iter_imported_names(path: Path, module: str) -> Iterator[str]:
 
 
 def _resolve_imported_package(node: ast.ImportFrom, package: str) -> str:
-    """What a `from … import` names, written out where it has leading dots."""
+    """Return the absolute name of the package in `from … import`."""
     if not node.level:
         return node.module or ""
     parent_packages = package.split(".")[: len(package.split(".")) - node.level + 1]

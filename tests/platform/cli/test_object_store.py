@@ -94,4 +94,4 @@ def test_a_store_that_does_not_answer_is_told_in_a_sentence(
     answer = run("table", "list")
     assert answer.code == 1
     assert "s3://no-such-bucket/tables/latest: the object store does not answer (" in answer.err
-    assert "`penstock doctor` asks it again" in answer.err
+    assert "`penstock doctor` tests the connection" in answer.err

@@ -1,4 +1,4 @@
-"""What archives are called: the stream that keeps one, and its tables."""
+"""The names of archives: their streams and tables."""
 
 from penstock.engine.errors import DefinitionError
 from penstock.ingestion.contracts import CATALOG_FOLDER, list_contract_names, read_contract
@@ -8,38 +8,38 @@ _ARCHIVE_PREFIX = "archive-"
 
 
 def archive_name(topic: str) -> str:
-    """Return the name of the stream that keeps a topic's archive."""
+    """Return the name of the stream that archives a topic."""
     return f"{_ARCHIVE_PREFIX}{topic}"
 
 
 def find_archived_topic(stream: str) -> str | None:
-    """Return the topic that a stream archives; None for a stream that is no archive."""
+    """Return the topic that a stream archives; None for other streams."""
     topic = stream.removeprefix(_ARCHIVE_PREFIX)
     return topic if topic != stream and topic in list_contract_names() else None
 
 
 def list_archive_names() -> tuple[str, ...]:
-    """Return the archives that there can be, one for each contract."""
+    """Return the archives of all contracts."""
     return tuple(archive_name(topic) for topic in list_contract_names())
 
 
 def records_path(topic: str) -> str:
-    """Return where the records are, below the warehouse."""
+    """Return the path of the records table, below the warehouse."""
     return f"raw/{topic}"
 
 
 def ledger_path(topic: str) -> str:
-    """Return where it is told what was taken from which offsets, below the warehouse."""
+    """Return the path of the archive's ledger, below the warehouse."""
     return f"ledger/{archive_name(topic)}"
 
 
 def is_compacted(topic: str) -> bool:
-    """Return whether the topic's contract, as it is now, has it compacted, in whatever environment.
+    """Return whether the topic's contract compacts it in any environment.
 
-    Raises DefinitionError where that cannot be told.
+    Raises DefinitionError if the contract cannot be read.
     """
     try:
         contract = read_contract(CATALOG_FOLDER / f"{topic}.yaml")
     except ContractError as error:
-        raise DefinitionError(archive_name(topic), error, "Mend that file") from error
+        raise DefinitionError(archive_name(topic), error, "Fix that file") from error
     return any(layout.compacted for layout in (contract.layout, *dict(contract.environments).values()))

@@ -1,4 +1,4 @@
-"""What the archive's two tables hold."""
+"""The rows of the archive's two tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ ARCHIVE_RECORD_SCHEMA = pa.schema(
         pa.field("batch_id", pa.int64()),
     ]
 )
-"""A record as the broker has it; a value of null is a record without one, which deletes its key by compaction."""
+"""A record as the broker has it; a null value is a tombstone, which deletes its key by compaction."""
 
 ARCHIVE_LEDGER_SCHEMA = pa.schema(
     [
@@ -49,12 +49,12 @@ ARCHIVE_LEDGER_SCHEMA = pa.schema(
         pa.field("batch_clock", TIMESTAMP_TYPE),
     ]
 )
-"""What a batch took from a partition, offsets [start, end): so many records, and the offsets that hold none."""
+"""What a batch archived of a partition, offsets [start, end): its records, and the offsets without one."""
 
 
 @dataclass(frozen=True)
 class OffsetGap:
-    """Offsets `first` to `last` of a partition that no record has, and why."""
+    """Offsets `first` to `last` of a partition that have no record, and why."""
 
     first: int
     last: int
@@ -63,7 +63,7 @@ class OffsetGap:
 
 @dataclass
 class PartitionSlice:
-    """What was read from one partition, offsets [start, end)."""
+    """The records read from one partition, offsets [start, end)."""
 
     start: int
     end: int
@@ -89,7 +89,7 @@ def build_record_rows(slices: Mapping[int, PartitionSlice], batch_id: int) -> pa
 def build_ledger_rows(
     topic: str, slices: Mapping[int, PartitionSlice], batch_id: int, clock: int
 ) -> pa.Table:
-    """Return what a batch took from each partition."""
+    """Return what a batch archived of each partition."""
     rows = [
         {
             "topic": topic,

@@ -1,10 +1,11 @@
-"""An archive at work in a host: it gathers what a topic brings, and takes it in batches."""
+"""Runs the archive of a topic in a host: reads records and archives them in batches."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from penstock.core.clock import Clock
 from penstock.engine.archive.topic_archive import TopicArchive
 from penstock.engine.archive.topic_reader import TopicReader, fetch_topic_id
 from penstock.engine.batch.journal import read_retained_outcomes
@@ -13,7 +14,6 @@ from penstock.engine.batch.write_fence import WriteFence
 from penstock.engine.errors import ArchiveError
 from penstock.engine.storage import StoragePath
 
-Clock = Callable[[], int]
 _POLL_TIMEOUT_S = 0.5
 
 
@@ -21,8 +21,8 @@ _POLL_TIMEOUT_S = 0.5
 class ArchiveConfig:
     """Where an archive reads and writes, and how large its batches are.
 
-    A batch is taken `every_ms` after its first record came, or when it has so many records or bytes. So files are
-    not small on a quiet topic, and memory is bounded on a loud one.
+    A batch is archived `batch_interval_ms` after its first record, or at its maximum of records or bytes. So a
+    quiet topic has no small files, and a busy one needs bounded memory.
     """
 
     bootstrap_servers: str
@@ -30,19 +30,19 @@ class ArchiveConfig:
     warehouse: StoragePath
     client_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     compacted: bool = False
-    """Whether the topic drops records whose key came again."""
+    """Whether the topic is compacted."""
     batch_interval_ms: int = 10_000
     max_batch_records: int = 200_000
     max_batch_bytes: int = 67_108_864
 
     @property
     def client_config(self) -> Mapping[str, str]:
-        """What clients of the broker are made with."""
+        """The configuration of Kafka clients."""
         return {"bootstrap.servers": self.bootstrap_servers, "log_level": "2", **self.client_options}
 
 
 class ArchiveStream:
-    """The archive of a topic, that runs until it is stopped, or fails. Start it once."""
+    """The archive of a topic, which runs until it is stopped or fails. It is started once."""
 
     def __init__(
         self,
@@ -66,11 +66,11 @@ class ArchiveStream:
         self._failure: BaseException | None = None
 
     def read_outcomes_after(self, after: int) -> Iterator[BatchOutcome]:
-        """Every batch after one that is decided and kept."""
+        """Return the retained outcomes after this one."""
         return read_retained_outcomes(self._config.directory / "journal", after)
 
     def start(self, *, reading: bool = True) -> None:
-        """Finish what the last run began, and begin to read, or wait until it is to."""
+        """Finish what the last run left, and start to read, unless it starts paused."""
         config = self._config
         self._topic_id = fetch_topic_id(config.client_config, self._topic)
         self._archive = TopicArchive(
@@ -85,21 +85,21 @@ class ArchiveStream:
         self._thread.start()
 
     def failure(self) -> BaseException | None:
-        """Why the archive no longer runs; None while it does."""
+        """Return why the archive no longer runs; None while it runs."""
         return self._failure
 
     @property
     def last_outcome(self) -> BatchOutcome | None:
-        """The newest batch that is decided."""
+        """The newest committed outcome."""
         return self._archive.last_outcome
 
     def describe_current_batch(self) -> str:
-        """Which batch it gathers; the records of a batch are known when it is taken."""
+        """Describe the batch in progress; its records are known when it is archived."""
         last = self._archive.last_outcome if hasattr(self, "_archive") else None
         return f"batch {0 if last is None else last.batch_id + 1}"
 
     def pause(self) -> None:
-        """Take what was read into the archive, and read no more."""
+        """Archive what was read, and read no more."""
         self._idle.clear()
         self._paused.set()
         while self._thread.is_alive() and not self._idle.wait(_POLL_TIMEOUT_S):
@@ -115,7 +115,7 @@ class ArchiveStream:
         self.drain()
 
     def drain(self) -> None:
-        """Take what was read into the archive, and stop."""
+        """Archive what was read, and stop."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -131,13 +131,13 @@ class ArchiveStream:
                     self._archive_batch()
             if self._reader.slices and not self._discards_pending:
                 self._archive_batch()
-        except Exception as error:  # noqa: BLE001  # whatever it is, it ends the archive; the host is told
+        except Exception as error:  # noqa: BLE001  # any error ends the archive; the host polls for it
             self._failure = error
         finally:
             self._reader.close()
 
     def _wait_paused(self) -> None:
-        """Read nothing for a moment; what was read before is taken at once."""
+        """Wait without reading; what was read before is archived first."""
         if self._reader.slices:
             self._archive_batch()
         self._idle.set()
@@ -158,7 +158,8 @@ class ArchiveStream:
     def _archive_batch(self) -> None:
         if fetch_topic_id(self._config.client_config, self._topic) != self._topic_id:
             raise ArchiveError(
-                f"topic {self._topic} was made anew while it was archived: what was read is not taken"
+                f"topic {self._topic} was deleted and created again while it was archived: "
+                "the records read since are not archived"
             )
         self._archive.archive_batch(self._reader.slices, self._clock(), self._reader.count_lag())
         self._reader.start_batch()

@@ -1,4 +1,4 @@
-"""The table of an archive: a file for each batch, in a folder for each day on which records were taken."""
+"""The records table of an archive: a file for each batch, in a folder for each day of archiving."""
 
 import json
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ _MIN_FILES_TO_MERGE = 8
 
 
 class ArchiveTable(BatchTable):
-    """Takes each batch once. The day is that of the batch's clock: the times that producers tell bound nothing."""
+    """Commits each batch once. The day is that of the batch's clock, because producers' times have no bounds."""
 
     def __init__(self, path: StoragePath, application: str) -> None:
         schema = pa.schema([*ARCHIVE_RECORD_SCHEMA, pa.field(DAY_COLUMN, pa.date32())])
@@ -30,9 +30,9 @@ class ArchiveTable(BatchTable):
         super().__init__(path, schema, application)
 
     def write(self, rows: pa.Table, batch_id: int, epoch: int, clock: int) -> TableChange:
-        """Write a batch's records into a file that the table does not name yet.
+        """Write a batch's records to a file that the table does not reference yet.
 
-        The epoch is in the name: a host that was taken over may still write here, what nobody will name.
+        Its name has the epoch: a fenced host may still write here, to files that nothing references.
         """
         if not rows.num_rows:
             return TableChange()
@@ -45,9 +45,9 @@ class ArchiveTable(BatchTable):
         )
 
     def merge_day(self, day: str) -> int:
-        """Make few files of the many of a day that is over; returns how many there were, 0 where they stay.
+        """Compact the files of a past day; return how many there were, 0 if there are too few.
 
-        The old files stay for a week, for whoever is reading them.
+        The old files stay for a week, for readers that still use them.
         """
         self._table.update_incremental()
         file_count = len(self._table.file_uris(file_pruning_predicate=[(DAY_COLUMN, "=", day)]))
@@ -83,7 +83,7 @@ def _day_of_path(path: str) -> str:
 
 
 def _file_statistics(rows: pa.Table) -> str:
-    """What readers skip files by: the bounds of address and time."""
+    """Return the statistics by which readers skip files: the bounds of address and time."""
     bounds = {name: pc.min_max(rows.column(name)).as_py() for name in _BOUNDED_COLUMNS}
     minimums, maximums = (
         {name: _to_json_value(bounds[name][bound]) for name in _BOUNDED_COLUMNS} for bound in ("min", "max")

@@ -1,4 +1,4 @@
-"""Whether an archive holds every offset once, or says why there is none."""
+"""Checks that an archive has every offset once, or the reason for its absence."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from penstock.engine.storage.file_access import open_delta_table
 
 
 def find_disagreements(warehouse: StoragePath, topic: str) -> list[str]:
-    """Return a sentence for each partition whose records are not what its ledger says; none where all is right.
+    """Return a sentence for each partition whose records differ from its ledger; none if all agree.
 
     Reads the addresses of the whole archive.
     """
@@ -36,7 +36,7 @@ def find_disagreements(warehouse: StoragePath, topic: str) -> list[str]:
 
 
 def _records_up_to(batch: pa.Scalar, table: DeltaTable) -> pa.Table:
-    """The addresses up to a batch: an archive at work brings in records first, and its ledger after them."""
+    """Return the addresses up to a batch: a running archive commits records first, and its ledger after them."""
     records = table.to_pyarrow_table(columns=["partition", "offset", "batch_id"])
     return records.filter(pc.less_equal(records.column("batch_id"), batch))
 
@@ -47,9 +47,9 @@ def _compare_partition(offsets: np.ndarray, ledger_entries: list[dict[str, objec
         start, next_offset = _as_int(row["start"]), _as_int(row["end"])
         if start != end:
             yield (
-                f"offsets {end} to {start - 1} were never looked at"
+                f"offsets {end} to {start - 1} were never read"
                 if start > end
-                else f"{start} was taken twice"
+                else f"offset {start} was archived twice"
             )
         expected_runs.append(_expected_offsets(start, next_offset, row["gaps"]))
         end = next_offset
@@ -59,7 +59,7 @@ def _compare_partition(offsets: np.ndarray, ledger_entries: list[dict[str, objec
     if (unexpected := np.setdiff1d(offsets, expected)).size:
         yield f"{unexpected.size} records are in no batch, the first at offset {unexpected[0]}"
     if repeated_count := offsets.size - np.unique(offsets).size:
-        yield f"{repeated_count} records are there more than once"
+        yield f"{repeated_count} records are archived more than once"
 
 
 def _select_partition_rows(ledger: pa.Table, partition: int) -> list[dict[str, object]]:

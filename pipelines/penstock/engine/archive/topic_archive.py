@@ -1,9 +1,9 @@
-"""Bringing what was read of a topic into its archive, each offset once, whatever happens in between.
+"""Commits the records of a topic to its archive, each offset once, whatever fails in between.
 
-Of the batch protocol the archive needs the second half: nothing that it writes depends on a clock or on a state,
-so there is no intent. A batch's rows are written into files that nothing names yet, the outcome names them, which
-decides the batch, and the tables take them by (application, batch id). Killed before the outcome, the records are
-read again, perhaps cut elsewhere; killed after it, the commits are repeated and change nothing.
+The archive needs the second half of the batch protocol only: nothing that it writes depends on a clock or a state,
+so there is no intent. A batch's rows are written to files that nothing references yet; its outcome references them,
+which commits the batch; the tables commit them by (application, batch id). After a kill before the outcome, the
+records are read again, perhaps in other batches. After a later kill, the commits are repeated and change nothing.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +30,7 @@ from penstock.engine.tables.table_change import TableChange
 
 
 class TopicArchive:
-    """The archive of one topic, by its one writer. Its caller sees to it that one batch is taken at a time."""
+    """The archive of one topic, with one writer. The caller commits one batch at a time."""
 
     def __init__(
         self,
@@ -58,31 +58,31 @@ class TopicArchive:
         return {int(name.rpartition("/")[2]): end for name, end in ends_by_partition.items()}
 
     def resume(self) -> None:
-        """Take up where the journal ends. ArchiveError where topic, journal and table do not belong together."""
+        """Resume from the journal. Raises ArchiveError if topic, journal and table do not match."""
         outcome = self._journal.read_last_outcome()
         committed_batch = self._records.read_last_batch()
         if committed_batch > (-1 if outcome is None else outcome.batch_id):
             raise ArchiveError(
-                f"{self._records.path} holds batch {committed_batch}, "
-                f"and the journal {self._journal.directory} ends before it: "
-                "restore the journal, or move the table away to archive the topic from its beginning"
+                f"{self._records.path} has batch {committed_batch}, "
+                f"but the journal {self._journal.directory} ends before it: "
+                "restore the journal, or move the table away to archive the topic from its first offset"
             )
         if outcome is not None:
             if outcome.plan != self._topic_id:
                 raise ArchiveError(
-                    f"topic {self.topic} was made anew since it was archived (its id was {outcome.plan}, and is "
-                    f"{self._topic_id}): move {self._records.path}, {self._ledger.path} and "
-                    f"{self._journal.directory} away, and the new topic is archived from its beginning"
+                    f"topic {self.topic} was deleted and created again since it was archived (its id was "
+                    f"{outcome.plan}, and is {self._topic_id}): move {self._records.path}, {self._ledger.path} and "
+                    f"{self._journal.directory} away to archive the new topic from its first offset"
                 )
             self._commit_and_report(outcome)
 
     def archive_batch(self, slices: Mapping[int, PartitionSlice], clock: int, lag_records: int = 0) -> None:
-        """Bring records into the archive; they must begin where the last batch ended."""
+        """Archive records, which must start where the last batch ended."""
         self._fence.ensure_held()
         prepared_outcome = self._prepare_outcome(slices, clock, lag_records)
         decided_outcome = self._journal.commit_outcome(prepared_outcome)
         if decided_outcome is not prepared_outcome:
-            # Another host decided this batch: who goes on has to begin from what that one took.
+            # Another host committed this batch: the next start must continue from its offsets.
             raise WriterFencedError(self._fence.stream, self._fence.epoch)
         self._commit_and_report(decided_outcome)
         if decided_outcome.batch_id % RETAINED_BATCHES == 0:
@@ -126,14 +126,14 @@ class TopicArchive:
         }
 
     def _account_partitions(self, slices: Mapping[int, PartitionSlice]) -> Iterator[PartitionAccount]:
-        """Say of each partition that is known how far it is; every record that was read is in the archive."""
+        """Account for each known partition; every record read is in the archive."""
         end_offsets = self.end_offsets
         for partition in sorted({*end_offsets, *slices}):
             start = end_offsets.get(partition, 0)
             partition_slice = slices.get(partition) or PartitionSlice(start, start)
             if partition_slice.start != start:
                 raise ArchiveError(
-                    f"{self.topic} partition {partition} was archived up to {start}, and what was read begins at "
+                    f"{self.topic} partition {partition} is archived up to {start}, but the reader starts at "
                     f"{partition_slice.start}; start the archive again"
                 )
             record_count = len(partition_slice.messages)
@@ -150,6 +150,6 @@ class TopicArchive:
         self._report_outcome(outcome)
 
     def _merge_previous_day(self, outcome: BatchOutcome) -> None:
-        """With the first batch of a day, make few files of the day before."""
+        """With the first batch of a day, compact the files of the day before."""
         if self.last_outcome is not None and utc_day(self.last_outcome.clock) != utc_day(outcome.clock):
             self._records.merge_day(utc_day(self.last_outcome.clock))

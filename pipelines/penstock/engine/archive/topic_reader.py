@@ -1,6 +1,6 @@
-"""Reading a topic from offsets on, so that nothing that it ever held goes unnoticed.
+"""Reads a topic from given offsets, and explains every offset without a record.
 
-Aborted records are read too: other readers of the topic see them, unless they are told not to.
+Aborted records are read too, because other readers see them unless they read committed records only.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _CONSUMER_SETTINGS: dict[str, str | int | bool] = {
 
 
 def fetch_topic_id(client_options: Mapping[str, str], topic: str) -> str:
-    """Return the id by which a topic is told from another one of its name. ArchiveError where there is none."""
+    """Return a topic's id, which changes when it is created again. Raises ArchiveError if it does not exist."""
     admin = AdminClient(dict(client_options))
     try:
         futures = admin.describe_topics(TopicCollection([topic]), request_timeout=BROKER_TIMEOUT_S)
@@ -38,16 +38,15 @@ def fetch_topic_id(client_options: Mapping[str, str], topic: str) -> str:
     except KafkaException as error:
         raise ArchiveError(
             f"topic {topic} at {client_options['bootstrap.servers']} cannot be archived: {error.args[0].str()}; "
-            "is the broker up? `penstock topics apply` makes the topic where there is none"
+            "is the broker up? `penstock topics apply` creates a missing topic"
         ) from error
 
 
 @dataclass
 class TopicReader:
-    """Reads every partition of a topic from where the archive ends.
+    """Reads every partition of a topic from the end of the archive.
 
-    `compacted` says that the topic drops records whose key came again: then offsets without a record are put down
-    to that, because nobody can tell them from the markers of transactions.
+    With `compacted`, offsets without a record count as compacted, because they look like transaction markers.
     """
 
     client: Mapping[str, str]
@@ -64,7 +63,7 @@ class TopicReader:
         self._discovered_at_ms: int | None = None
 
     def poll(self, timeout_s: float, now_ms: int) -> None:
-        """Add what comes within so long to `taken`."""
+        """Add the records that arrive within the timeout to `slices`."""
         if (
             self._discovered_at_ms is None
             or now_ms - self._discovered_at_ms >= PARTITION_DISCOVERY_INTERVAL_MS
@@ -75,11 +74,11 @@ class TopicReader:
             self._add_message(message)
 
     def start_batch(self) -> None:
-        """Begin a new batch: what was taken is in the archive."""
+        """Start a new batch: the last one is archived."""
         self.slices, self.record_count, self.byte_count = {}, 0, 0
 
     def count_lag(self) -> int:
-        """Return how many offsets are beyond what was read, as far as the broker has told."""
+        """Return how many offsets are beyond what was read, as far as the broker reported."""
         # The consumer knows these ends from its last fetch: no request is sent.
         high_watermarks = {
             partition: self._consumer.get_watermark_offsets(
@@ -92,7 +91,7 @@ class TopicReader:
         )
 
     def close(self) -> None:
-        """Let go of the broker."""
+        """Close the consumer."""
         self._consumer.close()
 
     def _discover_partitions(self) -> None:
@@ -109,15 +108,15 @@ class TopicReader:
             self._consumer.assign(assignment)
 
     def _find_first_offset(self, partition: int) -> int:
-        """Where to begin: where the archive ends, or where the topic begins if that is later."""
+        """Return the first offset to read: the end of the archive, or the start of the topic if that is later."""
         partitions = [(self.topic, partition)]
         low = fetch_first_offsets(self._consumer, partitions, BROKER_TIMEOUT_S)[self.topic, partition]
         high = fetch_end_offsets(self._consumer, partitions, BROKER_TIMEOUT_S)[self.topic, partition]
         archived_end = self.archived_ends.get(partition, 0)
         if archived_end > high:
             raise ArchiveError(
-                f"{self.topic} partition {partition} was archived up to offset {archived_end}, and ends at {high}: "
-                "the broker lost records; bring them back, or move the archive away to begin anew"
+                f"{self.topic} partition {partition} is archived up to offset {archived_end}, but ends at {high}: "
+                "the broker lost records; restore them, or move the archive away to start again"
             )
         if archived_end < low:
             self._slice_of(partition, archived_end).gaps.append(OffsetGap(archived_end, low - 1, GAP_EXPIRED))
@@ -139,9 +138,9 @@ class TopicReader:
                 self._append_message(partition, offset, message)
 
     def _record_gap(self, partition: int, offset: int) -> None:
-        """Note the offsets before this one that hold no record.
+        """Record the offsets before this one that have no record.
 
-        None of them can have expired: who asks for one that has is told so, and comes by `_begin_again`.
+        None of them has expired: the broker reports expired offsets, and `_reset_position` handles them.
         """
         expected = self._next_offsets[partition]
         if offset > expected:
@@ -159,7 +158,7 @@ class TopicReader:
         self.byte_count += len(message.value() or b"") + len(message.key() or b"")
 
     def _reset_position(self, partition: int) -> None:
-        """What was to be read next is gone meanwhile: go on with what is there."""
+        """Continue from the first available offset: the next one has expired."""
         self.archived_ends = {**self.archived_ends, partition: self._next_offsets[partition]}
         self._next_offsets[partition] = self._find_first_offset(partition)
         self._consumer.seek(TopicPartition(self.topic, partition, self._next_offsets[partition]))

@@ -1,7 +1,7 @@
-"""Erasing a key: the state without it is written, decided like a batch, and what held it is removed.
+"""Erases a key: writes the state without it, commits it like a batch, and removes the files that held it.
 
-Nobody else may write the stream meanwhile. Whoever is killed before the decision leaves the state as it was; after
-it, the same request done again finishes what is left and counts nothing twice.
+No host may write the stream meanwhile. A kill before the commit leaves the state as it was. After the commit, the
+same request finishes the rest and counts nothing twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.batch.state_inspection import match_key
 from penstock.engine.errors import ErasureError
 from penstock.engine.plan.stages import Plan
-from penstock.engine.state import sorted_run as runs_of
+from penstock.engine.state import sorted_run
 from penstock.engine.state.file_names import new_run_name
 from penstock.engine.tables.log_table import LogTable
 
@@ -33,7 +33,7 @@ ERASE_KIND = "erase"
 
 @dataclass(frozen=True)
 class ErasureRequest:
-    """Whose state is to go, by fields of keys given as text, who asked, and when (milliseconds)."""
+    """The key to erase, by field as text; who requested it, and when (milliseconds)."""
 
     key: Mapping[str, str]
     requested_by: str
@@ -42,27 +42,27 @@ class ErasureRequest:
 
 @dataclass(frozen=True)
 class ErasureTarget:
-    """Where a stream keeps its state, and its tables."""
+    """The folders and tables of a stream."""
 
     stream: str
     directory: Path
     warehouse: storage.StoragePath
     client_config: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What clients of Kafka are made with, for what was decided and not published yet."""
+    """The configuration of Kafka clients, for committed panes that are not published yet."""
 
     @property
     def journal(self) -> BatchJournal:
-        """Its journal."""
+        """The stream's journal."""
         return BatchJournal(self.directory / "journal")
 
     @property
     def erasures_table(self) -> LogTable:
-        """The table of accounts."""
+        """The table of erasure accounts."""
         return LogTable(self.warehouse / ERASURES_FOLDER / self.stream, ERASURES_SCHEMA, self.stream)
 
 
 def find_stages_with_key(plan: Plan, key: Mapping[str, str]) -> dict[str, bool]:
-    """Which stages know all fields of the key. ErasureError where none does."""
+    """Return for each stage whether it has all fields of the key. Raises ErasureError if none has."""
     has_key_by_stage = {stage.name: {*key} <= {*stage.key} for stage in plan.stages}
     if not key or not any(has_key_by_stage.values()):
         available_fields = sorted({name for stage in plan.stages for name in stage.key})
@@ -78,12 +78,12 @@ def find_stages_with_key(plan: Plan, key: Mapping[str, str]) -> dict[str, bool]:
 def erase_key_state(
     target: ErasureTarget, plan: Plan, request: ErasureRequest, epoch: int
 ) -> tuple[BatchOutcome, ErasureAccount]:
-    """Take a key out of the state. Returns the batch, and what it erased; asked again at once, the same."""
+    """Erase a key from the state. Return the batch and its account; a repeated call returns the same."""
     has_key_by_stage = find_stages_with_key(plan, request.key)
     journal = target.journal
     last_outcome = journal.read_last_outcome()
     if last_outcome is None:
-        raise ErasureError(plan.name, "it keeps nothing yet", "Start it first, or look again in a moment")
+        raise ErasureError(plan.name, "it has no state yet", "Start it first, or try again in a moment")
     key_digest = digest_key(plan.name, request.key)
     if (
         last_outcome.kind != ERASE_KIND
@@ -94,7 +94,7 @@ def erase_key_state(
         last_outcome = journal.commit_outcome(
             _prepare_outcome(target, last_outcome, has_key_by_stage, request, epoch)
         )
-    assert last_outcome.erased is not None, "two erased one stream at once, or an erasure and a batch"
+    assert last_outcome.erased is not None, "another writer committed this batch"
     finish_commits(last_outcome, plan, target.warehouse, target.client_config)
     _forget_history(target, last_outcome)
     return last_outcome, last_outcome.erased
@@ -145,26 +145,26 @@ def _prepare_outcome(
 def _rewrite_state(
     folder: Path, names: Sequence[str], key: Mapping[str, str], batch_id: int
 ) -> tuple[list[str], int]:
-    """One file with all that counts of some, without a key; and how many rows the key had.
+    """Write one file with the current rows of others, without a key; return it and the key's number of rows.
 
-    It is written also where the key has no row that counts: older files may hold rows of it that are over.
+    It is written even if the key has no current row: older files may hold superseded rows of it.
     """
     if not names:
         return [], 0
-    rows = runs_of.SortedRun(
-        runs_of.merge_runs([runs_of.open_run(folder / name) for name in names], includes_oldest=True)
+    rows = sorted_run.SortedRun(
+        sorted_run.merge_runs([sorted_run.open_run(folder / name) for name in names], includes_oldest=True)
     ).table
     is_erased = match_key(rows, key)
     path = folder / new_run_name(batch_id)
-    runs_of.write_run(runs_of.build_run_table(rows.filter(pc.invert(is_erased))), path)
+    sorted_run.write_run(sorted_run.build_run_table(rows.filter(pc.invert(is_erased))), path)
     return [path.name], int(pc.sum(is_erased).as_py() or 0)
 
 
 def _forget_history(target: ErasureTarget, last_outcome: BatchOutcome) -> None:
-    """Remove the batches before, and the files that only they name: these hold the key."""
+    """Remove the earlier batches, and the files that only they reference: these hold the key."""
     target.journal.forget_before(last_outcome.batch_id)
     for stage, names in last_outcome.state_files.items():
-        if stage.startswith("/"):  # ids of records are hashes, and say nothing of keys
+        if stage.startswith("/"):  # ids of records are hashes, and reveal no key
             continue
         folder = target.directory / "state" / stage
         for path in [*folder.glob("run-*"), *folder.glob("*.partial")]:
@@ -173,12 +173,14 @@ def _forget_history(target: ErasureTarget, last_outcome: BatchOutcome) -> None:
 
 
 def _measure_stage(folder: Path, names: Sequence[str]) -> dict[str, int]:
-    """How much a stage keeps; see `Outcome.state_sizes`."""
-    rows = sum(len(runs_of.open_run(folder / name)) for name in names)
+    """Return the size of a stage's state; see `BatchOutcome.state_sizes`."""
+    rows = sum(len(sorted_run.open_run(folder / name)) for name in names)
     return {"rows": rows, "bytes": sum((folder / name).stat().st_size for name in names)}
 
 
 def _count_state_rows(directory: Path, files: Mapping[str, Sequence[str]]) -> int:
-    """How many rows the state has, superseded ones included; see `Outcome.state_rows`."""
+    """Return the number of rows of the state, superseded ones included; see `BatchOutcome.state_rows`."""
     folders = {name: directory / ("ids" if name.startswith("/") else f"state/{name}") for name in files}
-    return sum(len(runs_of.open_run(folders[name] / file)) for name, names in files.items() for file in names)
+    return sum(
+        len(sorted_run.open_run(folders[name] / file)) for name, names in files.items() for file in names
+    )

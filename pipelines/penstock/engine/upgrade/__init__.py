@@ -1,1 +1,1 @@
-"""A changed definition meets the state of a stream that runs: what changed, what it takes, and doing it."""
+"""Upgrades a stream to a changed definition: compares plans, classifies the change, and migrates the state."""

@@ -1,13 +1,13 @@
-"""When a stream began to go by another definition: what it made until then is not what it would make now.
+"""Records when a stream changed to another definition: its earlier results would differ under the new one.
 
-It stands in a file beside the journal, and stays there when the journal has forgotten the batches before.
+A file beside the journal has the changes; it stays when the journal removes the batches before.
 """
 
 from pathlib import Path
-from uuid import uuid4
 
 import msgspec
 
+from penstock.core.files import write_atomically
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.errors import JournalError
 from penstock.engine.plan.stages import Plan
@@ -18,10 +18,10 @@ _CHANGES_FILE = "changes.json"
 
 
 class DefinitionChange(msgspec.Struct, frozen=True):
-    """Another definition holds for the batches after `after`.
+    """Another definition applies to the batches after `after`.
 
-    `newest` is the greatest event time that was read until then; None before the first record. Where it cannot be
-    told which windows have no older record, `told` is false. `tables` of results begin with the new definition.
+    `newest` is the greatest event time read until then; None before the first record. `is_time_bounded` is false
+    if event times do not tell which windows have only newer records. `tables` are results that the change added.
     """
 
     after: int
@@ -31,7 +31,7 @@ class DefinitionChange(msgspec.Struct, frozen=True):
 
 
 def record_change(journal: Path, previous_plan: Plan, plan: Plan, last_outcome: BatchOutcome) -> None:
-    """Write down that a stream goes by a plan after a batch; noted again it changes nothing."""
+    """Record that a stream follows a plan after a batch; repeating it changes nothing."""
     new_change = DefinitionChange(
         last_outcome.batch_id,
         _newest_event_time(last_outcome),
@@ -40,7 +40,7 @@ def record_change(journal: Path, previous_plan: Plan, plan: Plan, last_outcome: 
     )
     earlier_changes = []
     for change in read_definition_changes(journal):
-        if change.after == new_change.after:  # no batch was made by what was noted before
+        if change.after == new_change.after:  # no batch ran under the recorded definition
             tables = {*change.tables, *new_change.tables}
             new_change = DefinitionChange(
                 new_change.after,
@@ -50,14 +50,11 @@ def record_change(journal: Path, previous_plan: Plan, plan: Plan, last_outcome: 
             )
         else:
             earlier_changes.append(change)
-    path = journal / _CHANGES_FILE
-    partial_path = path.with_name(f"{_CHANGES_FILE}.{uuid4().hex[:8]}.partial")
-    partial_path.write_bytes(msgspec.json.encode([*earlier_changes, new_change]))
-    partial_path.replace(path)
+    write_atomically(journal / _CHANGES_FILE, msgspec.json.encode([*earlier_changes, new_change]))
 
 
 def read_definition_changes(journal: Path) -> list[DefinitionChange]:
-    """Return every change of a stream's definition, from old to young. JournalError where they cannot be read."""
+    """Return every change of a stream's definition, oldest first. Raises JournalError if they cannot be read."""
     path = journal / _CHANGES_FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=list[DefinitionChange])
@@ -69,7 +66,7 @@ def read_definition_changes(journal: Path) -> list[DefinitionChange]:
 
 
 def _newest_event_time(last_outcome: BatchOutcome) -> int | None:
-    """The greatest event time that moved a mark: what is too far ahead of the clock moves none."""
+    """Return the greatest event time that advanced a watermark; times in the future advance none."""
     event_times = [
         mark.newest
         for mark in (last_outcome.watermark.marks or {}).values()
@@ -79,7 +76,7 @@ def _newest_event_time(last_outcome: BatchOutcome) -> int | None:
 
 
 def _is_time_bounded(previous_plan: Plan, plan: Plan) -> bool:
-    """Tell whether the marks bound what was read, and repeats are told from first records by one rule."""
+    """Whether watermarks bound the event times read, and deduplication is unchanged."""
     new_sources = {source.name: source for source in plan.sources}
     return all(source.name in new_sources for source in previous_plan.sources) and all(
         not (rule.max_future_skew is not None and rule.future_records == "accept")

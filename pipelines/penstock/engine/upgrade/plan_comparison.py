@@ -1,6 +1,6 @@
-"""Two definitions of one stream compared: a pure function, which decides what an upgrade takes.
+"""Compares two definitions of a stream, and decides what an upgrade requires. Pure functions.
 
-What is not known to be harmless takes a replay. A part of a plan that is added later, and not mentioned here, does.
+A change that is not known to be harmless requires a replay. So does a part of a plan that is unknown here.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -15,27 +15,27 @@ from penstock.engine.plan.stages import Plan, Stage
 from penstock.engine.plan.stateful_function import StatefulFunction
 from penstock.engine.upgrade.upgrade_class import PlanDifference, PlanUpgrade, UpgradeClass
 
-FROM_NEXT_BATCH_NOTE = "it holds for records from the next batch on; what windows hold already stays as it is"
+FROM_NEXT_BATCH_NOTE = "it applies to records from the next batch on; existing windows keep what they have"
 
 COMPATIBLE_STAGE_FIELDS: Mapping[str, str] = {
-    "steps": f"{FROM_NEXT_BATCH_NOTE}; a column that the state has must keep its type, or the stream fails",
-    "on_time_pane": "it holds for panes from the next batch on",
-    "final_pane": "it holds for windows that close from the next batch on",
-    "may_finish": "it only says what is allowed",
-    "topics": "what is published begins with the next batch; what a topic has stays there",
+    "steps": f"{FROM_NEXT_BATCH_NOTE}; columns of the state must keep their types, or the stream fails",
+    "on_time_pane": "it applies to panes from the next batch on",
+    "final_pane": "it applies to windows that close from the next batch on",
+    "may_finish": "it only changes what is allowed",
+    "topics": "publishing starts with the next batch; existing records of a topic stay",
 }
-"""Answers of a stage that its state does not depend on."""
+"""Fields of a stage that its state does not depend on."""
 
 COMPATIBLE_SOURCE_FIELDS: Mapping[str, str] = {
-    "watermark": "the watermark goes on by the new rule, and never back",
-    "checks": "records are judged by the new checks from the next batch on",
-    "deduplication": "repeats of records that were read before are known only as the old rule kept their ids",
+    "watermark": "the watermark follows the new rule, and never goes back",
+    "checks": "the new checks apply from the next batch on",
+    "deduplication": "duplicates of earlier records are found only by the ids that the old rule retained",
 }
-"""The same of a source."""
+"""Fields of a source that the state does not depend on."""
 
 
 def compare_plans(before: Plan, after: Plan, from_now: Collection[str] = ()) -> PlanUpgrade:
-    """Classify every difference. `from_now` are columns that may count only what comes from now on."""
+    """Classify every difference. `from_now` are columns that may start empty in open windows."""
     differences = [
         *_require_replay_if_changed("name", before.name, after.name),
         *_compare_named_parts(
@@ -100,7 +100,7 @@ def _compare_stages(before: Stage, after: Stage, from_now: Collection[str]) -> I
                 name, old, new, UpgradeClass.COMPATIBLE, COMPATIBLE_STAGE_FIELDS[name]
             )
         elif differs_only_in_clock(old, new):
-            note = "the function keeps what it has, and may set timers of the clock or no longer"
+            note = "the function keeps its state; only its processing-time timers change"
             yield from _report_if_changed(
                 "stateful.clock", old.clock, new.clock, UpgradeClass.COMPATIBLE, note
             )
@@ -110,15 +110,15 @@ def _compare_stages(before: Stage, after: Stage, from_now: Collection[str]) -> I
 
 def _compare_lateness(before: int, after: int) -> Iterator[PlanDifference]:
     if after < before:
-        note = "windows that are open close by the new lateness"
+        note = "open windows close by the new lateness"
         yield from _report_if_changed("lateness", before, after, UpgradeClass.COMPATIBLE, note)
     else:
-        note = "a window that is closed would begin anew with what comes late, without what it held"
+        note = "a late record would reopen a closed window without its earlier contents"
         yield from _report_if_changed("lateness", before, after, UpgradeClass.REPLAY, note)
 
 
 def differs_only_in_clock(old: Any, new: Any) -> bool:
-    """Tell whether two functions differ in nothing but that one says that it sets timers of the clock."""
+    """Whether two functions differ only in their use of processing-time timers."""
     both_stateful = isinstance(old, StatefulFunction) and isinstance(new, StatefulFunction)
     return both_stateful and old.clock != new.clock and replace(old, clock=new.clock) == new
 
@@ -129,16 +129,16 @@ def _compare_outputs(
     old, new = _index_by_name(before), _index_by_name(after)
     for name in sorted({*old, *new}):
         if name not in new:
-            note = "its columns are taken out of the state"
+            note = "its columns are removed from the state"
             yield from _report_if_changed(name, old[name], None, UpgradeClass.MIGRATABLE, note)
         elif name in from_now:
-            note = "in windows that are open it counts only what comes from now on, as declared"
+            note = "in open windows it counts only new records, as declared"
             yield from _report_if_changed(name, old.get(name), new[name], UpgradeClass.MIGRATABLE, note)
         else:
-            note = f"windows that are open lack it; --from-now {name} declares that they may"
+            note = f"open windows lack it; --from-now {name} allows that"
             yield from _report_if_changed(name, old.get(name), new[name], UpgradeClass.REPLAY, note)
     if tuple(old) != tuple(new) and {*old} == {*new}:
-        note = "the columns of the state change places"
+        note = "the order of the state's columns changes"
         yield PlanDifference(
             "order of columns", ", ".join(old), ", ".join(new), UpgradeClass.MIGRATABLE, note
         )
@@ -155,9 +155,9 @@ def _compare_sinks(before: tuple[Sink, ...], after: tuple[Sink, ...]) -> Iterato
             is_append_only = isinstance(sink, PaneLog | FinalPanes)
             upgrade_class = UpgradeClass.COMPATIBLE if is_append_only else UpgradeClass.REPLAY
             note = (
-                "it begins with the next batch"
+                "it starts with the next batch"
                 if is_append_only
-                else "it would lack every window that no more changes"
+                else "it would lack every window that no longer changes"
             )
             yield from _report_if_changed("write", None, sink, upgrade_class, note)
 
@@ -176,9 +176,9 @@ def _compare_named_parts(
 
 
 def _require_replay_if_changed(subject: str, before: object, after: object) -> Iterator[PlanDifference]:
-    """What the state depends on as a whole."""
+    """Report a change that the whole state depends on."""
     yield from _report_if_changed(
-        subject, before, after, UpgradeClass.REPLAY, "what the state holds was made by the old one"
+        subject, before, after, UpgradeClass.REPLAY, "the state was written under the old definition"
     )
 
 
@@ -190,9 +190,9 @@ def _report_if_changed(
 
 
 def _format_part(part: object) -> str:
-    """A part of a plan on one line."""
+    """Format a part of a plan on one line."""
     if part is None:
-        return "not there"
+        return "absent"
     if isinstance(part, tuple):
         return f"[{', '.join(_format_part(item) for item in part)}]" if part else "none"
     if isinstance(part, AggregateOutput):

@@ -1,4 +1,4 @@
-"""A state rewritten for another definition: columns that are gone are left out, declared ones begin empty."""
+"""Rewrites a state for another definition: drops removed columns, and adds declared ones empty."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -13,8 +13,7 @@ from penstock.engine.operators.compiled_stage import CompiledStage, last_pane_co
 from penstock.engine.operators.stage_graph import CompiledGraph
 from penstock.engine.plan.codec import fingerprint
 from penstock.engine.plan.stages import Plan
-from penstock.engine.state import sorted_run as runs_of
-from penstock.engine.state import state_tree as trees
+from penstock.engine.state import sorted_run, state_tree
 from penstock.engine.state.file_names import new_run_name
 from penstock.engine.upgrade.state_schema_check import check_state_schema
 from penstock.engine.upgrade.stored_plan import read_stored_plan, record_definition_change, store_plan
@@ -25,9 +24,9 @@ UPGRADE_KIND = "upgrade"
 def migrate_state(
     directory: Path, plan: Plan, graph: CompiledGraph, from_now: Collection[str], epoch: int
 ) -> BatchOutcome:
-    """Rewrite the state in a folder for these stages; done again it changes nothing. Nobody else may write it.
+    """Rewrite the state in a folder for these stages; a repeated call changes nothing. No host may write it.
 
-    The new state is decided like a batch, so whoever is killed before finds the old one, whole.
+    The new state is committed like a batch, so a kill before the commit leaves the old one intact.
     """
     journal = BatchJournal(directory / "journal")
     last_outcome = journal.read_last_outcome()
@@ -71,22 +70,22 @@ def migrate_state(
 def _rewrite_stage(
     folder: Path, files: Sequence[str], stage: CompiledStage, from_now: Collection[str], batch_id: int
 ) -> list[str]:
-    """Write the state of a stage into one file, and name it."""
+    """Write the state of a stage to one file, and return its name."""
     if not files:
         return []
     path = folder / new_run_name(batch_id)
-    rows = runs_of.merge_runs([runs_of.open_run(folder / name) for name in files], includes_oldest=True)
-    runs_of.write_run(
-        runs_of.build_run_table(_fit_columns(runs_of.SortedRun(rows).table, stage, from_now)), path
+    rows = sorted_run.merge_runs([sorted_run.open_run(folder / name) for name in files], includes_oldest=True)
+    sorted_run.write_run(
+        sorted_run.build_run_table(_fit_columns(sorted_run.SortedRun(rows).table, stage, from_now)), path
     )
     return [path.name]
 
 
 def _fit_columns(rows: pa.Table, stage: CompiledStage, from_now: Collection[str]) -> pa.Table:
-    """The rows with the columns of a stage, in its order."""
+    """Return the rows with the columns of a stage, in its order."""
     new_columns = _find_new_columns(stage, from_now)
     slots_by_name = {slot.name: slot for slot in stage.stored_columns}
-    schema = trees.create_empty_tree(stage.state_schema).schema
+    schema = state_tree.create_empty_tree(stage.state_schema).schema
     columns = [
         rows.column(field.name)
         if field.name in rows.column_names and field.name not in new_columns
@@ -97,7 +96,7 @@ def _fit_columns(rows: pa.Table, stage: CompiledStage, from_now: Collection[str]
 
 
 def _find_new_columns(stage: CompiledStage, from_now: Collection[str]) -> frozenset[str]:
-    """The columns of outputs that count from now on: of the same name they may have meant something else."""
+    """Return the columns that start empty: an old column of the same name may mean something else."""
     part_names = [
         part.name
         for accumulator in stage.accumulators

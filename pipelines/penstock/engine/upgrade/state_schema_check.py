@@ -1,6 +1,6 @@
-"""Whether what a state holds has the types that a changed definition goes on with.
+"""Checks that the columns of a state have the types of a changed definition.
 
-Two definitions that are compared do not tell: which type a step gives to a column only Spark knows.
+A comparison of plans does not show this: only Spark knows the types of columns that steps add.
 """
 
 from collections.abc import Collection, Iterator
@@ -11,8 +11,7 @@ import pyarrow as pa
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.errors import PlanChangedError
 from penstock.engine.operators.stage_graph import CompiledGraph
-from penstock.engine.state import sorted_run as runs_of
-from penstock.engine.state import state_tree as trees
+from penstock.engine.state import sorted_run, state_tree
 
 
 def check_state_schema(
@@ -22,20 +21,20 @@ def check_state_schema(
     last_outcome: BatchOutcome,
     new_columns: Collection[str] = (),
 ) -> None:
-    """Raise PlanChangedError where the state of a stage lacks a column, or has it of another type.
+    """Raise PlanChangedError if the state of a stage lacks a column, or has it with another type.
 
-    Columns in `anew` begin anew, so what the state has under their names does not count.
+    `new_columns` start empty, so their stored types do not count.
     """
     mismatches = []
     for stage in graph.stages:
         name = stage.plan.name
         wanted_fields = [
             field
-            for field in trees.create_empty_tree(stage.state_schema).schema
+            for field in state_tree.create_empty_tree(stage.state_schema).schema
             if field.name not in new_columns
         ]
-        for file in last_outcome.state_files.get(name, ())[:1]:  # all of them have the same
-            stored_schema = runs_of.open_run(directory / "state" / name / file).table.schema
+        for file in last_outcome.state_files.get(name, ())[:1]:  # all files of a stage have the same schema
+            stored_schema = sorted_run.open_run(directory / "state" / name / file).table.schema
             mismatches += [
                 f"{name} has {mismatch}" for mismatch in _find_mismatches(stored_schema, wanted_fields)
             ]
@@ -43,7 +42,7 @@ def check_state_schema(
         raise PlanChangedError(
             stream,
             f"its definition changed, and its state does not fit: {'; '.join(mismatches)}",
-            f"Take the change back, or replay it: `penstock stream replay {stream}`",
+            f"Revert the change, or replay the stream: `penstock stream replay {stream}`",
         )
 
 
@@ -52,4 +51,4 @@ def _find_mismatches(stored_schema: pa.Schema, wanted_fields: Collection[pa.Fiel
         if field.name not in stored_schema.names:
             yield f"no column {field.name}"
         elif (stored_type := stored_schema.field(field.name).type) != field.type:
-            yield f"{field.name} as {stored_type}, where it is to be {field.type} now"
+            yield f"{field.name} as {stored_type}, which must now be {field.type}"

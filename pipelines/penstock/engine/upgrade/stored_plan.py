@@ -1,10 +1,10 @@
-"""The definition that a stream's state was made by, kept beside the state."""
+"""The definition that a stream's state follows, stored beside the state."""
 
 import json
 from collections.abc import Callable, Collection
 from pathlib import Path
-from uuid import uuid4
 
+from penstock.core.files import write_atomically
 from penstock.engine.batch.journal import BatchJournal
 from penstock.engine.batch.outcome import BatchOutcome
 from penstock.engine.errors import PlanChangedError
@@ -18,21 +18,19 @@ _PLAN_FILE = "plan.json"
 
 
 def read_stored_plan(directory: Path) -> Plan | None:
-    """Return the definition that the state in a folder goes by; None where none was written."""
+    """Return the definition of the state in a folder; None if there is none."""
     path = directory / _PLAN_FILE
     return plan_from_dict(json.loads(path.read_text("utf-8"))) if path.exists() else None
 
 
 def store_plan(directory: Path, plan: Plan) -> None:
-    """Write down that the state in a folder goes by this definition from now on."""
+    """Store the definition that the state in a folder follows from now on."""
     directory.mkdir(parents=True, exist_ok=True)
-    partial_path = directory / f"{_PLAN_FILE}.{uuid4().hex[:8]}.partial"
-    partial_path.write_text(json.dumps(plan_to_dict(plan)), "utf-8")
-    partial_path.replace(directory / _PLAN_FILE)
+    write_atomically(directory / _PLAN_FILE, json.dumps(plan_to_dict(plan)))
 
 
 def assess_upgrade(directory: Path, plan: Plan, from_now: Collection[str] = ()) -> PlanUpgrade | None:
-    """Compare a definition with the one that the state goes by; None where there is no state yet."""
+    """Compare a definition with that of the state; return None if there is no state yet."""
     last_outcome = BatchJournal(directory / "journal").read_last_outcome()
     return None if last_outcome is None else _compare_with_stored(directory, plan, last_outcome, from_now)
 
@@ -43,9 +41,9 @@ def accept_plan(
     last_outcome: BatchOutcome | None,
     check_fits: Callable[[BatchOutcome], None] = lambda _: None,
 ) -> PlanUpgrade:
-    """Have a state go by this definition. PlanChangedError where it cannot as it is.
+    """Make a state follow this definition. Raises PlanChangedError if it does not fit.
 
-    `fits` is asked of a state that another definition made, and raises the same where it has other types.
+    `check_fits` checks a state of another definition, and raises the same error if its types differ.
     """
     upgrade = (
         PlanUpgrade(plan.name)
@@ -56,8 +54,8 @@ def accept_plan(
         raise PlanChangedError(
             plan.name,
             f"its definition changed, and its state does not fit: {upgrade.description}",
-            f"See `penstock stream plan-upgrade {plan.name}`, then `penstock stream upgrade {plan.name}`, or take "
-            "the change back",
+            f"See `penstock stream plan-upgrade {plan.name}`, then run `penstock stream upgrade {plan.name}`, or "
+            "revert the change",
         )
     if last_outcome is not None and last_outcome.plan != fingerprint(plan):
         check_fits(last_outcome)
@@ -68,9 +66,9 @@ def accept_plan(
 
 
 def record_definition_change(directory: Path, plan: Plan, last_outcome: BatchOutcome) -> None:
-    """Write down, for whoever computes results again, that the state goes by another definition from now on."""
+    """Record that the state follows another definition from now on, for those who recompute results."""
     previous_plan = read_stored_plan(directory)
-    assert previous_plan is not None, "what a change is compared with was written down"
+    assert previous_plan is not None, "the plan of a state is always stored"
     record_change(directory / "journal", previous_plan, plan, last_outcome)
 
 
@@ -83,7 +81,7 @@ def _compare_with_stored(
     if previous_plan is None:
         raise PlanChangedError(
             plan.name,
-            f"its state was made by another definition ({last_outcome.plan[:8]}), which was not written down",
-            f"Take the change back, or replay it: `penstock stream replay {plan.name}`",
+            f"its state was written under another definition ({last_outcome.plan[:8]}), which was not stored",
+            f"Revert the change, or replay the stream: `penstock stream replay {plan.name}`",
         )
     return compare_plans(previous_plan, plan, from_now)

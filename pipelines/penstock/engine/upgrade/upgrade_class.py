@@ -1,4 +1,4 @@
-"""What a change of a definition takes, from nothing to a replay."""
+"""What a change of a definition requires, from nothing to a replay."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class UpgradeClass(IntEnum):
-    """What a change takes; of several changes the greatest counts."""
+    """What a change requires; among several changes the greatest counts."""
 
     SAME = 0
     COMPATIBLE = 1
@@ -15,7 +15,7 @@ class UpgradeClass(IntEnum):
 
     @property
     def label(self) -> str:
-        """The class, for people and programs."""
+        """The class as text."""
         return self.name.lower()
 
     @property
@@ -26,15 +26,15 @@ class UpgradeClass(IntEnum):
 
 _DESCRIPTIONS = {
     UpgradeClass.SAME: "nothing changed",
-    UpgradeClass.COMPATIBLE: "the state is kept, and the new definition holds from the next batch on",
+    UpgradeClass.COMPATIBLE: "the state stays, and the new definition applies from the next batch on",
     UpgradeClass.MIGRATABLE: "the state is rewritten before the next batch",
-    UpgradeClass.REPLAY: "the state does not fit: new tables are made from the records, and switched",
+    UpgradeClass.REPLAY: "the state does not fit: a replay writes new tables, and switches to them",
 }
 
 
 @dataclass(frozen=True)
 class PlanDifference:
-    """One thing that is said otherwise than before, what that takes, and what a person should know of it."""
+    """One difference between two definitions, what it requires, and a note for the user."""
 
     subject: str
     before: str
@@ -45,21 +45,21 @@ class PlanDifference:
 
 @dataclass(frozen=True)
 class PlanUpgrade:
-    """Everything that differs between two definitions of a stream."""
+    """All differences between two definitions of a stream."""
 
     stream: str
     differences: Sequence[PlanDifference] = ()
     from_now: frozenset[str] = frozenset()
-    """Columns that are declared to count only what comes from now on, in windows that are open."""
+    """Columns that are declared to count only new records in open windows."""
 
     @property
     def upgrade_class(self) -> UpgradeClass:
-        """What the whole of it takes."""
+        """What the whole upgrade requires."""
         return max((difference.upgrade_class for difference in self.differences), default=UpgradeClass.SAME)
 
     @property
     def description(self) -> str:
-        """What changed, in one sentence."""
+        """The changes in one sentence."""
         return "; ".join(
             f"{difference.subject} was {difference.before} and is {difference.after} "
             f"({difference.upgrade_class.label})"

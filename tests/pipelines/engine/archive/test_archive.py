@@ -286,7 +286,7 @@ def test_a_topic_that_was_made_anew_is_refused(make: Callable[..., Place]):
     admin.delete_topics([place.topic])[place.topic].result(30)
     create_when_gone(place)
     fill(place, 300)
-    with pytest.raises(ArchiveError, match="made anew"):
+    with pytest.raises(ArchiveError, match="created again"):
         place.archive()
 
 

@@ -75,7 +75,7 @@ def test_what_waits_for_a_topic_is_sent_once_it_is_there(broker: LocalBroker, tm
     waiting = published(broker, topic, tmp_path)
     change = waiting.write(rows(0), 0, 0)
     with pytest.raises(
-        PublishError, match=f"topic {topic}: the topic does not exist. The panes wait in a file"
+        PublishError, match=f"topic {topic}: the topic does not exist. The panes are in a file"
     ):
         waiting.commit(0, change, 0)
     broker.create_topic(topic, 1)

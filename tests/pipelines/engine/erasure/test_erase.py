@@ -173,5 +173,5 @@ def test_a_key_that_no_stage_has_is_refused(tmp_path: Path, key: dict[str, str],
 def test_a_stream_without_a_state_has_nothing_to_erase(tmp_path: Path) -> None:
     bench = Bench(PLANS["fixed"], tmp_path)
     bench.open()
-    with pytest.raises(ErasureError, match="it keeps nothing yet"):
+    with pytest.raises(ErasureError, match="it has no state yet"):
         erase_key_state(place(bench), bench.plan, REQUEST, 2)

@@ -154,7 +154,7 @@ def test_a_pane_that_may_be_corrected_for_longer_than_is_allowed_is_refused(tmp_
     )
     with pytest.raises(
         ChangelogLatenessError,
-        match=r"topic panes: .* for 7 ms, and read_panes allows 0 ms\. Say lateness='7 ms'",
+        match=r"topic panes: .* for 7 ms, and read_panes allows 0 ms\. Set lateness='7 ms'",
     ):
         reader.run({"s0": came}, 0, 0)
 

@@ -133,7 +133,7 @@ def test_the_reference_refuses_what_it_is_told_too_late() -> None:
     evaluator = Evaluator(Plan("hasty", (SOURCE,), (replace(sessions, lateness=20), later)))
     for batch in (SMALL[0], InputBatch(1, 2, watermark=18)):
         evaluator.run(batch)
-    with pytest.raises(LateRetractionError, match="batch 2: s1 was told of 1 changes"):
+    with pytest.raises(LateRetractionError, match="batch 2: s1 received 1 changes"):
         evaluator.run(InputBatch(2, 3, at(5), watermark=19))
 
 

@@ -125,7 +125,7 @@ def test_a_host_that_is_stopped_in_a_batch_and_taken_over_spoils_nothing_when_it
                 send(broker, topic, second, partition=1)
                 running.progress.wait_for(300, stream())
                 (tmp_path / "gate").touch()
-            wait_until(lambda: "another host took it over (this one had epoch 1)" in said(), 60, "it to see")
+            wait_until(lambda: "another host took it over, so this host (epoch 1)" in said(), 60, "it to see")
             wait_until(lambda: "Waiting for lease (holder=successor)" in said(), 60, "it to wait")
             assert latest(running) == expected(first + second, TEN_SECONDS, 10_000)
             assert ledger(running, "read", "folded") == [(300, 300)]

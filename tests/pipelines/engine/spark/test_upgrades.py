@@ -46,7 +46,7 @@ def test_a_state_is_rewritten_and_what_is_kept_stays_exact(running: Running) -> 
     send(running.broker, topic, first)
     running.until_read(200)
     running.plan = changed(running.plan)
-    with pytest.raises(PlanChangedError, match=r"least was not there and is Min.*plan-upgrade by_"):
+    with pytest.raises(PlanChangedError, match=r"least was absent and is Min.*plan-upgrade by_"):
         running.start()
     upgrade = assess_upgrade(folder, running.plan, ["least"])
     assert upgrade is not None

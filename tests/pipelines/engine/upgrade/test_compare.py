@@ -97,7 +97,7 @@ def test_a_difference_says_what_was_and_what_is() -> None:
     (difference,) = compare_plans(plan(), plan(lateness="2 hours")).differences
     assert (difference.before, difference.after) == ("3600000", "7200000")
     (gone,) = compare_plans(plan(), plan(readings=count())).differences
-    assert (gone.before, gone.after) == ("Max(field=temperature)", "not there")
+    assert (gone.before, gone.after) == ("Max(field=temperature)", "absent")
 
 
 def test_a_plan_that_was_stored_and_read_back_is_the_same() -> None:
