@@ -94,7 +94,7 @@ def audit_by_batches(one: BenchScene, plan: Plan, records: int, count: int) -> t
     began = time.perf_counter()
     report = run_audit(scope, Sample())
     took = time.perf_counter() - began
-    assert {verdict.state for verdict in report.verdicts} == {"right"}, report.verdicts
+    assert {verdict.state for verdict in report.verdicts} == {"passed"}, report.verdicts
     return len(scope.batches), took
 
 
@@ -113,7 +113,7 @@ def main(records: int, repeats: int, batches: int) -> None:
             report = run_audit(build_scope(one, plan, folder), Sample())
             rounds.append((run, time.perf_counter() - began))
             states = {verdict.state for verdict in report.verdicts}
-            assert states == {"right"}, report.verdicts
+            assert states == {"passed"}, report.verdicts
         cut = audit_by_batches(one, plan, records, batches) if batches else None
     table = Table(
         "",

@@ -22,7 +22,7 @@ from penstock.pipelines import catalog
 SAID = {
     "clicks": "not valid YAML: expected the node content, but found the end of the file, at line 1",
     "cards": "The contract has an unknown key 'duration'",
-    "topics/sensors": "its action is 'explode'",
+    "topics/sensors": "action is 'explode'",
     "latest/sensor_minute": "it holds kind",
 }
 READ = {"clicks", "cards", "sensors"}

@@ -67,12 +67,12 @@ def test_each_of_ten_kinds_of_broken_records_is_found_by_its_address(
     assert found == expected
     lived.archive()
     report = lived.audit()
-    assert states(report)["accounts"] == "right"
+    assert states(report)["accounts"] == "passed"
     said = {verdict.check: verdict.summary for verdict in report.verdicts}
     assert (
         said["accounts"] == "5,000 read = 4,950 folded + 0 late + 50 quarantined + 0 duplicate + 0 filtered"
     )
-    assert all(verdict.state != "wrong" for verdict in report.verdicts), report.verdicts
+    assert all(verdict.state != "failed" for verdict in report.verdicts), report.verdicts
     told = running.table("checks/minutes").to_pylist()
     assert sum(row["records"] for row in told) == 5
     assert {row["check"] for row in told} == {"temperature_values_to_be_between"}

@@ -1,1 +1,1 @@
-"""Expectations, the ledger, the audit and the quarantine."""
+"""Expectations, statistics, audits and quarantines of streams and tables."""

@@ -1,30 +1,30 @@
-"""Everything that quality raises, drawn once.
+"""The errors that quality raises.
 
 QualityError
-├── NothingYetError     a stream has committed nothing, so there is nothing to say about it
-├── DamagedTableError   a table cannot be read as it is
-├── NoTableError        a table is not there
-├── QuarantineError     what is asked of the quarantine cannot be done
-├── NoSuiteError        nothing is expected of that
-└── SuiteError          a suite says something that cannot be: in which file, and what to write
-    └── NotInStreamError    an expectation cannot be checked row by row
+├── NoBatchesYetError   the stream has committed no batch, so there is nothing to audit
+├── DamagedTableError   a table cannot be read
+├── NoTableError        a table does not exist
+├── QuarantineError     a quarantine operation is not possible
+├── NoSuiteError        a topic or table has no expectation suite
+└── SuiteError          a suite is invalid
+    └── NotCheckableInStreamError   an expectation cannot be checked record by record
 """
 
 from penstock.core.errors import PenstockError
 
 
 class QualityError(PenstockError):
-    """The root of what quality raises: its text says what was tried, where, and what to do."""
+    """The root of the errors of quality. The message says what failed, where, and what to do."""
 
     exit_code = 1
 
 
 class NoBatchesYetError(QualityError):
-    """There is nothing to audit yet."""
+    """The stream has committed no batch, so there is nothing to audit."""
 
 
 class DamagedTableError(QualityError):
-    """A table that names what is not there, or cannot be read: which one, and what was found."""
+    """A table lists missing files or cannot be read."""
 
     def __init__(self, table: object, finding: str) -> None:
         self.table, self.finding = table, finding
@@ -32,21 +32,21 @@ class DamagedTableError(QualityError):
 
 
 class NoTableError(QualityError):
-    """A table that is asked for and that is not there; whether it should be is for the check of files to say."""
+    """A table does not exist. The `files` check decides whether it must exist."""
 
 
 class QuarantineError(QualityError):
-    """A record that is not there, or that may not be decided on as asked."""
+    """A record is not in quarantine, or the requested decision is not allowed."""
 
 
 class NoSuiteError(QualityError):
-    """No expectation suite exists for that topic or table."""
+    """The topic or table has no expectation suite."""
 
     exit_code = 2
 
 
 class SuiteError(QualityError):
-    """A suite that cannot be used: which expectation of which file, what was found, and what to write instead."""
+    """A suite is invalid: the file, the expectation, what is wrong, and how to fix it."""
 
     exit_code = 2
 
@@ -55,7 +55,7 @@ class SuiteError(QualityError):
 
 
 class NotCheckableInStreamError(SuiteError):
-    """An expectation that no single row can meet or miss, or that is not safe to ask of each."""
+    """An expectation that cannot be checked record by record, or that could stop a stream."""
 
     def __init__(self, expectation: str, finding: str, fix: str) -> None:
         self.expectation, self.finding, self.fix = expectation, finding, fix

@@ -61,7 +61,7 @@ def copied(lived: Path, home: Path, broker: LocalBroker, monkeypatch: pytest.Mon
 def test_a_stream_without_damage_ends_with_zero(run: Callable, copied: Path) -> None:
     answer = run("audit", "stream", "--json")
     told = {one["check"]: one["state"] for one in json.loads(answer.out)["verdicts"]}
-    assert (answer.code, {check for check, state in told.items() if state == "wrong"}) == (0, set())
+    assert (answer.code, {check for check, state in told.items() if state == "failed"}) == (0, set())
     unproven = {check for check, state in told.items() if state == "unproven"}
     assert unproven == {"delivery records", "archive records", "reading records", "results"}
 
@@ -75,7 +75,7 @@ def test_each_kind_of_damage_ends_with_one_and_its_place_and_fails_dagsters_chec
     answer = run("audit", "stream", "--json")
     told = {one["check"]: one for one in json.loads(answer.out)["verdicts"]}
     assert answer.code == 1
-    assert told[damage.check]["state"] == "wrong"
+    assert told[damage.check]["state"] == "failed"
     assert told[damage.check]["summary"].startswith(damage.said)
     evaluation = checked_by_dagster()
     assert not evaluation.passed
@@ -83,7 +83,7 @@ def test_each_kind_of_damage_ends_with_one_and_its_place_and_fails_dagsters_chec
 
 
 def first_of(told: dict[str, dict]) -> str:
-    return next(one["summary"] for one in told.values() if one["state"] == "wrong")
+    return next(one["summary"] for one in told.values() if one["state"] == "failed")
 
 
 def checked_by_dagster():

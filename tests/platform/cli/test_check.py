@@ -1,4 +1,4 @@
-"""What is expected of tables, as a person asks for it; nothing of it needs Spark."""
+"""Expectations of tables, as a person asks for it; nothing of it needs Spark."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -54,7 +54,7 @@ def held(home: Path) -> None:
 def test_records_are_listed_with_why_by_whom_and_how_they_stand(run: Callable, held: None) -> None:
     lines = run("quarantine", "list", "sensors").out.splitlines()
     assert lines[1].split()[:5] == ["0:1", "1970-01-01", "00:00:00", "malformed", "sensor_minute"]
-    assert lines[-1] == "5 quarantined = 5 held + 0 replaying + 0 replayed + 0 discarded"
+    assert lines[-1] == "5 quarantined = 5 pending + 0 replaying + 0 replayed + 0 discarded"
     assert len(run("quarantine", "list", "sensors", "--reason", "mal").out.splitlines()) == 4
     few = run("quarantine", "list", "sensors", "--limit", "2").out.splitlines()
     assert few[-2] == "2 of 5 records shown; use --limit for more, --json for all"
@@ -70,7 +70,7 @@ def test_records_are_listed_with_why_by_whom_and_how_they_stand(run: Callable, h
     assert ["streams", "sensor_minute"] in [line.split() for line in lines]
     assert (shown["reason"], shown["state"], shown["streams"]) == (
         "missing_field:humidity",
-        "held",
+        "pending",
         ["sensor_minute"],
     )
 
@@ -99,7 +99,7 @@ def test_a_record_that_is_meant_in_two_ways_is_counted_once(run: Callable, held:
     ("words", "code", "said"),
     [
         (("list", "nothing"), 2, "there is no topic 'nothing'"),
-        (("show", "sensors", "7:7"), 1, "sensors 7:7 is not in the quarantine"),
+        (("show", "sensors", "7:7"), 1, "sensors 7:7 is not in quarantine"),
         (("discard", "sensors", "first"), 1, "write PARTITION:OFFSET"),
         (
             ("discard", "sensors"),
@@ -174,9 +174,9 @@ def test_records_are_sent_again_once_and_what_may_not_be_is_refused(
     assert answer.code == 1
     assert (told["decided"], told["sent"]) == (2, 2)
     assert {one["position"]: one["reason"].split(":")[0].split(";")[0] for one in told["refused"]} == {
-        "0:3": "it still breaks the contract",
-        "0:4": "it still breaks the contract",
-        "0:9": "sensor_minute has read up to offset 6 only, and may yet take it",
+        "0:3": "it still violates the contract",
+        "0:4": "it still violates the contract",
+        "0:9": "sensor_minute has read only up to offset 6",
     }
     fresh = arrived(broker)[before:] if before == 0 else [one for one in arrived(broker) if one[1] == b"a"]
     assert {value for _, _, value in fresh} >= {
@@ -187,5 +187,5 @@ def test_records_are_sent_again_once_and_what_may_not_be_is_refused(
     again = json.loads(run("quarantine", "replay", "sensors", "--json").out)
     assert (again["decided"], again["sent"], len(arrived(broker))) == (0, 0, before + 2)
     states = json.loads(run("quarantine", "list", "sensors", "--json").out)
-    assert states["counts"] == {"held": 3, "replaying": 0, "replayed": 2, "discarded": 0}
+    assert states["counts"] == {"pending": 3, "replaying": 0, "replayed": 2, "discarded": 0}
     assert states["records"][0]["state"].startswith("replayed to ")

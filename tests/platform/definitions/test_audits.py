@@ -19,7 +19,9 @@ from penstock.quality.audit.verdict import (
 )
 from penstock.quality.errors import NoBatchesYetError
 
-WRONG = judge_differences("ranges", [AuditDifference("sensors/1 offset 150", "read by | no batch")], "")
+WRONG = judge_differences(
+    "offset ranges", [AuditDifference("sensors/1 offset 150", "read by | no batch")], ""
+)
 RIGHT = AuditVerdict("files", "right", "7 tables name what is there")
 
 
@@ -58,7 +60,7 @@ def test_every_stream_has_a_check_that_tells_the_first_place(instance) -> None:
     assert found["minute"].description == "first difference at sensors/1 offset 150: read by | no batch"
     assert found["hour"].metadata["unproven"].text == "archive sensors"
     assert (
-        "| ranges | wrong | sensors/1 offset 150: read by \\| no batch |"
+        "| offset ranges | failed | sensors/1 offset 150: read by \\| no batch |"
         in found["minute"].metadata["verdicts"].md_str
     )
     assert found["broken"].description == "could not run: broken: nobody wrote it. Mend it"

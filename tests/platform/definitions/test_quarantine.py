@@ -44,6 +44,6 @@ def test_records_that_wait_for_a_decision_are_counted_by_reason(instance) -> Non
     assert {topic: one.passed for topic, one in found.items()} == {"sensors": False, "clicks": True}
     told = found["sensors"].metadata
     assert found["sensors"].severity is AssetCheckSeverity.WARN
-    assert (told["held"].value, told["discarded"].value) == (2, 1)
+    assert (told["pending"].value, told["discarded"].value) == (2, 1)
     assert told["reasons"].data == {"malformed": 2}
     assert told["examples"].data == ["0:1 malformed", "0:7 malformed"]

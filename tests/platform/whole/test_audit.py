@@ -19,10 +19,10 @@ def test_a_stream_is_proved_while_it_runs(running: ScratchStack) -> None:
     assert report["upto"] >= batch
     # Windows stay open for an hour, and the stack is young.
     assert states.pop("results") == "unproven"
-    assert set(states.values()) == {"right"}, report["verdicts"]
+    assert set(states.values()) == {"passed"}, report["verdicts"]
     until(lambda: running.batch() > report["upto"], 60, "a batch after those that were audited")
 
 
 def test_nothing_is_in_quarantine_of_a_feed_that_keeps_its_contract(running: ScratchStack) -> None:
     told = json.loads(running.must("quarantine", "list", "sensors", "--json"))
-    assert told["counts"] == {"held": 0, "replaying": 0, "replayed": 0, "discarded": 0}
+    assert told["counts"] == {"pending": 0, "replaying": 0, "replayed": 0, "discarded": 0}

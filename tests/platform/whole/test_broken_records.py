@@ -84,7 +84,7 @@ def test_each_broken_record_is_accounted_for_by_its_address(running: ScratchStac
         f"{RECORDS:,} read = {good:,} folded + 0 late + {len(broken)} quarantined + 0 duplicate + 0 filtered"
     )
     assert states["accounts"] == ("right", said)
-    # Its function is asked batch by batch, so the batches are run again.
+    # Its function is runs once per batch, so the batches are run again.
     assert states["results"][0] == "right", states["results"]
     assert "run again" in states["results"][1]
     assert states.pop("archive cards")[0] == "unproven"  # nobody asked for an archive

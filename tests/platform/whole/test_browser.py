@@ -54,7 +54,7 @@ def test_a_materialization_carries_what_its_batches_did(running: ScratchStack, p
 def test_checks_are_listed_with_what_they_expect_and_why(running: ScratchStack, page: Page) -> None:
     page.goto(f"{running.ui}/assets/latest/sensor_minute?view=checks")
     expect(page.get_by_text("device_values_to_not_be_null").first).to_be_visible()
-    expect(page.get_by_text("A mean is of somebody.", exact=False)).to_be_visible()
+    expect(page.get_by_text("Every mean belongs to a device.", exact=False)).to_be_visible()
 
 
 def test_what_came_of_a_check_stays_to_be_seen_while_its_table_is_materialized(

@@ -71,16 +71,16 @@ def _lose_a_table(warehouse: Path) -> None:
 DAMAGES = {
     "a deleted file": Damage(_delete_a_file, "files", "latest/stream, file batch-000000000003-"),
     "a duplicated file": Damage(
-        _duplicate_a_file, "ranges", "records/0 offset 2: batch 2 is in the ledger more than once"
+        _duplicate_a_file, "offset ranges", "records/0 offset 2: the ledger has batch 2 more than once"
     ),
     "a skipped offset": Damage(
-        _skip_an_offset, "ranges", "records/0 offset 2: offsets 2 to 2 were read by no batch"
+        _skip_an_offset, "offset ranges", "records/0 offset 2: no batch read offsets 2 to 2"
     ),
     "an edited row": Damage(
-        _edit_a_row, "accounts", "records/0, batch 0: 2 records read of offsets 0 to 1, and 1 folded"
+        _edit_a_row, "accounts", "records/0, batch 0: 2 records read of offsets 0 to 1, but 1 folded"
     ),
     "a doubled commit": Damage(_double_a_commit, "files", "ledger/stream, version "),
     "a lost table": Damage(
-        _lose_a_table, "files", "late/stream: stream has written up to batch 5, and there"
+        _lose_a_table, "files", "late/stream: table is missing, but stream has written up to batch 5"
     ),
 }

@@ -27,6 +27,7 @@ from penstock.ingestion.producer import create_record_format
 from penstock.ingestion.registry import FileRegistry, WriterSchemaCache
 from penstock.ingestion.sources import GeneratorSource
 from penstock.quality.audit.comparability import Sample
+from penstock.quality.audit.ledger_checks import STREAM_CHECKS
 from penstock.quality.audit.runner import run_audit
 from penstock.quality.audit.scope import AuditScope, BrokerAccess
 from penstock.quality.audit.verdict import AuditReport
@@ -194,5 +195,11 @@ class Lived:
 
 
 def states(report: AuditReport) -> Mapping[str, str]:
-    """What became of each check."""
-    return {verdict.check.split()[0]: verdict.state for verdict in report.verdicts}
+    """Return the state of each check, by its name without the topic."""
+    return {
+        verdict.check if verdict.check in STREAM_CHECK_NAMES else verdict.check.split()[0]: verdict.state
+        for verdict in report.verdicts
+    }
+
+
+STREAM_CHECK_NAMES = {name for name, _ in STREAM_CHECKS}

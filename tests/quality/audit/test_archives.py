@@ -57,8 +57,8 @@ def cut_to(number: int) -> Callable[[pa.Table], pa.Table]:
     [
         (3, None),
         (2, None),
-        (1, "its newest batch is 0, and its journal has decided batch 2: batches between are not in it"),
-        (0, "it has no batch, and its journal has decided batch 2: batches between are not in it"),
+        (1, "its newest batch is 0, but its journal has batch 2; the batches between are missing"),
+        (0, "it has no batch, but its journal has batch 2: batches between are not in it"),
     ],
 )
 def test_an_archive_that_was_put_back_to_an_older_state_is_found_by_its_journal(

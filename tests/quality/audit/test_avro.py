@@ -26,10 +26,10 @@ def test_everything_is_proved_of_a_stream_in_avro(
     )
     lived.live(6_000)
     report = lived.audit()
-    assert states(report) == dict.fromkeys(CHECKS, "right"), report.verdicts
+    assert states(report) == dict.fromkeys(CHECKS, "passed"), report.verdicts
     said = {verdict.check: verdict.summary for verdict in report.verdicts}
     assert "6,004 read" in said["accounts"]
     assert "3 quarantined" in said["accounts"]
     scope = lived.scope(lived.folder)
     stored = {lived.topic: TopicSource(spark, lived.topic, broker.bootstrap)}
-    assert check_replayed_batches("results", scope, stored, WHOLE).state == "right"
+    assert check_replayed_batches("results", scope, stored, WHOLE).state == "passed"

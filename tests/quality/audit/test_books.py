@@ -24,13 +24,15 @@ from penstock.engine.storage import ObjectStorePath
 from penstock.engine.storage.file_access import open_delta_table
 from penstock.engine.tables.log_table import LogTable
 from penstock.engine.tables.table_change import TableChange
+from penstock.quality.audit.decision_checks import check_decisions
 from penstock.quality.audit.ledger_checks import STREAM_CHECKS
 from penstock.quality.audit.runner import run_check as made_of
 from penstock.quality.audit.scope import AuditScope, BrokerAccess
 from penstock.quality.audit.verdict import AuditReport, AuditVerdict
 from penstock.quality.errors import DamagedTableError, NoBatchesYetError
-from penstock.quality.quarantine.decision_checks import check_decisions
 from penstock.quality.quarantine.decisions import DecisionLog, QuarantineDecision
+
+SIDE_TABLES = "late and quarantined"
 
 
 def lived(folder: Path, name: str = "fixed", elsewhere: ObjectStorePath | None = None) -> Bench:
@@ -66,7 +68,7 @@ def verdicts(bench: Bench) -> dict[str, AuditVerdict]:
 
 def wrong(bench: Bench) -> dict[str, str]:
     """The first difference of each check that found one."""
-    return {name: one.summary for name, one in verdicts(bench).items() if one.state == "wrong"}
+    return {name: one.summary for name, one in verdicts(bench).items() if one.state == "failed"}
 
 
 def rewrite(bench: Bench, table: str, change: Callable[[pa.Table], pa.Table]) -> None:
@@ -85,7 +87,7 @@ def edited(rows: pa.Table, at: int, **values: int) -> pa.Table:
 def test_a_life_without_damage_is_right_in_every_kind_of_window(tmp_path: Path, name: str) -> None:
     found = verdicts(lived(tmp_path, name))
     assert {check: verdict.state for check, verdict in found.items()} == {
-        name: "right" for name, _ in STREAM_CHECKS
+        name: "passed" for name, _ in STREAM_CHECKS
     }
     assert found["accounts"].summary.startswith("10 read = ")
 
@@ -96,7 +98,7 @@ def test_a_deleted_file_is_found_by_its_name(tmp_path: Path, table: str) -> None
     path = bench.folder / "warehouse" / table
     file = DeltaTable(path).file_uris()[0].rpartition("/")[2]
     (path / file).unlink()
-    assert wrong_files(bench) == f"{table}, file {file}: the table names it, and it is not there"
+    assert wrong_files(bench) == f"{table}, file {file}: the table lists it, but the file is missing"
     if table.startswith("ledger"):
         with pytest.raises(DamagedTableError, match="cannot be read"):
             _ = scope_of(bench).ledger
@@ -110,17 +112,17 @@ def test_a_table_that_is_gone_is_found_by_its_name(tmp_path: Path, table: str) -
     report = AuditReport(
         "stream", scope.upto, tuple(made(scope, name, check) for name, check in STREAM_CHECKS)
     )
-    assert str(report.first_difference) == f"{table}: stream has written up to batch 5, and there is no table"
+    assert str(report.first_difference) == f"{table}: table is missing, but stream has written up to batch 5"
     states = {verdict.check: verdict.state for verdict in report.verdicts}
-    assert {name for name, state in states.items() if state != "right"} == {"files", *WITHOUT[table]}
+    assert {name for name, state in states.items() if state != "passed"} == {"files", *WITHOUT[table]}
 
 
 WITHOUT: dict[str, set[str]] = {
     "panes/stream": {"panes"},
     "latest/stream": set(),
-    "late/stream": {"set aside"},
-    "quarantine/records": {"set aside"},
-    "ledger/stream": {"ranges", "accounts", "witnesses", "set aside"},
+    "late/stream": {SIDE_TABLES},
+    "quarantine/records": {SIDE_TABLES},
+    "ledger/stream": {"offset ranges", "accounts", "agreement", SIDE_TABLES},
 }
 """The checks that are not right without a table, beside that of files."""
 
@@ -154,8 +156,8 @@ def test_a_file_that_is_no_table_any_more_is_wrong_and_not_merely_unproven(tmp_p
     bench = lived(tmp_path)
     (file,) = (bench.folder / "warehouse" / "ledger" / "stream").glob("*0003-*.parquet")
     file.write_bytes(b"\0" * file.stat().st_size)
-    found = made(scope_of(bench), "ranges", dict(STREAM_CHECKS)["ranges"])
-    assert (found.state, found.summary.partition(":")[0]) == ("wrong", str(file.parent))
+    found = made(scope_of(bench), "offset ranges", dict(STREAM_CHECKS)["offset ranges"])
+    assert (found.state, found.summary.partition(":")[0]) == ("failed", str(file.parent))
 
 
 def test_a_table_that_cannot_be_opened_is_wrong_and_keeps_no_other_from_being_looked_at(
@@ -169,7 +171,7 @@ def test_a_table_that_cannot_be_opened_is_wrong_and_keeps_no_other_from_being_lo
     file.unlink()
     found = dict(STREAM_CHECKS)["files"](scope_of(bench)).differences
     assert [one.location.partition(",")[0] for one in found] == ["latest/stream", "late/stream"]
-    assert found[0].description.startswith("it cannot be opened: ")
+    assert found[0].description.startswith("cannot be opened: ")
 
 
 def wrong_files(bench: Bench) -> str:
@@ -189,12 +191,14 @@ def test_damage_in_an_object_store_is_found_as_in_a_folder(tmp_path: Path, bucke
     ledger, late = bucket / "ledger" / "stream", bucket / "late" / "stream"
     table = LogTable(ledger, pa.schema(open_delta_table(ledger).schema().to_arrow()), "stream")
     table._commit(2, next(one.changes["ledger/stream"] for one in bench.told if one.batch_id == 2), 0)
-    assert "it brings in batch 2 of stream, and version" in wrong_files(bench)
+    assert "has batch 2 of stream; version" in wrong_files(bench)
     (file,) = (each for each in late.iterdir() if each.name.startswith("stream-000000000004-"))
     file.write_bytes(b"PAR1")
-    assert wrong_files(bench).startswith(f"late/stream, file {file.name}: it has 4 bytes")
+    assert wrong_files(bench).startswith(f"late/stream, file {file.name}: has 4 bytes")
     file.unlink()
-    assert wrong_files(bench) == (f"late/stream, file {file.name}: the table names it, and it is not there")
+    assert wrong_files(bench) == (
+        f"late/stream, file {file.name}: the table lists it, but the file is missing"
+    )
     with pytest.raises(DamagedTableError, match="cannot be read"):
         _ = scope_of(bench).late_rows
 
@@ -206,19 +210,23 @@ def test_a_doubled_commit_is_found_by_its_version(tmp_path: Path) -> None:
     change = next(outcome.changes["ledger/stream"] for outcome in bench.told if outcome.batch_id == 2)
     ledger._commit(2, change, 0)
     version = DeltaTable(path).version()
-    said = f"ledger/stream, version {version}: it brings in batch 2 of stream, and version"
+    said = f"ledger/stream, version {version}: has batch 2 of stream; version"
     assert wrong(bench)["files"].startswith(said)
 
 
 @pytest.mark.parametrize(
     ("table", "check", "said"),
     [
-        ("ledger/stream", "ranges", "records/0 offset 2: batch 2 is in the ledger more than once"),
-        ("late/stream", "set aside", "late of records/0 offset 4: the record is in the table 2 times"),
+        ("ledger/stream", "offset ranges", "records/0 offset 2: the ledger has batch 2 more than once"),
+        (
+            "late/stream",
+            SIDE_TABLES,
+            "late of records/0 offset 4: the table has the record 2 times",
+        ),
         (
             "panes/stream",
             "panes",
-            "panes/stream, batch 3: it wrote 4 rows of kind on_time, and the table has 8",
+            "panes/stream, batch 3: the batch reports 4 rows of kind on_time; the table has 8",
         ),
     ],
 )
@@ -237,10 +245,10 @@ def test_a_skipped_offset_is_found_with_the_batches_around_it(tmp_path: Path) ->
     bench = lived(tmp_path)
     rewrite(bench, "ledger/stream", without_batch(2))
     found = wrong(bench)
-    assert found["ranges"] == (
-        "records/0 offset 2: offsets 2 to 2 were read by no batch: 0 ends before, 3 begins after"
+    assert found["offset ranges"] == (
+        "records/0 offset 2: no batch read offsets 2 to 2: batch 0 ends before, batch 3 starts after"
     )
-    assert found["witnesses"] == "records/0, batch 2: the control store knows it, and the ledger does not"
+    assert found["agreement"] == "records/0, batch 2: the control store has it, but the ledger does not"
 
 
 def without_batch(number: int) -> Callable[[pa.Table], pa.Table]:
@@ -250,7 +258,7 @@ def without_batch(number: int) -> Callable[[pa.Table], pa.Table]:
 def test_a_range_that_was_taken_twice_is_found(tmp_path: Path) -> None:
     bench = lived(tmp_path)
     rewrite(bench, "ledger/stream", lambda rows: edited(rows.sort_by(ORDER), 2, start=1))
-    assert wrong(bench)["ranges"] == "records/0 offset 1: offsets 1 to 1 were read by batch 0, and again by 2"
+    assert wrong(bench)["offset ranges"] == "records/0 offset 1: batches 0 and 2 both read offsets 1 to 1"
 
 
 ORDER = [("batch_id", "ascending"), ("partition", "ascending")]
@@ -269,46 +277,42 @@ def test_an_account_that_was_made_to_add_up_is_found_by_those_who_know_better(tm
     bench = lived(tmp_path)
     rewrite(bench, "ledger/stream", lambda rows: edited(rows.sort_by(ORDER), 0, folded=1, late=1))
     found = wrong(bench)
-    assert found["witnesses"] == "records/0, batch 0: folded is 1 in the ledger, and 2 in the control store"
-    assert (
-        found["set aside"] == "late of records/0, batch 0: the ledger counts 1 records, and the table has 0"
-    )
+    assert found["agreement"] == "records/0, batch 0: folded is 1 in the ledger, but 2 in the control store"
+    assert found[SIDE_TABLES] == "late of records/0, batch 0: the ledger counts 1 records; the table has 0"
     assert "accounts" not in found
 
 
 def test_what_is_wrong_with_the_account_of_another_stage_is_said_with_its_name(tmp_path: Path) -> None:
     bench = lived(tmp_path, "side by side")
-    assert verdicts(bench)["set aside"].summary == "3 late and 1 quarantined rows have their addresses"
+    assert verdicts(bench)[SIDE_TABLES].summary == "3 late and 1 quarantined rows match the ledger"
     rewrite(bench, "ledger/stream.beside", lambda rows: edited(rows.sort_by(ORDER), 0, folded=1, late=1))
     assert wrong(bench) == {
-        "set aside": "beside: late of records/0, batch 0: the ledger counts 1 records, and the table has 0"
+        SIDE_TABLES: "beside: late of records/0, batch 0: the ledger counts 1 records; the table has 0"
     }
     rewrite(bench, "ledger/stream.beside", without_batch(2))
-    assert wrong(bench)["ranges"] == (
-        "beside: records/0 offset 2: offsets 2 to 2 were read by no batch: 0 ends before, 3 begins after"
+    assert wrong(bench)["offset ranges"] == (
+        "beside: records/0 offset 2: no batch read offsets 2 to 2: batch 0 ends before, batch 3 starts after"
     )
 
 
 def test_records_that_were_taken_out_of_the_quarantine_are_missed(tmp_path: Path) -> None:
     bench = lived(tmp_path)
     DeltaTable(bench.folder / "warehouse" / "quarantine" / "records").delete()
-    assert wrong(bench)["set aside"] == (
-        "quarantined of records/1, batch 2: the ledger counts 1 records, and the table has 0"
+    assert wrong(bench)[SIDE_TABLES] == (
+        "quarantined of records/1, batch 2: the ledger counts 1 records; the table has 0"
     )
 
 
 def test_a_late_record_that_its_batch_never_read_is_found(tmp_path: Path) -> None:
     bench = lived(tmp_path)
     rewrite(bench, "late/stream", lambda rows: edited(rows, 0, offset=40))
-    assert (
-        wrong(bench)["set aside"] == "late of records/0 offset 40: batch 4, which it names, has not read it"
-    )
+    assert wrong(bench)[SIDE_TABLES] == "late of records/0 offset 40: its batch 4 did not read this offset"
 
 
 def test_a_batch_that_the_control_store_lost_is_found(tmp_path: Path) -> None:
     bench = lived(tmp_path)
     bench.told[:] = [outcome for outcome in bench.told if outcome.batch_id != 3]
-    assert wrong(bench)["witnesses"] == "batch 4: follows batch 2 in the control store"
+    assert wrong(bench)["agreement"] == "batch 4: follows batch 2 in the control store"
 
 
 @pytest.mark.parametrize(
@@ -328,11 +332,11 @@ def test_a_moment_that_was_changed_in_the_control_store_is_found(
     batches = list(scope.batches)
     assert batches[4].batch_id == 4
     batches[4] = dataclasses.replace(batches[4], **changed)
-    told = dict(STREAM_CHECKS)["witnesses"](dataclasses.replace(scope, batches=batches))
-    assert (told.state, told.summary[: len(said)]) == ("wrong", said)
+    told = dict(STREAM_CHECKS)["agreement"](dataclasses.replace(scope, batches=batches))
+    assert (told.state, told.summary[: len(said)]) == ("failed", said)
 
 
-@pytest.mark.parametrize(("further", "state"), [(0, "right"), (1, "wrong")])
+@pytest.mark.parametrize(("further", "state"), [(0, "passed"), (1, "failed")])
 def test_a_watermark_of_the_last_batch_is_that_of_its_journal(
     tmp_path: Path, further: int, state: str
 ) -> None:
@@ -340,7 +344,7 @@ def test_a_watermark_of_the_last_batch_is_that_of_its_journal(
     last = scope.batches[-1]
     assert last.watermark_ms is not None
     moved = dataclasses.replace(last, watermark_ms=last.watermark_ms + further)
-    told = dict(STREAM_CHECKS)["witnesses"](dataclasses.replace(scope, batches=[*scope.batches[:-1], moved]))
+    told = dict(STREAM_CHECKS)["agreement"](dataclasses.replace(scope, batches=[*scope.batches[:-1], moved]))
     assert told.state == state
 
 
@@ -349,9 +353,9 @@ def test_what_was_sent_again_without_a_decision_is_found(tmp_path: Path) -> None
     decisions = DecisionLog(tmp_path / "quarantine" / "records.jsonl")
     decisions.record([QuarantineDecision("replayed", 1, 2, 0, "", b"x")])
     assert "quarantine" not in wrong(bench)
-    assert verdicts(bench)["quarantine"].summary.startswith("1 quarantined = 0 held + 1 replaying")
+    assert verdicts(bench)["quarantine"].summary.startswith("1 quarantined = 0 pending + 1 replaying")
     decisions.record([QuarantineDecision("discarded", 0, 77, 0)])
-    assert wrong(bench)["quarantine"] == "records/0 offset 77: it was discarded, and is not in the quarantine"
+    assert wrong(bench)["quarantine"] == "records/0 offset 77: discarded, but it is not in quarantine"
 
 
 @pytest.mark.parametrize(
@@ -379,7 +383,7 @@ def test_what_a_stream_dropped_before_its_begin_is_not_missed_in_the_quarantine(
         [QuarantineDecision("replayed", 1, first, 0, "", b"x")]
     )
     rewrite(bench, "quarantine/records", lambda rows: rows.slice(0, 0))
-    assert "is not in the quarantine" in wrong(bench)["quarantine"]
+    assert "is not in quarantine" in wrong(bench)["quarantine"]
     later = pc.field("partition") == 0
     rewrite(
         bench, "ledger/stream", lambda rows: pa.concat_tables([rows.filter(later), begun(rows, first + 1)])
@@ -400,7 +404,7 @@ def begun(rows: pa.Table, start: int) -> pa.Table:
 
 def test_more_cannot_have_been_sent_than_was_decided() -> None:
     (found,) = check_decisions("records", [], [], 3)
-    assert str(found) == "records: 3 records were sent again, and only 0 of them were decided on"
+    assert str(found) == "records: 3 records were replayed, but only 0 decisions say so"
 
 
 def test_what_is_committed_while_it_is_audited_is_no_part_of_it(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_batch_may_have_read_more_than_a_compacted_topic_holds_now(
 def test_no_batch_can_have_read_less_than_a_topic_holds() -> None:
     fewer = LEDGER.set_column(5, "read", pa.array([8]))
     (one,) = check_records_read(fewer, {("t", 0): merge_runs([(0, 9)])}, "the topic", is_compacted=True)
-    assert "it read 8 records of offsets 0 to 8, and the topic has 9" in str(one)
+    assert "the batch read 8 records of offsets 0 to 8; the topic has 9" in str(one)
 
 
 @pytest.fixture
@@ -101,12 +101,12 @@ def test_a_stream_over_a_compacted_topic_is_right_and_what_is_wrong_with_what_is
         lambda: len(offsets(lived)) < 5_000, 90, "the compaction of what is beyond the newest segments"
     )
     found = said(lived, lived.folder)
-    assert {one.check: one.summary for one in found.verdicts if one.state != "right"} == {}
+    assert {one.check: one.summary for one in found.verdicts if one.state != "passed"} == {}
     alone = lived.copy("without an archive")
     for table in ("raw/compacted", "ledger/archive-compacted"):
         shutil.rmtree(alone / "warehouse" / table)
     told = states(said(lived, alone))
-    assert {check: state for check, state in told.items() if state != "right"} == dict.fromkeys(
+    assert {check: state for check, state in told.items() if state != "passed"} == dict.fromkeys(
         ("archive", "reading", "results"), "unproven"
     )
     edited = lived.copy("edited")

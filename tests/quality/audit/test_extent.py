@@ -71,7 +71,7 @@ def test_two_producers_cannot_have_delivered_the_same_record(tmp_path: Path) -> 
     claims = {name: read_acknowledged_runs(tmp_path / name) for name in ("one", "two")}
     limits = {("t", 0): PartitionLimits(0, 20), ("t", 1): PartitionLimits(0, 100)}
     (found,) = check_claims(claims, limits, {})
-    assert str(found) == "t/0 offset 6: two has it acknowledged, and so has one"
+    assert str(found) == "t/0 offset 6: acknowledged to both two and one"
 
 
 def test_a_producers_ledger_tells_its_runs_over_sessions_and_segments(tmp_path: Path) -> None:

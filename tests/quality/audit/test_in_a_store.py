@@ -56,10 +56,10 @@ def test_a_stream_that_was_killed_is_proved_and_damage_is_found(
     monkeypatch.setattr(Running, "until_read", lambda *args: Kill.until_read(kill, *args))
     one.live(6_000)
     report = one.audit()
-    assert [one for one in report.verdicts if one.state != "right"] == []
+    assert [one for one in report.verdicts if one.state != "passed"] == []
     assert not (tmp_path / "warehouse").exists()
     lost: ObjectStorePath | Path = parse_storage_path(
         open_delta_table(bucket / "latest/minutes").file_uris()[0], bucket.store_config
     )
     lost.unlink()
-    assert states(one.audit())["files"] == "wrong"
+    assert states(one.audit())["files"] == "failed"

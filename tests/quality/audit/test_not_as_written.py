@@ -23,12 +23,12 @@ def found(bench: Bench) -> dict[str, AuditVerdict]:
     """What became of each check that is not right."""
     scope = scope_of(bench)
     verdicts = (made(scope, name, check) for name, check in STREAM_CHECKS)
-    return {verdict.check: verdict for verdict in verdicts if verdict.state != "right"}
+    return {verdict.check: verdict for verdict in verdicts if verdict.state != "passed"}
 
 
 def said(bench: Bench) -> dict[str, str]:
     """What is said to be wrong, by the check that says it."""
-    return {name: one.summary for name, one in found(bench).items() if one.state == "wrong"}
+    return {name: one.summary for name, one in found(bench).items() if one.state == "failed"}
 
 
 def log_of(bench: Bench, table: str) -> list[Path]:
@@ -47,7 +47,7 @@ def test_a_table_that_lost_its_newest_commit_is_found_by_what_the_journal_says(
     log_of(bench, table)[-1].unlink()
     batch = NEWEST.get(table, 4)
     told = said(bench)["files"]
-    assert told.startswith(f"{table}: stream wrote to it in batch {batch}, and it")
+    assert told.startswith(f"{table}: stream committed batch {batch} to it, but it")
 
 
 @pytest.mark.parametrize(("gone", "version"), [(0, 0), (2, 2)])
@@ -56,7 +56,9 @@ def test_a_table_whose_log_has_a_gap_is_found_by_the_version_that_it_lacks(
 ) -> None:
     bench = lived(tmp_path)
     log_of(bench, "ledger/stream")[gone].unlink()
-    assert said(bench)["files"] == f"ledger/stream: it cannot be opened: version {version} is not in its log"
+    assert (
+        said(bench)["files"] == f"ledger/stream: cannot be opened: version {version} is missing from its log"
+    )
 
 
 def test_what_is_said_of_a_table_that_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
@@ -72,7 +74,7 @@ def test_a_log_that_was_summed_up_and_cannot_be_read_is_found(tmp_path: Path) ->
     bench = lived(tmp_path)
     DeltaTable(bench.folder / "warehouse" / "late" / "stream").create_checkpoint()
     log_of(bench, "late/stream")[0].write_bytes(b'{"txn" \xff\n')
-    assert said(bench)["files"].startswith("late/stream, version 0: what its log says cannot be read")
+    assert said(bench)["files"].startswith("late/stream, version 0: its log entry cannot be read")
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -84,14 +86,14 @@ def test_a_table_of_another_kind_under_the_name_is_found_by_the_columns_that_it_
     shutil.rmtree(path)
     write_deltalake(path, pa.table({"colour": ["red"]}))
     told = found(bench)
-    assert {one.state for one in told.values()} == {"wrong"}
-    assert told["files"].summary.startswith(f"{table}: it has no column ")
+    assert {one.state for one in told.values()} == {"failed"}
+    assert told["files"].summary.startswith(f"{table}: has no column ")
     assert not any("ended with" in one.summary for one in told.values())
 
 
 def test_a_column_of_a_result_that_is_gone_is_a_difference() -> None:
     (one,) = compare_results(OF, rows().drop_columns(["mean"]), rows())
-    assert str(one) == "latest/minutes: it has no column mean, which its records give"
+    assert str(one) == "latest/minutes: has no column mean"
 
 
 @pytest.mark.parametrize("name", ["topic", "partition", "start", "folded"])
@@ -100,7 +102,7 @@ def test_a_row_of_the_ledger_that_lacks_a_value_is_found(tmp_path: Path, name: s
     nothing: dict[str, int | None] = {name: None}
     rewrite(bench, "ledger/stream", lambda table: edited(table.sort_by(ORDER), 2, **nothing))
     told = said(bench)
-    assert set(told) == {"ranges", "accounts", "witnesses", "set aside"}
+    assert set(told) == {"offset ranges", "accounts", "agreement", "late and quarantined"}
     assert all(f"it has a row without {name}" in one for one in told.values())
 
 
@@ -123,7 +125,7 @@ def test_a_late_record_that_is_told_twice_of_one_window_is_found_where_windows_o
     names = ("topic", "partition", "offset", "window_start")
     (twice,) = check_side_table(ledger, late, "late", names, allow_more=True)
     assert str(twice) == (
-        "late of t/0 offset 7: the record is in the table 2 times for the window of 1970-01-01 00:00:10"
+        "late of t/0 offset 7: the table has the record 2 times for the window of 1970-01-01 00:00:10"
     )
     assert list(check_side_table(ledger, late.slice(0, 2), "late", names, allow_more=True)) == []
     assert list(check_side_table(ledger, late, "late", None, allow_more=True)) == []
@@ -152,15 +154,15 @@ def test_a_file_beside_the_tables_that_cannot_be_read_is_wrong_and_keeps_no_othe
     assert told[check].startswith(begins)
     assert "Restore the file from a backup" in told[check] or "restore it from a backup" in told[check]
     (bench.folder / "warehouse" / "ledger" / "stream" / "_delta_log").rename(tmp_path / "gone")
-    assert "ranges" in found(bench)
+    assert "offset ranges" in found(bench)
 
 
 def test_a_check_that_ends_in_an_error_is_wrong_and_says_which(tmp_path: Path) -> None:
     def check() -> AuditVerdict:
         raise KeyError("colour")
 
-    told = made_of(scope_of(lived(tmp_path)), "ranges", check)
+    told = made_of(scope_of(lived(tmp_path)), "offset ranges", check)
     assert (told.state, told.summary) == (
-        "wrong",
+        "failed",
         "ranges: it ended with KeyError: 'colour'; what it compared is not as streams write it",
     )

@@ -66,7 +66,7 @@ def test_a_change_is_written_down_with_the_last_batch_before_it_and_what_that_ha
 
 def test_a_table_that_began_with_the_change_is_not_asked_for_the_panes_before_it(bench: Bench) -> None:
     assert wrong(bench) == {}
-    assert verdicts(bench)["panes"].state == "right"
+    assert verdicts(bench)["panes"].state == "passed"
 
 
 def test_panes_that_are_missing_since_are_found_in_both_tables(bench: Bench) -> None:
@@ -74,7 +74,7 @@ def test_panes_that_are_missing_since_are_found_in_both_tables(bench: Bench) -> 
     for table in ("panes/more", "panes/stream"):
         DeltaTable(bench.folder / "warehouse" / table).delete(f"batch_id > {HALF}")
         found = verdicts(bench)["panes"]
-        assert (found.state, found.summary.partition(",")[0]) == ("wrong", table)
+        assert (found.state, found.summary.partition(",")[0]) == ("failed", table)
         assert int(found.summary.partition("batch ")[2].partition(":")[0]) <= last
         DeltaTable(bench.folder / "warehouse" / table).restore(
             DeltaTable(bench.folder / "warehouse" / table).version() - 1
@@ -101,7 +101,7 @@ def test_what_the_last_batches_were_made_by_still_is_what_an_edited_file_is_comp
         path = journal.directory / f"{one.batch_id:012d}.outcome.json"
         path.unlink()
         journal.commit_outcome(dataclasses.replace(one, plan=fingerprint(PLAN)))
-    assert "it was defined otherwise within the last batches" in str(explain_definition_change(scope))
+    assert "its definition changed within the last batches" in str(explain_definition_change(scope))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_where_it_cannot_be_told_which_windows_are_younger_it_is_said_so(
     scope = dataclasses.replace(scope_of(bench), journal=bench.folder / "stream" / "journal")
     later = dataclasses.replace(scope.batches[-1], batch_id=scope.upto + 1)
     told = explain_definition_change(dataclasses.replace(scope, batches=[*scope.batches, later]))
-    assert str(told).startswith(f"it was defined otherwise up to batch {scope.upto}: ")
+    assert str(told).startswith(f"its definition changed after batch {scope.upto}: ")
 
 
 def test_a_file_of_changes_that_cannot_be_read_is_said_with_what_to_do(bench: Bench) -> None:

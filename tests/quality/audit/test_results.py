@@ -76,10 +76,10 @@ def test_the_last_digits_of_a_sum_and_nulls_and_nan_are_no_difference() -> None:
     ("change", "said"),
     [
         ((0, {"mean": 0.3001}), f"device a, {AT}: mean is 0.3001, and its records give"),
-        ((1, {"mean": 0.0}), f"device None, {AT}: mean is 0.0, and its records give None"),
-        ((2, {"mean": 1.0}), f"device b, {AT}: mean is 1.0, and its records give nan"),
-        ((3, {"mean": 1.0}), f"device c, {AT}: mean is 1.0, and its records give inf"),
-        ((0, {"n": 4}), f"device a, {AT}: n is 4, and its records give 3"),
+        ((1, {"mean": 0.0}), f"device None, {AT}: mean is 0.0; recomputed, it is None"),
+        ((2, {"mean": 1.0}), f"device b, {AT}: mean is 1.0; recomputed, it is nan"),
+        ((3, {"mean": 1.0}), f"device c, {AT}: mean is 1.0; recomputed, it is inf"),
+        ((0, {"n": 4}), f"device a, {AT}: n is 4; recomputed, it is 3"),
     ],
 )  # fmt: skip
 def test_an_edited_value_is_found_with_its_row(change: tuple[int, dict[str, object]], said: str) -> None:
@@ -91,8 +91,8 @@ def test_a_row_that_is_missing_strange_or_doubled_is_found() -> None:
     table = rows()
     (gone,) = found(table.slice(1), table)
     (strange,) = found(table, table.slice(1))
-    assert gone.endswith("its records give it, and the table does not have it")
-    assert strange.endswith("the table has it, and its records do not give it")
+    assert gone.endswith("missing from the table")
+    assert strange.endswith("in the table, but not in the recomputed results")
     assert "device b" in found(pa.concat_tables([table, table.slice(2, 1)]), table)[0]
     assert "2 times" in found(pa.concat_tables([table, table.slice(2, 1)]), table)[0]
 
@@ -138,15 +138,15 @@ def joined() -> Plan:
 
 
 BY_BATCH = [
-    (changed(window=Fixed(10, time="processing")), "cut by the clock"),
-    (changed(window=Tumbling(TimePolicy(10))), "cut by the clock"),
-    (changed(window=Global()), "never over"),
-    (PLANS["remembering"], "asked batch by batch"),
-    (changed(accumulation="discarding"), "parts of a result"),
-    (changed(trigger=repeatedly(after_count(3))), "may leave elements unshown"),
-    (changed(trigger=after_watermark(late=every(5))), "may leave elements unshown"),
+    (changed(window=Fixed(10, time="processing")), "depend on processing time"),
+    (changed(window=Tumbling(TimePolicy(10))), "depend on processing time"),
+    (changed(window=Global()), "never ends"),
+    (PLANS["remembering"], "runs once per batch"),
+    (changed(accumulation="discarding"), "partial results"),
+    (changed(trigger=repeatedly(after_count(3))), "may omit elements"),
+    (changed(trigger=after_watermark(late=every(5))), "may omit elements"),
     (PLANS["two stages"], "several stages"),
-    (joined(), "its rows are pairs"),
+    (joined(), "any number of rows"),
 ]
 
 

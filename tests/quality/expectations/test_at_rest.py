@@ -95,7 +95,7 @@ def test_the_page_tells_what_is_expected_and_what_was_not_met_and_loads_nothing(
     assert "2 of 5 rows" in text
     assert "device: &lt;b&gt;" in text
     assert "a &amp; b" in text
-    assert "<a href='../rows.jsonl'>the rows</a>" in text
+    assert "<a href='../rows.jsonl'>unexpected rows</a>" in text
     assert ">stop</span>" in text
     assert "1,234 records of a day broke it" in text
     assert "http" not in text
@@ -259,7 +259,7 @@ JAVA = """An error occurred while calling o7047.collectToPython.
     [
         (JAVA, "org.apache.spark.SparkException: Unclosed group near index 1"),
         ('Error: The column "gone" does not exist.\nand more', 'Error: The column "gone" does not exist.'),
-        ("", "the library does not say why"),
+        ("", "Great Expectations gives no reason"),
     ],
 )
 def test_why_an_expectation_could_not_be_asked_is_the_first_line_that_says_it(

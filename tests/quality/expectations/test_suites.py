@@ -51,27 +51,27 @@ def test_a_suite_of_a_topic_becomes_the_checks_of_every_pipeline_that_reads_it(t
 
 WRONG = [
     ("expectations: [", "not valid YAML"),
-    ("expected: []", "it holds expected"),
-    ("expectations: [{kwargs: {}}]", "expectation 1: it holds kwargs"),
-    ("expectations: [{type: expect_column_to_exist, kwargs: {column: a}}]", "it has no action"),
-    ("expectations: [{type: expect_x, meta: {action: explode}}]", "its action is 'explode'"),
-    ("expectations: [{type: expect_x, meta: {action: warn, name: A b}}]", "its name is 'A b'"),
+    ("expected: []", "contains expected"),
+    ("expectations: [{kwargs: {}}]", "expectation 1: contains kwargs"),
+    ("expectations: [{type: expect_column_to_exist, kwargs: {column: a}}]", "has no action"),
+    ("expectations: [{type: expect_x, meta: {action: explode}}]", "action is 'explode'"),
+    ("expectations: [{type: expect_x, meta: {action: warn, name: A b}}]", "name is 'A b'"),
     (
         "expectations: [{type: a, meta: {action: warn}}, {type: a, meta: {action: stop}}]",
         "two expectations have",
     ),
-    ("{expectations: {type: a}}", "expectations: they are {'type': 'a'}"),
-    ("expectations: []", "expectations: they are none"),
-    ("expectations:", "expectations: they are none"),
-    ("{expectations: [{type: a, meta: {action: warn}}], batches: {by: day}}", "Leave them out"),
+    ("{expectations: {type: a}}", "expectations: are {'type': 'a'}"),
+    ("expectations: []", "expectations: are none"),
+    ("expectations:", "expectations: are none"),
+    ("{expectations: [{type: a, meta: {action: warn}}], batches: {by: day}}", "Remove batches"),
     (
         "expectations: [{type: a, meta: {action: warn}}]\nexpectations: []",
         "duplicate key 'expectations', at line 2",
     ),
     ("expectations: [{type: a, kwargs: {column: b, column: c}}]", "duplicate key 'column', at line 1"),
-    ("{expectations: [{type: a, kwargs: 5}]}", "its kwargs are 5"),
-    ("{expectations: [{type: a, meta: loud}]}", "its meta are 'loud'"),
-    ("{expectations: [{type: a, kwargs: {column_list: 5}}]}", "it has no action"),
+    ("{expectations: [{type: a, kwargs: 5}]}", "kwargs is 5"),
+    ("{expectations: [{type: a, meta: loud}]}", "meta is 'loud'"),
+    ("{expectations: [{type: a, kwargs: {column_list: 5}}]}", "has no action"),
     ("since: 2026-99-99", "cannot be read"),
 ]
 
@@ -90,9 +90,9 @@ def test_a_suite_that_cannot_be_used_says_what_is_wrong_and_where(
     [
         ("batches: {by: year}", "Write {window: final}"),
         ("batches: {by: day, from: noon}", "Write {window: final}"),
-        ("statistics: {every: 1 hour, sensitivity: .nan}", "a number of deviations above 0"),
-        ("statistics: {every: 1 hour, sensitivity: .inf}", "a number of deviations above 0"),
-        ("statistics: {}", "statistics: they are {}"),
+        ("statistics: {every: 1 hour, sensitivity: .nan}", "a sensitivity above 0"),
+        ("statistics: {every: 1 hour, sensitivity: .inf}", "a sensitivity above 0"),
+        ("statistics: {}", "statistics: are {}"),
     ],
 )
 def test_what_a_table_is_cut_and_measured_by_must_be_known(tmp_path: Path, more: str, said: str) -> None:
@@ -107,7 +107,7 @@ def test_more_checks_than_an_input_may_have_are_refused_with_the_file(tmp_path: 
     one = "{{type: expect_column_values_to_not_be_null, kwargs: {{column: id}}, meta: {{action: warn, name: n{}}}}}"
     text = f"expectations: [{', '.join(map(one.format, range(61)))}]"
     with pytest.raises(
-        SuiteError, match=r"sensors.yaml: the file: it has 61 expectations. Give an input 60 at"
+        SuiteError, match=r"sensors.yaml: the file: has 61 expectations. Give an input 60 at"
     ):
         add_topic_checks(catalog.load_plan("sensor_minute"), written(tmp_path, text))
 
@@ -115,20 +115,20 @@ def test_more_checks_than_an_input_may_have_are_refused_with_the_file(tmp_path: 
 def test_an_expectation_that_is_written_almost_as_one_that_can_be_compiled_is_told_which() -> None:
     one = Expectation("expect_column_values_to_be_betwen", {"column": "level", "min_value": 0}, "n", "warn")
     with pytest.raises(
-        NotCheckableInStreamError, match="Write expect_column_values_to_be_between if that is meant"
+        NotCheckableInStreamError, match="Did you mean expect_column_values_to_be_between"
     ):
         compile_unexpected(one, COLUMNS)
 
 
 def test_a_name_that_no_file_could_have_is_refused(tmp_path: Path) -> None:
     text = f"expectations: [{{type: a, meta: {{action: warn, name: {'a' * 151}}}}}]"
-    with pytest.raises(SuiteError, match="Write 150 of a to z"):
+    with pytest.raises(SuiteError, match="at most 150 characters"):
         load_suite("topics/sensors", written(tmp_path, text))
 
 
 def test_an_action_for_a_table_is_refused(tmp_path: Path) -> None:
     text = "expectations: [{type: a, meta: {action: warn}}]"
-    with pytest.raises(SuiteError, match="Leave the action out"):
+    with pytest.raises(SuiteError, match="Remove the action"):
         load_suite("latest/minute", written(tmp_path, text, "latest/minute"))
 
 
@@ -136,7 +136,7 @@ def test_what_cannot_be_compiled_is_refused_by_name_and_file(tmp_path: Path) -> 
     mean = "expect_column_mean_to_be_between"
     text = f"expectations: [{{type: {mean}, kwargs: {{column: temperature}}, meta: {{action: warn}}}}]"
     with pytest.raises(
-        SuiteError, match=r"sensors.yaml: temperature_mean_to_be_between: .* more than one row"
+        SuiteError, match=r"sensors.yaml: temperature_mean_to_be_between: .* several rows"
     ):
         add_topic_checks(catalog.load_plan("sensor_minute"), written(tmp_path, text))
 
@@ -144,16 +144,16 @@ def test_what_cannot_be_compiled_is_refused_by_name_and_file(tmp_path: Path) -> 
 LEVEL = {"column": "level"}
 PAIR = {"column_A": "count", "column_B": "level"}
 REFUSED = [
-    ("column_values_to_be_unique", {"column": "name"}, "needs more than one row"),
-    ("column_values_to_be_between", {**LEVEL, "min_value": 0, "mostly": 0.9}, "mostly speaks of many"),
+    ("column_values_to_be_unique", {"column": "name"}, "needs several rows"),
+    ("column_values_to_be_between", {**LEVEL, "min_value": 0, "mostly": 0.9}, "mostly needs several"),
     ("column_values_to_be_between", {**LEVEL, "min_value": 0, "row_condition": "on"}, "row_condition"),
-    ("column_values_to_be_between", {"column": "gone", "min_value": 0}, "there is no field 'gone'"),
-    ("column_values_to_be_between", LEVEL, "neither min_value nor max_value"),
+    ("column_values_to_be_between", {"column": "gone", "min_value": 0}, "unknown field 'gone'"),
+    ("column_values_to_be_between", LEVEL, "min_value and max_value are both missing"),
     ("column_values_to_be_between", {**LEVEL, "min_value": 2, "max_value": 1}, "is above"),
-    ("column_values_to_be_between", {"column": "name", "min_value": "a"}, "Name a field of numbers"),
+    ("column_values_to_be_between", {"column": "name", "min_value": "a"}, "Use a numeric field"),
     ("column_values_to_be_between", {**LEVEL, "min_value": "2"}, "cannot be compared with DOUBLE"),
     ("column_values_to_be_between", {"column": "on", "min_value": 2}, "is BOOLEAN"),
-    ("column_values_to_be_between", {**LEVEL, "min_value": 0, "parse": True}, "parse is not known"),
+    ("column_values_to_be_between", {**LEVEL, "min_value": 0, "parse": True}, "parse is not supported"),
     ("column_values_to_be_in_set", {"column": "count", "value_set": ["a"]}, "cannot be compared with"),
     ("column_values_to_be_in_set", {"column": "name", "value_set": []}, "value_set is []"),
     ("column_values_to_match_regex", {**LEVEL, "regex": "a"}, "is DOUBLE"),
@@ -162,8 +162,8 @@ REFUSED = [
     ("column_pair_values_to_be_equal", {**PAIR, "ignore_row_if": "x"}, "ignore_row_if is 'x'"),
     ("column_pair_values_a_to_be_greater_than_b", {**PAIR, "or_equal": "no"}, "or_equal is 'no'"),
     ("column_values_to_be_between", {**LEVEL, "min_value": 0, "strict_min": "no"}, "strict_min is 'no'"),
-    ("column_values_to_be_between", {"column": ["level"], "min_value": 0}, "there is no field ['level']"),
-    ("column_values_to_be_between", {"column": "count", "max_value": 2**53}, "it compares as DOUBLE"),
+    ("column_values_to_be_between", {"column": ["level"], "min_value": 0}, "unknown field ['level']"),
+    ("column_values_to_be_between", {"column": "count", "max_value": 2**53}, "compares as DOUBLE"),
     ("column_value_lengths_to_be_between", {"column": "name", "min_value": "1"}, "min_value is '1'"),
     ("column_value_lengths_to_be_between", {"column": "name", "max_value": 1.5}, "max_value is 1.5"),
     ("column_value_lengths_to_be_between", {"column": "name", "max_value": True}, "max_value is True"),
@@ -171,8 +171,8 @@ REFUSED = [
     ("column_values_to_match_regex_list", {"column": "name", "regex_list": "^a"}, "regex_list is '^a'"),
     ("column_values_to_not_match_regex_list", {"column": "name", "regex_list": [1]}, "regex_list is [1]"),
     ("column_values_to_match_like_pattern_list", {"column": "name", "like_pattern_list": "a%"}, "is 'a%'"),
-    ("column_values_to_match_regex", {"column": "name", "regex": "(a"}, "'(a' is none: a ( is not closed"),
-    ("column_values_to_match_regex_list", {"column": "name", "regex_list": ["a", "[b"]}, "a [ is not closed"),
+    ("column_values_to_match_regex", {"column": "name", "regex": "(a"}, "'(a' is invalid: unclosed ("),
+    ("column_values_to_match_regex_list", {"column": "name", "regex_list": ["a", "[b"]}, "unclosed ["),
 ]
 
 
@@ -246,7 +246,7 @@ def test_what_is_compiled_is_what_the_library_calls_so() -> None:
 
 def test_what_the_library_does_not_know_or_take_is_refused_by_name(tmp_path: Path) -> None:
     for text, said in (
-        ("expectations: [{type: expect_luck, kwargs: {}}]", "there is no expect_luck"),
+        ("expectations: [{type: expect_luck, kwargs: {}}]", "unknown expectation expect_luck"),
         (
             "expectations: [{type: expect_column_to_exist, kwargs: {colour: a}}]",
             "the library does not take it",

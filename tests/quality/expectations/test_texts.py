@@ -105,11 +105,11 @@ def test_a_text_follows_a_format_where_python_reads_it_so(spark: "SparkSession")
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        ("%Y-%j", "%j in '%Y-%j' is not known here"),
-        ("%Y%", "% in '%Y%' is not known here"),
+        ("%Y-%j", "%j in '%Y-%j' is not supported"),
+        ("%Y%", "% in '%Y%' is not supported"),
         ("noon", "has no directive"),
-        ("%Y %y", "says %Y or %y more than once"),
-        ("%d %d", "says %d more than once"),
+        ("%Y %y", "has %Y or %y more than once"),
+        ("%d %d", "has %d more than once"),
         (7, "strftime_format is 7"),
     ],
 )  # fmt: skip

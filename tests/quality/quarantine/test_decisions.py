@@ -112,10 +112,10 @@ REACHED = {"minute": {0: (0, 10)}, "hour": {0: (5, 8)}}
 @pytest.mark.parametrize(
     ("one", "why"),
     [
-        (record(7, GOOD), "hour did not refuse it: sent again, it would count there twice"),
-        (record(9, GOOD), "hour has read up to offset 8 only, and may yet take it; wait until it has read"),
-        (record(7, b"{", 0, "minute", "hour"), "it still breaks the contract: "),
-        (record(3, None), "it has no value; repair it, or discard it"),
+        (record(7, GOOD), "hour accepted it, so a replay would count it twice"),
+        (record(9, GOOD), "hour has read only up to offset 8; wait until it has read"),
+        (record(7, b"{", 0, "minute", "hour"), "it still violates the contract: "),
+        (record(3, None), "it has no value; repair or discard it"),
     ],
 )  # fmt: skip
 def test_a_record_that_may_not_be_sent_again_is_refused_with_the_reason(
@@ -157,9 +157,9 @@ def test_every_record_stands_somewhere() -> None:
     decisions = [send(2), *discard_decisions([records[1]], 5, "why"), send(0)]
     arrived = DeliveryAddress(0, "sensors", 1, 77)
     found = build_statuses(records, decisions, {0: arrived})
-    assert [one.state for one in found] == ["replaying", "discarded", "replayed", "held"]
+    assert [one.state for one in found] == ["replaying", "discarded", "replayed", "pending"]
     assert found[2].address == arrived
-    assert count_states(found) == {"held": 1, "replaying": 1, "replayed": 1, "discarded": 1}
+    assert count_states(found) == {"pending": 1, "replaying": 1, "replayed": 1, "discarded": 1}
 
 
 @pytest.mark.parametrize("text", ["1", "a:2", "1:", "-1:2", "1:2:3"])
@@ -182,5 +182,5 @@ def test_a_stream_that_comes_later_is_told_what_was_sent_again(tmp_path: Path) -
     ]
     decisions.record([send(8), send(9)])
     assert [(one.partition, one.offset, one.quarantine_reason) for one in told(spans)][1] == (
-        0, 8, "replayed: a record that was decided on",
+        0, 8, "replayed: a record with a decision",
     )  # fmt: skip

@@ -64,4 +64,4 @@ def test_a_later_stream_counts_a_record_that_was_sent_again_once(
     table = pa.table(DeltaTable(tmp_path / "tables/latest/later").to_pyarrow_table())
     assert table.select(["device", "n"]).to_pylist() == [{"device": "a", "n": 3}]
     (held,) = read_quarantine(tmp_path / "tables", "sentagain")
-    assert (held.position, held.reason) == (RecordPosition(0, 1), "replayed: a record that was decided on")
+    assert (held.position, held.reason) == (RecordPosition(0, 1), "replayed: a record with a decision")

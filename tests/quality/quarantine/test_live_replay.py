@@ -87,7 +87,7 @@ def test_what_was_mended_is_in_the_results_once_and_the_audit_accounts_for_it(
     stream.decisions.record(
         discard_decisions([held["future_event_time"]], stream.clock, "a test of the vendor")
     )
-    assert accounted(stream.proved()) == "3 quarantined = 0 held + 2 replaying + 0 replayed + 1 discarded"
+    assert accounted(stream.proved()) == "3 quarantined = 0 pending + 2 replaying + 0 replayed + 1 discarded"
     for _ in range(2):
         assert stream.send_again().complete
     stream.go_on(RECORDS + 6)
@@ -96,7 +96,7 @@ def test_what_was_mended_is_in_the_results_once_and_the_audit_accounts_for_it(
     stream.go_on(RECORDS + LATER + 6)
     report = stream.proved()
     assert [(one.check, one.summary) for one in report.verdicts if one.state != "right"] == []
-    assert accounted(report) == "3 quarantined = 0 held + 0 replaying + 2 replayed + 1 discarded"
+    assert accounted(report) == "3 quarantined = 0 pending + 0 replaying + 2 replayed + 1 discarded"
     said = {verdict.check: verdict.summary for verdict in report.verdicts}
     assert said["accounts"].startswith(f"{RECORDS + LATER + 6:,} read = ")
     assert "+ 3 quarantined +" in said["accounts"]

@@ -39,8 +39,8 @@ def test_each_stretch_is_a_point_and_the_line_goes_through_all_of_them() -> None
 
 def test_what_is_sudden_stands_out_and_what_is_calm_is_drawn_in_the_middle() -> None:
     page = render_plots(ABOUT, {"By windows": POINTS}, [SUDDEN])
-    assert "sudden: rows is 6, and usually 3: 9.0 deviations away" in page
-    assert [dot.get("class") for dot in svg_of(page, "rows").iter("circle")] == [None, None, "wrong"]
+    assert "sudden change: rows is 6, usually 3 (9.0 deviations)" in page
+    assert [dot.get("class") for dot in svg_of(page, "rows").iter("circle")] == [None, None, "failed"]
     calm = list(svg_of(page, "null_&lt;b&gt;").iter("circle"))
     assert {(dot.get("class"), dot.attrib["cy"]) for dot in calm} == {(None, f"{HEIGHT_PX / 2:.1f}")}
 
@@ -51,7 +51,7 @@ def test_the_page_loads_nothing_and_the_two_pages_lead_to_each_other(tmp_path: P
     back = f"../../docs/index.html#{ABOUT}"
     page = publish_plots(file, ABOUT, {"By windows": POINTS, "By clocks": []}, [], back).read_text("utf-8")
     assert f"<a href='{back}'>" in page
-    assert "No stretch is over yet." in page
+    assert "No interval is complete yet." in page
     assert not re.search(r"src=|@import|url\(|<script", page)
     checks = render_page([SuiteReport(Suite(ABOUT, ()), plots_file=file)], tmp_path / "docs")
     assert f"<a href='../statistics/{ABOUT}.html'>its figures over time</a>" in checks

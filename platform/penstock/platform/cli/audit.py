@@ -50,7 +50,7 @@ def command(stream: str, keys: float, since: datetime | None, until: datetime | 
         print_json(report.as_json())
     else:
         print_report(report)
-    return 0 if report.is_correct else 1
+    return 0 if report.passed else 1
 
 
 def print_report(report: "AuditReport") -> None:
@@ -59,10 +59,10 @@ def print_report(report: "AuditReport") -> None:
         ("check", "", "up to batch " + str(report.upto)),
         [(verdict.check, verdict.state, verdict.summary) for verdict in report.verdicts],
     )
+    from penstock.quality.audit.verdict import VerdictState
+
     counts = Counter(verdict.state for verdict in report.verdicts)
-    counts_text = ", ".join(
-        f"{counts[state]} {state}" for state in ("right", "wrong", "unproven") if counts[state]
-    )
+    counts_text = ", ".join(f"{counts[state]} {state}" for state in VerdictState if counts[state])
     click.echo(f"{len(report.verdicts)} checks: {counts_text}")
     if report.first_difference is not None:
         click.secho(f"first difference: {report.first_difference}", fg="red")

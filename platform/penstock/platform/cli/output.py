@@ -89,6 +89,7 @@ _STYLES = {
     "retrying": "red",
     "failed": "red",
     "fenced": "red",
+    "passed": "green",
     "stopped": "yellow",
     "starting": "yellow",
     "paused": "yellow",

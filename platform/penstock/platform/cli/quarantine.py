@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from penstock.quality.quarantine.quarantined_records import QuarantinedRecord, RecordPosition
     from penstock.quality.quarantine.record_status import QuarantineStatus
 
-QUARANTINE_STATES = ("held", "replaying", "replayed", "discarded")
+QUARANTINE_STATES = ("pending", "replaying", "replayed", "discarded")
 
 
 @click.group(
@@ -44,7 +44,7 @@ _topic = click.argument("topic", shell_complete=_complete_topics)
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _positions = click.argument("positions", metavar="[PARTITION:OFFSET]...", nargs=-1)
 _reason = click.option("--reason", help="Only records whose reason starts with this text.")
-_all = click.option("--all", "everything", is_flag=True, help="All records that are held.")
+_all = click.option("--all", "everything", is_flag=True, help="All pending records.")
 _why = click.option("--why", default="", help="Comment to store with the decision.")
 
 
@@ -52,7 +52,7 @@ _why = click.option("--why", default="", help="Comment to store with the decisio
     name="list",
     short_help="List the quarantined records of a topic",
     epilog=format_examples(
-        "penstock quarantine list sensors", "penstock quarantine list sensors --state held --json"
+        "penstock quarantine list sensors", "penstock quarantine list sensors --state pending --json"
     ),
 )
 @_topic
@@ -214,7 +214,7 @@ def _select_records(
     everything: bool,
     repaired_positions: "list[RecordPosition]",
 ) -> "list[QuarantinedRecord]":
-    """The held records that are meant: by address, by reason, all, or those that were repaired."""
+    """The pending records that are meant: by address, by reason, all, or those that were repaired."""
     from penstock.quality.quarantine.quarantined_records import find_records, parse_position
 
     statuses = quarantine.list_statuses()
@@ -225,16 +225,18 @@ def _select_records(
         quarantine.topic,
     )
     if reason is not None or everything:
-        selected += [status.record for status in statuses if _is_selected(status, reason, "held")]
+        selected += [status.record for status in statuses if _is_selected(status, reason, "pending")]
     state_by_position = {status.record.position: status.state for status in statuses}
     for position in (
-        record.position for record in dict.fromkeys(selected) if state_by_position[record.position] != "held"
+        record.position
+        for record in dict.fromkeys(selected)
+        if state_by_position[record.position] != "pending"
     ):
         click.echo(
             f"{quarantine.topic} {position} skipped: it is already {state_by_position[position]}",
             err=True,
         )
-    return [record for record in dict.fromkeys(selected) if state_by_position[record.position] == "held"]
+    return [record for record in dict.fromkeys(selected) if state_by_position[record.position] == "pending"]
 
 
 def _is_selected(status: "QuarantineStatus", reason: str | None, state: str | None) -> bool:

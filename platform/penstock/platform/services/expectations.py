@@ -24,7 +24,6 @@ from penstock.platform.services.audit import ProgressReporter
 from penstock.platform.services.command_spark import open_command_spark
 from penstock.platform.services.stream_catalog import load_valid_plans
 from penstock.platform.settings import Settings
-from penstock.quality.audit.table_reads import open_table, read_table, to_milliseconds
 from penstock.quality.errors import DamagedTableError, NoSuiteError, QualityError, SuiteError
 from penstock.quality.expectations.check_results import BatchCheckResult, CheckResultStore
 from penstock.quality.expectations.gx_library import MAX_EXAMPLES
@@ -32,6 +31,7 @@ from penstock.quality.expectations.report_page import SuiteReport, write_report_
 from penstock.quality.expectations.suite import TOPICS_FOLDER, Expectation, Suite, list_suites, load_suite
 from penstock.quality.expectations.table_checks import check_table, list_due_batches
 from penstock.quality.quarantine.quarantined_records import read_quarantine
+from penstock.quality.table_reads import open_table, read_table, to_milliseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

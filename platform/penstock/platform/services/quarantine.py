@@ -16,8 +16,7 @@ from penstock.platform.errors import UnknownTopicError
 from penstock.platform.services.schema_registry import open_schema_registry
 from penstock.platform.services.stream_catalog import load_valid_plans
 from penstock.platform.settings import Settings
-from penstock.quality.audit.ledger_continuity import group_by_partition
-from penstock.quality.audit.table_reads import open_table
+from penstock.quality.ledger_rows import group_by_partition
 from penstock.quality.quarantine.decisions import DecisionLog
 from penstock.quality.quarantine.quarantined_records import QuarantinedRecord, RecordPosition, read_quarantine
 from penstock.quality.quarantine.record_status import (
@@ -33,6 +32,7 @@ from penstock.quality.quarantine.replay import (
     judge_records,
     replay_decisions,
 )
+from penstock.quality.table_reads import open_table
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from deltalake import DeltaTable
 from penstock.engine.plan import FinalPanes, PaneLog, Plan
 from penstock.engine.storage import StoragePath
 from penstock.engine.tables.table_paths import result_path
-from penstock.quality.audit.table_reads import open_table
 from penstock.quality.errors import DamagedTableError
+from penstock.quality.table_reads import open_table
 
 BATCH_COLUMN = "batch_id"
 

@@ -1,5 +1,5 @@
-"""The audit: whether every record is accounted for, and every result is what its records give.
+"""The audit: checks that every record is accounted for and that results match their records.
 
-Deciding is apart from fetching: each check is a pure function over Arrow tables and data classes that says where
-something differs; `audit` fetches, asks the checks, and reports.
+Comparison is separate from I/O: each check is a pure function over Arrow tables and dataclasses that yields
+differences. `runner` runs the checks and reports their verdicts.
 """

@@ -1,4 +1,4 @@
-"""Which results a recomputation must give again, said from the plan alone; what cannot be compared is named."""
+"""Decides from the plan which results a recomputation must reproduce, and why others cannot be compared."""
 
 import re
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ from penstock.engine.plan import (
 )
 from penstock.engine.plan.windows import is_processing_time
 from penstock.quality.audit.result_comparison import TableComparison
-from penstock.quality.audit.table_reads import to_milliseconds
+from penstock.quality.table_reads import to_milliseconds
 
 ROW_MULTIPLYING_SQL = re.compile("explode|inline|stack|json_tuple|lateral|join|union", re.IGNORECASE)
-"""Words without which SQL makes one row of a row at most."""
+"""Words without which SQL makes at most one row of a row."""
 MONTH_MS = 31 * 86_400_000
 MAX_CALENDAR_WINDOW_MS = {
     "day": 25 * 3_600_000,
@@ -48,7 +48,7 @@ MAX_CALENDAR_WINDOW_MS = {
 
 @dataclass(frozen=True)
 class Sample:
-    """Which results are computed again: a share of the keys, windows in [start, end), or both."""
+    """The results to recompute: a share of the keys, windows in [start, end), or both."""
 
     key_share: float = 1.0
     start: int | None = None
@@ -56,51 +56,51 @@ class Sample:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether the sample includes everything."""
         return self == Sample()
 
 
 def explain_batch_dependence(plan: Plan) -> str | None:
-    """Say why results depend on how records were cut into batches; None where the records alone decide them."""
+    """Explain why results depend on the division into batches; None if they depend on the records alone."""
     if len(plan.stages) > 1:
-        return "it has several stages, and a later one goes by what the one before it showed when"
+        return "it has several stages, and a later stage depends on when the earlier one emits"
     stage = plan.only_stage
     if stage.join is not None:
-        return "its rows are pairs, of which a window may have any number"
+        return "a window of its join may have any number of rows"
     if isinstance(stage.window, StatefulFunction):
-        return "its function is asked batch by batch"
+        return "its stateful function runs once per batch"
     if is_processing_time(stage.window) or has_time_policy(stage.window):
-        return "its windows are cut by the clock"
+        return "its windows depend on processing time"
     if isinstance(stage.window, Global):
-        return "its window is never over"
+        return "its window never ends"
     if stage.accumulation == "discarding":
-        return "its panes are parts of a result"
+        return "its panes are partial results"
     if not has_order_windows(stage) and not has_complete_panes(stage):
-        return "its trigger may leave elements unshown when a window closes"
+        return "its trigger may omit elements when a window closes"
     for source in plan.sources:
         if source.deduplication is not None and is_dedup_horizon_short(stage, source.deduplication):
-            return f"repeats of {source.name} are forgotten before their windows close"
+            return f"duplicates of {source.name} expire before their windows close"
     return None
 
 
 def explain_unsampleable(plan: Plan, sample: Sample) -> str | None:
-    """Say why a sample cannot be taken; None where it can."""
+    """Explain why a sample is not possible; return None if it is."""
     if explain_batch_dependence(plan):
-        return None  # whoever runs the batches again says it
+        return None  # check_replayed_batches reports it
     if sample.key_share < 1 and not plan.only_stage.key:
-        return "it has no key of which a share could be taken"
+        return "it has no key that could be sampled"
     if has_order_windows(plan.only_stage) and (sample.start, sample.end) != (None, None):
-        return "its windows are cut by the order of records: take a share of the keys instead"
+        return "its windows depend on the order of records; sample with --keys instead"
     return None
 
 
 def has_order_windows(stage: Stage) -> bool:
-    """Tell whether windows are cut by the order of records; every one that was shown is over."""
+    """Tell whether windows depend on the order of records. Such a window is final when it is emitted."""
     return isinstance(stage.window, Tumbling | SlidingOrder)
 
 
 def can_multiply_records(stage: Stage) -> bool:
-    """Tell whether a step may make several rows of a record, as far as the plan says it without Spark."""
+    """Tell whether a step may make several rows of a record, as far as the plan shows it."""
     return any(_can_multiply(step) for step in stage.steps)
 
 
@@ -115,7 +115,7 @@ def _can_multiply(step: Step) -> bool:
 
 
 def has_complete_panes(stage: Stage) -> bool:
-    """Tell whether nothing that was folded is left unshown when a window closes."""
+    """Tell whether the last pane of a window contains all of its elements."""
     match stage.trigger:
         case Default() | AfterWatermark(late=None) | Repeatedly(AfterWatermark(None, None) | AfterCount(1)):
             return True
@@ -126,14 +126,14 @@ def has_complete_panes(stage: Stage) -> bool:
 
 
 def is_dedup_horizon_short(stage: Stage, rule: Deduplication) -> bool:
-    """Tell whether a repeat may come to a window when its first record is no longer remembered."""
+    """Tell whether a duplicate may reach a window after the first record was forgotten."""
     if has_order_windows(stage):
         return True
     return rule.within < max_window_reach_ms(stage.window) + stage.lateness
 
 
 def max_window_reach_ms(window: Window) -> int:
-    """Return how far a window's end may lie behind the time of a record in it."""
+    """Return the maximum distance from a record's event time to the end of its window."""
     match window:
         case Fixed(size) | Sliding(size):
             return size
@@ -142,11 +142,14 @@ def max_window_reach_ms(window: Window) -> int:
         case Calendar(unit):
             return MAX_CALENDAR_WINDOW_MS[unit]
         case _:
-            raise TypeError(f"{window} is not decided by the time of a record")
+            raise TypeError(f"{window} does not depend on event time")
 
 
 def comparison_for(stage: Stage, table: str) -> TableComparison:
-    """Return what names a row of a stage's table, and what must be the same; sketches that toss coins are not."""
+    """Return the columns that identify a row of a stage's table, and those that must be equal.
+
+    Randomized sketches are not compared.
+    """
     values = [output.name for output in stage.aggregates if not isinstance(output.aggregate, Quantiles)]
     if has_order_windows(stage):
         return TableComparison(
@@ -156,7 +159,7 @@ def comparison_for(stage: Stage, table: str) -> TableComparison:
 
 
 def filter_final_windows(rows: pa.Table, stage: Stage, watermark: int | None, sample: Sample) -> pa.Table:
-    """Return the rows of windows that are over by a watermark, and that lie where a sample asks for."""
+    """Return the rows of windows that are final by a watermark and inside of the sample."""
     if has_order_windows(stage):
         return rows
     if watermark is None:
@@ -164,7 +167,7 @@ def filter_final_windows(rows: pa.Table, stage: Stage, watermark: int | None, sa
     start, end = (to_milliseconds(rows.column(name)) for name in ("window_start", "window_end"))
     is_final = pc.less_equal(end, watermark - stage.lateness)
     if sample.start is not None:
-        # A session that begins within a gap of the sample's begin may have begun before it.
+        # A session that starts within a gap of the sample's start may extend to before it.
         earliest_start = sample.start + (stage.window.gap + 1 if isinstance(stage.window, Sessions) else 0)
         is_final = pc.and_(is_final, pc.greater_equal(start, earliest_start))
     if sample.end is not None:

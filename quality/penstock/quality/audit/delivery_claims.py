@@ -1,4 +1,4 @@
-"""Whether what producers had acknowledged is in the topic: every address once, or gone by retention alone."""
+"""Checks that acknowledged records are in the topic exactly once, or have expired."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,25 +7,25 @@ from pathlib import Path
 from penstock.ingestion.ledger.entries import Acknowledgement, ProducerSession
 from penstock.ingestion.ledger.journal import read_entries
 from penstock.ingestion.ledger.reader import list_segments
-from penstock.quality.audit.ledger_continuity import TopicPartition
 from penstock.quality.audit.offset_runs import NO_OFFSETS, OffsetRun, OffsetRunsByPartition, merge_runs
 from penstock.quality.audit.verdict import AuditDifference
+from penstock.quality.ledger_rows import TopicPartition
 
 
 @dataclass(frozen=True)
 class PartitionLimits:
-    """The offsets that a partition has now, [low, high); what is below has expired."""
+    """The offsets [low, high) that a partition has. Offsets below `low` have expired."""
 
     low: int
     high: int
 
 
 DeliveryClaims = Mapping[TopicPartition, Sequence[OffsetRun]]
-"""Offsets that a producer says it has delivered to."""
+"""The offsets that a producer reports as delivered, by partition."""
 
 
 def read_topic_claims(topic: str, directory: Path) -> DeliveryClaims:
-    """Return what a producer's ledger knows to be acknowledged in one topic."""
+    """Return the acknowledged offsets of one topic from a delivery ledger."""
     return {
         partition: runs
         for partition, runs in read_acknowledged_runs(directory).items()
@@ -34,7 +34,7 @@ def read_topic_claims(topic: str, directory: Path) -> DeliveryClaims:
 
 
 def read_acknowledged_runs(directory: Path) -> Mapping[TopicPartition, list[OffsetRun]]:
-    """Return the offsets that a producer's ledger still knows to be acknowledged, as it wrote them down."""
+    """Return the acknowledged offsets that a delivery ledger still has, in the order of writing."""
     targets: Sequence[TopicPartition] = []
     acknowledged: dict[TopicPartition, list[OffsetRun]] = {}
     for path in list_segments(directory):
@@ -52,10 +52,10 @@ def check_claims(
     bounds: Mapping[TopicPartition, PartitionLimits],
     held_runs: OffsetRunsByPartition,
 ) -> Iterator[AuditDifference]:
-    """Yield acknowledged addresses that two records have, that are beyond the topic, or that hold no record.
+    """Yield acknowledged offsets that two producers claim, that are beyond the topic, or that have no record.
 
-    `present` says what the topic holds between its bounds; a partition that it does not name is judged by its
-    bounds alone, as all are of a topic that is compacted.
+    `held_runs` has the offsets with a record, by partition. A partition that it does not contain, and every
+    partition of a compacted topic, is checked against its bounds only.
     """
     for partition, claims in sorted(_claims_by_partition(ledgers).items()):
         yield from _find_double_claims(partition, claims)
@@ -63,7 +63,7 @@ def check_claims(
         if limit is None:
             yield AuditDifference(
                 _partition_text(partition),
-                f"{claims[0][1]} delivered to it, and the topic has no such partition",
+                f"{claims[0][1]} delivered to it, but the topic has no such partition",
             )
             continue
         merged_runs = merge_runs(run for run, _ in claims)
@@ -77,14 +77,14 @@ def _find_lost(
     if end > limit.high:
         yield AuditDifference(
             f"{_partition_text(partition)} offset {max(first, limit.high)}",
-            f"it was acknowledged, and the topic ends at {limit.high}",
+            f"acknowledged, but the topic ends at {limit.high}",
         )
     if partition in held_runs:
         missing_offset = held_runs.get(partition, NO_OFFSETS).find_first_missing(first, min(end, limit.high))
         if missing_offset is not None:
             yield AuditDifference(
                 f"{_partition_text(partition)} offset {missing_offset}",
-                "it was acknowledged, and the topic holds no record there",
+                "acknowledged, but the topic has no record there",
             )
 
 
@@ -96,7 +96,7 @@ def _find_double_claims(
         if first < last_end:
             yield AuditDifference(
                 f"{_partition_text(partition)} offset {first}",
-                f"{producer} has it acknowledged, and so has {last_producer}",
+                f"acknowledged to both {producer} and {last_producer}",
             )
         if first + length > last_end:
             last_end, last_producer = first + length, producer

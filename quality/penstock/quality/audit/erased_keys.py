@@ -1,7 +1,7 @@
-"""Rows of keys that were erased on request: what was forgotten of them no record gives again.
+"""Excludes rows of erased keys, which no recomputation can reproduce.
 
-An account of an erasure holds a digest of the key and not the key, so each key of the rows is asked whether it is
-the one. It may have been deleted from tables as well, so none of its rows is compared.
+The record of an erasure has a digest of the key, so the key of each row is hashed and compared. The rows of an
+erased key may have been deleted as well, so none of them is compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from penstock.engine.batch.erasure_account import ERASURES_FOLDER, digest_key
 from penstock.quality.audit.scope import AuditScope
-from penstock.quality.audit.table_reads import read_rows as rows_of
+from penstock.quality.table_reads import read_rows as rows_of
 
 ErasedKey = tuple[tuple[str, ...], str]
 """The fields of a key, and the digest of their values."""
 
 
 def read_erased_keys(scope: AuditScope) -> list[ErasedKey]:
-    """Return every key that was erased from the state of the stream's stage."""
+    """Return the keys that were erased from the state of the stream's stage."""
     erasure_rows = rows_of(scope.warehouse / ERASURES_FOLDER / scope.plan.name, scope.upto)
     rewritten = (
         [] if erasure_rows is None else erasure_rows.filter(erasure_rows.column("rewritten")).to_pylist()
@@ -42,7 +42,7 @@ def exclude_erased_rows(rows: pa.Table, stream: str, erased_keys: Sequence[Erase
 
 
 def _key_digests(stream: str, key: dict[str, object]) -> Iterator[str]:
-    """The digests of a key, in each way in which its values may have been written."""
+    """Return the digests of a key, one for each way to write its values."""
     for texts in product(*map(_text_forms, key.values())):
         yield digest_key(stream, dict(zip(key, texts, strict=True)))
 

@@ -1,4 +1,4 @@
-"""The checks that need no broker and no Spark: what the stream wrote about itself."""
+"""The audit checks that need neither a broker nor Spark."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -22,20 +22,22 @@ from penstock.quality.audit.account_agreement import (
     compare_batch_fields,
 )
 from penstock.quality.audit.comparability import can_multiply_records
-from penstock.quality.audit.ledger_continuity import FATES, check_continuity, check_sums, group_by_partition
+from penstock.quality.audit.decision_checks import OffsetReach, check_decisions
+from penstock.quality.audit.ledger_continuity import check_continuity, check_sums
 from penstock.quality.audit.pane_counts import check_pane_counts
 from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.side_tables import ADDRESS_COLUMNS, check_side_table
-from penstock.quality.audit.table_reads import check_table_files, read_required_rows
+from penstock.quality.audit.table_integrity import check_table_files
 from penstock.quality.audit.verdict import AuditDifference, AuditVerdict, judge_differences, unproven_verdict
-from penstock.quality.quarantine.decision_checks import OffsetReach, check_decisions
+from penstock.quality.ledger_rows import FATES, group_by_partition
 from penstock.quality.quarantine.decisions import DecisionLog
 from penstock.quality.quarantine.quarantined_records import read_quarantine
 from penstock.quality.quarantine.record_status import build_statuses, count_states, read_delivered_addresses
+from penstock.quality.table_reads import read_required_rows
 
 
 def check_files(scope: AuditScope) -> AuditVerdict:
-    """Every table is there, and every file that it names, as it was brought in; no batch came in twice."""
+    """Every table is complete: it exists, its files exist with their size, and no batch was committed twice."""
     differences = one_after_another(
         find_missing_tables(scope),
         *(
@@ -44,14 +46,14 @@ def check_files(scope: AuditScope) -> AuditVerdict:
         ),
     )
     return judge_differences(
-        "files", differences, f"{len(scope.tables)} tables name what is there, and took each batch once"
+        "files", differences, f"{len(scope.tables)} tables are complete, and each batch was committed once"
     )
 
 
 def find_missing_tables(scope: AuditScope) -> Iterator[AuditDifference]:
-    """Yield the tables that were made before the first batch was committed, and are not there.
+    """Yield the required tables that do not exist.
 
-    The journal says which these are: one that cannot be read is a difference itself.
+    The journal tells which tables are required. A journal that cannot be read is a difference itself.
     """
     try:
         required_tables = scope.required_tables
@@ -61,12 +63,12 @@ def find_missing_tables(scope: AuditScope) -> Iterator[AuditDifference]:
     for table in sorted(required_tables):
         if not (scope.warehouse / table / "_delta_log").exists():
             yield AuditDifference(
-                table, f"{scope.plan.name} has written up to batch {scope.upto}, and there is no table"
+                table, f"table is missing, but {scope.plan.name} has written up to batch {scope.upto}"
             )
 
 
-def check_ranges(scope: AuditScope) -> AuditVerdict:
-    """The ranges of each partition follow one another, without gap or overlap."""
+def check_offset_ranges(scope: AuditScope) -> AuditVerdict:
+    """The offset ranges of each partition are contiguous."""
     ledger_bounds = scope.ledger.group_by(["topic", "partition"]).aggregate(
         [("start", "min"), ("end", "max")]
     )
@@ -78,11 +80,11 @@ def check_ranges(scope: AuditScope) -> AuditVerdict:
         label_stage(scope, stage, check_continuity(scope.stage_ledger(stage)))
         for stage in scope.plan.source_stages
     )
-    return judge_differences("ranges", differences, f"without gap or overlap: {bounds_text}")
+    return judge_differences("offset ranges", differences, f"no gap or overlap: {bounds_text}")
 
 
 def check_accounts(scope: AuditScope) -> AuditVerdict:
-    """Every record that was read has one fate."""
+    """Every record that was read has exactly one fate."""
     counts = {name: pc.sum(scope.ledger.column(name)).as_py() or 0 for name in ("read", *FATES)}
     fates_text = " + ".join(f"{counts[name]:,} {name}" for name in FATES)
     differences = one_after_another.from_iterable(
@@ -94,7 +96,7 @@ def check_accounts(scope: AuditScope) -> AuditVerdict:
 def label_stage(
     scope: AuditScope, stage: Stage, differences: Iterator[AuditDifference]
 ) -> Iterator[AuditDifference]:
-    """What was found in the books of one first stage, which it says where there are several."""
+    """Prefix the location of differences with the stage, except for the first source stage."""
     for difference in differences:
         yield (
             difference
@@ -103,8 +105,8 @@ def label_stage(
         )
 
 
-def check_witnesses(scope: AuditScope) -> AuditVerdict:
-    """Ledger, control store and journal say the same of every batch."""
+def check_agreement(scope: AuditScope) -> AuditVerdict:
+    """The stream ledger, the control store and the journal agree on every batch."""
     ledger_accounts = accounts_from_ledger(scope.ledger)
     control_store_accounts = accounts_from_batches(
         (batch.batch_id, batch.accounts) for batch in scope.batches
@@ -121,21 +123,21 @@ def check_witnesses(scope: AuditScope) -> AuditVerdict:
     )
     success_text = (
         f"ledger and control store agree on {len(scope.batches)} batches, "
-        f"the journal on its {len(journal_accounts)}"
+        f"ledger and journal on {len(journal_accounts)}"
     )
-    return judge_differences("witnesses", differences, success_text)
+    return judge_differences("agreement", differences, success_text)
 
 
 def check_late_and_quarantined(scope: AuditScope) -> AuditVerdict:
-    """Late and quarantined records are in their tables, as many as the ledger counts, with their addresses."""
+    """The tables of late and quarantined records have as many records as the ledger counts."""
     differences = one_after_another.from_iterable(
         label_stage(scope, stage, _compare_side_tables(scope, stage)) for stage in scope.plan.source_stages
     )
     late_count = sum(scope.stage_late_rows(stage).num_rows for stage in scope.plan.source_stages)
     success_text = (
-        f"{late_count:,} late and {scope.quarantined_rows.num_rows:,} quarantined rows have their addresses"
+        f"{late_count:,} late and {scope.quarantined_rows.num_rows:,} quarantined rows match the ledger"
     )
-    return judge_differences("set aside", differences, success_text)
+    return judge_differences("late and quarantined", differences, success_text)
 
 
 def _compare_side_tables(scope: AuditScope, stage: Stage) -> Iterator[AuditDifference]:
@@ -152,19 +154,19 @@ def _compare_side_tables(scope: AuditScope, stage: Stage) -> Iterator[AuditDiffe
 
 
 def _row_identity(stage: Stage) -> tuple[str, ...] | None:
-    """What names a row of a stage's late records; None where a step may make rows of one that are the same."""
+    """Return the columns that identify a late row; None if a step may make equal rows of one record."""
     if can_multiply_records(stage):
         return None
     return (*ADDRESS_COLUMNS, "window_start") if isinstance(stage.window, Sliding) else tuple(ADDRESS_COLUMNS)
 
 
 def _can_exceed_count(stage: Stage) -> bool:
-    """Tell whether a record may be taken by one window and be late for another, or for another of its keys."""
+    """Tell whether one window may accept a record that is late for another window or key."""
     return isinstance(stage.window, Sliding) or can_multiply_records(stage)
 
 
 def check_quarantine(scope: AuditScope) -> AuditVerdict:
-    """What was decided of quarantined records is what was done, and each of them stands somewhere."""
+    """Decisions on quarantined records were carried out, and every record has a state."""
     differences: list[AuditDifference] = []
     state_counts: Counter[str] = Counter()
     for topic in scope.topics:
@@ -184,7 +186,7 @@ def check_quarantine(scope: AuditScope) -> AuditVerdict:
 
 
 def _ledger_reach(scope: AuditScope, topic: str) -> OffsetReach:
-    """The offsets of a topic's partitions that the ledger tells of."""
+    """Return the offsets of a topic that the stream ledger covers, by partition."""
     return {
         partition: (pc.min(rows.column("start")).as_py(), pc.max(rows.column("end")).as_py())
         for (topic_name, partition), rows in group_by_partition(scope.ledger)
@@ -193,21 +195,21 @@ def _ledger_reach(scope: AuditScope, topic: str) -> OffsetReach:
 
 
 def check_panes(scope: AuditScope) -> AuditVerdict:
-    """Tables of panes hold what each batch says that it wrote, over all stages together."""
+    """Pane tables have as many rows as each batch reports, over all stages together."""
     logs_by_output = [tables for stage in scope.plan.stages for tables in list_pane_logs(stage)]
     if not all(logs_by_output):
         return unproven_verdict(
-            "panes", "not every stage keeps all of its panes, and a batch counts those of all stages"
+            "panes", "a batch counts the panes of all stages, but not every stage has a pane log"
         )
     comparisons = (_compare_pane_counts(scope, tables) for tables in product(*logs_by_output))
     table_names = ", ".join(table for tables in logs_by_output for table in tables)
     return judge_differences(
-        "panes", one_after_another.from_iterable(comparisons), f"{table_names} as each batch says"
+        "panes", one_after_another.from_iterable(comparisons), f"{table_names} match the counts of each batch"
     )
 
 
 def list_pane_logs(stage: Stage) -> list[list[str]]:
-    """For each output of a stage the tables that hold every pane of it; most stages have one output."""
+    """Return the pane log tables for each output of a stage; most stages have one output."""
     logs = [sink for sink in stage.sinks if isinstance(sink, PaneLog)]
     named_outputs = stage.window.outputs if isinstance(stage.window, StatefulFunction) else ()
     return [
@@ -228,10 +230,10 @@ def _compare_pane_counts(scope: AuditScope, tables: Sequence[str]) -> Iterator[A
 
 STREAM_CHECKS: tuple[tuple[str, Callable[[AuditScope], AuditVerdict]], ...] = (
     ("files", check_files),
-    ("ranges", check_ranges),
+    ("offset ranges", check_offset_ranges),
     ("accounts", check_accounts),
-    ("witnesses", check_witnesses),
-    ("set aside", check_late_and_quarantined),
+    ("agreement", check_agreement),
+    ("late and quarantined", check_late_and_quarantined),
     ("panes", check_panes),
     ("quarantine", check_quarantine),
 )

@@ -1,4 +1,4 @@
-"""Whether the ledger of a stream is a chain: its ranges follow one another, and each adds up."""
+"""Checks that a stream ledger is contiguous and that its counts add up."""
 
 from collections.abc import Iterator
 
@@ -7,23 +7,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.quality.audit.verdict import AuditDifference
-
-FATES = ("folded", "late", "quarantined", "duplicate", "filtered")
-"""What becomes of a record: exactly one of these."""
-
-TopicPartition = tuple[str, int]
+from penstock.quality.ledger_rows import FATES, group_by_partition
 
 
 def check_continuity(ledger: pa.Table) -> Iterator[AuditDifference]:
-    """Yield where the ranges of a partition leave offsets out or take them twice, partition by partition.
+    """Yield gaps and overlaps in the offset ranges of each partition.
 
-    A partition may begin after 0: what was before had expired, or the stream was told to begin there.
+    A partition may start after offset 0: earlier records had expired, or the stream was configured to start
+    there.
     """
     for (topic, partition), rows in group_by_partition(ledger):
         start, end, batch = (_to_numpy(rows, name) for name in ("start", "end", "batch_id"))
         for index in np.flatnonzero(end < start):
             yield AuditDifference(
-                f"{topic}/{partition}, batch {batch[index]}", f"ends at {end[index]}, before its begin"
+                f"{topic}/{partition}, batch {batch[index]}", f"ends at {end[index]}, before its start"
             )
         for index in np.flatnonzero(start[1:] != end[:-1]):
             batch_before, batch_after = batch[index], batch[index + 1]
@@ -34,7 +31,7 @@ def check_continuity(ledger: pa.Table) -> Iterator[AuditDifference]:
 
 
 def check_sums(ledger: pa.Table) -> Iterator[AuditDifference]:
-    """Yield the rows whose records are not all in exactly one account, and those that count below nought."""
+    """Yield rows whose counts do not add up, exceed their offsets, or are negative."""
     read_counts = ledger.column("read")
     fates = [ledger.column(name) for name in FATES]
     fate_total = fates[0]
@@ -48,39 +45,19 @@ def check_sums(ledger: pa.Table) -> Iterator[AuditDifference]:
         fates_text = " + ".join(f"{row[name]} {name}" for name in FATES)
         yield AuditDifference(
             f"{row['topic']}/{row['partition']}, batch {row['batch_id']}",
-            f"{row['read']} records read of offsets {row['start']} to {row['end'] - 1}, and {fates_text}",
+            f"{row['read']} records read of offsets {row['start']} to {row['end'] - 1}, but {fates_text}",
         )
-
-
-def group_by_partition(rows: pa.Table) -> Iterator[tuple[TopicPartition, pa.Table]]:
-    """Yield the rows of each partition, in the order of their batches."""
-    partition_rows = rows.group_by(["topic", "partition"]).aggregate([]).sort_by(LEDGER_ORDER[:2]).to_pylist()
-    ordered = rows.sort_by(LEDGER_ORDER)
-    for partition_row in partition_rows:
-        is_same_topic = pc.equal(ordered.column("topic"), partition_row["topic"])
-        is_same_partition = pc.and_(
-            is_same_topic, pc.equal(ordered.column("partition"), partition_row["partition"])
-        )
-        yield (partition_row["topic"], partition_row["partition"]), ordered.filter(is_same_partition)
-
-
-LEDGER_ORDER = [
-    ("topic", "ascending"),
-    ("partition", "ascending"),
-    ("batch_id", "ascending"),
-    ("start", "ascending"),
-]
 
 
 def _describe_break(end: int, start: int, batch_before: int, batch_after: int) -> str:
     if batch_before == batch_after:
-        return f"batch {batch_before} is in the ledger more than once"
+        return f"the ledger has batch {batch_before} more than once"
     if start > end:
         return (
-            f"offsets {end} to {start - 1} were read by no batch: "
-            f"{batch_before} ends before, {batch_after} begins after"
+            f"no batch read offsets {end} to {start - 1}: "
+            f"batch {batch_before} ends before, batch {batch_after} starts after"
         )
-    return f"offsets {start} to {end - 1} were read by batch {batch_before}, and again by {batch_after}"
+    return f"batches {batch_before} and {batch_after} both read offsets {start} to {end - 1}"
 
 
 def _to_numpy(rows: pa.Table, name: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Which offsets hold a record: runs of them, small for a partition of any length, and what is counted by them."""
+"""The offsets that have a record, as runs: a compact form for partitions of any size."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,24 +7,24 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.ingestion.ledger import to_offset_runs
-from penstock.quality.audit.ledger_continuity import TopicPartition, group_by_partition
 from penstock.quality.audit.verdict import AuditDifference
+from penstock.quality.ledger_rows import TopicPartition, group_by_partition
 
 OffsetRun = tuple[int, int]
-"""The first offset of a stretch without a gap, and its length."""
+"""The first offset of a contiguous run, and its length."""
 
 IntArray = np.ndarray
 
 
 @dataclass(frozen=True)
 class OffsetRuns:
-    """The offsets of one partition that hold a record, as runs that rise and do not touch."""
+    """The offsets of a partition that have a record, as increasing runs that do not touch."""
 
     firsts: IntArray
     lengths: IntArray
 
     def count_before(self, offsets: IntArray) -> IntArray:
-        """Return how many records lie before each of these offsets."""
+        """Return how many records are before each offset."""
         if not len(self.firsts):
             return np.zeros(len(offsets), np.int64)
         cumulative = np.concatenate(([0], np.cumsum(self.lengths)))
@@ -36,12 +36,12 @@ class OffsetRuns:
         return counts
 
     def count_in_ranges(self, starts: IntArray, ends: IntArray) -> IntArray:
-        """Return how many records lie in each of these ranges [start, end)."""
+        """Return how many records are in each range [start, end)."""
         counts: IntArray = self.count_before(ends) - self.count_before(starts)
         return counts
 
     def find_first_missing(self, start: int, end: int) -> int | None:
-        """Return the first offset of a range that no record has; None where all have one."""
+        """Return the first offset of a range without a record; None if every offset has one."""
         offset = start
         while offset < end:
             run_index = int(np.searchsorted(self.firsts, offset, side="right")) - 1
@@ -56,7 +56,7 @@ NO_OFFSETS = OffsetRuns(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def merge_runs(runs: Iterable[OffsetRun]) -> OffsetRuns:
-    """Return runs as an extent: in order, and those that touch or overlap as one."""
+    """Return sorted runs, with touching and overlapping runs merged."""
     merged_pairs: list[list[int]] = []
     for first, length in sorted(runs):
         if merged_pairs and first <= sum(merged_pairs[-1]):
@@ -68,16 +68,16 @@ def merge_runs(runs: Iterable[OffsetRun]) -> OffsetRuns:
 
 
 def runs_from_offsets(offsets: Sequence[int]) -> list[OffsetRun]:
-    """Return offsets that rise as runs."""
+    """Return increasing offsets as runs."""
     return to_offset_runs(offsets)
 
 
 def check_records_read(
     ledger: pa.Table, runs_by_partition: OffsetRunsByPartition, place_text: str, *, is_compacted: bool = False
 ) -> Iterator[AuditDifference]:
-    """Yield the batches that read another number of records than their offsets hold.
+    """Yield the batches that read another number of records than their offsets have.
 
-    `extents` must reach over all of the ledger's ranges. Of a topic that is compacted a batch may have read more.
+    `runs_by_partition` must cover all ranges of the ledger. In a compacted topic, a batch may have read more.
     """
     for partition, rows in group_by_partition(ledger):
         start, end, read, batch = (
@@ -87,13 +87,13 @@ def check_records_read(
         for index in np.flatnonzero(held_counts > read if is_compacted else held_counts != read):
             yield AuditDifference(
                 f"{partition[0]}/{partition[1]}, batch {batch[index]}",
-                f"it read {read[index]} records of offsets {start[index]} to {end[index] - 1}, "
-                f"and {place_text} has {held_counts[index]}",
+                f"the batch read {read[index]} records of offsets {start[index]} to {end[index] - 1}; "
+                f"{place_text} has {held_counts[index]}",
             )
 
 
 def has_compacted_records(ledger: pa.Table, runs_by_partition: OffsetRunsByPartition) -> bool:
-    """Tell whether any batch read more than its offsets hold now."""
+    """Tell whether a batch read more records than its offsets have now."""
     return any(
         (
             runs_by_partition.get(partition, NO_OFFSETS).count_in_ranges(

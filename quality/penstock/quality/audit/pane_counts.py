@@ -1,4 +1,4 @@
-"""Whether a table of panes holds as many rows of each kind as each batch says that it wrote."""
+"""Checks the number of rows of each kind in a pane table against the batches."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from penstock.quality.audit.verdict import AuditDifference
 def check_pane_counts(
     batches: Sequence[BatchRecord], panes: pa.Table, table: str
 ) -> Iterator[AuditDifference]:
-    """Yield the batches whose rows are not all in the table, each once; `panes` needs batch, timing and kind."""
+    """Yield the batches whose row counts differ. `panes` needs batch_id, timing and kind."""
     stored_counts = count_panes(panes)
     first_batch = batches[0].batch_id if batches else 0
     recorded_counts = {batch.batch_id: dict(batch.panes) for batch in batches}
@@ -22,13 +22,13 @@ def check_pane_counts(
             if recorded.get(kind, 0) != stored.get(kind, 0):
                 yield AuditDifference(
                     f"{table}, batch {batch}",
-                    f"it wrote {recorded.get(kind, 0)} rows of kind {kind}, "
-                    f"and the table has {stored.get(kind, 0)}",
+                    f"the batch reports {recorded.get(kind, 0)} rows of kind {kind}; "
+                    f"the table has {stored.get(kind, 0)}",
                 )
 
 
 def count_panes(panes: pa.Table) -> Mapping[int, Mapping[str, int]]:
-    """Return how many rows of each timing, and of each kind that is no insert, every batch has."""
+    """Count the rows of each batch by timing, and by kind for kinds other than insert."""
     counts: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     grouped = panes.group_by(["batch_id", "timing", "kind"]).aggregate([([], "count_all")])
     for row in grouped.to_pylist():

@@ -1,4 +1,4 @@
-"""Whether the quarantine has the bytes that its records have in their topic: those are what is sent again."""
+"""Checks that quarantined records have the bytes of their topic, because a replay sends these bytes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,9 +17,10 @@ BYTE_COLUMNS = ["key", "value"]
 def check_quarantine_bytes(
     topic_view: TopicView, source: BoundedSource, place_text: str
 ) -> Iterator[AuditDifference]:
-    """Yield the quarantined records that have other bytes than `source` has at their addresses, or none there.
+    """Yield quarantined records whose bytes differ from `source`, or that it does not have.
 
-    Only what lies between them is read; what is not at an address that was read is for another check to say.
+    Reads only the offsets between the first and the last quarantined record. Offsets that were not read belong to
+    another check.
     """
     bounds = topic_view.topic_bounds if source is topic_view.topic_source else topic_view.archive_bounds
     rows = _quarantined_within(topic_view, bounds)
@@ -39,7 +40,7 @@ def check_quarantine_bytes(
     for quarantined_row in rows.sort_by([(name, "ascending") for name in OFFSET_COLUMNS]).to_pylist():
         original = rows_by_address.get((quarantined_row["partition"], quarantined_row["offset"]))
         if original is None and topic_view.is_compacted:
-            continue  # it gave way to the next one of its key
+            continue  # compaction removed it
         description = _describe_byte_difference(quarantined_row, original, place_text)
         if description:
             yield AuditDifference(
@@ -50,7 +51,7 @@ def check_quarantine_bytes(
 
 
 def _quarantined_within(topic_view: TopicView, bounds: Mapping[int, OffsetBounds]) -> pa.Table:
-    """The quarantined records of a topic that lie in bounds."""
+    """Return the quarantined records of a topic inside of the bounds."""
     rows = topic_view.scope.quarantined_rows
     rows = rows.filter(pc.equal(rows.column("topic"), topic_view.topic))
     if not rows.num_rows:
@@ -67,6 +68,6 @@ def _describe_byte_difference(
     quarantined_row: dict[str, object], original: dict[str, object] | None, place_text: str
 ) -> str:
     if original is None:
-        return f"the quarantine has it, and {place_text} holds no record there"
+        return f"the quarantine has it, but {place_text} has no record there"
     name = next((name for name in BYTE_COLUMNS if quarantined_row[name] != original[name]), None)
-    return "" if name is None else f"its {name} is not the same in the quarantine and in {place_text}"
+    return "" if name is None else f"its {name} differs between the quarantine and {place_text}"

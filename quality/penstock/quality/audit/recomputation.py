@@ -1,4 +1,4 @@
-"""Results computed again: the bounded pipeline over what a stream has read, without what came too late."""
+"""Recomputes results with a bounded run over the records that a stream has read, without late records."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ from penstock.engine.spark.parse.avro import SchemaLookup, refuse_without_regist
 from penstock.engine.storage import StoragePath
 from penstock.quality.audit.comparability import Sample, has_order_windows
 from penstock.quality.audit.side_tables import ADDRESS_COLUMNS
-from penstock.quality.audit.table_reads import to_milliseconds
+from penstock.quality.table_reads import to_milliseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,30 +46,30 @@ KEY_SHARE_BUCKETS = 1_000_000
 
 @dataclass(frozen=True)
 class Recomputation:
-    """What is computed again: a plan, the ranges that were read, and the records that have no part in it."""
+    """The input of a recomputation: a plan, the ranges that were read, and the excluded records."""
 
     plan: Plan
     ranges: Sequence[OffsetRange]
     late_addresses: pa.Table
-    """Addresses of records that no window took."""
+    """The addresses of records that no window accepted."""
     rejected_addresses: pa.Table
-    """Addresses of records that were refused for a reason that does not hold any more."""
+    """The addresses of records that were rejected for a reason that does not come up again."""
 
 
 @dataclass(frozen=True)
 class RecordsAsRead:
-    """Stored records of one topic as far as a stream has read them, without some."""
+    """The stored records of a topic that a stream has read, without excluded ones."""
 
     source: BoundedSource
     read_ranges: tuple[OffsetRange, ...]
     excluded: pa.Table
 
     def list_ranges(self) -> tuple[OffsetRange, ...]:
-        """The ranges that were read."""
+        """Return the ranges that were read."""
         return self.read_ranges
 
     def read_records(self, ranges: Sequence[OffsetRange]) -> "DataFrame":
-        """The records of these ranges."""
+        """Return the records of these ranges."""
         records = self.source.read_records(ranges)
         if not self.excluded.num_rows:
             return records
@@ -78,7 +78,7 @@ class RecordsAsRead:
 
 
 def build_recompute_plan(plan: Plan, sample: Sample, late_addresses: pa.Table) -> Plan:
-    """Return the plan that gives each window's last value, and nothing else, of the records in a sample."""
+    """Return a plan that computes the last value of each window from the sampled records."""
     stage = plan.only_stage
     bounded_stage = replace(
         stage,
@@ -94,11 +94,11 @@ def build_recompute_plan(plan: Plan, sample: Sample, late_addresses: pa.Table) -
 
 
 def build_recompute_steps(stage: Stage, sample: Sample, late_addresses: pa.Table) -> list[Step]:
-    """Return the stage's steps, with others that take out what is late and what the sample leaves out."""
+    """Return the steps of a stage, with filters for late records and for the sample."""
     leading_steps: list[Step] = []
     if late_addresses.num_rows:
         on_address = " AND ".join(f"i._{name} = l.{name}" for name in ADDRESS_COLUMNS)
-        # Taken out after repeats were told: a record that came late is remembered like any other.
+        # Exclude late records after deduplication: their keys count as seen, too.
         leading_steps.append(SqlStep(f"{ANTI_JOIN_LATE_SQL} ON {on_address}"))
     limits = [
         f"_time {operator} {bound}L"
@@ -112,18 +112,21 @@ def build_recompute_steps(stage: Stage, sample: Sample, late_addresses: pa.Table
 
 
 def filter_step(condition: str) -> SqlStep:
-    """Return the step that keeps the records which a condition holds for."""
+    """Return a step that keeps the records that match a condition."""
     return SqlStep(f"SELECT * FROM input WHERE {condition}")  # noqa: S608  # of ours, over quoted names
 
 
 def key_share_condition(stage: Stage, sample: Sample) -> str:
-    """Return the SQL that chooses a share of the keys, the same wherever it is asked."""
+    """Return SQL that selects a share of the keys, the same in every query."""
     keys = ", ".join(quote_column(name) for name in stage.key)
     return f"pmod(xxhash64({keys}), {KEY_SHARE_BUCKETS}) < {round(sample.key_share * KEY_SHARE_BUCKETS)}"
 
 
 def without_future_guard(source: PlanSource) -> PlanSource:
-    """Return the source without a guard that goes by a clock: whom it refused is taken out by address."""
+    """Return the source without its max future skew, which depends on a clock.
+
+    The records that it rejected are excluded by address.
+    """
     return replace(source, watermark=replace(source.watermark, max_future_skew=None))
 
 
@@ -137,9 +140,10 @@ def run_recomputation(
     report_progress: Callable[[str], None],
     schemas: SchemaLookup = refuse_without_registry,
 ) -> StoragePath:
-    """Run it into an empty folder, and return where its tables are; `stored` has the records of each topic.
+    """Run the recomputation into an empty folder, and return the path of its tables.
 
-    `live` is the warehouse of the stream: what its records were looked up in is looked into again, as it was.
+    `sources` has the records of each topic. `live_warehouse` is the warehouse of the stream; lookups read their
+    tables there, at the recorded versions.
     """
     session.createDataFrame(recomputation.late_addresses).createOrReplaceTempView(LATE_VIEW)
     topic_records = [
@@ -165,16 +169,16 @@ def run_recomputation(
         UnionSource(topic_records),
         config,
         clock,
-        lambda outcome, count: report_progress(f"computing again: batch {outcome.batch_id + 1} of {count}"),
+        lambda outcome, count: report_progress(f"recomputing: batch {outcome.batch_id + 1} of {count}"),
     )
     return config.warehouse
 
 
 def find_fully_missed(stage: Stage, late: pa.Table) -> pa.Table:
-    """Return the addresses of late records that no window took.
+    """Return the addresses of late records that no window accepted.
 
-    A record that lies in several windows has a row for each that it missed; if these are all of its windows it was
-    taken by none. One of which a step has made several rows has as many for each window.
+    The late table has one row per missed window of a record. If that is every window of the record, no window
+    accepted it. A record that a step multiplied has several rows per window.
     """
     missed_windows = late.group_by([*ADDRESS_COLUMNS, "event_time", "window_start"]).aggregate([])
     missed_counts = missed_windows.group_by([*ADDRESS_COLUMNS, "event_time"]).aggregate(
@@ -188,17 +192,15 @@ def find_fully_missed(stage: Stage, late: pa.Table) -> pa.Table:
 
 
 def count_windows(window: Sliding, times: pa.ChunkedArray) -> pa.Array:
-    """Return in how many windows records of these times lie."""
+    """Return the number of windows that contain each of these times."""
     event_times = np.asarray(times)
     newest_start = event_times - np.mod(event_times - window.offset, window.period)
-    reach_ms = (
-        newest_start - event_times + window.size
-    )  # how far the newest start lies inside of the window's reach
+    reach_ms = newest_start - event_times + window.size  # the distance from the newest window start
     return pa.array(np.where(reach_ms > 0, -(-reach_ms // window.period), 0).astype(np.int64))
 
 
 def exclude_partly_missed(stage: Stage, rows: pa.Table, late: pa.Table) -> pa.Table:
-    """Return rows without the windows that missed a record which another window took."""
+    """Return the rows without windows that missed a record that another window accepted."""
     if not isinstance(stage.window, Sliding) or not late.num_rows:
         return rows
     import polars as pl

@@ -1,7 +1,7 @@
-"""The check of results: the tables of a stream against what the records that it has read give.
+"""Checks result tables against the records that the stream has read.
 
-Where a result is a function of the records alone, the bounded pipeline makes it again; where it depends on how they
-were cut into batches, or on clocks, the recorded batches are run again.
+Results that depend on the records alone are recomputed by a bounded run. Results that depend on batches or on
+clocks are checked by re-executing the recorded batches.
 """
 
 import shutil
@@ -25,7 +25,6 @@ from penstock.quality.audit.comparability import (
     has_order_windows,
 )
 from penstock.quality.audit.erased_keys import exclude_erased_rows, read_erased_keys
-from penstock.quality.audit.ledger_continuity import FATES
 from penstock.quality.audit.recomputation import (
     Recomputation,
     build_recompute_plan,
@@ -41,9 +40,10 @@ from penstock.quality.audit.result_comparison import TableComparison, compare_re
 from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.side_tables import ADDRESS_COLUMNS
 from penstock.quality.audit.split_sessions import exclude_split_sessions, find_split_sessions
-from penstock.quality.audit.table_reads import read_as_of, read_rows, require_table
 from penstock.quality.audit.topic_view import TopicView
 from penstock.quality.audit.verdict import AuditDifference, AuditVerdict, judge_differences, unproven_verdict
+from penstock.quality.ledger_rows import FATES
+from penstock.quality.table_reads import read_as_of, read_rows, require_table
 
 RESULTS_CHECK = "results"
 
@@ -51,11 +51,11 @@ RESULTS_CHECK = "results"
 def check_recomputed_results(
     scope: AuditScope, topics: Mapping[str, TopicView], sample: Sample
 ) -> AuditVerdict:
-    """The tables hold what the stream's records give."""
+    """The result tables match the records of the stream."""
     obstacle = explain_definition_change(scope) or explain_unsampleable(scope.plan, sample)
     if obstacle is not None:
         return unproven_verdict(
-            RESULTS_CHECK, f"the results of {scope.plan.name} cannot be computed again: {obstacle}"
+            RESULTS_CHECK, f"the results of {scope.plan.name} cannot be recomputed: {obstacle}"
         )
     sample = exclude_old_definition(scope, sample)
     read_ranges = ledger_ranges(scope.ledger)
@@ -66,11 +66,11 @@ def check_recomputed_results(
         )
         if source is None:
             return unproven_verdict(
-                RESULTS_CHECK, f"some of what was read of {topic} has expired, and is in no archive"
+                RESULTS_CHECK, f"some records of {topic} have expired, and no archive has them"
             )
         topic_ledger = scope.ledger.filter(pc.equal(scope.ledger.column("topic"), topic))
         if topic_view.has_lost_records(topic_ledger, source):
-            return unproven_verdict(RESULTS_CHECK, f"some of what was read of {topic} {COMPACTED_AWAY}")
+            return unproven_verdict(RESULTS_CHECK, f"some records of {topic} {COMPACTED_AWAY}")
         stored[topic] = source
     if explain_batch_dependence(scope.plan):
         return check_replayed_batches(RESULTS_CHECK, scope, stored, sample)
@@ -104,32 +104,32 @@ def check_recomputed_results(
 
 
 def explain_definition_change(scope: AuditScope) -> str | None:
-    """Say that a stream was defined otherwise, where nothing can be told of its results; None where it can.
+    """Explain why results cannot be checked after a change of the definition; None if they can.
 
-    Of windows that begin after all that was read before the change, they are told.
+    Windows that start after all records of the earlier definition can be checked.
     """
     changed_after = scope.changed_after
     plans = {item.plan for item in scope.outcomes() if item.batch_id > changed_after} - {
         "",
         fingerprint(scope.plan),
     }
-    consequence = "what it made then is not what it makes now"
+    consequence = "earlier results follow the old definition"
     if plans:
-        return f"it was defined otherwise within the last batches: {consequence}"
+        return f"its definition changed within the last batches: {consequence}"
     is_inseparable = (
         explain_batch_dependence(scope.plan)
         or has_order_windows(scope.plan.only_stage)
         or not all(item.is_time_bounded for item in scope.definition_changes)
     )
     return (
-        f"it was defined otherwise up to batch {changed_after}: {consequence}"
+        f"its definition changed after batch {changed_after}: {consequence}"
         if changed_after >= 0 and is_inseparable
         else None
     )
 
 
 def exclude_old_definition(scope: AuditScope, sample: Sample) -> Sample:
-    """Return a sample without the windows that may have a record from before the definition was changed."""
+    """Return the sample without windows that may contain a record from before the definition changed."""
     earliest_starts = [change.newest + 1 for change in scope.definition_changes if change.newest is not None]
     window_starts = [*earliest_starts, *([] if sample.start is None else [sample.start])]
     return replace(sample, start=max(window_starts)) if window_starts else sample
@@ -161,14 +161,12 @@ def _compare_tables(
         differences += compare_results(comparison, actual, expected_rows)
     share_of = "" if sample.is_complete else " of the sample"
     if scope.changed_after >= 0:
-        share_of = f" of windows without a record up to batch {scope.changed_after}, by another definition,"
-    success_text = (
-        f"{compared_rows:,} rows{share_of} in {len(stage.sinks)} tables are what their records give"
-    )
+        share_of = f" of windows without a record up to batch {scope.changed_after} (earlier definition)"
+    success_text = f"{compared_rows:,} rows{share_of} in {len(stage.sinks)} tables match their records"
     if not compared_rows and not differences:
         return unproven_verdict(
             RESULTS_CHECK,
-            f"no window{share_of} is over yet, so there is nothing that may not change any more",
+            f"no window{share_of} is final yet",
         )
     return judge_differences(RESULTS_CHECK, differences, success_text)
 
@@ -181,11 +179,11 @@ def _read_recomputed(recomputed_warehouse: StoragePath, scope: AuditScope) -> pa
 
 
 BEYOND_LAST_BATCH = 1 << 40
-"""A number beyond that of any batch of a run of its own."""
+"""A batch number above that of any recomputation."""
 
 
 def _read_stored_results(scope: AuditScope, sink: Sink, comparison: TableComparison) -> pa.Table:
-    """What a table says of each window, as of the last batch that is audited."""
+    """Return the stored result of each window as of the last audited batch."""
     path = scope.warehouse / comparison.table
     match sink:
         case LatestValues() | CompleteTableSink():
@@ -198,7 +196,7 @@ def _read_stored_results(scope: AuditScope, sink: Sink, comparison: TableCompari
 
 
 def _filter_comparable(scope: AuditScope, sample: Sample, table: pa.Table) -> pa.Table:
-    """The rows of windows that are over, that no record has missed, and whose key is in the sample, and kept."""
+    """Return the rows of final windows in the sample, without partly missed windows and erased keys."""
     stage = scope.plan.only_stage
     table = exclude_partly_missed(
         stage, filter_final_windows(table, stage, scope.watermark, sample), scope.late_rows
@@ -227,7 +225,7 @@ def _filter_by_keys(table: pa.Table, chosen: pa.Table, comparison: TableComparis
 def _compare_fates(
     scope: AuditScope, recomputed_warehouse: StoragePath, recomputation: Recomputation
 ) -> Iterator[AuditDifference]:
-    """Yield the partitions whose records have other fates when they are read again."""
+    """Yield the partitions whose records have other fates in the recomputation."""
     ledger = read_rows(recomputed_warehouse / scope.ledger_table, BEYOND_LAST_BATCH)
     assert ledger is not None
     ledger_counts, recomputed_counts = _sum_fates(scope.ledger), _sum_fates(ledger)
@@ -247,7 +245,7 @@ def _compare_fates(
             if counted[fate] != count:
                 yield AuditDifference(
                     f"{partition[0]}/{partition[1]}",
-                    f"the ledger counts {counted[fate]} {fate}, and read again there are {count}",
+                    f"the ledger counts {counted[fate]} {fate}; recomputed, there are {count}",
                 )
 
 

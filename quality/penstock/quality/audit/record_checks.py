@@ -1,4 +1,4 @@
-"""The checks of records: what producers delivered, what topic and archive hold, and what the stream read."""
+"""The audit checks of records: delivery, archive and reading."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain as one_after_another
@@ -21,21 +21,19 @@ from penstock.quality.audit.quarantine_bytes import check_quarantine_bytes
 from penstock.quality.audit.topic_view import OffsetBounds, TopicView, explain_archive_lag
 from penstock.quality.audit.verdict import AuditDifference, AuditVerdict, judge_differences, unproven_verdict
 
-COMPACTED_AWAY = "gave way to other records of its keys before it was archived"
-"""What becomes of records in a topic that is compacted."""
+COMPACTED_AWAY = "were compacted away before they were archived"
+"""What compaction does to records."""
 
 
 def check_delivery(topic_view: TopicView) -> AuditVerdict:
-    """What producers had acknowledged is in the topic, or has expired."""
+    """Acknowledged records are in the topic, or have expired."""
     name = f"delivery {topic_view.topic}"
     if topic_view.broker_error:
-        return unproven_verdict(name, f"the broker does not tell: {topic_view.broker_error}")
+        return unproven_verdict(name, f"the broker is not available: {topic_view.broker_error}")
     if topic_view.producer_error:
-        return unproven_verdict(name, f"a producer's ledger cannot be read: {topic_view.producer_error}")
+        return unproven_verdict(name, f"a delivery ledger cannot be read: {topic_view.producer_error}")
     if not any(topic_view.claims.values()):
-        obstacle = (
-            "no producer of this home folder knows of a record in it, so nobody says what should be there"
-        )
+        obstacle = "no delivery ledger of this home has a record of it, so the expected records are unknown"
         return unproven_verdict(name, obstacle)
     limits = {
         (topic_view.topic, number): PartitionLimits(*bounds)
@@ -50,18 +48,16 @@ def check_delivery(topic_view: TopicView) -> AuditVerdict:
         for _, length in runs
     )
     producer_count = sum(1 for producer_claims in topic_view.claims.values() if producer_claims)
-    absence_text = (
-        "have expired, or gave way to others of their keys" if topic_view.is_compacted else "have expired"
-    )
+    absence_text = "have expired or were compacted away" if topic_view.is_compacted else "have expired"
     return judge_differences(
         name,
         differences,
-        f"{count:,} records that {producer_count} producers know of are there, or {absence_text}",
+        f"{count:,} records of {producer_count} producers are in the topic, or {absence_text}",
     )
 
 
 def check_archive(topic_view: TopicView) -> AuditVerdict:
-    """The topic and its archive hold the same records."""
+    """The topic and its archive have the same records."""
     name = f"archive {topic_view.topic}"
     if topic_view.archive_damage is not None:
         raise topic_view.archive_damage
@@ -69,27 +65,27 @@ def check_archive(topic_view: TopicView) -> AuditVerdict:
         return judge_differences(name, [AuditDifference(ledger_path(topic_view.topic), lag_text)], "")
     if not topic_view.archive_bounds:
         obstacle = (
-            f"{topic_view.topic} has no archive, so what expires is gone; "
-            f"`penstock stream start archive-{topic_view.topic}`"
+            f"{topic_view.topic} has no archive, so expired records are lost; "
+            f"start one with `penstock stream start archive-{topic_view.topic}`"
         )
-        return unproven_verdict(name, f"{obstacle} keeps one")
+        return unproven_verdict(name, obstacle)
     if topic_view.broker_error:
-        return unproven_verdict(name, f"the broker does not tell: {topic_view.broker_error}")
+        return unproven_verdict(name, f"the broker is not available: {topic_view.broker_error}")
     count = sum(end - first for first, end in topic_view.shared_bounds().values())
     return judge_differences(
-        name, _compare_topic_and_archive(topic_view), f"{count:,} offsets hold the same in topic and archive"
+        name, _compare_topic_and_archive(topic_view), f"{count:,} offsets are equal in topic and archive"
     )
 
 
 def check_reading(topic_view: TopicView) -> AuditVerdict:
-    """Each batch read as many records as its offsets hold, and those that it quarantined are as they were."""
+    """Each batch read as many records as its offsets have, and quarantined records have the bytes of the topic."""
     name = f"reading {topic_view.topic}"
     ledger = topic_view.scope.ledger
     ledger = ledger.filter(pc.equal(ledger.column("topic"), topic_view.topic))
     source = topic_view.find_source(ledger_ranges(ledger))
     if source is None:
         return unproven_verdict(
-            name, f"some of what was read of {topic_view.topic} has expired, and is in no archive"
+            name, f"some records of {topic_view.topic} have expired, and no archive has them"
         )
     place_text = "the topic" if source is topic_view.topic_source else "the archive"
     read_differences = check_records_read(
@@ -99,15 +95,15 @@ def check_reading(topic_view: TopicView) -> AuditVerdict:
         one_after_another(read_differences, check_quarantine_bytes(topic_view, source, place_text))
     )
     if not differences and topic_view.has_lost_records(ledger, source):
-        return unproven_verdict(name, f"some of what was read of {topic_view.topic} {COMPACTED_AWAY}")
+        return unproven_verdict(name, f"some records of {topic_view.topic} {COMPACTED_AWAY}")
     success_text = (
-        f"each batch read what {place_text} holds at its offsets, and quarantined records have its bytes"
+        f"each batch read the records that {place_text} has, and quarantined records have its bytes"
     )
     return judge_differences(name, differences, success_text)
 
 
 def ledger_ranges(ledger: pa.Table) -> tuple[OffsetRange, ...]:
-    """Return the offsets of each partition that a ledger reaches over."""
+    """Return the offset range of each partition that a ledger covers."""
     ledger_bounds = ledger.group_by(["topic", "partition"]).aggregate([("start", "min"), ("end", "max")])
     return tuple(
         OffsetRange(row["topic"], row["partition"], row["start_min"], row["end_max"])
@@ -138,19 +134,19 @@ def _compare_topic_and_archive(topic_view: TopicView) -> Iterator[AuditDifferenc
 def check_expired_gaps(
     topic: str, expired_runs: Mapping[int, Sequence[OffsetRun]], topic_bounds: Mapping[int, OffsetBounds]
 ) -> Iterator[AuditDifference]:
-    """Yield where an archive says that offsets had expired which the topic has: what has expired stays so."""
+    """Yield offsets that an archive reports as expired although the topic has them."""
     for partition, runs in sorted(expired_runs.items()):
         low, _ = topic_bounds.get(partition, (0, 0))
         for first, length in runs:
             if partition in topic_bounds and first + length > low:
                 yield AuditDifference(
                     f"{ledger_path(topic)}, {topic}/{partition} offset {max(first, low)}",
-                    f"it is said to have expired before it was archived, and the topic has all from {low} on",
+                    f"the archive reports it as expired, but the topic starts at offset {low}",
                 )
 
 
 def _is_in_range(block: OffsetBlock, range_start: int, range_end: int) -> bool:
-    """Tell whether a stretch has offsets in a range."""
+    """Tell whether a block has offsets in a range."""
     return (
         block.number * OFFSETS_PER_BLOCK < range_end and (block.number + 1) * OFFSETS_PER_BLOCK > range_start
     )

@@ -1,4 +1,4 @@
-"""Records that a stream has refused for a reason that is not found again when they are read again."""
+"""Quarantined records whose reason does not come up when they are read again."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -8,16 +8,16 @@ from penstock.engine.plan.codec import contract_version
 from penstock.quality.audit.scope import AuditScope
 
 FUTURE_RECORD_REASON = "future_event_time"
-"""Why a record is no good that only the clock of its batch could tell."""
+"""The reason that depends on the clock of the batch."""
 ADDRESS_REASON_PREFIXES = ("user_code_error: ", "replayed: ")
-"""With what the reason begins for which a record was set aside by its address."""
+"""Prefixes of the reasons for which a record is excluded by its address."""
 
 
 def find_rejections(scope: AuditScope) -> pa.Table:
-    """Return them, as the quarantine has them.
+    """Return the quarantine rows of these records.
 
-    A clock that is past refused them, or a contract that has changed since; they would break one's own code, or are
-    in the topic once more.
+    The reasons: a batch clock in the past, another version of the contract, a failure of user code, or a replayed
+    record that is in the topic a second time.
     """
     rows = scope.quarantined_rows
     reason = rows.column("reason")

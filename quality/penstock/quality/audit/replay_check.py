@@ -1,7 +1,7 @@
-"""The check of results that depend on how records were cut into batches: the recorded batches, run again.
+"""Checks results that depend on batches: runs the recorded batches again.
 
-Clocks, offsets and definition are those of then, so each pane must come again, row for row, early ones included,
-and so must each batch's accounts and watermark.
+Clocks, offsets and definition are those of the recorded batches. Every pane must come out row for row, early
+panes included, and so must the accounts and the watermark of every batch.
 """
 
 import shutil
@@ -36,35 +36,35 @@ from penstock.quality.audit.recomputation import filter_step, key_share_conditio
 from penstock.quality.audit.rejections import FUTURE_RECORD_REASON, find_rejections
 from penstock.quality.audit.result_comparison import TableComparison, compare_results, latest_panes
 from penstock.quality.audit.scope import AuditScope
-from penstock.quality.audit.table_reads import read_as_of, read_rows, require_table
 from penstock.quality.audit.verdict import AuditDifference, AuditVerdict, judge_differences, unproven_verdict
+from penstock.quality.table_reads import read_as_of, read_rows, require_table
 
 ROW_NUMBER_COLUMN = "row_of_batch"
-"""Which row of a batch it is, of those that nothing else tells apart."""
+"""The number of a row among the rows of a batch with the same identity."""
 COPY_NUMBER_COLUMN = "copy"
-"""Which of a batch's rows it is that are the same in all columns, counted from 0."""
+"""The number of a row among equal rows of a batch, from 0."""
 
 
 def explain_no_replay(scope: AuditScope, sample: Sample) -> str | None:
-    """Say why the batches of a stream cannot be run again; None where they can."""
+    """Explain why the batches of a stream cannot be run again; return None if they can."""
     first_batch, kinds = scope.batches[0].batch_id, {batch.kind for batch in scope.batches}
     if "replay" in kinds:
-        return "it was replayed, and its batches are no longer those that made its tables"
+        return "its history was replayed, so its batches did not make its tables"
     if other_kinds := kinds - {"data", "tick"}:
-        return f"its state was changed by a batch of another kind ({', '.join(sorted(other_kinds))})"
+        return f"a batch of another kind changed its state ({', '.join(sorted(other_kinds))})"
     if first_batch > 0:
-        return f"the control store has forgotten its batches before {first_batch} (maintenance.batch_retention)"
+        return f"the control store no longer has its batches before {first_batch} (maintenance.batch_retention)"
     if (sample.start, sample.end) != (None, None):
-        return "its results depend on every batch before: take a share of the keys instead"
+        return "its results depend on all earlier batches; sample with --keys instead"
     if sample.key_share < 1 and (len(scope.plan.stages) > 1 or not scope.plan.first_source_stage.key):
-        return "it has no key of which a share could be taken through all of it"
+        return "it has no key that could be sampled in all stages"
     return None
 
 
 def check_replayed_batches(
     name: str, scope: AuditScope, stored: Mapping[str, BoundedSource], sample: Sample
 ) -> AuditVerdict:
-    """Tables hold, row for row, what the recorded batches say when they are run again."""
+    """The tables have, row for row, the results of the recorded batches."""
     obstacle = explain_no_replay(scope, sample)
     if obstacle is not None:
         return unproven_verdict(name, f"the batches of {scope.plan.name} cannot be run again: {obstacle}")
@@ -77,7 +77,7 @@ def check_replayed_batches(
     def record_outcome(outcome: BatchOutcome) -> None:
         outcomes.append(outcome)
         if len(outcomes) % 100 == 0:
-            scope.report_progress(f"running batches again: {len(outcomes)} of {len(scope.batches)}")
+            scope.report_progress(f"re-executing batches: {len(outcomes)} of {len(scope.batches)}")
 
     shutil.rmtree(scope.scratch_folder, ignore_errors=True)
     try:
@@ -104,7 +104,7 @@ def check_replayed_batches(
 
 
 def to_recorded_batch(batch: BatchRecord, lookups: Mapping[str, int]) -> BatchToReexecute:
-    """Return what is to be run of a batch that was committed."""
+    """Convert a committed batch to a batch to re-execute."""
     read_ranges = (
         OffsetRange(account.topic, account.partition, account.start, account.end)
         for account in batch.accounts
@@ -113,7 +113,7 @@ def to_recorded_batch(batch: BatchRecord, lookups: Mapping[str, int]) -> BatchTo
 
 
 def read_lookup_versions(scope: AuditScope) -> Mapping[int, Mapping[str, int]]:
-    """Return the versions of tables that each batch saw."""
+    """Return the versions of lookup tables that each batch used."""
     lookup_rows = read_rows(scope.warehouse / LOOKUPS_FOLDER / scope.plan.name, scope.upto)
     versions_by_batch: dict[int, dict[str, int]] = {}
     for row in lookup_rows.to_pylist() if lookup_rows is not None else ():
@@ -122,9 +122,9 @@ def read_lookup_versions(scope: AuditScope) -> Mapping[int, Mapping[str, int]]:
 
 
 def list_poisoned_records(scope: AuditScope) -> Iterator[ExcludedRecord]:
-    """Yield records that were refused for a reason that would not be found again."""
+    """Yield quarantined records whose reason would not come up again."""
     for row in find_rejections(scope).to_pylist():
-        if row["reason"] != FUTURE_RECORD_REASON:  # the clock of its batch finds that again
+        if row["reason"] != FUTURE_RECORD_REASON:  # the batch clock finds it again
             yield ExcludedRecord(row["topic"], row["partition"], row["offset"], row["reason"])
 
 
@@ -155,38 +155,38 @@ def _compare_replay(
                 comparison, _number_rows(stored_rows, comparison), _number_rows(expected, comparison)
             )
     share_of = "" if sample.is_complete else " of the sample"
-    success_text = f"{count:,} rows{share_of} came again, by {len(outcomes):,} batches that were run again"
+    success_text = f"{count:,} rows{share_of} match {len(outcomes):,} re-executed batches"
     return judge_differences(name, differences, success_text)
 
 
 def compare_batches(
     batches: Sequence[BatchRecord], replayed_batches: Sequence[BatchRecord]
 ) -> Iterator[AuditDifference]:
-    """Yield the batches that count, move the watermark or show otherwise when they are run again."""
+    """Yield batches whose accounts, watermark or panes differ when they run again."""
     for recorded, replayed in zip(batches, replayed_batches, strict=True):
         location = f"batch {recorded.batch_id}"
         if recorded.watermark_ms != replayed.watermark_ms:
             yield AuditDifference(
                 location,
-                f"its watermark is {recorded.watermark_ms}, and run again it is {replayed.watermark_ms}",
+                f"watermark is {recorded.watermark_ms}; re-executed, it is {replayed.watermark_ms}",
             )
         for recorded_account, replayed_account in zip(recorded.accounts, replayed.accounts, strict=True):
             if recorded_account != replayed_account:
                 yield AuditDifference(
                     f"{recorded_account.topic}/{recorded_account.partition}, {location}",
-                    f"it counts {recorded_account}, and run again {replayed_account}",
+                    f"account is {recorded_account}; re-executed, it is {replayed_account}",
                 )
         if recorded.panes != replayed.panes:
             yield AuditDifference(
-                location, f"it showed {dict(recorded.panes)}, and run again {dict(replayed.panes)}"
+                location, f"panes are {dict(recorded.panes)}; re-executed, they are {dict(replayed.panes)}"
             )
 
 
 def comparison_for_sink(stage: Stage, sink: Sink, table: str, columns: Sequence[str]) -> TableComparison:
-    """Return what names a row of a sink's table; all else must be the same, but sketches that toss coins.
+    """Return the columns that identify a row of a sink's table, and those that must be equal.
 
-    A window of a join may have any number of rows, in no order that means anything: each is named by all that it
-    joins, so one that was edited is a row that nothing gives, and one that is missing.
+    Randomized sketches are not compared. A window of a join may have any number of rows in any order, so a row is
+    identified by all joined values. An edited row shows up as one unexpected row and one missing row.
     """
     identity_columns = [*stage.key, "window_start", "window_end"]
     joined_columns = (
@@ -212,7 +212,7 @@ def comparison_for_sink(stage: Stage, sink: Sink, table: str, columns: Sequence[
 
 
 def sink_rows(sink: Sink, panes: pa.Table, comparison: TableComparison) -> pa.Table:
-    """Return what a sink makes of all panes."""
+    """Return the rows that a sink makes of all panes."""
     match sink:
         case LatestValues() | CompleteTableSink():
             return latest_panes(panes, comparison.identity)
@@ -232,7 +232,7 @@ def _read_stored_rows(scope: AuditScope, sink: Sink, table: str) -> pa.Table:
 
 
 def _sample_rows(scope: AuditScope, sample: Sample, table: pa.Table) -> pa.Table:
-    """The rows whose key is in the sample."""
+    """Return the rows whose key is in the sample."""
     if sample.key_share == 1.0 or not table.num_rows:
         return table
     import polars as pl
@@ -250,7 +250,7 @@ def _sample_rows(scope: AuditScope, sample: Sample, table: pa.Table) -> pa.Table
 
 
 def _number_rows(table: pa.Table, comparison: TableComparison) -> pa.Table:
-    """Rows with their number among those of a batch that nothing else tells apart, in the order of the table."""
+    """Number the rows of a batch with the same identity, in table order."""
     number_column = next(
         (name for name in comparison.identity if name in (ROW_NUMBER_COLUMN, COPY_NUMBER_COLUMN)), None
     )

@@ -1,4 +1,4 @@
-"""Whether the values of a table are those that its records give when they are computed again."""
+"""Compares a result table with the recomputed results."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 RELATIVE_TOLERANCE = 1e-9
-"""By how much of its size a floating number may differ: last digits of a sum depend on the order of addition."""
+"""The relative tolerance for floating-point values, because sums depend on the order of addition."""
 
 
 @dataclass(frozen=True)
 class TableComparison:
-    """A table by its name, the columns that name a row, and those that must be the same."""
+    """A table, the columns that identify a row, and the columns that must be equal."""
 
     table: str
     identity: Sequence[str]
@@ -29,14 +29,12 @@ class TableComparison:
 def compare_results(
     comparison: TableComparison, actual: pa.Table, expected: pa.Table
 ) -> Iterator[AuditDifference]:
-    """Yield the rows that are not the same, in the order of their identity; nulls are equal to nulls."""
+    """Yield the rows that differ, ordered by identity. Nulls are equal."""
     import polars as pl
 
     missing = [name for name in (*comparison.identity, *comparison.values) if name not in actual.column_names]
     if missing:
-        yield AuditDifference(
-            comparison.table, f"it has no column {', '.join(missing)}, which its records give"
-        )
+        yield AuditDifference(comparison.table, f"has no column {', '.join(missing)}")
         return
     yield from _find_repeated_rows(comparison, actual)
     actual_frame, expected_frame = (_frame(table, comparison) for table in (actual, expected))
@@ -62,7 +60,7 @@ def compare_results(
 
 
 def latest_panes(panes: pa.Table, identity: Sequence[str]) -> pa.Table:
-    """Return what stands of a log of panes: for each window the last row, unless that took the window back."""
+    """Return the last row of each window in a pane log, unless it was retracted."""
     import polars as pl
 
     frame = pl.DataFrame(pl.from_arrow(panes)).with_columns(_rank=(pl.col("kind") == "insert").cast(pl.Int8))
@@ -101,12 +99,13 @@ def _find_repeated_rows(comparison: TableComparison, actual: pa.Table) -> Iterat
     )
     for row in repeated.iter_rows(named=True):
         yield AuditDifference(
-            f"{comparison.table}, {_row_label(comparison, row)}", f"it is in the table {row['_rows']} times"
+            f"{comparison.table}, {_row_label(comparison, row)}",
+            f"the table has the row {row['_rows']} times",
         )
 
 
 def _sort_columns(comparison: TableComparison) -> list[str]:
-    """By time first, for that is how a person looks for a place."""
+    """Order by time first, which is how people search a table."""
     return sorted(
         comparison.identity,
         key=lambda name: (not name.startswith("window_"), name.startswith("window_number")),
@@ -119,12 +118,12 @@ def _row_label(comparison: TableComparison, row: dict[str, Any]) -> str:
 
 def _describe_row(comparison: TableComparison, row: dict[str, Any]) -> str:
     if row["_found"] is None:
-        return "its records give it, and the table does not have it"
+        return "missing from the table"
     if row["_expected"] is None:
-        return "the table has it, and its records do not give it"
+        return "in the table, but not in the recomputed results"
     differing_columns = (name for name in comparison.values if _is_different(row[name], row[f"{name}_again"]))
     name = next(differing_columns, comparison.values[0])
-    return f"{name} is {_format_value(row[name])}, and its records give {_format_value(row[f'{name}_again'])}"
+    return f"{name} is {_format_value(row[name])}; recomputed, it is {_format_value(row[f'{name}_again'])}"
 
 
 def _is_different(actual: object, expected: object) -> bool:

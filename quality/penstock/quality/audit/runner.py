@@ -1,4 +1,4 @@
-"""The audit of a stream: every check, one after the other, each with its own verdict."""
+"""Runs all checks of an audit, one after the other."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -34,11 +34,11 @@ UNREADABLE_ERRORS = (
     Py4JError,
     pa.ArrowException,
 )
-"""What is raised where something that a check needs cannot be had."""
+"""Errors that mean that a check's input is not available."""
 
 
 def run_audit(scope: AuditScope, sample: Sample) -> AuditReport:
-    """Make every check. What one of them finds does not keep the others from being made."""
+    """Run every check. A failure of one check does not stop the others."""
     return AuditReport(scope.plan.name, scope.upto, tuple(_run_checks(scope, sample)))
 
 
@@ -57,10 +57,10 @@ def _run_checks(scope: AuditScope, sample: Sample) -> Iterator[AuditVerdict]:
 
 
 def run_check(scope: AuditScope, name: str, check: Callable[[], AuditVerdict]) -> AuditVerdict:
-    """The verdict of a check: wrong where a table is damaged, and unproven where something else cannot be read.
+    """Run one check: failed if a table is damaged, unproven if an input cannot be read.
 
-    Of a table that is not there `files` has said whether it should be. A check that ends in a way that nobody
-    foresaw is wrong as well: it proved nothing, and what it met is no table as streams write them.
+    A table that does not exist makes a check unproven, because the `files` check reports required tables. A check
+    that raises an unexpected error fails: it proved nothing, and its input is not what streams write.
     """
     from pyspark.errors import PySparkException
 
@@ -68,18 +68,18 @@ def run_check(scope: AuditScope, name: str, check: Callable[[], AuditVerdict]) -
     try:
         return check()
     except DamagedTableError as damage:
-        return judge_differences(name, [AuditDifference(str(damage.table), f"it {damage.finding}")], "")
+        return judge_differences(name, [AuditDifference(str(damage.table), damage.finding)], "")
     except QuarantineError as damage:
         return judge_differences(name, [AuditDifference("decisions", str(damage))], "")
     except (*UNREADABLE_ERRORS, NoTableError, PySparkException) as problem:
-        return unproven_verdict(name, f"what it needs cannot be read: {first_line(problem)}")
-    except Exception as problem:  # noqa: BLE001  # whatever it is, the other checks are made, and it is told
-        failure = f"it ended with {type(problem).__name__}: {first_line(problem)}"
+        return unproven_verdict(name, f"its input cannot be read: {first_line(problem)}")
+    except Exception as problem:  # noqa: BLE001  # the verdict reports it, and the other checks run
+        failure = f"the check raised {type(problem).__name__}: {first_line(problem)}"
         return judge_differences(
-            name, [AuditDifference(name, f"{failure}; what it compared is not as streams write it")], ""
+            name, [AuditDifference(name, f"{failure}; its input is not what streams write")], ""
         )
 
 
 def first_line(problem: Exception) -> str:
-    """What an error says in a line; some say nothing."""
+    """Return the first line of an error, or its type if it has no text."""
     return next(iter(str(problem).splitlines()), type(problem).__name__)

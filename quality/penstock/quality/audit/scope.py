@@ -1,4 +1,4 @@
-"""What is audited: a stream, the batches that it has committed, and where its records and results are."""
+"""The subject of an audit: a stream, its committed batches, its records and its results."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,8 +27,9 @@ from penstock.engine.tables.table_paths import (
     stage_ledger_path,
 )
 from penstock.engine.upgrade.definition_changes import DefinitionChange, read_definition_changes
-from penstock.quality.audit.table_reads import TableRequirements, open_table, read_required_rows, read_rows
+from penstock.quality.audit.table_integrity import TableRequirements
 from penstock.quality.errors import DamagedTableError, NoBatchesYetError
+from penstock.quality.table_reads import open_table, read_required_rows, read_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BrokerAccess:
-    """Where topics are, and what clients of either kind want of it."""
+    """The address of the brokers, with the options for confluent-kafka and for Spark."""
 
     bootstrap: str
     client_config: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -45,9 +46,9 @@ class BrokerAccess:
 
 @dataclass(frozen=True)
 class AuditScope:
-    """A stream as it was after the newest of `batches`: what came later is no part of the audit.
+    """A stream as of the newest of `batches`. Later data is not audited.
 
-    The batches are read before anything else, for a host tells of a batch when all of its tables have it.
+    Batches are read first, because a host reports a batch only when all tables have it.
     """
 
     plan: Plan
@@ -55,40 +56,40 @@ class AuditScope:
     warehouse: StoragePath
     journal: Path
     producer_ledgers: Mapping[str, Path]
-    """The ledger of each producer, by its name."""
+    """The delivery ledger of each producer."""
     broker: BrokerAccess
     decisions_folder: Path
-    """The folder of what was decided of quarantined records."""
+    """The folder of quarantine decisions."""
     scratch_folder: Path
-    """A folder for what is computed again; emptied before and after."""
+    """A folder for recomputed tables, emptied before and after."""
     clock: Callable[[], int]
     open_session: Callable[[], "SparkSession"] = field(repr=False)
-    """Opens Spark, or returns what was opened."""
+    """Starts Spark, or returns the running session."""
     archived_topics: Collection[str] = ()
     """The topics whose archives have committed batches."""
     compacted_topics: Collection[str] = ()
-    """The topics in which a record gives way to the next one of its key."""
+    """The compacted topics."""
     archive_journals: Mapping[str, Path] = field(default_factory=dict)
-    """Where the archive of each topic keeps its journal."""
+    """The journal folder of the archive of each topic."""
     schemas: SchemaLookup = field(default=refuse_without_registry, repr=False)
-    """Where the schemas of records in Avro are found."""
+    """The registry of Avro schemas."""
     report_progress: Callable[[str], None] = lambda _: None
 
     def __post_init__(self) -> None:
         if not self.batches:
             raise NoBatchesYetError(
-                f"{self.plan.name} has committed no batch, so there is nothing to audit: "
-                f"`penstock stream start {self.plan.name}` starts it, `penstock status` shows how far it is"
+                f"{self.plan.name} has committed no batch, so there is nothing to audit. "
+                f"Run `penstock stream start {self.plan.name}`; `penstock status` shows its progress"
             )
 
     @property
     def upto(self) -> int:
-        """The last batch that is audited."""
+        """The last audited batch."""
         return self.batches[-1].batch_id
 
     @property
     def watermark(self) -> int | None:
-        """The watermark after that batch."""
+        """The watermark after the last audited batch."""
         return self.batches[-1].watermark_ms
 
     @property
@@ -98,41 +99,39 @@ class AuditScope:
 
     @cached_property
     def ledger(self) -> pa.Table:
-        """The ledger of the stream."""
+        """The stream ledger of the first source stage."""
         return self.stage_ledger(self.plan.first_source_stage)
 
     @property
     def ledger_table(self) -> str:
-        """Where the ledger is, below the warehouse."""
+        """The path of the ledger in the warehouse."""
         return stage_ledger_path(self.plan, self.plan.first_source_stage)
 
     def stage_ledger(self, stage: Stage) -> pa.Table:
-        """The account of what a first stage did with what was read."""
+        """Return the ledger of a source stage."""
         path = self.warehouse / stage_ledger_path(self.plan, stage)
         ledger_rows = read_required_rows(path, self.upto, LEDGER_SCHEMA.names)
         null_columns = [name for name in LEDGER_SCHEMA.names if ledger_rows.column(name).null_count]
         if null_columns:
-            raise DamagedTableError(
-                path, f"has a row without {', '.join(null_columns)}: a batch writes every number"
-            )
+            raise DamagedTableError(path, f"has a row without {', '.join(null_columns)}")
         return ledger_rows
 
     @property
     def result_tables(self) -> list[str]:
-        """Where the tables of results are, below the warehouse."""
+        """The paths of the result tables in the warehouse."""
         return list_result_paths(self.plan)
 
     @property
     def tables(self) -> list[str]:
-        """Every table that the stream writes or that its records are kept in, below the warehouse."""
+        """The paths of all tables of the stream and of its archives in the warehouse."""
         archives = [path for topic in self.topics for path in (records_path(topic), ledger_path(topic))]
         return [*list_owned_paths(self.plan), *list_quarantine_paths(self.plan), *archives]
 
     @property
     def required_tables(self) -> set[str]:
-        """The tables that must be there: a stream makes its own when it starts, before any batch.
+        """The tables that must exist. A stream creates its tables when it starts, before any batch.
 
-        Of a stream that is defined otherwise since its last batch, only those are known that its journal names.
+        After a change of the definition, only tables that the journal names are required.
         """
         archive_tables = {
             path for topic in self.archived_topics for path in (records_path(topic), ledger_path(topic))
@@ -145,7 +144,7 @@ class AuditScope:
         return archive_tables | {*list_owned_paths(self.plan), *list_quarantine_paths(self.plan)}
 
     def table_requirements(self, table: str) -> TableRequirements:
-        """What a table of the stream must have; of one that others write as well, what is its own."""
+        """Return the columns and the newest batch that a table must have."""
         if table not in {*list_owned_paths(self.plan), *list_quarantine_paths(self.plan)}:
             return TableRequirements()
         writing_batches = (
@@ -159,7 +158,7 @@ class AuditScope:
 
     @cached_property
     def _readable_outcomes(self) -> list[BatchOutcome]:
-        """The outcomes; none where the journal is damaged, which is a finding of its own."""
+        """Return the outcomes of the journal; none if it is damaged, which another check reports."""
         try:
             return list(self.outcomes())
         except JournalError:
@@ -167,17 +166,17 @@ class AuditScope:
 
     @cached_property
     def late_rows(self) -> pa.Table:
-        """Records that came too late for a window; without a row where none did."""
+        """The late records of the first source stage."""
         return self.stage_late_rows(self.plan.first_source_stage)
 
     def stage_late_rows(self, stage: Stage) -> pa.Table:
-        """Records that came too late for a window of a first stage."""
+        """Return the late records of a source stage."""
         late_rows = read_rows(self.warehouse / late_records_path(self.plan, stage), self.upto)
         return ADDRESS_SCHEMA.empty_table() if late_rows is None else late_rows
 
     @cached_property
     def quarantined_rows(self) -> pa.Table:
-        """Records of all its topics that the stream found to be no good."""
+        """The quarantined records of all topics of the stream."""
         tables_or_none = [
             read_rows(self.warehouse / f"quarantine/{source.name}", self.upto, stream=self.plan.name)
             for source in self.plan.sources
@@ -186,25 +185,25 @@ class AuditScope:
         return pa.concat_tables(existing_tables) if existing_tables else ADDRESS_SCHEMA.empty_table()
 
     def is_archived(self, topic: str) -> bool:
-        """Whether records of a topic are kept in an archive."""
+        """Tell whether a topic has an archive."""
         return open_table(self.warehouse / records_path(topic)) is not None
 
     def outcomes(self) -> Iterator[BatchOutcome]:
-        """The outcomes that the stream's journal still has, from old to young. JournalError for a damaged one."""
+        """Return the outcomes in the journal, oldest first. Raises JournalError if it is damaged."""
         return (outcome for outcome in read_retained_outcomes(self.journal) if outcome.batch_id <= self.upto)
 
     @cached_property
     def definition_changes(self) -> Sequence[DefinitionChange]:
-        """The changes of its definition before the last batch that is audited. JournalError for a damaged file."""
+        """The definition changes up to the last audited batch. Raises JournalError on a damaged file."""
         return [change for change in read_definition_changes(self.journal) if change.after < self.upto]
 
     @property
     def changed_after(self) -> int:
-        """The last batch that was made by another definition than the present one; -1 where none was."""
+        """The last batch of an earlier definition; -1 if there is none."""
         return max((change.after for change in self.definition_changes), default=-1)
 
     def table_starts_after(self, table: str) -> int:
-        """The batch after which a table of results was written first; -1 where that was the stream's begin."""
+        """The batch after which a result table was first written; -1 for the start of the stream."""
         return max((change.after for change in self.definition_changes if table in change.tables), default=-1)
 
 

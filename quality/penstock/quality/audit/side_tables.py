@@ -1,4 +1,4 @@
-"""Whether the records that are in no window are where the ledger says: late, and no good, each with its address."""
+"""Checks the tables of late and quarantined records against the stream ledger."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,11 +19,11 @@ def check_side_table(
     *,
     allow_more: bool = False,
 ) -> Iterator[AuditDifference]:
-    """Yield where a table of single records is not what the ledger counted as `fate`.
+    """Yield differences between a table of single records and the ledger's count of `fate`.
 
-    `once` names a row; None where a record may have any number of rows that are the same. With `several` more
-    records may have rows than were counted: one that a window took is named for those that it missed, and is not
-    late.
+    `identity` names the columns that identify a row; None if a record may have several equal rows. With
+    `allow_more`, the table may have more records than the ledger counts: a record that one window accepts can be
+    late for others.
     """
     label = f"{fate} of"
     addresses = rows.select([*ADDRESS_COLUMNS, "batch_id"])
@@ -42,7 +42,7 @@ def check_side_table(
         if stored < counted or (stored > counted and not allow_more):
             yield AuditDifference(
                 f"{label} {row['topic']}/{row['partition']}, batch {row['batch_id']}",
-                f"the ledger counts {counted} records, and the table has {stored}",
+                f"the ledger counts {counted} records; the table has {stored}",
             )
 
 
@@ -54,12 +54,12 @@ def _find_repeated_rows(rows: pa.Table, identity: Sequence[str], label: str) -> 
         window = "" if window_start is None else f" for the window of {window_start:%Y-%m-%d %H:%M:%S}"
         yield AuditDifference(
             f"{label} {row['topic']}/{row['partition']} offset {row['offset']}",
-            f"the record is in the table {row['count_all']} times{window}",
+            f"the table has the record {row['count_all']} times{window}",
         )
 
 
 def _find_unread_rows(ledger: pa.Table, addresses: pa.Table, label: str) -> Iterator[AuditDifference]:
-    """Yield records that their batch has not read."""
+    """Yield records at offsets that their batch did not read."""
     batch_ranges = ledger.select([*BATCH_COLUMNS, "start", "end"])
     rows_with_range = addresses.join(batch_ranges, BATCH_COLUMNS, join_type="left outer")
     is_inside = pc.and_(
@@ -70,5 +70,5 @@ def _find_unread_rows(ledger: pa.Table, addresses: pa.Table, label: str) -> Iter
     for row in outside_rows.sort_by([(name, "ascending") for name in ADDRESS_COLUMNS]).to_pylist():
         yield AuditDifference(
             f"{label} {row['topic']}/{row['partition']} offset {row['offset']}",
-            f"batch {row['batch_id']}, which it names, has not read it",
+            f"its batch {row['batch_id']} did not read this offset",
         )

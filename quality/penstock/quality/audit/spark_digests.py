@@ -1,4 +1,4 @@
-"""Digests of records, made by Spark where the records are: in a topic, or in its archive."""
+"""Digests of records, computed by Spark in a topic or in its archive."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ from penstock.quality.audit.block_digests import (
     OffsetBlock,
     find_sparse_blocks,
 )
-from penstock.quality.audit.ledger_continuity import TopicPartition
 from penstock.quality.audit.offset_runs import OffsetRun, OffsetRuns, merge_runs, runs_from_offsets
+from penstock.quality.ledger_rows import TopicPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COMPARED_COLUMNS = ("offset", "key", "value", "timestamp", "timestamp_type", "headers")
 """What two places must say the same of."""
 
-# A hash skips nulls: without this a key could change places with a value.
+# xxhash64 skips nulls; the null flags keep a key distinct from a value.
 HASHED_COLUMNS_SQL = (
     "offset, key IS NULL, key, value IS NULL, value, timestamp, timestamp_type, "
     "transform(headers, h -> struct(h.name, h.value IS NULL, h.value))"
@@ -28,7 +28,7 @@ HASHED_COLUMNS_SQL = (
 
 
 def normalize_columns(records: "DataFrame") -> "DataFrame":
-    """Return records of a topic, or of an archive, in the same columns: those of the archive."""
+    """Return records of a topic or of an archive with the columns of the archive."""
     if "timestampType" not in records.columns:
         return records.selectExpr(
             "partition", *COMPARED_COLUMNS[:-1], "coalesce(headers, array()) AS headers"
@@ -42,7 +42,7 @@ def normalize_columns(records: "DataFrame") -> "DataFrame":
 
 
 def compute_digests(records: "DataFrame") -> pa.Table:
-    """Return what each stretch of each partition holds, as `DIGESTS` has it."""
+    """Return the digests of each block of each partition, with DIGEST_SCHEMA."""
     from pyspark.sql.functions import expr
 
     hash_sql = f"xxhash64({HASHED_COLUMNS_SQL}) AS _hash"
@@ -59,7 +59,7 @@ def compute_digests(records: "DataFrame") -> pa.Table:
 
 
 def fetch_block(records: "DataFrame", block: OffsetBlock) -> list[dict[str, Any]]:
-    """Return the records of a stretch."""
+    """Return the records of a block."""
     block_records = normalize_columns(records).where(
         f"partition = {block.partition} AND offset div {OFFSETS_PER_BLOCK} = {block.number}"
     )
@@ -72,7 +72,7 @@ def fetch_block(records: "DataFrame", block: OffsetBlock) -> list[dict[str, Any]
 def find_offset_runs(
     topic: str, records: "DataFrame", digest_rows: pa.Table
 ) -> dict[TopicPartition, OffsetRuns]:
-    """Return which offsets hold a record; single offsets are asked for only where some are missing."""
+    """Return the offsets that have a record. Reads single offsets only of blocks with gaps."""
     sparse_blocks = find_sparse_blocks(digest_rows)
     sparse_keys = {(block.partition, block.number) for block in sparse_blocks}
     runs: dict[int, list[OffsetRun]] = {}

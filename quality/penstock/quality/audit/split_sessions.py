@@ -1,8 +1,8 @@
-"""Sessions that were cut in two live, and are one when they are computed again.
+"""Sessions that are split in the live stream and merged in a recomputation.
 
-A session that was closed takes no more records. One that comes within its gap afterwards, and is not late itself,
-opens a session of its own, which overlaps the closed one; over stored records the two are one. Neither is wrong, so
-what overlaps such a pair is set apart on both sides.
+A closed session accepts no more records. A record within its gap that arrives later and is not late starts a new
+session, which overlaps the closed one. A recomputation merges the two. Both results are correct, so rows that
+overlap such a pair are excluded on both sides.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,14 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.quality.audit.table_reads import to_milliseconds
+from penstock.quality.table_reads import to_milliseconds
 
 SessionInterval = tuple[tuple[Any, ...], int, int]
 """A key, and the time from the begin of its first session to the end of its last."""
 
 
 def find_split_sessions(rows: pa.Table, key: Sequence[str]) -> list[SessionInterval]:
-    """Return the stretches in which sessions of one key overlap or touch."""
+    """Return the intervals in which sessions of one key overlap or touch."""
     return [
         interval
         for _, key_intervals in groupby(_sort_intervals(rows, key), lambda one: one[0])
@@ -29,7 +29,7 @@ def find_split_sessions(rows: pa.Table, key: Sequence[str]) -> list[SessionInter
 def exclude_split_sessions(
     rows: pa.Table, key: Sequence[str], intervals: Sequence[SessionInterval]
 ) -> pa.Table:
-    """Return rows without those that overlap or touch a stretch of their key."""
+    """Return the rows that do not overlap or touch an interval of their key."""
     if not intervals or not rows.num_rows:
         return rows
     by_key: dict[tuple[Any, ...], list[tuple[int, int]]] = {}

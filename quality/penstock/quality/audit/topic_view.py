@@ -1,4 +1,4 @@
-"""A topic as an audit finds it: what it holds now, what its archive holds, and where a record is to be had."""
+"""A topic during an audit: the records of the topic and of its archive."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,15 +19,15 @@ from penstock.engine.spark.bounded_sources.range_slicing import filter_ranges
 from penstock.engine.spark.bounded_sources.topic_source import TopicSource, list_topic_ranges
 from penstock.quality.audit.block_digests import OFFSETS_PER_BLOCK, OffsetBlock
 from penstock.quality.audit.delivery_claims import DeliveryClaims, read_topic_claims
-from penstock.quality.audit.ledger_continuity import TopicPartition
 from penstock.quality.audit.offset_runs import OffsetRun, OffsetRuns, has_compacted_records
 from penstock.quality.audit.scope import AuditScope
 from penstock.quality.audit.spark_digests import compute_digests, fetch_block, find_offset_runs
-from penstock.quality.audit.table_reads import describe_missing_columns, open_table, read_table
 from penstock.quality.errors import DamagedTableError
+from penstock.quality.ledger_rows import TopicPartition
+from penstock.quality.table_reads import describe_missing_columns, open_table, read_table
 
 ARCHIVE_LEDGER_COLUMNS = ("partition", "start", "end", "batch_id", "gaps")
-"""What is read of an archive's ledger."""
+"""The columns that are read from an archive ledger."""
 
 OffsetBounds = tuple[int, int]
 """The offsets [first, end) of a partition."""
@@ -35,26 +35,26 @@ OffsetBounds = tuple[int, int]
 
 @dataclass
 class TopicView:
-    """One topic of a stream. Its bounds are taken at first; whatever comes later is no part of the audit."""
+    """One topic of a stream. Bounds are read once, at the start; later records are not audited."""
 
     scope: AuditScope
     topic: str
     broker_error: str = ""
-    """Why the broker could not be asked."""
+    """Why the broker could not be reached."""
     topic_bounds: Mapping[int, OffsetBounds] = field(default_factory=dict)
-    """What the topic holds of each partition."""
+    """The offsets that the topic has, by partition."""
     archive_bounds: Mapping[int, OffsetBounds] = field(default_factory=dict)
-    """What the archive has looked at of each partition; nothing without an archive."""
+    """The offsets that the archive covers, by partition; empty without an archive."""
 
     claims: Mapping[str, DeliveryClaims] = field(default_factory=dict)
-    """What each producer knows to be acknowledged."""
+    """The acknowledged offsets of each producer."""
     producer_error: str = ""
-    """Why producers could not be asked."""
+    """Why a delivery ledger could not be read."""
     archive_damage: DamagedTableError | None = None
-    """Why the archive does not count, where it has one."""
+    """Why the archive cannot be used."""
 
     def __post_init__(self) -> None:
-        # Read before the topic's bounds are: what a feed at work has delivered since lies beyond them.
+        # Read claims before bounds: records that a running producer delivers meanwhile are outside of the bounds.
         try:
             self.claims = {
                 producer: read_topic_claims(self.topic, folder)
@@ -77,7 +77,7 @@ class TopicView:
 
     @cached_property
     def expired_runs(self) -> Mapping[int, Sequence[OffsetRun]]:
-        """The offsets of each partition that had expired before they were archived, as the archive says."""
+        """The offsets that had expired before they were archived, according to the archive."""
         runs_by_partition: dict[int, list[OffsetRun]] = {}
         for row in read_archive_ledger(self.scope, self.topic):
             runs = runs_by_partition.setdefault(row["partition"], [])
@@ -86,7 +86,7 @@ class TopicView:
 
     @cached_property
     def topic_source(self) -> TopicSource:
-        """The records that the broker has, with their headers."""
+        """The records of the topic, with headers."""
         broker = self.scope.broker
         kafka = {**broker.spark_options, "includeHeaders": "true"}
         return TopicSource(
@@ -95,28 +95,28 @@ class TopicView:
 
     @cached_property
     def archive_source(self) -> ArchiveSource:
-        """The records that the archive has."""
+        """The records of the archive."""
         path = str(self.scope.warehouse / records_path(self.topic))
         return ArchiveSource(self.scope.open_session().read.format("delta").load(path), self.topic)
 
     @property
     def is_compacted(self) -> bool:
-        """Whether records of the topic give way to the next ones of their keys."""
+        """Whether the topic is compacted."""
         return self.topic in self.scope.compacted_topics
 
     @cached_property
     def topic_digests(self) -> pa.Table:
-        """Digests of what the topic holds."""
+        """Digests of the records of the topic."""
         return compute_digests(self.topic_source.read_records(self.to_ranges(self.topic_bounds)))
 
     @cached_property
     def archive_digests(self) -> pa.Table:
-        """Digests of what the archive holds."""
+        """Digests of the records of the archive."""
         return compute_digests(self.archive_source.archive_rows)
 
     @cached_property
     def shared_digests(self) -> pa.Table:
-        """Digests of what the archive holds of that which the topic may have: if it is compacted, what it has."""
+        """Digests of archived records that the topic may have; for a compacted topic, that it has."""
         if not self.is_compacted:
             return self.archive_digests
         topic_offsets = self.topic_source.read_records(self.to_ranges(self.topic_bounds)).select(
@@ -127,24 +127,24 @@ class TopicView:
         )
 
     def has_lost_records(self, ledger: pa.Table, source: BoundedSource) -> bool:
-        """Tell whether some of what batches read has given way to other records, and is in `source` no more."""
+        """Tell whether compaction removed records that batches have read from `source`."""
         return self.is_compacted and has_compacted_records(ledger, self.offset_runs(source))
 
     def offset_runs(self, source: BoundedSource) -> dict[TopicPartition, OffsetRuns]:
-        """Return which offsets hold a record, in the topic or in the archive."""
+        """Return the offsets that have a record, in the topic or in the archive."""
         is_topic = source is self.topic_source
         records = source.read_records(self.to_ranges(self.topic_bounds if is_topic else self.archive_bounds))
         return find_offset_runs(self.topic, records, self.topic_digests if is_topic else self.archive_digests)
 
     def to_ranges(self, bounds: Mapping[int, OffsetBounds]) -> tuple[OffsetRange, ...]:
-        """Return bounds as ranges."""
+        """Convert bounds to offset ranges."""
         return tuple(
             OffsetRange(self.topic, partition, *offset_bounds)
             for partition, offset_bounds in sorted(bounds.items())
         )
 
     def find_source(self, ranges: Sequence[OffsetRange]) -> BoundedSource | None:
-        """Where the records of these ranges are still to be had: the archive, else the topic, else nowhere."""
+        """Return the source that has these ranges: the archive, else the topic, else None."""
         wanted_ranges = [offset_range for offset_range in ranges if offset_range.end > offset_range.start]
         if all(_is_covered(self.archive_bounds, offset_range) for offset_range in wanted_ranges):
             return self.archive_source
@@ -155,7 +155,7 @@ class TopicView:
         )
 
     def shared_bounds(self) -> Mapping[int, OffsetBounds]:
-        """Return the offsets that topic and archive both have."""
+        """Return the offsets that both topic and archive have."""
         shared = {}
         for partition, (first, end) in self.archive_bounds.items():
             low, high = self.topic_bounds.get(partition, (0, 0))
@@ -163,7 +163,7 @@ class TopicView:
         return shared
 
     def fetch_shared_block(self, source: BoundedSource, block: OffsetBlock) -> list[dict[str, Any]]:
-        """Return what one of the two has of a stretch that both may have."""
+        """Return the records of a block in one source, within the shared bounds."""
         first, end = self.shared_bounds()[block.partition]
         block_start = block.number * OFFSETS_PER_BLOCK
         wanted_bounds = (
@@ -181,9 +181,10 @@ class TopicView:
 
 
 def read_archive_bounds(scope: AuditScope, topic: str) -> Mapping[int, OffsetBounds]:
-    """Return the offsets that the archive of a topic has the records of, or says why there are none.
+    """Return the offsets of which the archive of a topic has the records.
 
-    What had expired before it was archived is outside. DamagedTableError where one of its two tables is no good.
+    Offsets that had expired before they were archived are excluded. Raises DamagedTableError if a table of the
+    archive is damaged.
     """
     bounds_by_partition: dict[int, OffsetBounds] = {}
     try:
@@ -194,15 +195,15 @@ def read_archive_bounds(scope: AuditScope, topic: str) -> Mapping[int, OffsetBou
     except (TypeError, KeyError, pa.ArrowException) as problem:
         cause = f"{type(problem).__name__}: {problem}"
         raise DamagedTableError(
-            scope.warehouse / ledger_path(topic), f"has rows that no archive writes ({cause})"
+            scope.warehouse / ledger_path(topic), f"has invalid rows ({cause})"
         ) from problem
     return bounds_by_partition
 
 
 def read_archive_ledger(scope: AuditScope, topic: str) -> list[dict[str, Any]]:
-    """Return the rows of an archive's ledger, by their begins; none without an archive.
+    """Return the rows of an archive ledger, ordered by start; none without an archive.
 
-    DamagedTableError where one of its two tables is no good.
+    Raises DamagedTableError if a table of the archive is damaged.
     """
     ledger_table_path, records_table_path = (
         scope.warehouse / ledger_path(topic),
@@ -214,24 +215,22 @@ def read_archive_ledger(scope: AuditScope, topic: str) -> list[dict[str, Any]]:
     if table is None or records_table is None:
         raise DamagedTableError(
             records_table_path if records_table is None else ledger_table_path,
-            "is not there, and the rest of the archive is",
+            "is missing, but the rest of the archive exists",
         )
     if missing_columns := describe_missing_columns(table, ARCHIVE_LEDGER_COLUMNS):
         raise DamagedTableError(ledger_table_path, missing_columns)
     ledger_rows = read_table(table, ledger_table_path, ARCHIVE_LEDGER_COLUMNS)
     if null_columns := [name for name in ARCHIVE_LEDGER_COLUMNS[:-1] if ledger_rows.column(name).null_count]:
-        raise DamagedTableError(
-            ledger_table_path, f"has a row without {', '.join(null_columns)}: a batch writes every number"
-        )
+        raise DamagedTableError(ledger_table_path, f"has a row without {', '.join(null_columns)}")
     rows: list[dict[str, Any]] = ledger_rows.sort_by("start").to_pylist()
     return rows
 
 
 def explain_archive_lag(scope: AuditScope, topic: str) -> str | None:
-    """Say that an archive's ledger ends before what its journal has decided; None where it does not.
+    """Describe how an archive ledger is behind its journal; return None if it is not.
 
-    The journal is read first. Its newest batch may not be in the table yet: an archive that is at work decides a
-    batch before it brings it in, and one that was killed in between brings it in when it starts.
+    The journal is read first. Its newest batch may be missing from the table: a running archive writes the
+    journal before the table, and a killed one completes the batch when it restarts.
     """
     journal = scope.archive_journals.get(topic)
     journaled_batches = (
@@ -242,7 +241,7 @@ def explain_archive_lag(scope: AuditScope, topic: str) -> str | None:
         return None
     state_text = f"its newest batch is {newest_batch}" if newest_batch >= 0 else "it has no batch"
     newest_decided = max(journaled_batches)
-    return f"{state_text}, and its journal has decided batch {newest_decided}: batches between are not in it"
+    return f"{state_text}, but its journal has batch {newest_decided}; the batches between are missing"
 
 
 def _expired_gaps(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:

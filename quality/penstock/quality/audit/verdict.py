@@ -1,18 +1,26 @@
-"""What an audit says: for each check whether it holds, and the first places where it does not."""
+"""The result of an audit: a verdict per check, with the first differences."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
-VerdictState = Literal["right", "wrong", "unproven"]
 MAX_DIFFERENCES = 20
-"""How many differences of one check are kept; the first is what matters, the others show how far it goes."""
+"""The maximum number of differences per check. The first one matters; the others show the extent."""
+
+
+class VerdictState(StrEnum):
+    """The outcome of an audit check; `UNPROVEN` where the check could not run."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNPROVEN = "unproven"
 
 
 @dataclass(frozen=True)
 class AuditDifference:
-    """Where something differs, and how."""
+    """A location, and how it differs."""
 
     location: str
     description: str
@@ -23,7 +31,10 @@ class AuditDifference:
 
 @dataclass(frozen=True)
 class AuditVerdict:
-    """What became of one check. `said` is what was compared, the first difference, or why nothing was."""
+    """The result of one check.
+
+    `summary` says what was compared, the first difference, or why nothing was compared.
+    """
 
     check: str
     state: VerdictState
@@ -40,30 +51,30 @@ class AuditReport:
     verdicts: tuple[AuditVerdict, ...]
 
     @property
-    def is_correct(self) -> bool:
-        """Whether nothing was found to be wrong; what could not be proved is not found wrong."""
-        return all(verdict.state != "wrong" for verdict in self.verdicts)
+    def passed(self) -> bool:
+        """Whether no check failed. Unproven checks do not count as failed."""
+        return all(verdict.state != VerdictState.FAILED for verdict in self.verdicts)
 
     @property
     def first_difference(self) -> AuditDifference | None:
-        """The first place where anything differs, in the order of the checks."""
+        """The first difference, in the order of the checks."""
         return next((difference for verdict in self.verdicts for difference in verdict.differences), None)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs."""
-        return {**asdict(self), "right": self.is_correct}
+        """Return the report as JSON types."""
+        return {**asdict(self), "passed": self.passed}
 
 
 def judge_differences(
     check: str, found_differences: Iterable[AuditDifference], success_text: str
 ) -> AuditVerdict:
-    """Return the verdict on differences: wrong where there is one, and `fine` where there is none."""
+    """Return a verdict: failed if there is a difference, else passed with `success_text`."""
     differences = tuple(islice(found_differences, MAX_DIFFERENCES))
     if not differences:
-        return AuditVerdict(check, "right", success_text)
-    return AuditVerdict(check, "wrong", str(differences[0]), differences)
+        return AuditVerdict(check, VerdictState.PASSED, success_text)
+    return AuditVerdict(check, VerdictState.FAILED, str(differences[0]), differences)
 
 
 def unproven_verdict(check: str, reason: str) -> AuditVerdict:
-    """Return the verdict of a check that could not be made, and why."""
-    return AuditVerdict(check, "unproven", reason)
+    """Return the verdict of a check that could not run, with the reason."""
+    return AuditVerdict(check, VerdictState.UNPROVEN, reason)

@@ -1,5 +1,5 @@
-"""Expectations: written once, in a suite; checked in the stream where that can be, and at rest by their library.
+"""Expectation suites: checked in the stream where possible, and on tables by Great Expectations.
 
-Suites are files in `penstock/quality/suites`: `topics/<topic>.yaml` for what is checked while it is read, and
-`<folder>/<table>.yaml` for tables. Reading and compiling them loads nothing of Great Expectations.
+Suites are files in `penstock/quality/suites`: `topics/<topic>.yaml` for the records of a topic and
+`<folder>/<table>.yaml` for the rows of a table. Reading and compiling suites does not import Great Expectations.
 """

@@ -1,4 +1,4 @@
-"""The arguments of an expectation, taken one by one; what is not known, or not safe in a stream, is refused."""
+"""Reads the arguments of an expectation one by one. Refuses arguments that are unknown or not safe in a stream."""
 
 import math
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from penstock.quality.errors import NotCheckableInStreamError
 from penstock.quality.expectations.suite import Expectation
 
 ColumnTypes = Mapping[str, str]
-"""The type of each column, in Spark's words."""
+"""The Spark type of each column."""
 
 NUMERIC_TYPES = frozenset({"INT", "BIGINT", "FLOAT", "DOUBLE", "SMALLINT", "TINYINT"})
 INTEGER_TYPES = frozenset({"INT", "BIGINT", "SMALLINT", "TINYINT"})
 MULTI_ROW_ARGUMENTS = {"mostly": 1, "row_condition": None, "condition_parser": None}
-"""Arguments that speak of many rows, or of which rows; each with the value at which it says nothing."""
+"""Arguments that need several rows, each with the value at which it has no effect."""
 
 IGNORED_ARGUMENTS = frozenset(
     {"severity", "catch_exceptions", "result_format", "description", "meta", "notes"}
@@ -24,7 +24,7 @@ IGNORED_ARGUMENTS = frozenset(
 
 
 class ExpectationArguments:
-    """The arguments of an expectation; each is taken once, and none may be left."""
+    """The arguments of an expectation. Each is taken once, and none may remain."""
 
     def __init__(self, expectation: Expectation, columns: ColumnTypes) -> None:
         self._expectation = expectation
@@ -40,17 +40,17 @@ class ExpectationArguments:
         return self._remaining.pop(name, default)
 
     def take_flag(self, name: str, *, default: bool = False) -> bool:
-        """Take an argument that is true or false; the library reads some texts as one of them."""
+        """Take a boolean argument. Strings are refused; the library would accept some of them."""
         value = self.take(name, default)
         if not isinstance(value, bool):
             raise self.refusal(f"{name} is {value!r}", "Write true or false")
         return value
 
     def take_texts(self, name: str) -> list[str]:
-        """Take an argument that is a list of texts; a text alone is no list."""
+        """Take an argument that is a non-empty list of strings."""
         value = self.take(name)
         if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
-            raise self.refusal(f"{name} is {value!r}", "Give a list of texts")
+            raise self.refusal(f"{name} is {value!r}", "Give a list of strings")
         return value
 
     def take_column(self, name: str = "column") -> tuple[str, str]:
@@ -61,14 +61,15 @@ class ExpectationArguments:
         """Return the SQL and the type of a column."""
         if not isinstance(column, str) or column not in self._columns:
             fields = ", ".join(self._columns)
-            raise self.refusal(f"there is no field {column!r}", f"Name one of: {fields}")
+            raise self.refusal(f"unknown field {column!r}", f"Use one of: {fields}")
         return quote_column(column), self._columns[column]
 
     def refuse_remaining(self) -> None:
-        """Refuse what was not asked for."""
+        """Refuse arguments that nothing has taken."""
         if self._remaining:
             raise self.refusal(
-                f"{', '.join(self._remaining)} is not known here", "Leave it out, or check it at rest"
+                f"{', '.join(self._remaining)} is not supported in a stream",
+                "Remove it, or check it on the table",
             )
 
     def refusal(self, finding: str, fix: str) -> NotCheckableInStreamError:
@@ -76,23 +77,23 @@ class ExpectationArguments:
         return NotCheckableInStreamError(self._expectation.name, finding, fix)
 
     def take_text_column(self, name: str = "column") -> str:
-        """Take a column that must hold text."""
+        """Take the name of a text column."""
         sql, kind = self.take_column(name)
         if kind != "STRING":
-            raise self.refusal(f"{sql} is {kind}", "Name a field of text")
+            raise self.refusal(f"{sql} is {kind}", "Use a text field")
         return sql
 
     def check_comparable(self, kind: str, values: list[Any]) -> None:
-        """Refuse values that a column of this type cannot be compared with: that would stop the stream."""
+        """Refuse values of another type than the column: a comparison with them would stop the stream."""
         for value in values:
             if value is not None and not is_comparable(kind, value):
                 raise self.refusal(
-                    f"{value!r} cannot be compared with {kind}", "Write values of the field's type"
+                    f"{value!r} cannot be compared with {kind}", "Use values of the field's type"
                 )
 
 
 def sql_literal(value: Any) -> str:
-    """Return a value as SQL."""
+    """Return a value as an SQL literal."""
     match value:
         case bool():
             return str(value).lower()
@@ -107,7 +108,7 @@ def sql_literal(value: Any) -> str:
 
 
 def is_comparable(kind: str, value: Any) -> bool:
-    """Tell whether a column of a type can be compared with a value, whatever the column holds."""
+    """Tell whether a column of a type can be compared with a value, whatever the column contains."""
     match value:
         case bool():
             return kind == "BOOLEAN"

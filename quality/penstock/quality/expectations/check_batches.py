@@ -1,4 +1,7 @@
-"""What is checked of a table at a time: what became final since the last time, never what still moves."""
+"""Divides a table into batches to check: rows that became final since the last check.
+
+Rows that may still change are never checked.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,8 +16,9 @@ DAY_MS = 86_400_000
 class CheckedBatch:
     """Rows that are checked together.
 
-    For windows: those that end in (`after`, `upto`], milliseconds; for rows, those that batches of the stream in
-    (`after`, `upto`] wrote; for a version, `upto` is its number. The next batch begins after `upto`.
+    For windows: those that end in (`after`, `upto`], in milliseconds. For `rows`: those that the batches in
+    (`after`, `upto`] of the stream wrote. For a version: `upto` is its number. The next batch starts after
+    `upto`.
     """
 
     cut: BatchCut
@@ -23,7 +27,7 @@ class CheckedBatch:
 
     @property
     def label(self) -> str:
-        """What the batch is called, in files and for people; the order of labels is the order of batches."""
+        """The name of the batch in files and reports. Labels sort in the order of batches."""
         if self.cut in ("version", "rows"):
             return f"{self.cut}-{self.upto:012d}"
         end = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=self.upto)
@@ -31,7 +35,7 @@ class CheckedBatch:
 
     @property
     def condition(self) -> str | None:
-        """The SQL that is true for its rows; None where all rows of the table as it is are meant."""
+        """SQL that selects the rows of the batch; None for all rows of a table version."""
         if self.cut == "version":
             return None
         position_sql = "batch_id" if self.cut == "rows" else "unix_millis(window_end)"
@@ -40,17 +44,17 @@ class CheckedBatch:
 
     @property
     def earlier(self) -> str | None:
-        """The SQL that is true for the rows of the batches before it; None where there are none."""
+        """SQL that selects the rows of all earlier batches; None if there are none."""
         return None if self.after is None else replace(self, upto=self.after, after=None).condition
 
 
 def select_due_batches(
     cut: BatchCut, final_ms: int | None, version: int, last_upto: int | None, written_batch: int | None = None
 ) -> Iterator[CheckedBatch]:
-    """Yield the batches that are to be checked after `last`, which is the `upto` of the last one that was.
+    """Yield the batches to check after `last_upto`, the `upto` of the last checked batch.
 
-    `final` is the time by which windows that end are over for good: the watermark less the lateness. `written` is
-    the last batch of the stream that is in the table.
+    `final_ms` is the time up to which windows are final: the watermark minus the allowed lateness.
+    `written_batch` is the last batch of the stream in the table.
     """
     if cut == "version":
         if last_upto is None or version > last_upto:
@@ -68,7 +72,7 @@ def _final_batch(final_ms: int, last_upto: int | None) -> Iterator[CheckedBatch]
 
 
 def _daily_batches(final_ms: int, last_upto: int | None) -> Iterator[CheckedBatch]:
-    """Whole days of UTC; before the first, everything up to its end."""
+    """Yield whole days in UTC. The first batch contains everything before its end."""
     last_day_end = final_ms - final_ms % DAY_MS
     if last_upto is None:
         yield CheckedBatch("day", last_day_end)

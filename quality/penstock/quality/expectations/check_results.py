@@ -1,4 +1,4 @@
-"""What came of checking a batch: kept as a file, so that the next batch begins after it and a page can show it."""
+"""Results of checked batches, stored as one file per batch for the next check and for the report page."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import msgspec
 
+from penstock.core.files import write_atomically
 from penstock.quality.expectations.check_batches import CheckedBatch
 from penstock.quality.expectations.suite import BatchCut
 
@@ -15,10 +16,10 @@ JAVA_CALL_PREFIX = "An error occurred while calling"
 
 @dataclass(frozen=True)
 class ExpectationResult:
-    """One expectation and the rows of a batch: how many there were, how many did not meet it, and some of them.
+    """The result of one expectation for a batch: counts of checked and unexpected rows, and examples.
 
-    `observed` is what was measured where the expectation is about all rows together. `rows` is the file that holds
-    those that did not meet it, where they could be told.
+    `observed` is the measured value of an expectation about all rows together. `rows` is the file with the
+    unexpected rows, for expectations about single rows.
     """
 
     name: str
@@ -35,7 +36,7 @@ class ExpectationResult:
 
 @dataclass(frozen=True)
 class BatchCheckResult:
-    """A batch of a table, when it was checked, and what came of each expectation."""
+    """The results of all expectations for a batch of a table."""
 
     subject: str
     batch: CheckedBatch
@@ -44,22 +45,22 @@ class BatchCheckResult:
 
     @property
     def passed(self) -> bool:
-        """Whether every expectation was met."""
+        """Whether every expectation passed."""
         return all(result.passed for result in self.results)
 
 
 class CheckResultStore:
-    """The outcomes of one table, in a folder: a file for each batch."""
+    """The stored results of one table: a folder with one file per batch."""
 
     def __init__(self, home: Path, subject: str) -> None:
         self.folder = home / "quality" / subject.replace("/", "-")
 
     def find_newest(self, cut: BatchCut | None = None) -> BatchCheckResult | None:
-        """Return the last batch that was checked, of one kind or of any."""
+        """Return the result of the last checked batch, of one cut or of any."""
         return next(self.read_all() if cut is None else self._read_cut(cut), None)
 
     def read_all(self) -> Iterator[BatchCheckResult]:
-        """Yield what is kept, from young to old; batches of another kind come as their last one does."""
+        """Yield stored results, newest first. Results of different cuts are ordered by the newest of each cut."""
         results_by_cut = [
             (newest, older)
             for older in map(self._read_cut, get_args(BatchCut))
@@ -74,16 +75,14 @@ class CheckResultStore:
             yield msgspec.json.decode(path.read_bytes(), type=BatchCheckResult)
 
     def save(self, outcome: BatchCheckResult) -> None:
-        """Write an outcome down, whole or not at all."""
+        """Write a result atomically."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{outcome.batch.label}.json"
-        partial = path.with_suffix(".partial")
-        partial.write_bytes(msgspec.json.encode(outcome))
-        partial.replace(path)
+        write_atomically(path, msgspec.json.encode(outcome))
 
 
 def to_expectation_result(result: Any) -> ExpectationResult:
-    """Return one result of the library as we keep it."""
+    """Convert a result of the library."""
     config, measured = result.expectation_config, result.result or {}
     metadata = config.meta or {}
     examples = measured.get("partial_unexpected_index_list") or measured.get("partial_unexpected_list") or ()
@@ -106,9 +105,9 @@ def _int_or_none(measured: Mapping[str, Any], name: str) -> int | None:
 
 
 def _first_problem_line(exception_info: Mapping[str, Any]) -> str | None:
-    """The first line of what went wrong where an expectation could not be asked.
+    """Return the first useful line of an exception, if the expectation raised one.
 
-    What Spark says of Java begins with a line that only says that Java was called.
+    Py4J errors start with a line that only names the Java call; that line is skipped.
     """
     messages = [
         exception_info,
@@ -121,12 +120,13 @@ def _first_problem_line(exception_info: Mapping[str, Any]) -> str | None:
         return None
     lines = [line.removeprefix(": ") for line in str(message).splitlines() if line.strip()]
     return next(
-        (line for line in lines if not line.startswith(JAVA_CALL_PREFIX)), "the library does not say why"
+        (line for line in lines if not line.startswith(JAVA_CALL_PREFIX)),
+        "Great Expectations gives no reason",
     )
 
 
 def to_json_value(value: Any) -> Any:
-    """A value as JSON has it; what it has no word for is text."""
+    """Convert a value to JSON types; other values become text."""
     match value:
         case Mapping():
             return {str(name): to_json_value(part) for name, part in value.items()}

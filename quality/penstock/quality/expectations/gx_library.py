@@ -1,4 +1,4 @@
-"""Great Expectations itself, loaded when it is first wanted: that takes seconds. It sends nothing to anybody."""
+"""Great Expectations, imported on first use because the import takes seconds. Telemetry is off."""
 
 import os
 import sys
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MAX_EXAMPLES = 5
-"""Unexpected values that are kept of each expectation."""
+"""The maximum number of unexpected values that are stored per expectation."""
 
 
 @dataclass(frozen=True)
 class GxLibrary:
-    """What is used of Great Expectations. `context` keeps nothing on disk."""
+    """The parts of Great Expectations that Penstock uses. `context` stores nothing on disk."""
 
     module: Any
     context: Any
 
     def find_expectation(self, kind: str) -> Any:
-        """Return the class of an expectation by the name that suites use; None where there is none."""
+        """Return the class of an expectation by its name in suites; None if it does not exist."""
         name = "".join(word.capitalize() for word in kind.split("_"))
         return getattr(self.module.expectations, name, None)
 
     def build_suite(self, suite: Suite) -> Any:
-        """Return a suite as the library has it. SuiteError for what it does not know or does not take."""
+        """Return a suite as an object of the library. Raises SuiteError for unknown or invalid expectations."""
         gx_expectations = [self._build_expectation(suite, expectation) for expectation in suite.expectations]
         return self.module.ExpectationSuite(name=suite.subject, expectations=gx_expectations)
 
     def validate_rows(
         self, suite: Suite, rows: "DataFrame", identity_columns: list[str], result_format: str = "SUMMARY"
     ) -> Any:
-        """Validate rows on Spark, and return the library's own result; `index` names the columns that tell rows."""
+        """Validate rows on Spark and return the library's result. `identity_columns` identify example rows."""
         with suppress_warnings():
             source = self.context.data_sources.add_or_update_spark(name="penstock")
             asset = source.add_dataframe_asset(name=suite.subject)
@@ -52,7 +52,7 @@ class GxLibrary:
             return batch.validate(self.build_suite(suite), result_format=format_options)
 
     def filter_relevant_rows(self, expectation: Expectation, rows: "DataFrame") -> "DataFrame":
-        """Return the rows that an expectation is about: those for which its condition holds, where it has one."""
+        """Return the rows that match the row condition of an expectation, or all rows without one."""
         if not expectation.kwargs.get("row_condition"):
             return rows
         from great_expectations.expectations.row_conditions import PassThroughCondition
@@ -68,7 +68,10 @@ class GxLibrary:
         expectation_class = self.find_expectation(expectation.type)
         if expectation_class is None:
             raise SuiteError(
-                suite.file, expectation.name, f"there is no {expectation.type}", "See the library's own list"
+                suite.file,
+                expectation.name,
+                f"unknown expectation {expectation.type}",
+                "See the gallery of Great Expectations",
             )
         try:
             with suppress_warnings():
@@ -78,13 +81,16 @@ class GxLibrary:
         except (TypeError, ValueError) as problem:
             message = " ".join(str(problem).split())
             raise SuiteError(
-                suite.file, expectation.name, f"the library does not take it ({message})", "Mend it"
+                suite.file,
+                expectation.name,
+                f"Great Expectations rejects it ({message})",
+                "Fix its arguments",
             ) from problem
 
 
 @cache
 def load_library() -> GxLibrary:
-    """Load the library."""
+    """Import Great Expectations and return it."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     with suppress_warnings(), _ensure_main_file():
         import great_expectations
@@ -98,9 +104,9 @@ def load_library() -> GxLibrary:
 
 @contextmanager
 def _ensure_main_file() -> Iterator[None]:
-    """Say of which file the program is, where that is unknown.
+    """Set `__main__.__file__` if it is missing.
 
-    PySpark's client, which the library loads, takes a program without one for a run of examples, and ends it.
+    The PySpark client that the library imports takes a program without a main file for a doctest run and exits.
     """
     main = sys.modules["__main__"]
     if hasattr(main, "__file__"):
@@ -115,7 +121,7 @@ def _ensure_main_file() -> Iterator[None]:
 
 @contextmanager
 def suppress_warnings() -> Iterator[None]:
-    """Keep to itself what the library's own dependencies are going to take from it: nobody here can help it."""
+    """Silence deprecation warnings of the library's own dependencies."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""LIKE patterns as Spark SQL, which are the library's own in databases: it has none for rows that Spark holds."""
+"""Compiles LIKE expectations to Spark SQL. Great Expectations supports them on databases only, not on Spark."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from penstock.quality.expectations.arguments import ExpectationArguments, sql_literal
 
 ESCAPE_CANDIDATES = "\\!#$&*+,-./:;<=>?@^|~"
-"""Characters of which one is named as the sign that makes others plain, where a pattern asks for none."""
+"""Candidates for the escape character of a pattern that sets none; the first unused one is taken."""
 
 
 def compile_like(*, negated: bool) -> Callable[[ExpectationArguments], str]:
-    """Compile an expectation about one pattern."""
+    """Compile an expectation about one LIKE pattern."""
 
     def compiled(args: ExpectationArguments) -> str:
         column, pattern, escape = args.take_text_column(), args.take("like_pattern"), args.take("escape")
@@ -22,7 +22,7 @@ def compile_like(*, negated: bool) -> Callable[[ExpectationArguments], str]:
 
 
 def compile_like_list(args: ExpectationArguments) -> str:
-    """Compile an expectation that some of several patterns match, or all."""
+    """Compile an expectation that any or all of several patterns match."""
     column, patterns, escape = (
         args.take_text_column(),
         args.take_texts("like_pattern_list"),
@@ -50,15 +50,15 @@ def compile_not_like_list(args: ExpectationArguments) -> str:
 
 def _like_sql(args: ExpectationArguments, column: str, pattern: Any, escape: Any) -> str:
     if not isinstance(pattern, str):
-        raise args.refusal(f"the pattern is {pattern!r}", "Give a text such as 'dev-%'")
+        raise args.refusal(f"the pattern is {pattern!r}", "Give a string such as 'dev-%'")
     if escape is None:
-        # Databases differ in what a backslash means by itself, so without a sign nothing is made plain.
+        # Databases treat a bare backslash differently, so nothing is escaped unless `escape` is set.
         escape = next((character for character in ESCAPE_CANDIDATES if character not in pattern), None)
     if not isinstance(escape, str) or len(escape) != 1 or escape in "%_":
-        raise args.refusal(f"escape is {escape!r}", "Give one character that the pattern does not have")
+        raise args.refusal(f"escape is {escape!r}", "Give one character that is not in the pattern")
     characters = iter(pattern)
     for character in characters:
         if character == escape and next(characters, "") not in ("%", "_", escape):
-            fix = f"Put {escape} only before %, _ or {escape}"
+            fix = f"Use {escape} only before %, _ or {escape}"
             raise args.refusal(f"{pattern!r} has {escape} before another character", fix)
     return f"{column} LIKE {sql_literal(pattern)} ESCAPE {sql_literal(escape)}"

@@ -1,4 +1,4 @@
-"""Expectations about several columns of a row as Spark SQL."""
+"""Compiles expectations about several columns of a row to Spark SQL."""
 
 from collections.abc import Callable
 from itertools import combinations, pairwise
@@ -22,17 +22,17 @@ def compile_pair(condition: Callable[[str, str, bool], str]) -> Callable[[Expect
 
 
 def greater_sql(left: str, right: str, or_equal: bool) -> str:
-    """Return the SQL that is true where one is greater."""
+    """Return SQL that is true if the left column is greater, or with `or_equal` greater or equal."""
     return f"{left} >= {right} OR {left} <=> {right}" if or_equal else f"{left} > {right}"
 
 
 def equal_sql(left: str, right: str, _or_equal: bool) -> str:
-    """Return the SQL that is true where both are equal, or null."""
+    """Return SQL that is true if both columns are equal or both are null."""
     return f"{left} <=> {right}"
 
 
 def compile_pair_in_set(args: ExpectationArguments) -> str:
-    """Compile an expectation that two columns have one of some pairs of values; a null is a value here."""
+    """Compile an expectation that two columns have one of several pairs of values; null counts as a value."""
     (left, left_type), (right, right_type) = args.take_column("column_A"), args.take_column("column_B")
     pairs = args.take("value_pairs_set")
     ignored_sql = _ignored_rows_sql(args, left, right)
@@ -49,25 +49,25 @@ def compile_pair_in_set(args: ExpectationArguments) -> str:
 
 
 def compile_unique_within_record(args: ExpectationArguments) -> str:
-    """Compile an expectation that no two columns of a row have the same value, or null."""
+    """Compile an expectation that no two columns of a row are equal or both null."""
     columns, ignored_sql = _take_columns(args)
     same_sql = " OR ".join(f"{left} <=> {right}" for left, right in combinations(columns, 2))
     return _exclude_ignored(ignored_sql, f"({same_sql})")
 
 
 def compile_all_equal(args: ExpectationArguments) -> str:
-    """Compile an expectation that columns of a row have one value, or null."""
+    """Compile an expectation that several columns of a row are all equal or all null."""
     (first, *others), ignored_sql = _take_columns(args)
-    # Each with the first, as the library does: numbers of several types may both equal a third, and not each other.
+    # Compare each column with the first, as the library does: equality across number types is not transitive.
     same_sql = " AND ".join(f"{first} <=> {other_column}" for other_column in others)
     return _exclude_ignored(ignored_sql, f"NOT ({same_sql})")
 
 
 def _take_columns(args: ExpectationArguments) -> tuple[list[str], str]:
-    """Take a list of columns of one kind, and the SQL that says which rows are ignored."""
+    """Take a list of columns of comparable types, and return them with the SQL for ignored rows."""
     names = args.take("column_list")
     if not isinstance(names, list) or len(names) < 2:
-        raise args.refusal(f"column_list is {names!r}", "Give a list of two columns or more")
+        raise args.refusal(f"column_list is {names!r}", "Give a list of at least two columns")
     typed_columns = [args.resolve_column(name) for name in names]
     _check_same_type(args, typed_columns)
     nulls = [f"{column} IS NULL" for column, _ in typed_columns]
@@ -86,11 +86,11 @@ def _take_columns(args: ExpectationArguments) -> tuple[list[str], str]:
 
 
 def _check_same_type(args: ExpectationArguments, columns: list[tuple[str, str]]) -> None:
-    """Refuse columns that cannot be compared: Spark would read the text of one as a number, and fail."""
+    """Refuse columns of different types. Spark would cast text to a number and fail."""
     for (left, left_type), (right, right_type) in pairwise(columns):
         if left_type != right_type and not {left_type, right_type} <= NUMERIC_TYPES:
             raise args.refusal(
-                f"{left} is {left_type} and {right} {right_type}", "Compare fields of one kind"
+                f"{left} is {left_type} and {right} {right_type}", "Compare fields of the same type"
             )
 
 

@@ -1,6 +1,6 @@
-"""Regular expressions that Java refuses, found when a pipeline is loaded: the first record would end the stream.
+"""Finds regular expressions that Java rejects, when a pipeline is loaded and not at the first record.
 
-Only what is certainly wrong is said, as Java alone knows all of its grammar: what is not known here is let through.
+Only certain errors are reported. Java alone knows its full grammar, so unknown syntax is accepted.
 """
 
 import re
@@ -19,12 +19,15 @@ UNSUPPORTED_PATTERN = re.compile(r"\(\?[a-zA-Z-]*x|&&|\\[EkNc]|\\Q(?!.*\\E)", re
 
 
 class _RegexFault(Exception):  # noqa: N818  # what is found is the answer, no error
-    """What is wrong, to be said after the place."""
+    """An error in an expression; the text says what is wrong."""
 
 
 @dataclass
 class _RegexReader:
-    """An expression, read from left to right; `repeatable` says it of what was read last, where that is known."""
+    """Reads an expression from left to right.
+
+    `repeatable` tells whether a quantifier may follow, if that is known.
+    """
 
     text: str
     position: int = 0
@@ -35,7 +38,7 @@ class _RegexReader:
         while self.position < len(self.text):
             self._read_token()
         if self.depth:
-            raise _RegexFault("a ( is not closed")
+            raise _RegexFault("unclosed (")
 
     def _read_token(self) -> None:
         match self.text[self.position]:
@@ -49,7 +52,7 @@ class _RegexReader:
                 self._read_group()
             case ")":
                 if not self.depth:
-                    raise _RegexFault("a ) closes nothing")
+                    raise _RegexFault("unmatched )")
                 self.depth, self.position, self.is_repeatable = self.depth - 1, self.position + 1, True
             case "|":
                 self.position, self.is_repeatable = self.position + 1, False
@@ -61,21 +64,21 @@ class _RegexReader:
     def _read_escape(self) -> None:
         next_character = self.text[self.position + 1 : self.position + 2]
         if not next_character:
-            raise _RegexFault("it ends with a backslash")
+            raise _RegexFault("trailing backslash")
         if next_character == "Q":
             self.position = self.text.index("\\E", self.position) + 2
         elif next_character in "pPxu0":
             long_escape = LONG_ESCAPE_PATTERN.match(self.text, self.position)
             if long_escape is None:
-                raise _RegexFault(f"\\{next_character} is not followed by what it names")
+                raise _RegexFault(f"\\{next_character} needs an argument")
             self.position = long_escape.end()
         elif next_character.isascii() and next_character.isalnum() and next_character not in KNOWN_ESCAPES:
-            raise _RegexFault(f"\\{next_character} means nothing")
+            raise _RegexFault(f"\\{next_character} is not an escape")
         else:
             self.position += 2
 
     def _read_class(self) -> None:
-        """Read a set of characters, and those within it; a ] that comes first is one of them."""
+        """Read a character class and the classes inside it; a leading ] is a literal."""
         self.position += 1
         self.position += self.text.startswith("^", self.position)
         is_first = True
@@ -91,17 +94,17 @@ class _RegexReader:
                 self._read_escape()
             else:
                 self._read_class_character(character)
-        raise _RegexFault("a [ is not closed")
+        raise _RegexFault("unclosed [")
 
     def _read_class_character(self, character: str) -> None:
-        """Read a character of a set, or two with all between them."""
+        """Read one character or a range of a character class."""
         range_end = self.text[self.position + 2 : self.position + 3]
         is_range = self.text.startswith("-", self.position + 1) and range_end not in ("", "[", "]")
         if not is_range or range_end == "\\":
             self.position += 1 + is_range
             return
         if range_end < character:
-            raise _RegexFault(f"{character}-{range_end} is the wrong way round")
+            raise _RegexFault(f"the range {character}-{range_end} is reversed")
         self.position += 3
 
     def _read_group(self) -> None:
@@ -113,29 +116,29 @@ class _RegexReader:
             group = GROUP_PATTERN.match(self.text, self.position)
             if group is None:
                 raise _RegexFault(
-                    f"({self.text[self.position : self.position + 3]} begins no group; "
-                    "a name is written (?<name>...)"
+                    f"({self.text[self.position : self.position + 3]} is not a group; "
+                    "write a named group as (?<name>...)"
                 )
             self.position = group.end()
         self.depth, self.is_repeatable = self.depth + 1, False
 
     def _read_quantifier(self, quantifier: str) -> None:
         if self.is_repeatable is False and quantifier != "{":
-            raise _RegexFault(f"{quantifier} repeats nothing")
+            raise _RegexFault(f"nothing to repeat before {quantifier}")
         end = self.position + 1
         if quantifier == "{":
             count = COUNT_PATTERN.match(self.text, self.position)
             if count is None:
-                raise _RegexFault("a { is followed by no count; a plain one is written \\{")
+                raise _RegexFault("{ without a count; write a literal brace as \\{")
             if count[3] and int(count[3]) < int(count[1]):
-                raise _RegexFault(f"{count[0]} is the wrong way round")
+                raise _RegexFault(f"the count {count[0]} is reversed")
             end = count.end()
         self.position = end + (self.text[end : end + 1] in ("?", "+"))
         self.is_repeatable = None if quantifier == "{" else False
 
 
 def find_regex_fault(expression: str) -> str | None:
-    """Say why Java refuses an expression; None where it takes it, or where that is not known."""
+    """Describe why Java rejects an expression; return None if it does not, or if that is unknown."""
     if UNSUPPORTED_PATTERN.search(expression):
         return None
     try:

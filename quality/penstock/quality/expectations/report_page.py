@@ -1,4 +1,4 @@
-"""A page of all that is expected and of what came of it: one file, which loads nothing from anywhere."""
+"""A self-contained HTML page of all expectations and their results."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
+from penstock.core.files import write_atomically
 from penstock.quality.expectations.check_results import BatchCheckResult, ExpectationResult
 from penstock.quality.expectations.suite import Expectation, Suite
 
@@ -23,7 +24,7 @@ td.number, th.number { text-align: right; white-space: nowrap; font-variant-nume
 td.state { white-space: nowrap } .why { color: #57606a }
 code { font: .86em/1.4 ui-monospace, monospace; overflow-wrap: anywhere }
 .example { display: block; background: #f6f8fa; border-radius: 4px; padding: .1rem .4rem; margin-bottom: .2rem }
-.wrong { color: #b42318; font-weight: 600 } .right { color: #1a7f37 } .none { color: #57606a }
+.failed { color: #b42318; font-weight: 600 } .passed { color: #1a7f37 } .none { color: #57606a }
 .action { border: 1px solid #d0d7de; border-radius: 1rem; font-size: .8rem; padding: 0 .5rem; margin-left: .3rem }
 details { margin-top: .5rem } ul { margin: .3rem 0; padding-left: 1.2rem }
 """
@@ -31,7 +32,7 @@ details { margin-top: .5rem } ul { margin: .3rem 0; padding-left: 1.2rem }
 
 @dataclass(frozen=True)
 class ColumnDescription:
-    """A column of a topic or a table: what it is, what it is made from, and whether it tells of a person."""
+    """A column of a topic or table: its type, its meaning, its origin, and whether it is personal data."""
 
     name: str
     type: str
@@ -42,9 +43,10 @@ class ColumnDescription:
 
 @dataclass(frozen=True)
 class SuiteReport:
-    """A suite, and what came of it.
+    """A suite and its results.
 
-    A table has the outcomes of its batches, from young to old; a topic how many records of a day broke which check.
+    A table has the results of its batches, newest first. A topic has the number of records per day that broke
+    each check.
     """
 
     suite: Suite
@@ -52,43 +54,42 @@ class SuiteReport:
     broken_counts: Mapping[str, int] = field(default_factory=dict)
     columns: Sequence[ColumnDescription] = ()
     owner: str = ""
-    """Whom to ask about it."""
+    """The owner of the topic or table."""
     is_read: bool = True
-    """Whether any pipeline reads the topic: where none does, nothing is checked, and nothing is met."""
+    """Whether any pipeline reads the topic. A topic that no pipeline reads is not checked."""
 
     plots_file: Path | None = None
-    """Where its figures over time are plotted, if they are."""
+    """The page with the plots of its statistics, if there is one."""
 
     @property
     def newest_result(self) -> BatchCheckResult | None:
-        """The last batch that was checked."""
+        """The result of the last checked batch."""
         return self.results[0] if self.results else None
 
 
 def write_report_page(
     folder: Path, suite_reports: Sequence[SuiteReport], unusable_suites: Mapping[str, Exception] | None = None
 ) -> Path:
-    """Write the page, whole or not at all, and return where it is; `unusable` are suites, and why each is."""
+    """Write the page atomically and return its path. `unusable_suites` maps suites to errors."""
     folder.mkdir(parents=True, exist_ok=True)
-    page, partial = folder / "index.html", folder / "index.partial"
-    partial.write_text(render_page(suite_reports, folder, unusable_suites), "utf-8")
-    partial.replace(page)
+    page = folder / "index.html"
+    write_atomically(page, render_page(suite_reports, folder, unusable_suites))
     return page
 
 
 def render_page(
     suite_reports: Sequence[SuiteReport], folder: Path, unusable_suites: Mapping[str, Exception] | None = None
 ) -> str:
-    """Return the page's text; `folder` is where it will be, so that files beside it are found with it."""
+    """Return the HTML of the page. Links to files are relative to `folder`."""
     body = "".join(part for suite_report in suite_reports for part in _render_section(suite_report, folder))
     head = (
         "<meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
-        f"<title>What is expected</title><style>{PAGE_STYLE}</style>"
+        f"<title>Expectations</title><style>{PAGE_STYLE}</style>"
     )
     overview = "".join(_render_overview(suite_reports, unusable_suites or {}))
     return (
         f"<!doctype html><html lang='en'><head>{head}</head>"
-        f"<body><h1>What is expected</h1>{overview}{body}</body></html>"
+        f"<body><h1>Expectations</h1>{overview}{body}</body></html>"
     )
 
 
@@ -96,7 +97,7 @@ def _render_overview(
     suite_reports: Sequence[SuiteReport], unusable_suites: Mapping[str, Exception]
 ) -> Iterator[str]:
     yield "<div class='scroll'><table><tr><th>topic or table</th><th class='number'>expectations</th>"
-    yield "<th class='number'>not met</th><th>of</th><th>state</th></tr>"
+    yield "<th class='number'>failed</th><th>of</th><th>state</th></tr>"
     for suite_report in suite_reports:
         subject = escape(suite_report.suite.subject)
         unmet_count, checked_text = _count_unmet(suite_report)
@@ -113,15 +114,15 @@ def _render_overview(
         yield f"<td class='state'>{state}</td></tr>"
     for subject, problem in unusable_suites.items():
         yield f"<tr><td>{escape(subject)}</td><td colspan='3'>{escape(str(problem))}</td>"
-        yield "<td class='state wrong'>cannot be used</td></tr>"
+        yield "<td class='state failed'>invalid</td></tr>"
     yield "</table></div>"
 
 
 def _count_unmet(suite_report: SuiteReport) -> tuple[int | None, str]:
-    """How many expectations were not met, and of what."""
+    """Return the number of failed expectations, and what was checked."""
     if suite_report.suite.topic is not None:
         unmet_count = sum(count > 0 for count in suite_report.broken_counts.values())
-        return (unmet_count, "the records of a day") if suite_report.is_read else (None, "")
+        return (unmet_count, "records of one day") if suite_report.is_read else (None, "")
     if suite_report.newest_result is None:
         return None, ""
     return sum(
@@ -136,7 +137,7 @@ def _render_section(suite_report: SuiteReport, folder: Path) -> Iterator[str]:
         f"<h2 id='{subject}'>{subject}</h2>"
         f"<p>{_render_status(suite_report)}{owner}{_render_plots_link(suite_report, folder)}</p>"
     )
-    yield "<div class='scroll'><table><tr><th style='width: 50%'>expected</th><th>found</th>"
+    yield "<div class='scroll'><table><tr><th style='width: 50%'>expectation</th><th>result</th>"
     yield "<th style='width: 30%'>examples</th></tr>"
     results_by_name = (
         {
@@ -172,7 +173,7 @@ def _render_columns(columns: Sequence[ColumnDescription]) -> Iterator[str]:
     if not columns:
         return
     yield "<details><summary>columns</summary><div class='scroll'><table>"
-    yield "<tr><th>column</th><th>type</th><th>what it is</th><th>made from</th></tr>"
+    yield "<tr><th>column</th><th>type</th><th>description</th><th>derived from</th></tr>"
     for column in columns:
         tag = "<span class='action'>personal</span>" if column.is_personal else ""
         made_from = "<br>".join(f"<code>{escape(source)}</code>" for source in column.made_from)
@@ -184,11 +185,11 @@ def _render_columns(columns: Sequence[ColumnDescription]) -> Iterator[str]:
 def _render_status(suite_report: SuiteReport) -> str:
     newest_result = suite_report.newest_result
     if suite_report.suite.topic is not None and not suite_report.is_read:
-        return "No pipeline reads it; it is checked by the first one that does."
+        return "No pipeline reads this topic, so it is not checked."
     if suite_report.suite.topic is not None:
-        return "Checked while records are read; the table <code>checks/&lt;stream&gt;</code> counts what is broken."
+        return "Checked when records are read. The table <code>checks/&lt;stream&gt;</code> counts failures."
     if newest_result is None:
-        return "No batch was checked yet: none of its windows is final, or nothing has asked for it."
+        return "No batch is checked yet: no window is final, or no check has run."
     checked_at = datetime.fromtimestamp(newest_result.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return f"Batch <code>{escape(newest_result.batch.label)}</code>, checked at {checked_at}."
 
@@ -196,7 +197,7 @@ def _render_status(suite_report: SuiteReport) -> str:
 def _render_plots_link(suite_report: SuiteReport, folder: Path) -> str:
     if suite_report.plots_file is None or not suite_report.plots_file.exists():
         return ""
-    return f" <a href='{escape(relpath(suite_report.plots_file, folder))}'>its figures over time</a>"
+    return f" <a href='{escape(relpath(suite_report.plots_file, folder))}'>statistics over time</a>"
 
 
 def _render_expectation(expectation: Expectation) -> str:
@@ -208,7 +209,7 @@ def _render_expectation(expectation: Expectation) -> str:
 
 def _render_broken_count(expectation: Expectation, broken_counts: Mapping[str, int]) -> str:
     count = broken_counts.get(expectation.name, 0)
-    return f"{_render_state(count == 0)}<br>{count:,} records of a day broke it"
+    return f"{_render_state(count == 0)}<br>{count:,} records of one day failed"
 
 
 def _render_result(result: ExpectationResult | None) -> str:
@@ -228,12 +229,12 @@ def _render_examples(result: ExpectationResult | None, folder: Path) -> str:
         f"<code class='example'>{escape(_format_value(example))}</code>" for example in result.examples
     )
     return examples + (
-        f"<a href='{escape(relpath(result.rows, folder))}'>the rows</a>" if result.rows else ""
+        f"<a href='{escape(relpath(result.rows, folder))}'>unexpected rows</a>" if result.rows else ""
     )
 
 
 def _render_state(passed: bool) -> str:
-    return "<span class='right'>met</span>" if passed else "<span class='wrong'>not met</span>"
+    return "<span class='passed'>passed</span>" if passed else "<span class='failed'>failed</span>"
 
 
 def _format_value(value: Any) -> str:

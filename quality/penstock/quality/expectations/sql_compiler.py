@@ -1,7 +1,7 @@
-"""Expectations about a single row as Spark SQL: true for a row that Great Expectations calls unexpected.
+"""Compiles expectations about a single row to Spark SQL that is true for an unexpected row.
 
-The SQL says what Great Expectations says on Spark of the same row, nulls and NaN included. What needs more than a
-row, or would stop a stream over a value of another type, is refused by name.
+The SQL gives the same verdict as Great Expectations on Spark, nulls and NaN included. Expectations that need
+several rows, or that could stop a stream on a value of another type, are refused by name.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,50 +31,51 @@ from penstock.quality.expectations.strftime import compile_strftime_format
 from penstock.quality.expectations.suite import Expectation
 
 MAX_EXACT_INTEGER = 2**53
-"""The whole number from which on a DOUBLE does not tell a number from the next."""
+"""The integer from which on a DOUBLE does not represent every integer."""
 
 
 def compile_row_check(expectation: Expectation, columns: tuple[Column, ...]) -> RowCheck:
-    """Return an expectation as a check of single records; NotInStreamError where it cannot be one."""
-    assert expectation.action is not None, "a suite of a topic has an action for each"
+    """Compile an expectation to a check of single records.
+
+    Raises NotCheckableInStreamError if that is impossible.
+    """
+    assert expectation.action is not None, "a topic suite has an action for each expectation"
     types = {column.name: column.type.upper() for column in columns}
     return RowCheck(expectation.name, compile_unexpected(expectation, types), expectation.action)
 
 
 def compile_unexpected(expectation: Expectation, columns: ColumnTypes) -> str:
-    """Return the SQL that is true for a row which does not meet the expectation, and false or null for others."""
+    """Return SQL that is true for rows that do not meet the expectation, and false or null for other rows."""
     compiler = COMPILERS.get(expectation.type)
     if compiler is None:
         raise NotCheckableInStreamError(
             expectation.name,
-            f"{expectation.type} needs more than one row, or is not known here",
+            f"{expectation.type} needs several rows, or is unknown",
             describe_alternatives(expectation.type),
         )
     for argument, neutral_value in MULTI_ROW_ARGUMENTS.items():
         if expectation.kwargs.get(argument, neutral_value) != neutral_value:
-            raise NotCheckableInStreamError(
-                expectation.name, f"{argument} speaks of many rows", "Leave it out"
-            )
+            raise NotCheckableInStreamError(expectation.name, f"{argument} needs several rows", "Remove it")
     return compiler(ExpectationArguments(expectation, columns))
 
 
 def describe_alternatives(kind: str) -> str:
-    """Say what can be checked in a stream, and first what is written almost so."""
+    """Describe what can be checked in a stream, nearest match first."""
     close_matches = get_close_matches(kind, COMPILERS, 1, 0.95)
-    advice = f"Write {close_matches[0]} if that is meant; else check" if close_matches else "Check"
-    return f"{advice} it at rest; in a stream there are {', '.join(sorted(COMPILERS))}"
+    advice = f"Did you mean {close_matches[0]}? If not, check" if close_matches else "Check"
+    return f"{advice} it on the table; in a stream, use one of {', '.join(sorted(COMPILERS))}"
 
 
 def _compile_between(args: ExpectationArguments) -> str:
     column, column_type = args.take_column()
     least, most = args.take("min_value"), args.take("max_value")
-    if column_type not in NUMERIC_TYPES:  # a text for a bound the library itself refuses, or takes for a date
-        raise args.refusal(f"{column} is {column_type}", "Name a field of numbers")
+    if column_type not in NUMERIC_TYPES:  # the library refuses a string as a bound, or parses it as a date
+        raise args.refusal(f"{column} is {column_type}", "Use a numeric field")
     args.check_comparable(column_type, [least, most])
     for bound in (least, most):
         if column_type == "BIGINT" and isinstance(bound, int) and abs(bound) >= MAX_EXACT_INTEGER:
-            fix = f"Give a bound below {MAX_EXACT_INTEGER}"
-            raise args.refusal(f"{bound} is more than the library tells apart: it compares as DOUBLE", fix)
+            fix = f"Use a bound below {MAX_EXACT_INTEGER}"
+            raise args.refusal(f"{bound} is too large: the library compares as DOUBLE", fix)
     bounds_sql = _bounds_sql(args, column, least, most)
     args.refuse_remaining()
     return f"{column} IS NOT NULL AND NOT ({bounds_sql})"
@@ -98,9 +99,9 @@ def _bounds_sql(args: ExpectationArguments, value: str, least: Any, most: Any) -
     if most is not None:
         bounds.append(f"{value} {'<' if strict_most else '<='} {sql_literal(most)}")
     if not bounds:
-        raise args.refusal("neither min_value nor max_value is given", "Give one of them, or both")
+        raise args.refusal("min_value and max_value are both missing", "Set one of them, or both")
     if least is not None and most is not None and least > most:
-        raise args.refusal(f"min_value {least} is above max_value {most}", "Give them the other way round")
+        raise args.refusal(f"min_value {least} is above max_value {most}", "Swap them")
     return " AND ".join(bounds)
 
 
@@ -112,9 +113,9 @@ def _compile_length_equals(args: ExpectationArguments) -> str:
 
 
 def _check_length(args: ExpectationArguments, name: str, length: Any) -> None:
-    """Refuse what is no length: of a broken number the library takes the whole part, of a text its number."""
+    """Refuse a length that is not an integer; the library would truncate a fraction and parse a string."""
     if isinstance(length, bool) or not isinstance(length, int) or abs(length) >= MAX_EXACT_INTEGER:
-        raise args.refusal(f"{name} is {length!r}", "Give a whole number")
+        raise args.refusal(f"{name} is {length!r}", "Use an integer")
 
 
 def _compile_in_set(*, negated: bool) -> Callable[[ExpectationArguments], str]:
@@ -123,7 +124,7 @@ def _compile_in_set(*, negated: bool) -> Callable[[ExpectationArguments], str]:
         values = args.take("value_set")
         args.refuse_remaining()
         if not isinstance(values, list) or not values or None in values:
-            raise args.refusal(f"value_set is {values!r}", "Give a list of values, none of them null")
+            raise args.refusal(f"value_set is {values!r}", "Use a list of values without null")
         args.check_comparable(column_type, values)
         in_sql = f"{column} IN ({', '.join(map(sql_literal, values))})"
         return f"{column} IS NOT NULL AND {in_sql if negated else f'NOT ({in_sql})'}"
@@ -173,10 +174,10 @@ def _compile_not_regex_list(args: ExpectationArguments) -> str:
 
 def _rlike_sql(args: ExpectationArguments, column: str, regex: Any) -> str:
     if not isinstance(regex, str):
-        raise args.refusal(f"the expression is {regex!r}", "Give a text")
+        raise args.refusal(f"the regular expression is {regex!r}", "Use a string")
     if regex_fault := find_regex_fault(regex):
         raise args.refusal(
-            f"the expression {regex!r} is none: {regex_fault}", "Mend it; it is read as Java reads it"
+            f"the regular expression {regex!r} is invalid: {regex_fault}", "Fix it; Spark uses Java's syntax"
         )
     return f"{column} RLIKE {sql_literal(regex)}"
 
@@ -204,4 +205,4 @@ COMPILERS: Mapping[str, Callable[[ExpectationArguments], str]] = {
     "expect_select_column_values_to_be_unique_within_record": compile_unique_within_record,
     "expect_multicolumn_values_to_be_equal": compile_all_equal,
 }
-"""What can be said of a single row, by the name that Great Expectations has for it."""
+"""The compilers of expectations about a single row, by the names of Great Expectations."""

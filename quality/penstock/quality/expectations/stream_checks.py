@@ -1,4 +1,4 @@
-"""Suites of topics as checks of the records that pipelines read: nobody writes an expectation a second time."""
+"""Adds the expectations of topic suites to pipelines as checks of the records that they read."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +12,9 @@ from penstock.quality.expectations.suite import SUITES_FOLDER, TOPICS_FOLDER, lo
 
 
 def add_topic_checks(plan: Plan, folder: Path = SUITES_FOLDER) -> Plan:
-    """Return a pipeline whose inputs are checked by the suites of their topics.
+    """Return a copy of the plan whose sources check records against the suites of their topics.
 
-    Raises SuiteError where a suite holds what no single record can be asked.
+    Raises SuiteError if a suite contains an expectation that cannot be checked record by record.
     """
     return replace(plan, sources=tuple(_add_source_checks(source, folder) for source in plan.sources))
 
@@ -31,5 +31,5 @@ def _add_source_checks(source: PlanSource, folder: Path) -> PlanSource:
         return replace(source, checks=checks)
     except DefinitionError as problem:
         raise SuiteError(
-            suite.file, "the file", f"it has {problem.problem} expectations", problem.fix
+            suite.file, "the file", f"has {problem.problem} expectations", problem.fix
         ) from problem

@@ -1,7 +1,7 @@
-"""Texts that Python's `strptime` reads by a format, said as SQL: that is how the library judges them.
+"""Compiles `strptime` formats to Spark SQL, with the same verdict as Python.
 
-A format becomes the regular expression that `strptime` makes of it, which must reach from the begin of a text to
-its end, and what the calendar says besides: no thirtieth of February, no year nought, no second of sixty.
+A format becomes the regular expression that `strptime` builds, which must match the whole text. Calendar rules
+are added: no February 30, no year 0, no second 60.
 """
 
 import sys
@@ -18,11 +18,11 @@ DAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 
 
 def compile_strftime_format(args: ExpectationArguments) -> str:
-    """Compile an expectation that texts follow a format."""
+    """Compile an expectation that texts match a date format."""
     column, date_format = args.take_text_column(), args.take("strftime_format")
     args.refuse_remaining()
     if not isinstance(date_format, str):
-        raise args.refusal(f"strftime_format is {date_format!r}", "Give a text such as '%Y-%m-%d'")
+        raise args.refusal(f"strftime_format is {date_format!r}", "Give a string such as '%Y-%m-%d'")
     parts = _split_format(args, date_format)
     regex = "(?iu)^(?:" + "".join(_part_regex(part) for part in parts) + ")"
     fields = [part[1] for part in parts if part.startswith("%") and part != "%%"]
@@ -32,31 +32,31 @@ def compile_strftime_format(args: ExpectationArguments) -> str:
         for number, name in enumerate(fields, 1)
     }
     conditions = [f"{column} RLIKE {sql_literal(regex)}", is_whole_match, *_calendar_conditions(group_sql)]
-    # In the order of a CASE: what a text lacks is not asked of it.
+    # CASE evaluates in order, so a guard runs only if the groups that it reads exist.
     guards = " ".join(f"WHEN NOT coalesce({condition}, false) THEN false" for condition in conditions)
     return f"{column} IS NOT NULL AND NOT (CASE {guards} ELSE true END)"
 
 
 def _split_format(args: ExpectationArguments, date_format: str) -> list[str]:
-    """Directives and what is between them, one character each; every run of spaces is one space."""
+    """Split a format into directives and single characters; consecutive spaces become one."""
     parts: list[str] = []
     characters = iter(date_format)
     for character in characters:
         part = character + next(characters, "") if character == "%" else character
         if character == "%" and part != "%%" and part[1:] not in STRPTIME_DIRECTIVES:
             known_directives = ", ".join("%" + name for name in STRPTIME_DIRECTIVES)
-            fix = f"In a stream there are {known_directives}; check others at rest"
-            raise args.refusal(f"{part} in {date_format!r} is not known here", fix)
+            fix = f"In a stream, use {known_directives}; check other formats on the table"
+            raise args.refusal(f"{part} in {date_format!r} is not supported in a stream", fix)
         if character.isspace() and parts and parts[-1] == " ":
             continue
         parts.append(" " if character.isspace() else part)
     fields = [part for part in parts if part.startswith("%") and part != "%%"]
     if not fields:
-        raise args.refusal(f"{date_format!r} has no directive", "Write one such as %Y")
+        raise args.refusal(f"{date_format!r} has no directive", "Add a directive such as %Y")
     for exclusive in (*([name] for name in fields), ["%Y", "%y"], ["%m", "%b", "%B"], ["%a", "%A"]):
         if sum(name in exclusive for name in fields) > 1:
             raise args.refusal(
-                f"{date_format!r} says {' or '.join(exclusive)} more than once", "Say each field once"
+                f"{date_format!r} has {' or '.join(exclusive)} more than once", "Use each field once"
             )
     return parts
 
@@ -70,7 +70,7 @@ def _part_regex(part: str) -> str:
 
 
 def _calendar_conditions(group_sql: Mapping[str, str]) -> list[str]:
-    """What must hold of the fields of a text that has them all."""
+    """Return the calendar rules for the fields of a complete text."""
     conditions = []
     if "S" in group_sql:
         conditions.append(f"{_number_sql(group_sql['S'])} < 60")
@@ -99,7 +99,7 @@ def _month_sql(group_sql: Mapping[str, str]) -> str:
 
 
 def _year_sql(group_sql: Mapping[str, str]) -> str:
-    """The year; without one Python takes 1900, which is no leap year."""
+    """Return SQL for the year. Without a year, Python assumes 1900, which is not a leap year."""
     if "y" in group_sql:
         short_year = _number_sql(group_sql["y"])
         return f"({short_year} + CASE WHEN {short_year} <= 68 THEN 2000 ELSE 1900 END)"
@@ -107,7 +107,7 @@ def _year_sql(group_sql: Mapping[str, str]) -> str:
 
 
 def _number_sql(text_sql: str) -> str:
-    """SQL for the number that digits of any script say, as Python reads them."""
+    """Return SQL for the number that digits of any script form, as Python reads them."""
     other_digits = "".join(digit for digit in _unicode_digits() if not digit.isascii())
     ascii_digits = "".join(str(int(digit)) for digit in other_digits)
     return f"try_cast(translate(trim({text_sql}), {sql_literal(other_digits)}, {sql_literal(ascii_digits)}) AS INT)"
@@ -120,7 +120,7 @@ def _unicode_digits() -> str:
 
 @cache
 def _character_class(is_member: Callable[[str], bool]) -> str:
-    """The characters for which Python says so, as Java's expressions name them; its own know fewer."""
+    """Return a Java character class for the characters that Python accepts; Java's own classes are smaller."""
     codes = [code for code in range(sys.maxunicode + 1) if is_member(chr(code))]
     ranges: list[list[int]] = []
     for code in codes:
@@ -136,7 +136,7 @@ def _digit_class() -> str:
 
 
 def _name_alternatives(names: tuple[str, ...]) -> Callable[[], str]:
-    """Names, of which only ASCII letters have another case: the longer first."""
+    """Return a regular expression for names, longest first. Only ASCII letters ignore case."""
     return lambda: "(?-u:" + "|".join(sorted(names, key=len, reverse=True)) + ")"
 
 

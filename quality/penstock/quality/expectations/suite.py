@@ -1,4 +1,4 @@
-"""A suite: what is expected of the records of a topic, or of the rows of a table, as its file says it."""
+"""Suites: the expectations about the records of a topic or the rows of a table, as read from YAML."""
 
 import math
 import re
@@ -17,8 +17,9 @@ from penstock.quality.errors import SuiteError
 SUITES_FOLDER = Path(__file__).parents[1] / "suites"
 TOPICS_FOLDER = "topics"
 BatchCut = Literal["final", "day", "version", "rows"]
-"""What a batch at rest is: the windows that became final, a day of them, a version of the table as it is, or the
-rows that the stream has written since the last one."""
+"""What one check of a table covers: windows that became final (`final`), one day of them (`day`), a version of
+the table (`version`), or the rows that the stream wrote since the last check (`rows`).
+"""
 
 _NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,149}")
 _SUITE_KEYS = {"expectations", "batches", "statistics"}
@@ -26,7 +27,7 @@ _SUITE_KEYS = {"expectations", "batches", "statistics"}
 
 @dataclass(frozen=True)
 class Expectation:
-    """One expectation, in the words of Great Expectations, and what of it is ours: a name, an action, and why."""
+    """One expectation in the terms of Great Expectations, with a name, an action and a reason."""
 
     type: str
     kwargs: Mapping[str, Any]
@@ -37,9 +38,9 @@ class Expectation:
 
 @dataclass(frozen=True)
 class StatisticsSettings:
-    """Figures of a table for each stretch of time, and from how many deviations on a change is sudden.
+    """The interval of a table's statistics, and the number of deviations that makes a change sudden.
 
-    Of the columns in `distinct` it is said how many different values they have.
+    The columns in `distinct` also get a count of distinct values.
     """
 
     every_ms: int
@@ -49,7 +50,7 @@ class StatisticsSettings:
 
 @dataclass(frozen=True)
 class Suite:
-    """What is expected of a topic or a table: `about` is its folder and name, as `latest/sensor_minute`."""
+    """The expectations about a topic or table; `subject` is its folder and name, such as `latest/sensor_minute`."""
 
     subject: str
     expectations: tuple[Expectation, ...]
@@ -59,20 +60,20 @@ class Suite:
 
     @property
     def topic(self) -> str | None:
-        """The topic whose records are expected so; None for a table."""
+        """The topic that the suite is about; None for a table."""
         folder, _, name = self.subject.partition("/")
         return name if folder == TOPICS_FOLDER else None
 
 
 def list_suites(folder: Path = SUITES_FOLDER) -> tuple[str, ...]:
-    """Return what there are suites about."""
+    """Return the subjects of all suites."""
     return tuple(
         sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/*.yaml"))
     )
 
 
 def load_suite(subject: str, folder: Path = SUITES_FOLDER) -> Suite | None:
-    """Return the suite of a topic or a table; None where there is none. SuiteError where it cannot be used."""
+    """Return the suite of a topic or table; None if it has none. Raises SuiteError if it is invalid."""
     path = folder / f"{subject}.yaml"
     return _load_suite_file(subject, path, path.stat().st_mtime_ns) if path.exists() else None
 
@@ -82,22 +83,22 @@ def _load_suite_file(subject: str, path: Path, _written_at: int) -> Suite:
     try:
         document = read_yaml(path)
     except DocumentError as problem:
-        raise SuiteError(path, "the file", str(problem), "Mend it") from problem
+        raise SuiteError(path, "the file", str(problem), "Fix the YAML") from problem
     if (
         not isinstance(document, Mapping)
         or not set(document) <= _SUITE_KEYS
         or "expectations" not in document
     ):
-        fix = "Write expectations, and for a table batches and statistics where they are wanted"
-        raise SuiteError(path, "the file", f"it holds {_describe_content(document) or 'nothing'}", fix)
+        fix = "Write expectations and, for a table, optional batches and statistics"
+        raise SuiteError(path, "the file", f"contains {_describe_content(document) or 'nothing'}", fix)
     if not _is_non_empty_list(document["expectations"]):
         content = document["expectations"] or "none"
         raise SuiteError(
-            path, "expectations", f"they are {content}", "Write a list of them, or remove the file"
+            path, "expectations", f"are {content}", "Write a list of expectations, or delete the file"
         )
     if subject.startswith(f"{TOPICS_FOLDER}/") and "batches" in document:
-        fix = "Leave them out: records of a topic are checked as they are read"
-        raise SuiteError(path, "batches", f"they are {document['batches']}", fix)
+        fix = "Remove batches: records of a topic are checked when they are read"
+        raise SuiteError(path, "batches", f"are {document['batches']}", fix)
     suite = Suite(
         subject,
         tuple(
@@ -112,7 +113,7 @@ def _load_suite_file(subject: str, path: Path, _written_at: int) -> Suite:
     for name in names:
         if names.count(name) > 1:
             raise SuiteError(
-                path, name, "two expectations have this name", "Give one of them a name under meta"
+                path, name, "two expectations have this name", "Give one of them another name under meta"
             )
     for expectation in suite.expectations:
         _check_action(path, suite, expectation)
@@ -127,31 +128,31 @@ def _parse_expectation(path: Path, number: int, entry: Any) -> Expectation:
         or not set(entry) <= {"type", "kwargs", "meta"}
     ):
         raise SuiteError(
-            path, location, f"it holds {_describe_content(entry)}", "Write type, kwargs and meta"
+            path, location, f"contains {_describe_content(entry)}", "Write type, kwargs and meta"
         )
     kwargs, meta = entry.get("kwargs") or {}, entry.get("meta") or {}
     for section, mapping in (("kwargs", kwargs), ("meta", meta)):
         if not isinstance(mapping, Mapping) or not all(isinstance(name, str) for name in mapping):
             raise SuiteError(
-                path, location, f"its {section} are {mapping!r}", "Write names, and what each is"
+                path, location, f"{section} is {mapping!r}", "Write a mapping of names to values"
             )
     name = str(meta.get("name") or default_expectation_name(entry["type"], kwargs))
     if not _NAME_PATTERN.fullmatch(name):
         raise SuiteError(
             path,
             location,
-            f"its name is {name!r}",
-            "Write 150 of a to z, 0 to 9 and _ at most, as name under meta",
+            f"name is {name!r}",
+            "Under meta, write a name of at most 150 characters of a-z, 0-9 and _",
         )
     action = meta.get("action")
     if action not in (None, *get_args(CheckAction)):
         known_actions = ", ".join(get_args(CheckAction))
-        raise SuiteError(path, name, f"its action is {action!r}", f"Write one of: {known_actions}")
+        raise SuiteError(path, name, f"action is {action!r}", f"Write one of: {known_actions}")
     return Expectation(entry["type"], dict(kwargs), name, action, str(meta.get("why", "")))
 
 
 def default_expectation_name(expectation_type: str, kwargs: Mapping[str, Any]) -> str:
-    """Return the name of an expectation that was given none: its columns, and what is expected of them."""
+    """Return the default name of an expectation: its columns and its type."""
     columns = [kwargs.get(key) for key in ("column", "column_A", "column_B")]
     column_list = kwargs.get("column_list")
     columns += column_list if isinstance(column_list, list | tuple) else []
@@ -171,39 +172,37 @@ def _parse_cut(path: Path, batches: Any) -> BatchCut:
         case {"window": "final", **rest} if not rest:
             return "final"
         case {"by": ("day" | "version" | "rows") as cut, **rest} if not rest:
-            return cut  # type: ignore[no-any-return]  # the pattern has said which
+            return cut  # type: ignore[no-any-return]  # the pattern allows only these values
         case _:
             fix = "Write {window: final}, {by: day}, {by: rows} or {by: version}"
-            raise SuiteError(path, "batches", f"they are {batches}", fix)
+            raise SuiteError(path, "batches", f"are {batches}", fix)
 
 
 def _parse_statistics(path: Path, subject: str, settings: Any) -> StatisticsSettings | None:
     if settings is None:
         return None
-    fix = "Write them as {every: 1 hour, sensitivity: 5}, and distinct: [column, ...] where it matters"
+    fix = "Write {every: 1 hour, sensitivity: 5}, and optionally distinct: [column, ...]"
     try:
         every_ms, sensitivity = parse_duration_ms(str(settings["every"])), float(settings["sensitivity"])
     except (TypeError, KeyError, ValueError, ContractError) as problem:
-        raise SuiteError(path, "statistics", f"they are {settings} ({problem})", fix) from problem
+        raise SuiteError(path, "statistics", f"are {settings} ({problem})", fix) from problem
     if subject.startswith(f"{TOPICS_FOLDER}/") or not 0 < sensitivity < math.inf or every_ms <= 0:
-        fix = "Give a table's suite a stretch and a number of deviations above 0"
-        raise SuiteError(path, "statistics", f"they are {settings}", fix)
+        fix = "Set an interval and a sensitivity above 0, in the suite of a table"
+        raise SuiteError(path, "statistics", f"are {settings}", fix)
     distinct = settings.get("distinct", [])
     unknown_keys = set(settings) - {"every", "sensitivity", "distinct"}
     if unknown_keys or not isinstance(distinct, list) or not all(isinstance(name, str) for name in distinct):
-        raise SuiteError(path, "statistics", f"they are {settings}", fix)
+        raise SuiteError(path, "statistics", f"are {settings}", fix)
     return StatisticsSettings(every_ms, sensitivity, tuple(distinct))
 
 
 def _check_action(path: Path, suite: Suite, expectation: Expectation) -> None:
     if suite.topic is not None and expectation.action is None:
         fix = "Write action: warn, quarantine or stop under meta"
-        raise SuiteError(
-            path, expectation.name, "it has no action, and is checked while records are read", fix
-        )
+        raise SuiteError(path, expectation.name, "has no action, but a topic expectation needs one", fix)
     if suite.topic is None and expectation.action is not None:
-        fix = "Leave the action out: what is expected of a table is checked when its rows are written"
-        raise SuiteError(path, expectation.name, f"its action is {expectation.action}", fix)
+        fix = "Remove the action: only expectations about topics have one"
+        raise SuiteError(path, expectation.name, f"action is {expectation.action}", fix)
 
 
 def _is_non_empty_list(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Batches of a Delta table validated by Great Expectations on Spark."""
+"""Checks batches of a Delta table with Great Expectations on Spark."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,6 @@ from deltalake import DeltaTable
 from penstock.engine.plan import Plan, Stage
 from penstock.engine.plan.windows import is_record_ordered
 from penstock.engine.storage import StoragePath
-from penstock.quality.audit.table_reads import open_table, to_milliseconds
 from penstock.quality.errors import NotCheckableInStreamError
 from penstock.quality.expectations.arguments import MULTI_ROW_ARGUMENTS
 from penstock.quality.expectations.check_batches import CheckedBatch, select_due_batches
@@ -32,19 +31,20 @@ from penstock.quality.expectations.uniqueness import (
     is_compared_across_batches,
     recount_unexpected,
 )
+from penstock.quality.table_reads import open_table, to_milliseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MIN_TIME_MS = -(2**62)
 MAX_UNEXPECTED_ROWS = 1_000
-"""Rows that are written down of those that did not meet an expectation."""
+"""The maximum number of unexpected rows that are written to a file per expectation."""
 
 
 def list_due_batches(
     suite: Suite, plan: Plan, watermark: int | None, warehouse: StoragePath, results: CheckResultStore
 ) -> list[CheckedBatch]:
-    """Return what is to be checked of a table now; nothing as long as there is no table."""
+    """Return the batches of a table that are due for a check; none if the table does not exist."""
     table = open_table(warehouse / suite.subject)
     if table is None:
         return []
@@ -60,16 +60,16 @@ def list_due_batches(
 
 
 def effective_cut(suite: Suite, stage: Stage) -> BatchCut:
-    """Return what a batch of a table is.
+    """Return how a table is divided into batches.
 
-    Where a stage takes records in their order, a row is final as it is written, and may tell of a time that lies
-    before the last check: it is checked by the batch that wrote it.
+    With windows by record order, a row is final when it is written, and its event time may lie before the last
+    check. Such a table is checked by the rows of the stream's batches.
     """
     return "rows" if suite.cut == "final" and is_record_ordered(stage.window) else suite.cut
 
 
 def can_contain_rows(table: DeltaTable, batch: CheckedBatch) -> bool:
-    """Tell whether any row of a batch may be in a table, by the statistics of its files: no row is read."""
+    """Tell from file statistics whether a table can have rows of a batch. Reads no rows."""
     files = pa.table(table.get_add_actions(flatten=True))
     column = "batch_id" if batch.cut == "rows" else "window_end"
     if f"min.{column}" not in files.column_names:
@@ -79,19 +79,19 @@ def can_contain_rows(table: DeltaTable, batch: CheckedBatch) -> bool:
         starts, ends = to_milliseconds(starts), to_milliseconds(ends)
     after_ms = MIN_TIME_MS if batch.after is None else batch.after
     is_inside = pc.and_(pc.less_equal(starts, batch.upto), pc.greater(ends, after_ms))
-    # A file that does not tell is looked into.
+    # A file without statistics may contain rows of the batch.
     return pc.any(pc.fill_null(is_inside, True)).as_py() is True
 
 
 def find_stage(plan: Plan, suite: Suite) -> Stage:
-    """Return the stage that writes a suite's table."""
+    """Return the stage that writes the table of a suite."""
     name = suite.subject.partition("/")[2]
     return next(stage for stage in plan.stages if any(sink.table == name for sink in stage.sinks))
 
 
 @dataclass(frozen=True)
 class CheckedRows:
-    """The rows of a batch, and those of the batches before it."""
+    """The rows of a batch, and the rows of all earlier batches."""
 
     rows: "DataFrame"
     earlier: "DataFrame | None"
@@ -99,11 +99,11 @@ class CheckedRows:
 
     @property
     def identity_columns(self) -> list[str]:
-        """The columns by which rows that are shown are told apart."""
+        """The columns that identify an example row."""
         return [name for name in (*self.stage.key, "window_start") if name in self.rows.columns]
 
     def complete_result(self, result: ExpectationResult, expectation: Expectation) -> ExpectationResult:
-        """What came of an expectation, over the batches before where these count."""
+        """Return the result, with earlier batches counted for uniqueness expectations."""
         if result.problem is not None or self._earlier_rows(expectation) is None:
             return result
         return recount_unexpected(
@@ -115,7 +115,7 @@ class CheckedRows:
         )
 
     def unexpected_rows(self, expectation: Expectation) -> "DataFrame | None":
-        """The rows that do not meet an expectation; None where it is about all rows together."""
+        """Return the rows that do not meet an expectation; None if it is about all rows together."""
         return select_unexpected_rows(expectation, self.rows, self._earlier_rows(expectation))
 
     def _earlier_rows(self, expectation: Expectation) -> "DataFrame | None":
@@ -135,7 +135,7 @@ def check_batch(
     results: CheckResultStore,
     now_ms: int,
 ) -> BatchCheckResult:
-    """Validate a batch, write down what came of it, and return that."""
+    """Validate a batch, store the result, and return it."""
     reader = session.read.format("delta")
     if batch.cut == "version":
         reader = reader.option("versionAsOf", batch.upto)
@@ -175,7 +175,7 @@ def check_table(
     home: Path,
     now_ms: Callable[[], int],
 ) -> list[BatchCheckResult]:
-    """Check every batch of a table that is due; Spark is asked for only where there is one."""
+    """Check every due batch of a table. Spark starts only if a batch is due."""
     results = CheckResultStore(home, suite.subject)
     return [
         check_batch(session(), suite, plan, batch, warehouse, results, now_ms())
@@ -190,7 +190,7 @@ def _write_unexpected_rows(
     results: CheckResultStore,
     batch: CheckedBatch,
 ) -> ExpectationResult:
-    """The same with the file of the rows that did not meet it, where single rows can be told."""
+    """Write the unexpected rows to a file, if the expectation is about single rows."""
     if result.passed:
         return result
     unexpected = checked_rows.unexpected_rows(expectations[result.name])
@@ -206,10 +206,10 @@ def _write_unexpected_rows(
 def select_unexpected_rows(
     expectation: Expectation, rows: "DataFrame", earlier: "DataFrame | None" = None
 ) -> "DataFrame | None":
-    """Return the rows that do not meet an expectation; None where it is about all rows together.
+    """Return the rows that do not meet an expectation; None if it is about all rows together.
 
-    With `earlier` what must be unique must not have been there either. Where most rows suffice, they are those that
-    the others are counted against; where a condition says of which rows something is expected, they are of these.
+    With `earlier`, a row that must be unique may not repeat an earlier row either. `mostly` is ignored: all
+    unexpected rows are returned. A `row_condition` limits the rows to those that it selects.
     """
     if expectation.type in UNIQUE_EXPECTATIONS:
         return find_repeated_rows(expectation, rows, earlier)

@@ -1,4 +1,4 @@
-"""What is said to be unique, over all batches of a table: no row of a batch may repeat one of a batch before."""
+"""Uniqueness across all batches of a table: a row may not repeat a row of an earlier batch."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 UNIQUE_EXPECTATIONS = ("expect_column_values_to_be_unique", "expect_compound_columns_to_be_unique")
-SAME_ROWS_COLUMN, SEEN_BEFORE_COLUMN = "_rows_that_are_the_same", "_was_there_before"
+SAME_ROWS_COLUMN, SEEN_BEFORE_COLUMN = "_same_rows", "_seen_before"
 MAX_REPEATED_EXAMPLES = 20
 NULL_CONDITION_JOINERS = {"all_values_are_missing": " AND ", "any_value_is_missing": " OR ", "never": ""}
-"""Between what a row is ignored: with the nulls of all columns, or of any; and never."""
+"""For each value of `ignore_row_if`, the operator between the null tests; empty if no row is ignored."""
 WINDOW_BOUND_COLUMNS = {"window_start", "window_end"}
 
 
 def unique_columns(expectation: Expectation) -> list[str]:
-    """Return the columns whose values together are to be unique."""
+    """Return the columns whose combined values must be unique."""
     return list(expectation.kwargs.get("column_list") or [expectation.kwargs["column"]])
 
 
 def is_compared_across_batches(expectation: Expectation, stage: Stage) -> bool:
-    """Tell whether a batch must be compared with those before it.
+    """Tell whether a batch must be compared with earlier batches.
 
-    Windows whose end follows from their begin are all in one batch, so what has a window among its columns is
-    compared as far as it must be.
+    The end of a fixed, sliding or calendar window follows from its start, so all rows of such a window are in one
+    batch. An expectation that includes a window bound needs no comparison with earlier batches.
     """
     return not (
         isinstance(stage.window, Fixed | Sliding | Calendar)
@@ -38,7 +38,7 @@ def is_compared_across_batches(expectation: Expectation, stage: Stage) -> bool:
 
 
 def select_relevant_rows(expectation: Expectation, rows: "DataFrame") -> "DataFrame":
-    """Return the rows that are to be unique: what a condition leaves, without those that are ignored for nulls."""
+    """Return the rows that must be unique: rows that match the row condition and are not ignored for nulls."""
     columns = [quote_column(name) for name in unique_columns(expectation)]
     joiner = NULL_CONDITION_JOINERS[expectation.kwargs.get("ignore_row_if", "all_values_are_missing")]
     if joiner:
@@ -49,7 +49,7 @@ def select_relevant_rows(expectation: Expectation, rows: "DataFrame") -> "DataFr
 def find_repeated_rows(
     expectation: Expectation, rows: "DataFrame", earlier: "DataFrame | None"
 ) -> "DataFrame":
-    """Return the rows that are not unique, among themselves or in rows that were there earlier."""
+    """Return the rows that repeat another row of `rows`, or a row of `earlier`."""
     columns = [quote_column(name) for name in unique_columns(expectation)]
     same_rows_sql = f"count(1) OVER (PARTITION BY {', '.join(columns)}) AS {SAME_ROWS_COLUMN}"
     counted_rows = select_relevant_rows(expectation, rows).selectExpr("*", same_rows_sql)
@@ -75,12 +75,12 @@ def recount_unexpected(
     repeated: "DataFrame",
     identity_columns: list[str],
 ) -> ExpectationResult:
-    """Return what came of an expectation about `rows` where `found` are not unique, earlier rows counted, too."""
+    """Return the result with `repeated` counted as unexpected rows, earlier batches included."""
     count = repeated.count()
     if count == (result.unexpected or 0):
         return result
     relevant_count = select_relevant_rows(expectation, rows).count()
-    # In the library's own words, digit for digit: a share of nine in ten is not one less a tenth.
+    # Use the library's formula: 0.9 and 1 - 0.1 are different floating-point numbers.
     passed = (relevant_count - count) / relevant_count >= float(expectation.kwargs.get("mostly", 1))
     example_columns = [*dict.fromkeys([*identity_columns, *unique_columns(expectation)])]
     examples = tuple(

@@ -1,7 +1,8 @@
-"""What was decided of quarantined records: a file of lines that only grows, one decision for each record.
+"""The decisions on quarantined records: an append-only file with one line per record.
 
-A record that is to be sent again stands here with the bytes that are sent, before anything is sent. The order of
-the lines is the order of sending, so the producer's ledger says where each arrived. Nothing is decided twice.
+A decision to replay a record contains the bytes to send, and is written before anything is sent. Records are sent
+in the order of the lines, so the delivery ledger gives the new address of each. A record has at most one
+decision.
 """
 
 import fcntl
@@ -20,7 +21,7 @@ DecisionFate = Literal["replayed", "discarded"]
 
 
 class QuarantineDecision(msgspec.Struct, frozen=True):
-    """What becomes of the record at an address: sent again as `value`, or given up. `why` is for people."""
+    """The decision on a record: replayed as `value`, or discarded. `why` is a note for people."""
 
     fate: DecisionFate
     partition: int
@@ -31,22 +32,22 @@ class QuarantineDecision(msgspec.Struct, frozen=True):
 
     @property
     def position(self) -> RecordPosition:
-        """Where the record is that was decided on."""
+        """The position of the record."""
         return RecordPosition(self.partition, self.offset)
 
 
 class DecisionLog:
-    """The decisions on one topic's quarantined records."""
+    """The decisions on the quarantined records of a topic."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read_all(self) -> list[QuarantineDecision]:
-        """Return every decision, in the order in which they were taken."""
+        """Return every decision, oldest first."""
         return [decision for decision, _ in self.read_lines()]
 
     def read_lines(self, byte_offset: int = 0) -> Iterator[tuple[QuarantineDecision, int]]:
-        """Yield decisions from a byte of the file on, and where each ends."""
+        """Yield decisions from a byte offset on, each with the offset of its end."""
         if not self.path.exists():
             return
         with self.path.open("rb") as file:
@@ -54,13 +55,13 @@ class DecisionLog:
             for line in file:
                 byte_offset += len(line)
                 if not line.endswith(b"\n"):
-                    return  # its writer was killed: what is not whole was not decided
+                    return  # its writer was killed; a torn line is no decision
                 yield self._decode_line(line), byte_offset
 
     def record(self, wanted: Sequence[QuarantineDecision]) -> list[QuarantineDecision]:
-        """Write decisions down, and return those that were taken: no record is decided on twice.
+        """Append decisions and return those that were recorded. Records with a decision are skipped.
 
-        What is returned survives a power cut.
+        Returned decisions survive a power cut.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock() as handle:
@@ -94,5 +95,5 @@ class DecisionLog:
             return msgspec.json.decode(line, type=QuarantineDecision)
         except msgspec.DecodeError as problem:
             raise QuarantineError(
-                f"{self.path} cannot be read ({problem}): restore it from a backup, for it says what was sent again"
+                f"{self.path} is damaged ({problem}); restore it from a backup, because it lists replayed records"
             ) from problem

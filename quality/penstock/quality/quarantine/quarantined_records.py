@@ -1,4 +1,4 @@
-"""The records in the quarantine of a topic, each once, whichever streams put it there."""
+"""The records in the quarantine of a topic, each once, from all streams."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from penstock.engine import storage
-from penstock.quality.audit.table_reads import describe_missing_columns, open_table
 from penstock.quality.errors import DamagedTableError, QuarantineError
+from penstock.quality.table_reads import describe_missing_columns, open_table
 
 QUARANTINE_COLUMNS = (
     *("partition", "offset", "batch_clock", "arrived"),
     *("key", "value", "reason", "stream", "contract"),
 )
-"""What is known of a record that is no good."""
+"""The columns that describe a quarantined record."""
 
 
 class RecordPosition(NamedTuple):
-    """Where in its topic a record is."""
+    """The partition and offset of a record."""
 
     partition: int
     offset: int
@@ -30,9 +30,9 @@ class RecordPosition(NamedTuple):
 
 @dataclass(frozen=True)
 class QuarantinedRecord:
-    """A record as its topic has it, byte for byte, and what was said of it.
+    """A record with its original bytes and the reason of its quarantine.
 
-    `judges` are the streams that refused it, with the version of the contract by which each did.
+    `judges` maps the streams that rejected it to the contract version that each used.
     """
 
     topic: str
@@ -45,17 +45,17 @@ class QuarantinedRecord:
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The streams that refused it."""
+        """The streams that rejected it."""
         return tuple(stream for stream, _ in self.refusals)
 
     @property
     def contracts(self) -> tuple[str, ...]:
-        """The versions of the contract by which it was refused."""
+        """The contract versions that rejected it."""
         return tuple(sorted({contract for _, contract in self.refusals}))
 
 
 def read_quarantine(warehouse: storage.StoragePath, topic: str) -> list[QuarantinedRecord]:
-    """Return the records of a topic's quarantine, in the order of their addresses; none where there is no table."""
+    """Return the quarantined records of a topic, ordered by position; none if the table does not exist."""
     path = warehouse / f"quarantine/{topic}"
     table = open_table(path)
     if table is None:
@@ -68,22 +68,22 @@ def read_quarantine(warehouse: storage.StoragePath, topic: str) -> list[Quaranti
 
 
 def parse_position(text: str) -> RecordPosition:
-    """Return PARTITION:OFFSET as a place."""
+    """Parse PARTITION:OFFSET."""
     partition, _, offset = text.partition(":")
     if not (partition.isdecimal() and offset.isdecimal()):
-        raise QuarantineError(f"{text!r} is no address: write PARTITION:OFFSET, as in 1:4711")
+        raise QuarantineError(f"{text!r} is not an address; write PARTITION:OFFSET, such as 1:4711")
     return RecordPosition(int(partition), int(offset))
 
 
 def find_records(
     records: Iterable[QuarantinedRecord], positions: Sequence[RecordPosition], topic: str
 ) -> list[QuarantinedRecord]:
-    """Return the records at these places; QuarantineError for one that is not in the quarantine."""
+    """Return the records at these positions. Raises QuarantineError if one is not in quarantine."""
     records_by_position = {record.position: record for record in records}
     for position in positions:
         if position not in records_by_position:
             raise QuarantineError(
-                f"{topic} {position} is not in the quarantine; `penstock quarantine list {topic}` shows what is"
+                f"{topic} {position} is not in quarantine; `penstock quarantine list {topic}` lists the records"
             )
     return [records_by_position[position] for position in positions]
 

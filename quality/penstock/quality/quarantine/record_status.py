@@ -1,21 +1,32 @@
-"""How each quarantined record stands: held, sent again and where, or given up; and that nothing is left over."""
+"""The state of each quarantined record."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Literal
 
 from penstock.ingestion.ledger import DeliveryAddress, read_addresses
 from penstock.quality.quarantine.decisions import QuarantineDecision
 from penstock.quality.quarantine.quarantined_records import QuarantinedRecord, RecordPosition
 
-QuarantineState = Literal["held", "replaying", "replayed", "discarded"]
+
+class QuarantineState(StrEnum):
+    """The state of a quarantined record.
+
+    PENDING waits for a decision. REPLAYING is decided and not yet delivered. REPLAYED is delivered to the topic
+    again. DISCARDED is never sent again.
+    """
+
+    PENDING = "pending"
+    REPLAYING = "replaying"
+    REPLAYED = "replayed"
+    DISCARDED = "discarded"
 
 
 @dataclass(frozen=True)
 class QuarantineStatus:
-    """A quarantined record, and what became of it. `address` is where it is now, once it was sent again."""
+    """A quarantined record and its state. `address` is its new address after a replay."""
 
     record: QuarantinedRecord
     state: QuarantineState
@@ -28,7 +39,7 @@ def build_statuses(
     decisions: Sequence[QuarantineDecision],
     delivered_addresses: Mapping[int, DeliveryAddress],
 ) -> list[QuarantineStatus]:
-    """Say of each record how it stands; `delivered` says where the n-th record that was sent again arrived."""
+    """Return the status of each record. `delivered_addresses` maps the sequence of a replay to its address."""
     decisions_by_position = {decision.position: decision for decision in decisions}
     sequence = replay_sequence(decisions)
     return [
@@ -38,20 +49,20 @@ def build_statuses(
 
 
 def replay_sequence(decisions: Sequence[QuarantineDecision]) -> Mapping[RecordPosition, int]:
-    """Return the sequence under which the producer sends each record that is sent again."""
+    """Return the sequence number under which the producer sends each replayed record."""
     replayed_positions = (decision.position for decision in decisions if decision.fate == "replayed")
     return {position: sequence for sequence, position in enumerate(replayed_positions)}
 
 
 def read_delivered_addresses(ledger: Path) -> Mapping[int, DeliveryAddress]:
-    """Return where the records of a producer arrived, by their sequence."""
+    """Return the addresses of a producer's delivered records, by sequence number."""
     return {address.sequence: address for address in read_addresses(ledger)}
 
 
 def count_states(statuses: Sequence[QuarantineStatus]) -> Mapping[QuarantineState, int]:
-    """Return how many records stand how; together they are all that were quarantined."""
+    """Count the records in each state."""
     state_counts = Counter(status.state for status in statuses)
-    return {state: state_counts[state] for state in ("held", "replaying", "replayed", "discarded")}
+    return {state: state_counts[state] for state in QuarantineState}
 
 
 def _build_status(
@@ -61,8 +72,9 @@ def _build_status(
     delivered_addresses: Mapping[int, DeliveryAddress],
 ) -> QuarantineStatus:
     if decision is None:
-        return QuarantineStatus(record, "held")
+        return QuarantineStatus(record, QuarantineState.PENDING)
     if decision.fate == "discarded":
-        return QuarantineStatus(record, "discarded", decision)
+        return QuarantineStatus(record, QuarantineState.DISCARDED, decision)
     address = delivered_addresses.get(sequence[record.position])
-    return QuarantineStatus(record, "replaying" if address is None else "replayed", decision, address)
+    state = QuarantineState.REPLAYING if address is None else QuarantineState.REPLAYED
+    return QuarantineStatus(record, state, decision, address)

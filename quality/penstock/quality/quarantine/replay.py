@@ -1,4 +1,4 @@
-"""Sending quarantined records again: each that was decided on, once, through the producer that can prove it."""
+"""Replays quarantined records: each is sent once, by a producer that proves its delivery."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ MAX_BATCH_RECORDS = 5_000
 
 
 class ReplayDecisionSource(ReplayableSource):
-    """The records that are to be sent again, in the order of decisions; a position is a byte of their file."""
+    """The records to send, in the order of their decisions. A position is a byte offset of the decision log."""
 
     def __init__(self, decisions: DecisionLog) -> None:
         self.description = f"decisions in {decisions.path.name}"
         self._decisions = decisions
 
     def read(self, resume_position: Any | None) -> Iterator[SourceBatch]:
-        """Yield what is to be sent from a position on, to the last decision that there is now."""
+        """Yield the records to send from a position to the last decision."""
         start_byte = 0 if resume_position is None else int(resume_position["byte"])
         values: list[bytes] = []
         for decision, end_byte in self._decisions.read_lines(start_byte):
@@ -36,7 +36,7 @@ class ReplayDecisionSource(ReplayableSource):
 
 @dataclass(frozen=True)
 class RefusedReplay:
-    """A record that is not sent again, and why."""
+    """A record that cannot be replayed, with the reason."""
 
     record: QuarantinedRecord
     reason: str
@@ -44,14 +44,14 @@ class RefusedReplay:
 
 @dataclass(frozen=True)
 class ReplayJudgement:
-    """Which records may be sent again, with the bytes that would be, and which may not."""
+    """The records that can be replayed, with the bytes to send, and those that cannot."""
 
     accepted: tuple[tuple[QuarantinedRecord, bytes], ...]
     refused: tuple[RefusedReplay, ...]
 
 
 StreamReach = Mapping[str, Mapping[int, tuple[int, int]]]
-"""The streams that read a topic, and the offsets [first, end) that each has read of its partitions."""
+"""The streams that read a topic, with the offsets [first, end) that each has read per partition."""
 
 
 def judge_records(
@@ -61,11 +61,11 @@ def judge_records(
     stream_reach: StreamReach,
     versions: Mapping[str, str] | None = None,
 ) -> ReplayJudgement:
-    """Judge records as they are, or as they were repaired, by the contract of today; nothing is sent.
+    """Check records, original or repaired, against the current contract. Sends nothing.
 
-    A record is refused as long as any stream took it, or is still to read it: it would count there twice. So is one
-    that broke a check and was not repaired, where each stream that refused it judges as it did: `versions` are
-    those of the contract by which streams judge now.
+    A record is refused if a stream accepted it or has yet to read it, because it would count twice. A record that
+    failed a check is refused if it is not repaired and the contract of a stream that rejected it has not changed;
+    `versions` are the current contract versions of streams.
     """
     refused: list[RefusedReplay] = []
     accepted: list[tuple[QuarantinedRecord, bytes]] = []
@@ -82,7 +82,7 @@ def judge_records(
 
 
 def replay_decisions(judgement: ReplayJudgement, now_ms: int, reason: str) -> list[QuarantineDecision]:
-    """Return the decisions to send what is good."""
+    """Return decisions to send the accepted records."""
     return [
         QuarantineDecision(
             "replayed", record.position.partition, record.position.offset, now_ms, reason, value
@@ -94,7 +94,7 @@ def replay_decisions(judgement: ReplayJudgement, now_ms: int, reason: str) -> li
 def discard_decisions(
     records: Sequence[QuarantinedRecord], now_ms: int, reason: str
 ) -> list[QuarantineDecision]:
-    """Return the decisions to give records up."""
+    """Return decisions to discard records."""
     return [QuarantineDecision("discarded", *record.position, now_ms, reason) for record in records]
 
 
@@ -104,22 +104,22 @@ def _explain_taken(record: QuarantinedRecord, stream_reach: StreamReach) -> str:
         if stream in record.streams or record.position.offset < first:
             continue
         if record.position.offset < end:
-            return f"{stream} did not refuse it: sent again, it would count there twice"
-        return f"{stream} has read up to offset {end} only, and may yet take it; wait until it has read the record"
+            return f"{stream} accepted it, so a replay would count it twice"
+        return f"{stream} has read only up to offset {end}; wait until it has read the record"
     return ""
 
 
 def _explain_invalid(value: bytes | None, checker: RecordChecker) -> str:
     if value is None:
-        return "it has no value; repair it, or discard it"
+        return "it has no value; repair or discard it"
     problem = checker.check(SourceBatch([value])).invalid.get(0)
-    return "" if problem is None else f"it still breaks the contract: {problem}"
+    return "" if problem is None else f"it still violates the contract: {problem}"
 
 
 def _explain_same_check(record: QuarantinedRecord, versions: Mapping[str, str]) -> str:
-    """A check is asked of the record alone: by the same version of the contract it says the same."""
+    """Explain that the check would fail again: the same contract version gives the same verdict."""
     is_same_version = all(versions.get(stream) == version for stream, version in record.refusals)
     if not record.reason.startswith(CHECK_REASON_PREFIX) or not is_same_version:
         return ""
     check_name = record.reason.removeprefix(CHECK_REASON_PREFIX)
-    return f"it still breaks the check {check_name}; repair it, or change the check"
+    return f"it still fails the check {check_name}; repair it or change the check"

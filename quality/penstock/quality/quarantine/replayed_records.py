@@ -1,4 +1,4 @@
-"""Records that were sent again: a stream that comes to one of them later takes the other of the two."""
+"""The addresses of records that were replayed, so that a stream that reads them later excludes the originals."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,23 +9,23 @@ from penstock.engine.batch.poison_isolation import ExcludedRecord, OffsetRanges
 from penstock.quality.quarantine.decisions import DecisionLog
 
 ReplayedOffsets = Mapping[int, Sequence[int]]
-"""The offsets of each partition whose records were sent again, in the order of decisions."""
+"""The replayed offsets of each partition, in the order of decisions."""
 
 
 class ReplayedRecords:
-    """Knows it from the decisions in a folder, as they are when it is asked; a file is read when it has changed."""
+    """Looks up replayed records in a folder of decision logs. A log is read again when it has grown."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def __call__(self, ranges: OffsetRanges) -> Sequence[ExcludedRecord]:
-        """Return the records of these ranges that were sent again."""
+        """Return the replayed records of these ranges."""
         return [
             ExcludedRecord(
                 offset_range.topic,
                 offset_range.partition,
                 offset,
-                "a record that was decided on",
+                "a record with a decision",
                 "replayed",
             )
             for offset_range in ranges
@@ -44,7 +44,7 @@ class ReplayedRecords:
 
 @lru_cache(maxsize=64)
 def _read_offsets(path: Path, _size: int) -> ReplayedOffsets:
-    """What a file says; it only grows, so its size tells whether it is known."""
+    """Read a decision log. The log only grows, so its size is a cache key."""
     offsets_by_partition: dict[int, list[int]] = defaultdict(list)
     for decision in DecisionLog(path).read_all():
         if decision.fate == "replayed":

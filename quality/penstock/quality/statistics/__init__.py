@@ -1,1 +1,1 @@
-"""Statistics over time: figures of each stretch of a table, and whether the last is unlike the others."""
+"""Statistics over time: figures of a table per interval, and the detection of sudden changes."""

@@ -1,4 +1,4 @@
-"""Whether the last stretch is unlike those before it: measured in how far these usually are from their middle."""
+"""Detects figures of the last interval that differ suddenly from earlier intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from statistics import median
 from penstock.quality.statistics.series import StatisticsPoint
 
 MIN_PREVIOUS_INTERVALS = 8
-"""Stretches that must lie before one that is judged: fewer tell nothing of what is usual."""
+"""The minimum number of earlier intervals for a verdict."""
 
 MAX_PREVIOUS_INTERVALS = 168
-"""How many stretches are looked back at most."""
+"""The maximum number of earlier intervals that are compared."""
 
 MIN_SPREAD_OF_MEDIAN, MIN_SPREAD_OF_SHARE = 0.05, 0.01
-"""What is never unusual: a twentieth of the middle, or a hundredth where a figure is a share."""
+"""The minimum deviation: a share of the median, and an absolute value for figures that are shares."""
 
 MAD_TO_STANDARD_DEVIATION = 1.4826
-"""By this the median distance from the median is a standard deviation, where values are normal."""
+"""The ratio of the standard deviation to the median absolute deviation of normal values."""
 
 
 @dataclass(frozen=True)
 class SuddenChange:
-    """A figure of the last stretch that is unlike those before: by how many deviations from their middle."""
+    """A figure of the last interval that differs from the median of earlier intervals, in deviations."""
 
     figure: str
     at_ms: int
@@ -30,13 +30,13 @@ class SuddenChange:
     deviations: float
 
     def __str__(self) -> str:
-        return f"{self.figure} is {self.value:g}, and usually {self.usual:g}: {self.deviations:.1f} deviations away"
+        return f"{self.figure} is {self.value:g}, usually {self.usual:g} ({self.deviations:.1f} deviations)"
 
 
 def detect_sudden_changes(points: Sequence[StatisticsPoint], sensitivity: float) -> list[SuddenChange]:
-    """Return the figures of the last point that are more than so many deviations from the middle of those before.
+    """Return the figures of the last point that deviate more than `sensitivity` from earlier points.
 
-    Median and median distance are used, so that one odd stretch does not make the next ones look usual.
+    Uses the median and the median absolute deviation, so one outlier does not make the next ones look usual.
     """
     previous_points, last_point = points[-MAX_PREVIOUS_INTERVALS - 1 : -1], points[-1:]
     if len(previous_points) < MIN_PREVIOUS_INTERVALS or not last_point:
@@ -53,7 +53,7 @@ def detect_sudden_changes(points: Sequence[StatisticsPoint], sensitivity: float)
 
 
 def compute_usual_spread(figure: str, series: Sequence[float], median_value: float) -> float:
-    """Return how far values usually are from their middle; never nothing."""
+    """Return the usual deviation from the median; always above 0."""
     spread = MAD_TO_STANDARD_DEVIATION * median(abs(value - median_value) for value in series)
     is_share = figure.startswith(("share_", "null_"))
     return max(spread, MIN_SPREAD_OF_MEDIAN * abs(median_value), MIN_SPREAD_OF_SHARE if is_share else 1.0)

@@ -1,6 +1,6 @@
-"""The figures of a table over time, plotted: one page a table, which loads nothing from anywhere.
+"""Plots of the statistics of a table over time, as one self-contained HTML page per table.
 
-Dagster plots what it was told since it first asked; here is every stretch that was looked back at.
+Dagster plots only what was reported since the first check; this page plots every interval that was computed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from statistics import median
 
+from penstock.core.files import write_atomically
 from penstock.quality.expectations.report_page import PAGE_STYLE
 from penstock.quality.statistics.change_detection import SuddenChange
 from penstock.quality.statistics.series import StatisticsPoint
@@ -20,30 +21,30 @@ figure { margin: 0 } figcaption { display: flex; justify-content: space-between;
 svg { width: 100%; height: auto; background: #f6f8fa; border-radius: 4px }
 .ends { color: #57606a; font-size: .8rem }
 polyline { fill: none; stroke: #0550ae; stroke-width: 1.5 } line { stroke: #d0d7de; stroke-dasharray: 4 3 }
-circle { fill: #0550ae } circle.wrong { fill: #b42318 }
+circle { fill: #0550ae } circle.failed { fill: #b42318 }
 """
 PointGroups = Mapping[str, Sequence[StatisticsPoint]]
-"""What is plotted, by what its times are those of."""
+"""The points to plot, by the title of their time axis."""
 
 
 def publish_plots(
     file: Path, subject: str, groups: PointGroups, changes: Sequence[SuddenChange], page: str | None = None
 ) -> Path:
-    """Write the plots of a table, whole or not at all; `page` is the address of what is expected of it."""
+    """Write the plots of a table atomically. `page` is the URL of its expectations."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(".partial")
-    partial.write_text(render_plots(subject, groups, changes, page), "utf-8")
-    partial.replace(file)
+    write_atomically(file, render_plots(subject, groups, changes, page))
     return file
 
 
 def render_plots(
     subject: str, groups: PointGroups, changes: Sequence[SuddenChange], page: str | None = None
 ) -> str:
-    """Return the text of the page."""
+    """Return the HTML of the page."""
     name = escape(subject)
-    back_link = f"<p><a href='{escape(page, quote=True)}'>what is expected of it</a></p>" if page else ""
-    changes_html = "".join(f"<p class='wrong'>sudden: {escape(str(change))}</p>" for change in changes)
+    back_link = f"<p><a href='{escape(page, quote=True)}'>expectations</a></p>" if page else ""
+    changes_html = "".join(
+        f"<p class='failed'>sudden change: {escape(str(change))}</p>" for change in changes
+    )
     body = "".join(part for title, points in groups.items() for part in _render_group(title, points, changes))
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
@@ -58,7 +59,7 @@ def _render_group(
 ) -> Iterator[str]:
     yield f"<h2>{escape(title)}</h2>"
     if not points:
-        yield "<p>No stretch is over yet.</p>"
+        yield "<p>No interval is complete yet.</p>"
         return
     sudden_figures = {change.figure for change in changes if change.at_ms == points[-1].at_ms}
     yield "<div class='plots'>"
@@ -69,7 +70,7 @@ def _render_group(
 
 
 def _render_plot(figure: str, timed_values: Sequence[tuple[int, float]], *, is_sudden: bool) -> str:
-    """One figure: its line, the middle as a dashed one, and each value to be read where the pointer rests."""
+    """Plot one figure: a line, the median as a dashed line, and a tooltip for each value."""
     values = [value for _, value in timed_values]
     positions = list(zip(_x_positions(len(timed_values)), _y_positions(values), strict=True))
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in positions)
@@ -77,7 +78,7 @@ def _render_plot(figure: str, timed_values: Sequence[tuple[int, float]], *, is_s
         _render_dot(position, *timed_value)
         for position, timed_value in zip(positions, timed_values, strict=True)
     )
-    last_dot = last_dot.replace("<circle", "<circle class='wrong'") if is_sudden else last_dot
+    last_dot = last_dot.replace("<circle", "<circle class='failed'") if is_sudden else last_dot
     median_y = _y_positions([*values, median(values)])[-1]
     usual, value_range = (
         _format_number(median(values)),
@@ -85,7 +86,7 @@ def _render_plot(figure: str, timed_values: Sequence[tuple[int, float]], *, is_s
     )
     return (
         f"<figure id='{escape(figure)}'><figcaption><b>{escape(figure)}</b>"
-        f"<span{' class=wrong' if is_sudden else ''}>{_format_number(values[-1])}, usually {usual}</span>"
+        f"<span{' class=failed' if is_sudden else ''}>{_format_number(values[-1])}, usually {usual}</span>"
         "</figcaption>"
         f"<svg viewBox='0 0 {WIDTH_PX} {HEIGHT_PX}' role='img' aria-label='{escape(figure)} over time'>"
         f"<line x1='0' x2='{WIDTH_PX}' y1='{median_y:.1f}' y2='{median_y:.1f}'/><polyline points='{line}'/>"
@@ -108,7 +109,7 @@ def _x_positions(count: int) -> list[float]:
 
 
 def _y_positions(values: Sequence[float]) -> list[float]:
-    """How far from the top each value is; a calm line is drawn in the middle."""
+    """Return the y position of each value; a constant line is drawn in the middle."""
     least, most = min(values), max(values)
     plot_height = HEIGHT_PX - 2 * MARGIN_PX
     return [
@@ -118,7 +119,7 @@ def _y_positions(values: Sequence[float]) -> list[float]:
 
 
 def _format_number(value: float) -> str:
-    """As many digits as a person compares by."""
+    """Format a number with a readable number of digits."""
     return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
 
 

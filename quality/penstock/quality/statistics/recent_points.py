@@ -1,4 +1,4 @@
-"""The young rows of a table, without the old ones being read: files are chosen by what their statistics say."""
+"""Reads the recent rows of a table. File statistics decide which files to read."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from penstock.engine.storage import StoragePath
-from penstock.quality.audit.table_reads import open_table, to_milliseconds
 from penstock.quality.statistics.series import StatisticsPoint
+from penstock.quality.table_reads import open_table, to_milliseconds
 
 
 @dataclass(frozen=True)
 class RecentIntervals:
-    """So many stretches of time up to a moment."""
+    """The last `count` intervals before a time."""
 
     every_ms: int
     count: int
@@ -23,7 +23,7 @@ class RecentIntervals:
 
     @property
     def start_ms(self) -> int:
-        """The begin of the first of them."""
+        """The start of the first interval."""
         return (self.until_ms // self.every_ms - self.count) * self.every_ms
 
 
@@ -33,13 +33,14 @@ def read_last_points(
     intervals: RecentIntervals,
     compute_points: Callable[[pa.Table], list[StatisticsPoint]],
 ) -> list[StatisticsPoint]:
-    """Return the points of the last stretches of a table that have any rows, so many at least where there are.
+    """Return the points of the last intervals that have rows.
 
-    Files are read as far back as it takes: what it costs follows the stretches, not the table.
+    Returns at least `intervals.count` points if the table has as many. Reads files as far back as needed, so the
+    cost depends on the intervals and not on the size of the table.
     """
     table, wanted_count = open_table(path), intervals.count
     while table is not None:
-        # A window that ends with a stretch belongs to it, and a batch whose clock begins one to that.
+        # A window that ends on a boundary belongs to the interval before it; a batch time to the one after it.
         after_ms = intervals.start_ms - (0 if column == "window_end" else 1)
         rows, is_whole_table = read_rows_after(table, column, after_ms)
         points = compute_points(rows)
@@ -52,12 +53,12 @@ def read_last_points(
 def read_rows_after(
     table: DeltaTable, column: str, after_ms: int, columns: Sequence[str] | None = None
 ) -> tuple[pa.Table, bool]:
-    """Return the rows whose time in a column is later, and whether the table has no others but those without one.
+    """Return the rows whose time in a column is later, and whether the table has no other rows with a time.
 
-    A file that does not tell is read. Files are chosen here and not by the library, which takes a file without
-    statistics of a column for one without rows.
+    A file without statistics is read. Files are selected here because the library skips files without statistics
+    for the column.
     """
-    from pyarrow import dataset  # it loads pandas
+    from pyarrow import dataset  # imports pandas
 
     table_dataset = table.to_pyarrow_dataset()
     wanted_paths = _list_files_after(table, column, after_ms)
@@ -78,9 +79,9 @@ def read_rows_after(
 def add_missed_share(
     points: list[StatisticsPoint], late_table_path: StoragePath, every_ms: int
 ) -> list[StatisticsPoint]:
-    """Return the points of windows with the share of the records for them that came too late for them.
+    """Return the points of windows with the share of records that were late for them.
 
-    `late` is the table of those that did; without it nothing is said.
+    `late_table_path` is the table of late records; if it does not exist, the points stay unchanged.
     """
     table = open_table(late_table_path)
     if table is None or not points:
@@ -88,7 +89,7 @@ def add_missed_share(
     ends = to_milliseconds(
         read_rows_after(table, "window_end", points[0].at_ms, ["window_end"])[0].column("window_end")
     )
-    # A window that ends with a stretch belongs to it.
+    # A window that ends on a boundary belongs to the interval before it.
     missed_counts = Counter((end - 1) // every_ms * every_ms for end in ends.to_pylist())
     return [
         replace(point, figures={**point.figures, **_missed_share(point, missed_counts[point.at_ms])})
@@ -102,7 +103,7 @@ def _missed_share(point: StatisticsPoint, count: int) -> dict[str, float]:
 
 
 def newest_time_ms(table: DeltaTable, column: str) -> int | None:
-    """Return the latest time of a column as the statistics of files say it; None where one does not tell."""
+    """Return the latest time of a column according to file statistics; None if a file has no statistics."""
     files = pa.table(table.get_add_actions(flatten=True))
     if f"max.{column}" not in files.column_names or files.column(f"max.{column}").null_count:
         return None
@@ -111,11 +112,11 @@ def newest_time_ms(table: DeltaTable, column: str) -> int | None:
 
 
 def _list_files_after(table: DeltaTable, column: str, after_ms: int) -> set[str] | None:
-    """The files that may have a later row; None where no file tells."""
+    """Return the files that may have a later row; None if no file has statistics."""
     files = pa.table(table.get_add_actions(flatten=True))
     if f"max.{column}" not in files.column_names:
         return None
-    # A time in the statistics may be cut to the millisecond.
+    # Statistics may truncate a time to milliseconds.
     is_candidate = pc.fill_null(
         pc.greater_equal(to_milliseconds(files.column(f"max.{column}")), after_ms), True
     )

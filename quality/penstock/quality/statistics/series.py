@@ -1,4 +1,4 @@
-"""Figures of a table, stretch by stretch: volume, keys, shares of nulls; and what became of its records."""
+"""Figures of a table per interval: volume, keys, null shares, and the fates of records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.quality.audit.ledger_continuity import FATES
-from penstock.quality.audit.table_reads import to_milliseconds
+from penstock.quality.ledger_rows import FATES
+from penstock.quality.table_reads import to_milliseconds
 
 if TYPE_CHECKING:
     import polars as pl
 
 
 MIN_ROWS_FOR_SKETCH = 100_000
-"""Rows from which on different values are counted by a sketch, a HyperLogLog: it is near, and costs no memory."""
+"""The number of rows from which on distinct values are counted by HyperLogLog, approximately."""
 
 
 @dataclass(frozen=True)
 class StatisticsPoint:
-    """The figures of one stretch of time, which begins at `at_ms`."""
+    """The figures of one interval, which starts at `at_ms`."""
 
     at_ms: int
     figures: Mapping[str, float]
@@ -33,11 +33,11 @@ def compute_window_points(
     final_ms: int | None,
     distinct: Sequence[str] = (),
 ) -> list[StatisticsPoint]:
-    """Return the figures of a table of newest values, by the time at which windows end, old ones first.
+    """Return the figures of a table of latest values by the end of its windows, oldest first.
 
-    Only stretches are told in which every window is final. `rows` counts windows of keys, `records` what came for
-    them, `keys` how many different keys there were, `null_<column>` the share of windows without a value. Of each
-    column in `distinct`, `distinct_<column>` counts its different values, nulls apart: in large tables nearly.
+    Includes only intervals in which every window is final. `rows` counts rows, `records` the records in them, and
+    `keys` the distinct keys. `null_<column>` is the share of null values. `distinct_<column>` counts the distinct
+    non-null values of each column in `distinct`, approximately in large tables.
     """
     import polars as pl
 
@@ -59,12 +59,12 @@ def _count_distinct_expr(name: str, *, large: bool) -> "pl.Expr":
     import polars as pl
 
     non_null = pl.col(name).drop_nulls()
-    # By their hashes, for a list or a struct has no sketch of its own.
+    # Count hashes: lists and structs have no sketch.
     return non_null.hash().approx_n_unique() if large else non_null.n_unique()
 
 
 def compute_fate_points(ledger: pa.Table, every_ms: int, until_ms: int) -> list[StatisticsPoint]:
-    """Return how many records a stream read, and the share of each fate, by the clock of their batches."""
+    """Return the number of records that a stream read and the share of each fate, by batch time."""
     import polars as pl
 
     if not ledger.num_rows:
@@ -80,7 +80,7 @@ def _assign_intervals(rows: pa.Table, time: str, every_ms: int) -> "pl.DataFrame
 
     times = pl.Series("_at", to_milliseconds(rows.column(time)).to_pylist(), dtype=pl.Int64)
     frame = pl.DataFrame(pl.from_arrow(rows)).with_columns(times)
-    # A window that ends with a stretch belongs to it.
+    # A window that ends on a boundary belongs to the interval before it.
     shift = 1 if time == "window_end" else 0
     return frame.filter(pl.col("_at").is_not_null()).with_columns(
         (pl.col("_at") - shift) // every_ms * every_ms

@@ -17,7 +17,7 @@ from dagster import (
 
 from penstock.platform.definitions.asset_keys import SPARK_POOL, stream_key
 from penstock.platform.definitions.scheduled_checks import build_scheduled_checks, report_runless, run_guarded
-from penstock.quality.audit.verdict import AuditReport
+from penstock.quality.audit.verdict import AuditReport, VerdictState
 from penstock.quality.errors import NoBatchesYetError
 
 ACCOUNTED_FOR_CHECK = "accounted_for"
@@ -67,9 +67,9 @@ def _audit_result(key: AssetCheckKey, run_audit: AuditRunner) -> AssetCheckResul
             check_name=ACCOUNTED_FOR_CHECK,
             metadata={"state": str(error)},
         )
-    unproven_checks = [verdict.check for verdict in report.verdicts if verdict.state == "unproven"]
+    unproven_checks = [verdict.check for verdict in report.verdicts if verdict.state == VerdictState.UNPROVEN]
     return AssetCheckResult(
-        passed=report.is_correct,
+        passed=report.passed,
         asset_key=key.asset_key,
         check_name=ACCOUNTED_FOR_CHECK,
         severity=AssetCheckSeverity.ERROR,

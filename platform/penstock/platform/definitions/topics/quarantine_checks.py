@@ -18,7 +18,7 @@ from dagster import (
 
 from penstock.platform.definitions.asset_keys import topic_key
 from penstock.platform.definitions.scheduled_checks import build_scheduled_checks, report_runless, run_guarded
-from penstock.quality.quarantine.record_status import QuarantineStatus, count_states
+from penstock.quality.quarantine.record_status import QuarantineState, QuarantineStatus, count_states
 
 QUARANTINE_EMPTY_CHECK = "quarantine_empty"
 QUARANTINE_JOB = "check_quarantines"
@@ -43,7 +43,7 @@ def _build_checks(topics: Sequence[str], read_statuses: StatusReader) -> AssetCh
         AssetCheckSpec(
             QUARANTINE_EMPTY_CHECK,
             asset=topic_key(topic),
-            description=f"No record waits for a decision: `penstock quarantine list {topic} --state held`.",
+            description=f"No record waits for a decision: `penstock quarantine list {topic} --state pending`.",
         )
         for topic in topics
     ]
@@ -59,17 +59,17 @@ def _build_checks(topics: Sequence[str], read_statuses: StatusReader) -> AssetCh
 
 def _quarantine_result(key: AssetCheckKey, read_statuses: StatusReader) -> AssetCheckResult:
     statuses = read_statuses(key.asset_key.path[-1])
-    held_records = [status.record for status in statuses if status.state == "held"]
+    pending_records = [status.record for status in statuses if status.state == QuarantineState.PENDING]
     return AssetCheckResult(
-        passed=not held_records,
+        passed=not pending_records,
         asset_key=key.asset_key,
         check_name=QUARANTINE_EMPTY_CHECK,
         severity=AssetCheckSeverity.WARN,
         metadata={
             **{str(state): count for state, count in count_states(statuses).items()},
-            "reasons": MetadataValue.json(dict(Counter(record.reason for record in held_records))),
+            "reasons": MetadataValue.json(dict(Counter(record.reason for record in pending_records))),
             "examples": MetadataValue.json(
-                [f"{record.position} {record.reason}" for record in held_records[:MAX_EXAMPLES]]
+                [f"{record.position} {record.reason}" for record in pending_records[:MAX_EXAMPLES]]
             ),
         },
     )
