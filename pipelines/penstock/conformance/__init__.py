@@ -1,8 +1,8 @@
-"""Cases of recorded answers, run through an engine.
+"""Conformance cases with recorded answers, run by an engine.
 
-`passed(run_files(paths, engine, ids), say)` is the whole command: `say` gets a verdict per case, and the answer
-tells whether all are as expected. `ReferenceEngine` is an engine, and `on_spark.SparkEngine` is the one that
-streams run on; so is whatever keeps the protocol `Engine`.
+`report_verdicts(run_files(paths, engine, ids), report)` is the whole command: `report` receives a verdict per
+case, and the result tells whether all cases pass. `ReferenceEngine` is an engine, and `on_spark.SparkEngine` runs
+cases as live streams do. Any other class with the protocol `ConformanceEngine` works, too.
 """
 
 from penstock.conformance.case import Case, CaseCheck, parse_case

@@ -1,4 +1,4 @@
-"""Which columns a case compares, and the aggregates that make them."""
+"""Parses the columns that a case compares and their aggregates."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -43,9 +43,9 @@ TIMESTAMP_AGGREGATES: dict[str, Aggregate] = {"earliest": Min("output_time"), "l
 def parse_outputs(
     case: Mapping[str, Any], expected: Iterable[Mapping[str, Any]]
 ) -> tuple[AggregateOutput, ...]:
-    """Return a column for each aggregate that the case compares: by `combine`, or by what its panes carry.
+    """Return a column for each aggregate that the case compares: from `combine` or from its panes.
 
-    What a pane shows decides whether it has changed, so nothing is computed that is not asked for.
+    A pane counts as changed by its content, so no other aggregate is computed.
     """
     expected_columns = {name for pane in expected for name in pane if name in CASE_AGGREGATES}
     combine = parse_combine(case)
@@ -56,20 +56,20 @@ def parse_outputs(
 
 
 def parse_combine(case: Mapping[str, Any]) -> str | None:
-    """Return the aggregate that the whole case names."""
+    """Return the aggregate of the whole case."""
     combine = case.get("combine", case.get("aggregate"))
     if combine is None:
         return None
     name = AGGREGATE_ALIASES.get(str(combine), str(combine))
     if name not in CASE_AGGREGATES:
         raise TranscriptError(
-            f"the aggregate {combine!r} is not known; write one of {', '.join(CASE_AGGREGATES)}"
+            f"unknown aggregate {combine!r}; write one of {', '.join(CASE_AGGREGATES)}"
         )
     return name
 
 
 def parse_timestamp_combiner(case: Mapping[str, Any]) -> str:
-    """Return which element gives a pane its time: `earliest`, `latest`, or `end` for the window's own."""
+    """Return which time a pane gets: `earliest`, `latest`, or `end` of the window."""
     text = str(case.get("timestamp_combiner", "end")).lower()
     combiner = next((choice for choice in ("earliest", "latest", "end", "eow") if choice in text), None)
     if combiner is None:

@@ -1,4 +1,4 @@
-"""Whether two lists can be paired off, each with each, where one side says only part of what it means."""
+"""Decides whether two lists match one to one, if the items of one list are only partial descriptions."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ ActualT = TypeVar("ActualT")
 def can_pair_all(
     expected: Sequence[ExpectedT], actual: Sequence[ActualT], matches: Callable[[ExpectedT, ActualT], bool]
 ) -> bool:
-    """Tell whether each wanted item has a found one of its own, and none is left over."""
+    """Tell whether each expected item has its own actual item, with none left over."""
     if len(expected) != len(actual):
         return False
     candidate_slots = [
@@ -23,7 +23,9 @@ def can_pair_all(
 
 
 class BipartiteMatching:
-    """Who holds which place; who fits several moves on where another has no other place."""
+    """The current assignment. An item moves to another slot if that frees its slot for an item without an
+    alternative.
+    """
 
     def __init__(self, candidate_slots: Sequence[Sequence[int]]) -> None:
         self.candidate_slots = candidate_slots
@@ -31,7 +33,7 @@ class BipartiteMatching:
         self.slot_by_item: dict[int, int] = {}
 
     def try_assign(self, new_item: int) -> bool:
-        """Find a place for one more, moving others on; a chain of moves may be as long as there are items."""
+        """Assign one more item, moving others if necessary. A chain of moves may be as long as the list."""
         item_asking: dict[int, int] = {}
         queue = deque([new_item])
         while queue:
@@ -49,7 +51,7 @@ class BipartiteMatching:
         return False
 
     def shift_assignments(self, free_slot: int, item_asking: dict[int, int]) -> None:
-        """Let each of a chain take the place that it asked for, and leave its own to who asked for that."""
+        """Move each item of a chain to the slot that it asked for."""
         slot: int | None = free_slot
         while slot is not None:
             item = item_asking[slot]

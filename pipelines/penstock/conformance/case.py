@@ -1,4 +1,4 @@
-"""A case of the schema `anchor-transcript/1`, made ready to run: a plan, its batches, and what is checked when."""
+"""Parses a case of the schema `anchor-transcript/1` into a plan, its batches and its checks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,10 +59,10 @@ CASE_FIELDS = (
     *("on_time_pane", "on_time_behavior", "final_pane", "combine", "aggregate", "timestamp_combiner"),
     *("steps", "must_fail_with", "engine_specific"),
 )
-"""What a case may say beside its steps."""
+"""The fields of a case other than its steps."""
 
 COMMENT_FIELDS = ("comment", "note", "notes", "state_not_observable")
-"""What a step may say to people alone."""
+"""The fields of a step that are only for people."""
 
 Choice = TypeVar("Choice")
 
@@ -71,7 +71,7 @@ UNLIMITED_LATENESS_MS = 10**15
 
 @dataclass(frozen=True)
 class CaseCheck:
-    """What is expected once so many batches have run."""
+    """An expectation, with the number of batches after which it is checked."""
 
     kind: CheckKind
     after_batches: int
@@ -80,7 +80,9 @@ class CaseCheck:
 
 @dataclass(frozen=True)
 class Case:
-    """One case. `must_fail` turns the verdict round; an `engine_specific` case informs and does not fail."""
+    """One case. `must_fail` inverts the verdict; an `engine_specific` case is informative and never fails the
+    run.
+    """
 
     id: str
     script: Script
@@ -91,24 +93,24 @@ class Case:
 
 
 def parse_case(node: Mapping[str, Any]) -> Case:
-    """Read a case; what it says that cannot be run is refused in a sentence."""
+    """Parse a case; refuse what cannot run with an explanation."""
     name = case_name(node)
     if "cannot" in node:
         raise UnsupportedCaseError(str(node["cannot"]))
     if "broken" in node:
-        raise TranscriptError(f"the case is not of its file's schema: {node['broken']}")
+        raise TranscriptError(f"the case does not match the schema of its file: {node['broken']}")
     try:
         return build_case(name, node)
     except DefinitionError as problem:
         raise TranscriptError(str(problem)) from problem
     except RecursionError as problem:
-        raise TranscriptError("the case is nested too deep. Mend its form") from problem
+        raise TranscriptError("the case is nested too deeply. Flatten it") from problem
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
-        raise TranscriptError(f"the case is not of the schema: {describe_python_error(problem)}") from problem
+        raise TranscriptError(f"the case does not match the schema: {describe_python_error(problem)}") from problem
 
 
 def build_case(name: str, node: Mapping[str, Any]) -> Case:
-    """Read the parts of a case."""
+    """Build a case from its fields."""
     refuse_misspelled_fields(node, CASE_FIELDS, "the case")
     unit = parse_unit(node.get("unit"))
     steps = require_steps(node)
@@ -126,10 +128,10 @@ def build_case(name: str, node: Mapping[str, Any]) -> Case:
 
 
 def require_steps(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the steps; one that says nothing which is known would pass unseen."""
+    """Return the steps. A step without a known field is refused, because it would have no effect."""
     steps = node["steps"]
     if not isinstance(steps, list) or not steps:
-        raise TranscriptError(f"the case is not of the schema: `steps` is {steps!r}; write a list of steps")
+        raise TranscriptError(f"the case does not match the schema: `steps` is {steps!r}; write a list of steps")
     for number, step in enumerate(steps, 1):
         keys = set(step) if isinstance(step, Mapping) else set()
         if not keys & {*StepParser.MOVE_FIELDS, *CHECK_KINDS, *COMMENT_FIELDS}:
@@ -140,7 +142,7 @@ def require_steps(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def validate_expectations(steps: Sequence[Mapping[str, Any]], case: Mapping[str, Any]) -> None:
-    """Refuse what could not be expected of any run."""
+    """Refuse invalid expectations before the run."""
     labelled_nodes = [*((f"step {number}, ", step) for number, step in enumerate(steps, 1)), ("", case)]
     for label, node in labelled_nodes:
         for kind in CHECK_KINDS:
@@ -149,17 +151,17 @@ def validate_expectations(steps: Sequence[Mapping[str, Any]], case: Mapping[str,
 
 
 def parse_choice(node: Mapping[str, Any], names: Sequence[str], choices: Mapping[str, Choice]) -> Choice:
-    """Return what a word stands for; where none of the fields is there, what the first word does."""
+    """Return the meaning of a keyword; the first choice if the field is missing."""
     chosen = next((node[name] for name in names if name in node), next(iter(choices)))
     if not isinstance(chosen, str) or chosen.lower() not in choices:
         raise TranscriptError(
-            f"the case is not of the schema: `{names[0]}` is {chosen!r}; write one of {', '.join(choices)}"
+            f"the case does not match the schema: `{names[0]}` is {chosen!r}; write one of {', '.join(choices)}"
         )
     return choices[chosen.lower()]
 
 
 def refuse_non_numeric_values(plan: Plan) -> None:
-    """Refuse sums and distances of what is no number."""
+    """Refuse sums and differences of values that are not numbers."""
     value_type = next(column.type for column in plan.sources[0].columns if column.name == "value")
     numeric_uses = [
         output.name for output in plan.only_stage.aggregates if isinstance(output.aggregate, Sum | Mean)
@@ -174,10 +176,10 @@ def refuse_non_numeric_values(plan: Plan) -> None:
 
 
 def collect_checks(steps: Iterable[Mapping[str, Any]]) -> tuple[CaseCheck, ...]:
-    """Return what is checked, and after how many batches.
+    """Return the checks, each with the number of batches before it.
 
-    What comes after the last `expect` is expected to be nothing, unless all panes are compared at the end, or
-    the case looks at the state alone.
+    No output is expected after the last `expect`, unless all panes are compared at the end, or only the state is
+    checked.
     """
     checks: list[CaseCheck] = []
     batches = 0
@@ -200,9 +202,9 @@ def expected_panes(check: CaseCheck) -> Sequence[Mapping[str, Any]]:
 def build_plan(
     node: Mapping[str, Any], unit: TimeUnit, outputs: tuple[AggregateOutput, ...], values: list[Any]
 ) -> Plan:
-    """Return the plan of a case; its triggers may finish, as those of other systems do.
+    """Return the plan of a case; its triggers may finish, as in other systems.
 
-    It is named after nothing in the case, so that cases which ask for the same have equal plans.
+    The plan's name does not depend on the case, so equal definitions have equal plans.
     """
     with prefix_errors("`window`"):
         window = parse_window(node["window"], unit)
@@ -227,7 +229,7 @@ def build_plan(
 
 
 def parse_lateness(node: Mapping[str, Any], unit: TimeUnit) -> int:
-    """Return how late an element may come; for ever is longer than any case."""
+    """Return the allowed lateness; infinite lateness is longer than any case."""
     raw_lateness = node.get("allowed_lateness")
     if isinstance(raw_lateness, str) and INFINITE_TIMES.get(raw_lateness) == inf:
         return UNLIMITED_LATENESS_MS
@@ -249,7 +251,7 @@ def build_source(values: Iterable[Any]) -> PlanSource:
 
 
 def infer_value_type(values: Iterable[Any]) -> str:
-    """Return the type that holds all values."""
+    """Return the type that fits all values."""
     kinds = {type(value) for value in values if value is not None}
     for type_name, python_types in (
         ("long", {int}),

@@ -1,6 +1,6 @@
-"""Case files: a document with `cases`, or a case a line, in which a line with `"header": true` is skipped.
+"""Reads case files: a document with `cases`, a list of cases, or one case per line.
 
-A document is JSON, or YAML where the file's name says so.
+A line with `"header": true` is skipped. A document is JSON, or YAML by the file's extension.
 """
 
 import json
@@ -15,7 +15,7 @@ from penstock.engine.errors import TranscriptError
 
 
 def read_case_nodes(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the cases of a file as its schema has them, translated where a case is of another dialect."""
+    """Yield the cases of a file in the schema, translated from other dialects."""
     text = read_text(path)
     document = (
         parse_yaml_document(text, path) if path.suffix in (".yaml", ".yml") else parse_json_document(text)
@@ -24,7 +24,7 @@ def read_case_nodes(path: Path) -> Iterator[Mapping[str, Any]]:
         list_cases(document, path) if document else parse_json_lines(text, path), 1
     ):
         if not isinstance(node, Mapping):
-            raise TranscriptError(f"{path}: case {number} is no object. Write one object a case")
+            raise TranscriptError(f"{path}: case {number} is not an object. Write one object per case")
         if not node.get("header"):
             yield translate_case(node)
 
@@ -34,29 +34,29 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as problem:
-        raise TranscriptError(f"{path} cannot be read: {problem.strerror}. Name a file of cases") from problem
+        raise TranscriptError(f"{path} cannot be read: {problem.strerror}. Pass a case file") from problem
     except UnicodeDecodeError as problem:
-        raise TranscriptError(f"{path} is no text: {problem}. Name a file of cases") from problem
+        raise TranscriptError(f"{path} is not UTF-8 text: {problem}. Pass a case file") from problem
 
 
 def list_cases(document: Any, path: Path) -> Iterable[Any]:
-    """Return the cases of a document; one that holds none is refused."""
+    """Return the cases of a document; refuse a document without cases."""
     match document:
         case {"cases": list(cases)}:
             return cases
         case {"cases": other}:
-            raise TranscriptError(f"{path}: `cases` is no list but {other!r:.80}. Write a list of objects")
+            raise TranscriptError(f"{path}: `cases` is not a list but {other!r:.80}. Write a list of objects")
         case {"steps": _} | {"window": _} | {"header": _}:
             return [document]
         case list(cases):
             return cases
         case _:
-            fix = "Write a document with `cases`, a list of cases, or a case a line"
-            raise TranscriptError(f"{path}: it is a document without cases. {fix}")
+            fix = "Write a document with `cases`, a list of cases, or one case per line"
+            raise TranscriptError(f"{path}: the document has no cases. {fix}")
 
 
 def parse_json_document(text: str) -> Any:
-    """Return the document, or None where the text is not one."""
+    """Return the document, or None if the text is not one JSON document."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -64,42 +64,43 @@ def parse_json_document(text: str) -> Any:
 
 
 def parse_yaml_document(text: str, path: Path) -> Any:
-    """Return a document of YAML."""
+    """Return a YAML document."""
     try:
         document = yaml.safe_load(text)
     except RecursionError as problem:
-        raise TranscriptError(f"{path} is nested too deep. Mend its form") from problem
+        raise TranscriptError(f"{path} is nested too deeply. Flatten it") from problem
     except (yaml.YAMLError, ValueError) as problem:
         raise TranscriptError(
-            f"{path} is no YAML: {' '.join(str(problem).split())}. Mend its form"
+            f"{path} is not valid YAML: {' '.join(str(problem).split())}. Fix the syntax"
         ) from problem
     try:
         json.dumps(document, default=str, skipkeys=True)
     except (ValueError, RecursionError) as problem:
         raise TranscriptError(
-            f"{path}: an anchor in it holds itself. Write out what it stands for"
+            f"{path}: an anchor refers to itself. Replace the alias with its content"
         ) from problem
     return document
 
 
 def parse_json_lines(text: str, path: Path) -> Iterator[Any]:
-    """Yield what each line holds."""
+    """Yield the content of each line."""
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             yield json.loads(line)
         except RecursionError as problem:
-            raise TranscriptError(f"{path}, line {number} is nested too deep. Mend its form") from problem
+            raise TranscriptError(f"{path}, line {number} is nested too deeply. Flatten it") from problem
         except ValueError as problem:
             location, reason = locate_json_error(problem, text, number)
             raise TranscriptError(
-                f"{path}, {location} is no JSON: {reason}. Write a document with cases, or a case a line"
+                f"{path}, {location} is not valid JSON: {reason}. Write a document with cases, or one case per line"
             ) from problem
 
 
 def locate_json_error(problem: ValueError, text: str, number: int) -> tuple[str, str]:
-    """Return where a file stops being JSON, and how: as a whole where not even its first line is a case."""
+    """Return the location and the reason of a JSON error: of the whole file if not even its first line is a case.
+    """
     if not any(line.strip() for line in text.split("\n")[: number - 1]):
         try:
             json.loads(text)

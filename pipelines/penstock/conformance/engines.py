@@ -1,4 +1,4 @@
-"""What runs a case: the reference evaluator, or any engine that keeps this protocol."""
+"""The protocol of engines that run cases, and the reference engine."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from penstock.engine.plan.stages import Plan
 
 @dataclass(frozen=True)
 class Script:
-    """What an engine is given: a plan, and batches that all have their clock and their watermark."""
+    """The input of an engine: a plan, and batches with clock and watermark."""
 
     id: str
     plan: Plan
@@ -22,7 +22,7 @@ class Script:
 
 @dataclass(frozen=True)
 class OpenWindow:
-    """A window that is kept after a batch, with the values that its elements have."""
+    """A window that is open after a batch, with its current values."""
 
     key: tuple[Any, ...]
     start: Instant
@@ -32,7 +32,7 @@ class OpenWindow:
 
 @dataclass(frozen=True)
 class ObservedBatch:
-    """What one batch of a script brought about. `windows` is None where an engine does not show its state."""
+    """The output of one batch. `windows` is None if the engine does not expose its state."""
 
     panes: tuple[Pane, ...]
     late: tuple[LateRow, ...]
@@ -40,35 +40,35 @@ class ObservedBatch:
 
 
 ScriptResult: TypeAlias = Sequence[ObservedBatch] | PipelineError
-"""What each batch of a script brought about; or, in the engine's own words, why it does not run the script."""
+"""The output of each batch, or the engine's reason for not running the script."""
 
 
 class ConformanceEngine(Protocol):
-    """Runs many scripts in one call, so that it may let them share what is dear to start."""
+    """Runs many scripts in one call, so that they can share expensive setup."""
 
     def run(self, scripts: Sequence[Script]) -> Iterable[ScriptResult]:
-        """Yield for each script, in their order, what became of it."""
+        """Yield the result of each script, in order."""
         ...
 
 
 class ReferenceEngine:
-    """The reference evaluator, one script after the other."""
+    """Runs scripts on the reference evaluator, one after the other."""
 
     def run(self, scripts: Sequence[Script]) -> Iterable[ScriptResult]:
-        """Yield for each script what each of its batches brought about."""
+        """Yield the output of each batch of each script."""
         for script in scripts:
             evaluator = Evaluator(script.plan)
             yield [observe_batch(evaluator, batch) for batch in script.batches]
 
 
 def observe_batch(evaluator: Evaluator, batch: InputBatch) -> ObservedBatch:
-    """Run a batch and look at what is open after it."""
+    """Run a batch and collect the open windows."""
     outcome = evaluator.run(batch)
     return ObservedBatch(outcome.panes, outcome.late, collect_open_windows(evaluator))
 
 
 def collect_open_windows(evaluator: Evaluator) -> tuple[OpenWindow, ...] | None:
-    """Return the windows of time that are open, with the values that they would show."""
+    """Return the open event-time windows with their current values."""
     stage = evaluator.plan.only_stage
     operator = evaluator.operators[stage.name]
     if not isinstance(operator, ReferenceWindowOperator):

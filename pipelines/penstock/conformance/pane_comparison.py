@@ -1,4 +1,4 @@
-"""Whether a pane is the one expected: each field that the expected one carries, in the case's unit."""
+"""Compares a pane with an expected one, field by field, in the unit of the case."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ MIN_TIME_STEP_MS = 1
 
 @dataclass(frozen=True)
 class CasePane:
-    """A pane in the words of a case."""
+    """A pane in the terms of a case."""
 
     pane: Pane
     unit: TimeUnit
 
     @property
     def window(self) -> list[Any] | str:
-        """Return [start, end) in the case's unit, or `global`."""
+        """Return [start, end) in the unit of the case, or `global`."""
         if (self.pane.start, self.pane.end) == (-inf, inf):
             return "global"
         return [to_case_unit(self.pane.start, self.unit), to_case_unit(self.pane.end, self.unit)]
 
     @property
     def timestamp(self) -> int | None:
-        """Return the pane's time: that of its elements if they give one, or the last instant of the window."""
+        """Return the timestamp of the pane: from its elements, or the last instant of the window."""
         output_time = dict(self.pane.values).get("stamp")
         time = self.pane.end - MIN_TIME_STEP_MS if output_time is None else output_time
         return None if time == inf else int(time // self.unit.milliseconds)
 
     def as_json(self) -> dict[str, Any]:
-        """Return all that a case could expect of the pane."""
+        """Return all fields that a case could expect."""
         pane = self.pane
         columns = {name: value for name, value in pane.values if name != "stamp"}
         return {
@@ -53,7 +53,7 @@ class CasePane:
 
 
 def to_case_unit(time: Instant, unit: TimeUnit) -> int | float | None:
-    """Return a time in the case's unit; the ends of time have none."""
+    """Convert a time to the unit of the case; infinity has no number."""
     if time in (inf, -inf):
         return None
     exact = time / unit.milliseconds
@@ -61,7 +61,7 @@ def to_case_unit(time: Instant, unit: TimeUnit) -> int | float | None:
 
 
 def matches_expected(expected: Mapping[str, Any], actual: CasePane) -> bool:
-    """Tell whether the pane has all that is expected of it."""
+    """Tell whether the pane has all expected fields."""
     return all(
         FIELD_COMPARATORS[name](value, actual)
         for name, value in expected.items()
@@ -70,12 +70,12 @@ def matches_expected(expected: Mapping[str, Any], actual: CasePane) -> bool:
 
 
 def find_uncompared_fields(expected: Mapping[str, Any]) -> set[str]:
-    """Return the fields of an expected pane that mean nothing here."""
+    """Return the fields of an expected pane that are unknown."""
     return expected.keys() - FIELD_COMPARATORS.keys() - COMMENT_KEYS
 
 
 def is_same_window(expected: Any, actual: CasePane) -> bool:
-    """Compare bounds; `global` and open ends are written as words or nulls."""
+    """Compare bounds; `global` and infinite bounds are keywords or nulls."""
     start, end = (None, None) if expected == "global" else expected
     bounds = (
         -inf if start is None else actual.unit.to_milliseconds(start),
@@ -85,7 +85,7 @@ def is_same_window(expected: Any, actual: CasePane) -> bool:
 
 
 def is_same_value(expected: Any, actual: Any) -> bool:
-    """Compare a value; a sum over nothing is 0 to a case and null to a table."""
+    """Compare a value. A sum of nothing is 0 in a case and null in a table."""
     if actual is None:
         return expected in (None, 0)
     if isinstance(expected, int | float) and isinstance(actual, int | float):
@@ -94,7 +94,7 @@ def is_same_value(expected: Any, actual: Any) -> bool:
 
 
 def compare_column(name: str) -> Callable[[Any, CasePane], bool]:
-    """Return what compares a column of the pane."""
+    """Return the comparison for a column of the pane."""
     return lambda expected, shown: is_same_value(expected, dict(shown.pane.values).get(name))
 
 
@@ -105,19 +105,19 @@ def has_same_elements(expected: Any, actual: CasePane) -> bool:
 
 
 def normalize_value(value: Any) -> str:
-    """Return a value as text; a number is spelt alike whatever column it comes from."""
+    """Return a value as text; numbers are formatted alike for all column types."""
     is_integral = isinstance(value, float) and value.is_integer()
     return repr(int(value) if is_integral else value)
 
 
 def is_only_value(expected: Any, actual: CasePane) -> bool:
-    """Compare the one value of a pane whose aggregate the case names elsewhere."""
+    """Compare the only value of a pane, if the case names the aggregate elsewhere."""
     aggregate_values = [value for name, value in actual.pane.values if name in CASE_AGGREGATES]
     return len(aggregate_values) == 1 and is_same_value(expected, aggregate_values[0])
 
 
 def compare_timing(pane_timing: str) -> Callable[[Any, CasePane], bool]:
-    """Return what compares whether the pane has this timing."""
+    """Return the comparison for a timing."""
     return lambda expected, shown: (shown.pane.timing == pane_timing) == bool(expected)
 
 

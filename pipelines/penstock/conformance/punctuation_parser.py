@@ -1,4 +1,4 @@
-"""What a case calls a punctuation: a condition in words, a value, or a mark on the element."""
+"""Parses a punctuation: a condition, a value, or a mark on the element."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ PUNCTUATION_FIELDS = (*CONDITION_FIELDS, *VALUE_FIELDS)
 
 
 def parse_predicate(node: Mapping[str, Any]) -> Predicate:
-    """Read the condition of a punctuation; by default it is the element's own mark."""
+    """Parse the condition of a punctuation; the default is the element's own mark."""
     for name in CONDITION_FIELDS:
         if name in node:
             return parse_condition(node[name], f"punctuation.{name}")
@@ -22,7 +22,7 @@ def parse_predicate(node: Mapping[str, Any]) -> Predicate:
         if name in node:
             if node[name] is None or not is_scalar(node[name]):
                 raise invalid_field_error(
-                    f"punctuation.{name}", node[name], "a number, a text, true or false"
+                    f"punctuation.{name}", node[name], "a number, a string, true or false"
                 )
             return Comparison("value", "=", node[name])
     return Comparison(MARK_FIELD, "=", value=True)

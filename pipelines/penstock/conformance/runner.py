@@ -1,4 +1,4 @@
-"""Run cases through an engine and say what became of each."""
+"""Runs cases on an engine and returns a verdict for each."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,16 +16,16 @@ from penstock.engine.errors import PipelineError, TranscriptError, UnsupportedCa
 def run_files(
     paths: Iterable[Path], engine: ConformanceEngine, ids: Sequence[str] = ()
 ) -> Iterator[CaseVerdict]:
-    """Run the cases of these files, or those of them that are named; yield a verdict each, in their order.
+    """Run all cases of the files, or those with the given ids; yield a verdict for each, in order.
 
-    A case that cannot be run is not ok. A name that no file has is refused.
+    A case that cannot run fails. An id that no file has raises an error.
     """
     yield from run_cases(load_case_nodes(paths, ids), engine)
 
 
 @dataclass(frozen=True)
 class LocatedCase:
-    """A case as its schema has it, and where it stands."""
+    """A case in the schema, with its location."""
 
     node: Mapping[str, Any]
     path: Path
@@ -33,30 +33,30 @@ class LocatedCase:
 
     @property
     def location(self) -> str:
-        """The file, and which case of it: by its id, or by its number where it has none."""
+        """The file and the id of the case, or its number if it has no id."""
         name = case_name(self.node)
         return f"{self.path}, case {f'number {self.number}' if name == UNNAMED_CASE else name}"
 
 
 def find_cases(paths: Iterable[Path], ids: Sequence[str] = ()) -> list[LocatedCase]:
-    """Return the cases of these files, or those that are named, with their places."""
+    """Return the cases of the files, or those with the given ids, with their locations."""
     paths = list(paths)
     cases = [LocatedCase(node, path, n) for path in paths for n, node in enumerate(read_case_nodes(path), 1)]
     if not cases:
-        raise TranscriptError(f"{', '.join(map(str, paths))}: there is no case. Name a file of cases")
+        raise TranscriptError(f"{', '.join(map(str, paths))}: no cases found. Pass a case file")
     missing = [name for name in ids if name not in {case_name(case.node) for case in cases}]
     if missing:
-        raise TranscriptError(f"no case has the id {', '.join(missing)}; the files hold {len(cases)} cases")
+        raise TranscriptError(f"no case has the id {', '.join(missing)}; the files have {len(cases)} cases")
     return [case for case in cases if not ids or case_name(case.node) in ids]
 
 
 def load_case_nodes(paths: Iterable[Path], ids: Sequence[str] = ()) -> list[Mapping[str, Any]]:
-    """Return the cases of these files as their schema has them, or those that are named."""
+    """Return the cases of the files in the schema, or those with the given ids."""
     return [case.node for case in find_cases(paths, ids)]
 
 
 def run_cases(nodes: Sequence[Mapping[str, Any]], engine: ConformanceEngine) -> Iterator[CaseVerdict]:
-    """Run cases as their schema has them, all in one call of the engine."""
+    """Run cases of the schema in one call of the engine."""
     parsed = [try_parse_case(node) for node in nodes]
     results = iter(engine.run([case.script for case in parsed if isinstance(case, Case)]))
     for node, case in zip(nodes, parsed, strict=True):
@@ -71,7 +71,7 @@ def run_cases(nodes: Sequence[Mapping[str, Any]], engine: ConformanceEngine) -> 
 
 
 def try_parse_case(node: Mapping[str, Any]) -> Case | TranscriptError:
-    """Return the case, or why it cannot be run."""
+    """Return the case, or the reason why it cannot run."""
     try:
         return parse_case(node)
     except TranscriptError as problem:
@@ -79,19 +79,19 @@ def try_parse_case(node: Mapping[str, Any]) -> Case | TranscriptError:
 
 
 def build_verdict(node: Mapping[str, Any], case: Case, result: ScriptResult) -> CaseVerdict:
-    """Return the verdict on a run; what a case expects may be as broken as the rest of it."""
+    """Return the verdict on a run. Expectations can be invalid, too."""
     if isinstance(result, PipelineError):
         return refused_verdict(node, result)
     try:
         return judge_case(case, result)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
         return malformed_verdict(
-            node, TranscriptError(f"what it expects is not of the schema: {describe_python_error(problem)}")
+            node, TranscriptError(f"its expectation does not match the schema: {describe_python_error(problem)}")
         )
 
 
 def refused_verdict(node: Mapping[str, Any], problem: PipelineError) -> CaseVerdict:
-    """Return the verdict on a case that cannot be run."""
+    """Return the verdict on a case that cannot run."""
     steps = node.get("steps")
     step_list = steps if isinstance(steps, list) else []
     expected = [step["expect"] for step in step_list if isinstance(step, Mapping) and "expect" in step]
@@ -100,12 +100,12 @@ def refused_verdict(node: Mapping[str, Any], problem: PipelineError) -> CaseVerd
 
 
 def malformed_verdict(node: Mapping[str, Any], problem: TranscriptError) -> CaseVerdict:
-    """Return the verdict on a case that is not of the schema."""
+    """Return the verdict on a case that does not match the schema."""
     return replace(refused_verdict(node, problem), malformed=str(problem))
 
 
 def report_verdicts(verdicts: Iterable[CaseVerdict], report: Callable[[CaseVerdict], None]) -> bool:
-    """Say each verdict as it comes; tell whether all cases that may fail the run are as expected."""
+    """Report each verdict, and tell whether all cases pass that can fail the run."""
     all_passed = True
     for verdict in verdicts:
         report(verdict)

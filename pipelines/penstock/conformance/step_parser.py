@@ -1,4 +1,4 @@
-"""The `steps` of a case as batches: elements, a watermark or a clock, one after the other."""
+"""Parses the `steps` of a case into batches of elements, watermarks and clock times."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -19,11 +19,11 @@ from penstock.conformance.time_units import MAX_TIME_MS, TimeUnit
 from penstock.engine.errors import TranscriptError
 
 ELEMENT_FIELDS = ("key", "value", "ts", "timestamp", "punctuation", "punct")
-"""What an element may have."""
+"""The fields that an element may have."""
 
 
 class StepParser:
-    """Turns steps into batches. The clock and the watermark stay where a step has put them, and never go back."""
+    """Turns steps into batches. The clock and the watermark keep their last value, and never go back."""
 
     MOVE_FIELDS = frozenset({"elements", "watermark", "processing_time"})
 
@@ -35,7 +35,7 @@ class StepParser:
         self.offset = 0
 
     def parse_batches(self, steps: Iterable[Mapping[str, Any]]) -> list[InputBatch]:
-        """Return a batch for each step that moves something."""
+        """Return a batch for each step that moves the run."""
         parsed: list[InputBatch] = []
         for number, step in enumerate(steps, 1):
             if self.is_move(step):
@@ -44,7 +44,7 @@ class StepParser:
         return parsed
 
     def is_move(self, step: Mapping[str, Any]) -> bool:
-        """Tell whether the step brings elements, a watermark or a clock."""
+        """Tell whether the step brings elements, a watermark or a clock time."""
         return bool(step.keys() & self.MOVE_FIELDS)
 
     def parse_batch(self, number: int, step: Mapping[str, Any]) -> InputBatch:
@@ -63,10 +63,10 @@ class StepParser:
         return replace(self.current, id=number, records=records)
 
     def parse_clock(self, time: Any) -> int:
-        """Return what the clock is set to, which comes to no end of time."""
+        """Return the clock time. The clock never reaches infinity."""
         clock_ms = self.unit.parse_instant(time, "`processing_time`")
         if clock_ms in (inf, -inf):
-            raise invalid_field_error("`processing_time`", time, "a number: only a watermark ends")
+            raise invalid_field_error("`processing_time`", time, "a finite number; only a watermark can be inf")
         return int(clock_ms)
 
     def parse_record(self, element: Mapping[str, Any], number: int) -> InputRecord:
@@ -75,7 +75,7 @@ class StepParser:
             return self.build_record(element)
 
     def build_record(self, element: Mapping[str, Any]) -> InputRecord:
-        """Return the record of what an element says."""
+        """Return the record with the fields of an element."""
         self.offset += 1
         time = element.get("ts", element.get("timestamp"))
         event_time = self.current.clock if time is None else self.parse_event_time(time)
@@ -89,14 +89,14 @@ class StepParser:
         return InputRecord("elements", 0, self.offset, fields)
 
     def parse_event_time(self, time: Any) -> int:
-        """Return an element's own time, which has neither end of time."""
+        """Return the event time of an element, which must be finite."""
         time_ms = self.unit.parse_time(time, "`ts`")
         if not abs(time_ms) < MAX_TIME_MS:
-            raise TranscriptError(f"{time!r} is no time of an element; write one of 64 bits")
+            raise TranscriptError(f"{time!r} is not a valid event time; write a 64-bit number")
         return int(time_ms)
 
     def compute_output_time(self, time: int) -> int | None:
-        """Return the time that the element would give its pane; the earliest must not lie behind the watermark."""
+        """Return the output time of an element; the earliest must not be before the watermark."""
         watermark_before = self.current.watermark if self.current.watermark is not None else -inf
         if self.timestamp_combiner == "earliest" and time < watermark_before:
             return None
@@ -104,21 +104,21 @@ class StepParser:
 
 
 def parse_elements(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the elements of a step; each has at most one key and one value."""
+    """Return the elements of a step. Each has at most one key and one value."""
     elements = require_objects(
-        step.get("elements", []), "`elements`", "a list of objects, as in [{'ts': 1, 'value': 5}]"
+        step.get("elements", []), "`elements`", "a list of objects, such as [{'ts': 1, 'value': 5}]"
     )
     for number, element in enumerate(elements):
         refuse_misspelled_fields(element, ELEMENT_FIELDS, f"`elements`[{number}]")
         for name in ("key", "value"):
             if not is_scalar(element.get(name)):
                 path = f"`elements`[{number}].{name}"
-                raise invalid_field_error(path, element[name], "a number, a text, true, false or null")
+                raise invalid_field_error(path, element[name], "a number, a string, true, false or null")
     return elements
 
 
 def parse_output_delay(case: Mapping[str, Any], unit: TimeUnit) -> int:
-    """Return by how much a case moves its elements' output times, where it asks for moved times."""
+    """Return the delay of output times, if the case moves them."""
     window = case.get("window")
     output_time = window.get("custom_output_time") if isinstance(window, Mapping) else None
     if output_time is None or "TRANSFORMED" not in str(case.get("timestamp_combiner")):
@@ -127,5 +127,5 @@ def parse_output_delay(case: Mapping[str, Any], unit: TimeUnit) -> int:
         return int(unit.to_milliseconds(int(str(output_time).removeprefix("ts+"))))
     except ValueError as problem:
         raise invalid_field_error(
-            "window.custom_output_time", output_time, "by how much later, as in 'ts+5'"
+            "window.custom_output_time", output_time, "a delay, such as 'ts+5'"
         ) from problem

@@ -1,4 +1,4 @@
-"""The `trigger` of a case as a trigger of the plan."""
+"""Parses the `trigger` of a case into a trigger of the plan."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -40,7 +40,7 @@ TRIGGER_EXAMPLE = "{'type': 'after_count', 'count': 2}"
 
 
 def parse_trigger(node: Mapping[str, Any] | str | None, unit: TimeUnit) -> Trigger:
-    """Read a trigger with its parts; without one it is the default."""
+    """Parse a trigger with its parts; the default trigger if there is none."""
     spec: Mapping[str, Any] = {"type": node or "default"} if not isinstance(node, Mapping) else node
     kind = spec.get("type")
     refuse_misspelled_fields(spec, ("type", *TRIGGER_FIELDS.get(str(kind), ())), f"the trigger {kind!r}")
@@ -82,12 +82,12 @@ def parse_trigger(node: Mapping[str, Any] | str | None, unit: TimeUnit) -> Trigg
             )
         case _:
             raise TranscriptError(
-                f"a trigger is {node!r}; write an object with a type, as in {TRIGGER_EXAMPLE}"
+                f"a trigger is {node!r}; write an object with a type, such as {TRIGGER_EXAMPLE}"
             )
 
 
 def parse_early_or_late(kind: str, node: Mapping[str, Any], unit: TimeUnit) -> Trigger:
-    """Read `early_every_count`, `late_every_processing_time` and the like."""
+    """Parse `early_every_count`, `late_every_processing_time` and similar fields."""
     side, _, measure = kind.partition("_every_")
     match measure:
         case "count":
@@ -102,7 +102,7 @@ def parse_early_or_late(kind: str, node: Mapping[str, Any], unit: TimeUnit) -> T
 
 
 def require_part(node: Mapping[str, Any], name: str) -> Mapping[str, Any] | str:
-    """Return a trigger that stands inside another, by itself or as the one part of a list."""
+    """Return the inner trigger of a trigger; a list must have one element."""
     part = node.get(name)
     if isinstance(part, list) and len(part) == 1:
         part = part[0]
@@ -112,23 +112,23 @@ def require_part(node: Mapping[str, Any], name: str) -> Mapping[str, Any] | str:
 
 
 def parse_parts(node: Mapping[str, Any], unit: TimeUnit) -> tuple[Trigger, ...]:
-    """Read the parts of a composite."""
+    """Parse the parts of a composite trigger."""
     parts = node.get("of", node.get("triggers"))
     if not isinstance(parts, list) or not all(isinstance(part, Mapping | str) for part in parts):
         raise TranscriptError(
-            f"{node.get('type')!r} needs a list of parts in `of`, as in [{TRIGGER_EXAMPLE}]; found {parts!r}"
+            f"{node.get('type')!r} needs a list of triggers in `of`, such as [{TRIGGER_EXAMPLE}]; found {parts!r}"
         )
     return tuple(parse_trigger(part, unit) for part in parts)
 
 
 def parse_optional_trigger(node: Mapping[str, Any] | str | None, unit: TimeUnit) -> Trigger | None:
-    """Read a part that may be missing."""
+    """Parse an optional part."""
     return None if node is None else parse_trigger(node, unit)
 
 
 def parse_count(node: Mapping[str, Any]) -> int:
-    """Read how many elements."""
+    """Parse a number of elements."""
     count = node.get("count", node.get("n"))
     if not isinstance(count, int):
-        raise TranscriptError(f"{node.get('type')!r} needs a whole number in `count`; found {count!r}")
+        raise TranscriptError(f"{node.get('type')!r} needs an integer in `count`; found {count!r}")
     return count

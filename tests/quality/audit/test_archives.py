@@ -58,7 +58,7 @@ def cut_to(number: int) -> Callable[[pa.Table], pa.Table]:
         (3, None),
         (2, None),
         (1, "its newest batch is 0, but its journal has batch 2; the batches between are missing"),
-        (0, "it has no batch, but its journal has batch 2: batches between are not in it"),
+        (0, "it has no batch, but its journal has batch 2; the batches between are missing"),
     ],
 )
 def test_an_archive_that_was_put_back_to_an_older_state_is_found_by_its_journal(

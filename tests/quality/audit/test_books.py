@@ -182,7 +182,7 @@ def test_a_file_that_was_written_over_is_found(tmp_path: Path) -> None:
     bench = lived(tmp_path)
     (file,) = (bench.folder / "warehouse" / "late" / "stream").glob("*.parquet")
     pq.write_table(pa.concat_tables([pq.read_table(file)] * 2), file)
-    assert f"late/stream, file {file.name}: it has" in wrong_files(bench)
+    assert f"late/stream, file {file.name}: has" in wrong_files(bench)
 
 
 def test_damage_in_an_object_store_is_found_as_in_a_folder(tmp_path: Path, bucket: ObjectStorePath) -> None:
@@ -268,7 +268,7 @@ def test_an_account_that_does_not_add_up_is_found(tmp_path: Path) -> None:
     bench = lived(tmp_path)
     rewrite(bench, "ledger/stream", lambda rows: edited(rows.sort_by(ORDER), 0, folded=1))
     assert wrong(bench)["accounts"] == (
-        "records/0, batch 0: 2 records read of offsets 0 to 1, and "
+        "records/0, batch 0: 2 records read of offsets 0 to 1, but "
         "1 folded + 0 late + 0 quarantined + 0 duplicate + 0 filtered"
     )
 
@@ -319,10 +319,10 @@ def test_a_batch_that_the_control_store_lost_is_found(tmp_path: Path) -> None:
     ("changed", "said"),
     [
         ({"watermark_ms": 0}, "batch 4: its watermark is before that of batch 3"),
-        ({"watermark_ms": None}, "batch 4: it has no watermark, and batch 3 has one"),
+        ({"watermark_ms": None}, "batch 4: has no watermark, but batch 3 has one"),
         ({"watermark_ms": 10**9}, "batch 5: its watermark is before that of batch 4"),
-        ({"clock_ms": 10**9}, "batch 5: its clock is "),
-        ({"panes": {}}, "batch 4: its panes are {} in the control store, and "),
+        ({"clock_ms": 10**9}, "batch 5: its time is "),
+        ({"panes": {}}, "batch 4: its panes are {} in the control store, but "),
     ],
 )
 def test_a_moment_that_was_changed_in_the_control_store_is_found(

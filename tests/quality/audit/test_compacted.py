@@ -115,5 +115,5 @@ def test_a_stream_over_a_compacted_topic_is_right_and_what_is_wrong_with_what_is
         {"value": "key"}, predicate=f'partition = 2 AND "offset" = {last}'
     )
     assert str(said(lived, edited).first_difference).startswith(
-        f"compacted/2 offset {last}: its value is not the same"
+        f"compacted/2 offset {last}: its value differs"
     )

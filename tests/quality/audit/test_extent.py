@@ -98,7 +98,7 @@ LEDGER = pa.table(
 
 
 @pytest.mark.parametrize(
-    ("gone", "said"), [([], None), ([3], "batch 0: it read 10"), ([24], "batch 1: it read 15")]
+    ("gone", "said"), [([], None), ([3], "batch 0: the batch read 10"), ([24], "batch 1: the batch read 15")]
 )
 def test_a_batch_that_read_more_than_there_is_is_found(gone: list[int], said: str | None) -> None:
     held = merge_runs(to_offset_runs([offset for offset in range(30) if offset not in gone]))
@@ -124,8 +124,8 @@ def test_the_first_record_that_differs_is_named_with_what_differs() -> None:
     other = [one[0], {**one[1], "value": b"w"}, one[2], one[2]]
     found = list(compare_records(one, other, ("the topic", "the archive")))
     assert found == [
-        (2, "its value is not the same in the topic and in the archive"),
-        (4, "the topic has 1 records there, and the archive has 2"),
+        (2, "its value differs between the topic and the archive"),
+        (4, "the topic has 1 records there, but the archive has 2"),
     ]
 
 
@@ -143,6 +143,6 @@ def test_what_an_archive_says_to_have_expired_must_lie_before_the_begin_of_the_t
     assert list(check_expired_gaps("t", said, {0: (170, 200), 1: (30, 60)})) == []
     (early,) = check_expired_gaps("t", said, {0: (160, 200), 1: (30, 60), 2: (5, 9)})
     assert str(early) == (
-        "ledger/archive-t, t/0 offset 160: it is said to have expired before it was archived, "
-        "and the topic has all from 160 on"
+        "ledger/archive-t, t/0 offset 160: the archive reports it as expired, "
+        "but the topic starts at offset 160"
     )

@@ -103,14 +103,14 @@ def test_a_row_of_the_ledger_that_lacks_a_value_is_found(tmp_path: Path, name: s
     rewrite(bench, "ledger/stream", lambda table: edited(table.sort_by(ORDER), 2, **nothing))
     told = said(bench)
     assert set(told) == {"offset ranges", "accounts", "agreement", "late and quarantined"}
-    assert all(f"it has a row without {name}" in one for one in told.values())
+    assert all(f"has a row without {name}" in one for one in told.values())
 
 
 def test_an_account_that_counts_below_nought_does_not_add_up(tmp_path: Path) -> None:
     bench = lived(tmp_path)
     rewrite(bench, "ledger/stream", lambda table: edited(table.sort_by(ORDER), 0, folded=3, late=-1))
     assert said(bench)["accounts"] == (
-        "records/0, batch 0: 2 records read of offsets 0 to 1, and "
+        "records/0, batch 0: 2 records read of offsets 0 to 1, but "
         "3 folded + -1 late + 0 quarantined + 0 duplicate + 0 filtered"
     )
 
@@ -164,5 +164,5 @@ def test_a_check_that_ends_in_an_error_is_wrong_and_says_which(tmp_path: Path) -
     told = made_of(scope_of(lived(tmp_path)), "offset ranges", check)
     assert (told.state, told.summary) == (
         "failed",
-        "ranges: it ended with KeyError: 'colour'; what it compared is not as streams write it",
+        "offset ranges: the check raised KeyError: 'colour'; its input is not what streams write",
     )

@@ -97,7 +97,7 @@ def lose_a_file_of_results(warehouse: Path) -> None:
 
 DAMAGE: list[tuple[Callable[[Path], None], str, str]] = [
     (edit_a_value, "results", "latest/minutes, device device-0003, window_start"),
-    (edit_an_old_record, "archive", "audited/2 offset 77: its value is not the same in the topic and in"),
+    (edit_an_old_record, "archive", "audited/2 offset 77: its value differs between the topic and"),
     (lose_the_headers_of_a_record, "archive", "audited/1 offset "),
     (lose_an_old_record, "archive", "raw/audited: partition 2: 1 records are missing, the first at offset 78"),
     (edit_a_quarantined_record, "reading", "quarantined of audited/1 offset "),

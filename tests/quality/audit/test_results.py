@@ -75,7 +75,7 @@ def test_the_last_digits_of_a_sum_and_nulls_and_nan_are_no_difference() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ((0, {"mean": 0.3001}), f"device a, {AT}: mean is 0.3001, and its records give"),
+        ((0, {"mean": 0.3001}), f"device a, {AT}: mean is 0.3001; recomputed, it is"),
         ((1, {"mean": 0.0}), f"device None, {AT}: mean is 0.0; recomputed, it is None"),
         ((2, {"mean": 1.0}), f"device b, {AT}: mean is 1.0; recomputed, it is nan"),
         ((3, {"mean": 1.0}), f"device c, {AT}: mean is 1.0; recomputed, it is inf"),
@@ -186,7 +186,7 @@ def test_only_steps_that_may_give_several_rows_of_a_record_are_taken_for_such(st
 
 
 def test_repeats_must_be_remembered_until_their_windows_are_over() -> None:
-    for horizon, why in ((29, "forgotten before their windows close"), (30, None)):
+    for horizon, why in ((29, "expire before their windows close"), (30, None)):
         source = replace(PLAN.sources[0], deduplication=Deduplication(("key",), horizon))
         said = explain_batch_dependence(replace(PLAN, sources=(source,)))
         assert said == why if why is None else why in (said or "")

@@ -97,9 +97,9 @@ def test_the_page_tells_what_is_expected_and_what_was_not_met_and_loads_nothing(
     assert "a &amp; b" in text
     assert "<a href='../rows.jsonl'>unexpected rows</a>" in text
     assert ">stop</span>" in text
-    assert "1,234 records of a day broke it" in text
+    assert "1,234 records of one day failed" in text
     assert "http" not in text
-    assert render_page([SuiteReport(suite)], tmp_path).count("No batch was checked yet") == 1
+    assert render_page([SuiteReport(suite)], tmp_path).count("No batch is checked yet") == 1
 
 
 def minutes(folder: Path, rows: list[tuple[str | None, float, int, int]]) -> None:

@@ -144,7 +144,7 @@ def test_a_record_that_broke_a_check_is_refused_until_it_is_repaired_or_judged_o
     def refused(repaired: dict[RecordPosition, bytes], **versions: str) -> list[str]:
         return [each.reason for each in judge_records([one], repaired, checker, {}, versions).refused]
 
-    why = "it still breaks the check warm; repair it, or change the check"
+    why = "it still fails the check warm; repair it or change the check"
     assert refused({}, minute="v1", hour="v2") == [why]
     assert refused({one.position: GOOD}, minute="v1", hour="v2") == []
     assert refused({}, minute="v1", hour="v3") == []

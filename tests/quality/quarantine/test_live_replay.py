@@ -101,7 +101,7 @@ def test_what_was_mended_is_in_the_results_once_and_the_audit_accounts_for_it(
     assert said["accounts"].startswith(f"{RECORDS + LATER + 6:,} read = ")
     assert "+ 3 quarantined +" in said["accounts"]
     assert said["delivery mending"].startswith(
-        f"{RECORDS + LATER + 2:,} records that 2 producers know of are there"
+        f"{RECORDS + LATER + 2:,} records of 2 producers are in the topic"
     )
     rows = DeltaTable(stream.warehouse / "latest" / "minutes").to_pyarrow_table()
     ours = rows.filter(pc.starts_with(rows.column("device"), "mended-")).sort_by("device")

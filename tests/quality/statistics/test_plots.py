@@ -54,4 +54,4 @@ def test_the_page_loads_nothing_and_the_two_pages_lead_to_each_other(tmp_path: P
     assert "No interval is complete yet." in page
     assert not re.search(r"src=|@import|url\(|<script", page)
     checks = render_page([SuiteReport(Suite(ABOUT, ()), plots_file=file)], tmp_path / "docs")
-    assert f"<a href='../statistics/{ABOUT}.html'>its figures over time</a>" in checks
+    assert f"<a href='../statistics/{ABOUT}.html'>statistics over time</a>" in checks

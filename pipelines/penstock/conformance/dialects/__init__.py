@@ -1,6 +1,6 @@
-"""Rerun answers that were written down in another schema, said again in `anchor-transcript/1`.
+"""Translates cases of other schemas to `anchor-transcript/1`.
 
-Which schema a case is in is seen from the case itself: it may stand in a document, a list or a line of its own.
+The schema is detected from the case itself, in a document, a list or a single line.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ CaseNode = Mapping[str, Any]
 
 
 def translate_case(case: CaseNode) -> CaseNode:
-    """Return the case in the schema; one that cannot be said there keeps its id, and says why."""
+    """Translate a case. A case that cannot be translated keeps its id and the reason."""
     try:
         return translate_by_dialect(case)
     except TranscriptError as problem:
@@ -24,7 +24,7 @@ def translate_case(case: CaseNode) -> CaseNode:
 
 
 def translate_by_dialect(case: CaseNode) -> CaseNode:
-    """Return the case as whoever knows its schema says it."""
+    """Translate a case with the translator of its schema."""
     if flink.is_flink_case(case):
         return flink.translate_flink_case(case)
     if spl.is_spl_case(case):

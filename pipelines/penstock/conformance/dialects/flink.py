@@ -1,7 +1,7 @@
-"""Cases of a window operator that takes one element at a time, whose watermark w is our W = w + 1.
+"""Translates Flink test cases: one element at a time, with a watermark w that is our W = w + 1.
 
-Its triggers judge each element, so every input becomes a batch of its own; results are compared at the end of
-the run, as the source does. What it keeps after a firing is ours to accumulate; what it purges, to discard.
+Flink triggers judge each element, so every input becomes a batch of its own. Results are compared at the end of
+the run, as in the source. A trigger that fires maps to accumulating, one that purges to discarding.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,12 +25,12 @@ FLINK_TRIGGER_TYPES = ("event_time", "processing_time", "end_of_stream", "count"
 
 
 def is_flink_case(case: FlinkNode) -> bool:
-    """Tell whether a case is of this kind."""
+    """Tell whether a case is a Flink case."""
     return "window_function" in case
 
 
 def translate_flink_case(case: FlinkNode) -> FlinkNode:
-    """Return the case in the schema; what has no counterpart keeps its name, and is refused by it."""
+    """Translate a case. Terms without a counterpart keep their name, and are refused later."""
     translated_terms = translate_terms(case)
     is_processing_time = case["window"]["type"].endswith("processing_time")
     inputs = [item for step in case["steps"] for item in step["inputs"]]
@@ -54,7 +54,7 @@ def translate_flink_case(case: FlinkNode) -> FlinkNode:
 
 
 def translate_terms(case: FlinkNode) -> FlinkNode:
-    """Return a case whose window and trigger are in our words, whatever its steps are; others stay as they are."""
+    """Translate the window and the trigger of a case; other fields stay unchanged."""
     window, trigger = case.get("window"), case.get("trigger")
     translated_terms = dict(case)
     if isinstance(trigger, Mapping) and trigger.get("type") in FLINK_TRIGGER_TYPES:
@@ -70,31 +70,31 @@ def translate_terms(case: FlinkNode) -> FlinkNode:
 
 
 def translate_clock_sessions(window: FlinkNode) -> FlinkNode:
-    """Return sessions of processing time as sessions: their elements get the clock as their time."""
+    """Translate processing-time sessions: the clock becomes the event time of their elements."""
     return {**window, "type": "sessions"} if window["type"] == "session_processing_time" else window
 
 
 def build_order_window(window: FlinkNode, trigger: FlinkNode, evictor: FlinkNode) -> FlinkNode:
-    """Return the order window that a count trigger and an evictor before it make of the global window."""
+    """Combine the global window, a count trigger and an evictor into an order window."""
     inner_trigger = trigger.get("of", {})
     if (
         window["type"] != "global"
         or evictor["when"] != "before"
         or inner_trigger.get("type") != "after_count"
     ):
-        raise TranscriptError("the contract evicts in order windows only, and before they show")
+        raise TranscriptError("only order windows evict, and only before they fire")
     match evictor["type"]:
         case "count":
             evict_policy = {"type": "count", "n": evictor["keep"]}
         case "delta":
             evict_policy = {"type": "delta", "field": "value", "by": nextafter(evictor["threshold"], -inf)}
         case other:
-            raise TranscriptError(f"the contract has no eviction by {other!r} of event time")
+            raise TranscriptError(f"eviction by {other!r} of event time is not supported")
     return {"type": "moving", "keep": evict_policy, "show": {"type": "count", "n": inner_trigger["count"]}}
 
 
 def translate_trigger(trigger: FlinkNode) -> tuple[FlinkNode, str]:
-    """Return the trigger, and how its panes relate."""
+    """Return the trigger and the accumulation mode."""
     match trigger["type"]:
         case "purging":
             return translate_trigger(trigger["inner"])[0], "discarding"
@@ -110,12 +110,12 @@ def translate_trigger(trigger: FlinkNode) -> tuple[FlinkNode, str]:
 
 
 def is_effective_input(item: FlinkNode) -> bool:
-    """Tell whether an input is more than a save and a restore, which change no answer."""
+    """Tell whether an input has an effect; a savepoint with its restore has none."""
     return "op" not in item
 
 
 def translate_step(item: FlinkNode) -> FlinkNode:
-    """Return the step of one input."""
+    """Translate one input to a step."""
     if "watermark" in item:
         return {"watermark": "inf" if item["watermark"] == FLINK_MAX_TIMESTAMP else item["watermark"] + 1}
     if "processing_time" in item:
@@ -124,9 +124,9 @@ def translate_step(item: FlinkNode) -> FlinkNode:
 
 
 def processing_time_steps(inputs: Iterable[FlinkNode]) -> Iterator[FlinkNode]:
-    """Yield steps in which the clock is both the elements' time and the watermark.
+    """Yield steps in which the clock is both the event time and the watermark.
 
-    A timer that is due at t fires there when the clock is set to t + 1, so the watermark is one ahead.
+    In Flink, a timer for t fires when the clock is set to t + 1, so the watermark is one ahead.
     """
     clock = 0
     for item in filter(is_effective_input, inputs):
@@ -138,7 +138,7 @@ def processing_time_steps(inputs: Iterable[FlinkNode]) -> Iterator[FlinkNode]:
 
 
 def expected_pane(pane: FlinkNode) -> FlinkNode:
-    """Return what is expected of a pane; a result without a window has the window's last instant."""
+    """Translate an expected pane; a result without a window has the last instant of the window."""
     pane_fields = {"key": pane["key"], "value": pane["value"]}
     if "window_start" in pane:
         return {**pane_fields, "window": [pane["window_start"], pane["window_end"]]}
@@ -148,7 +148,7 @@ def expected_pane(pane: FlinkNode) -> FlinkNode:
 
 
 def expected_late_records(case: FlinkNode) -> FlinkNode:
-    """Return what the side output is expected to hold, where there is one."""
+    """Return the expected late side output, if there is one."""
     if not case.get("late_side_output"):
         return {}
     return {"expect_late": [pane for step in case["steps"] for pane in step.get("expect_late", ())]}

@@ -1,6 +1,6 @@
-"""Order windows as a window library's tests have them: one tuple after the other, and what was flushed or shown.
+"""Translates SPL window library cases: one tuple at a time, with the flushed or shown windows.
 
-A mark of punctuation is a record without a value; one on an empty window has no effect there, and is left out.
+A punctuation is a record without a value. A punctuation on an empty window has no effect there, and is omitted.
 """
 
 import re
@@ -13,14 +13,14 @@ POLICY_PATTERN = re.compile(r"(count|delta|punct)\(([^)]*)\)")
 
 
 def is_spl_case(case: Mapping[str, Any]) -> bool:
-    """Tell whether a case is of this kind."""
+    """Tell whether a case is an SPL case."""
     return "policy" in case
 
 
 def translate_spl_case(case: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the steps as a case in which every tuple is a batch of its own."""
+    """Translate a case; every tuple becomes a batch."""
     if not isinstance(case["steps"], list):
-        raise TranscriptError("its steps are a sentence, which is for people to read")
+        raise TranscriptError("its steps are prose")
     emitted = case.get("flushed", case.get("triggered"))
     final_check = {} if emitted is None else {"expect_all": [{"values": values} for values in emitted]}
     return {
@@ -33,7 +33,7 @@ def translate_spl_case(case: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def translate_steps(steps: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield a batch for each tuple and mark, and after checks how often was shown."""
+    """Yield a batch for each tuple and punctuation, followed by the expected windows."""
     emission_counts: dict[Any, int] = {}
     has_elements = False
     for position, step in enumerate(steps):
@@ -55,7 +55,7 @@ def translate_steps(steps: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any
 
 
 def translate_window(policy: str) -> dict[str, Any]:
-    """Read `sliding, count(5), delta(attr, 2)`."""
+    """Parse `sliding, count(5), delta(attr, 2)`."""
     policies = [translate_policy(kind, arguments) for kind, arguments in POLICY_PATTERN.findall(policy)]
     if policy.startswith("tumbling"):
         return {"type": "tumbling", "close": policies[0]}
@@ -63,7 +63,7 @@ def translate_window(policy: str) -> dict[str, Any]:
 
 
 def translate_policy(kind: str, arguments: str) -> dict[str, Any]:
-    """Read one policy."""
+    """Parse one policy."""
     number = arguments.split(",")[-1].strip()
     match kind:
         case "count":
